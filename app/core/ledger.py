@@ -1,0 +1,195 @@
+"""The one place of a cycle that counts resources: a what-if overlay on a snapshot.
+
+Placements change four things together: the node's free row, the queue's account, each ancestor's
+subtree account and the gang's account. Everything is journalled; inside ``with ledger.trial() as
+trial`` nothing stays unless ``trial.keep()`` was called, and a roll-back restores every number
+exactly. Scorers that cache per shape follow :attr:`Ledger.touched`, the list of node rows in the
+order they changed (roll-backs append too).
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.model.gang import Gang, Task
+from app.model.ids import ROOT_QUEUE, GroupKey, QueueName
+from app.model.resources import Matrix, Vector
+from app.model.snapshot import Snapshot
+
+
+@dataclass(slots=True, eq=False)
+class QueueAccount:
+    """Running sums of a queue, shape ``(R,)`` each; ``tree_*`` include all descendants."""
+
+    allocated: Vector
+    request: Vector
+    inqueue: Vector
+    elastic: Vector
+    tree_allocated: Vector
+    tree_request: Vector
+    tree_inqueue: Vector
+    tree_elastic: Vector
+    groups: int
+    tree_groups: int
+
+
+@dataclass(slots=True, eq=False)
+class GangAccount:
+    """Running sums of a gang: members with a place, per role, and their requests ``(R,)``."""
+
+    ready: int
+    role_ready: dict[str, int]
+    allocated: Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One journalled placement."""
+
+    gang: Gang
+    task: Task
+    node: int
+
+
+class Trial:
+    """Handed out by :meth:`Ledger.trial`; ``keep()`` makes its changes stay."""
+
+    __slots__ = ("kept", "start")
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.kept = False
+
+    def keep(self) -> None:
+        """Let what was placed since the trial began stay (in the enclosing trial, if any)."""
+        self.kept = True
+
+
+class Ledger:
+    """Free room per node, and what queues and gangs hold, as the cycle goes on."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.idle: Matrix = snapshot.table.allocatable - snapshot.used
+        """Free room per node, shape ``(N, R)``; may be negative where a node shrank."""
+        self.touched: list[int] = []
+        self.journal: list[Entry] = []
+        self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
+        self._queues = self._open_queues(snapshot)
+        self._gangs: dict[GroupKey, GangAccount] = {}
+
+    def queue(self, name: QueueName) -> QueueAccount:
+        """The account of ``name``; raises ``KeyError`` for a queue that does not exist."""
+        return self._queues[name]
+
+    def queues(self) -> Mapping[QueueName, QueueAccount]:
+        """All accounts by queue name."""
+        return self._queues
+
+    def path(self, name: QueueName) -> tuple[QueueName, ...]:
+        """``name`` and its ancestors up to the root, nearest first; cut at a cycle or a gap."""
+        known = self._paths.get(name)
+        if known is None:
+            known = self._paths[name] = _ancestry(self.snapshot, name)
+        return known
+
+    def gang(self, gang: Gang) -> GangAccount:
+        """The account of ``gang``, opened from its view on first use."""
+        account = self._gangs.get(gang.key)
+        if account is None:
+            account = GangAccount(gang.counts.ready, dict(gang.role_ready), gang.allocated.copy())
+            self._gangs[gang.key] = account
+        return account
+
+    def place(self, gang: Gang, task: Task, *, node: int) -> None:
+        """Give ``task`` room on the node of row ``node``; the caller has checked that it fits."""
+        self._apply(gang, task, node=node, sign=1)
+        self.journal.append(Entry(gang, task, node))
+
+    def admit(self, gang: Gang) -> None:
+        """Count ``gang``'s claim as inqueue from now on (not undone by a trial)."""
+        claim = claimable(gang)
+        account = self._queues[gang.queue]
+        account.inqueue += claim
+        for name in self.path(gang.queue):
+            self._queues[name].tree_inqueue += claim
+
+    @contextmanager
+    def trial(self) -> Iterator[Trial]:
+        """What-if: everything placed inside is undone at the end unless kept."""
+        trial = Trial(len(self.journal))
+        try:
+            yield trial
+        finally:
+            if not trial.kept:
+                self._roll_back(trial.start)
+
+    def placed_since(self, trial: Trial) -> tuple[Entry, ...]:
+        """What ``trial`` has placed so far."""
+        return tuple(self.journal[trial.start :])
+
+    def _roll_back(self, start: int) -> None:
+        while len(self.journal) > start:
+            entry = self.journal.pop()
+            self._apply(entry.gang, entry.task, node=entry.node, sign=-1)
+
+    def _apply(self, gang: Gang, task: Task, *, node: int, sign: int) -> None:
+        delta = task.request if sign > 0 else -task.request
+        self.idle[node] -= delta
+        self.touched.append(node)
+        mine = self.gang(gang)
+        mine.ready += sign
+        mine.role_ready[task.role] = mine.role_ready.get(task.role, 0) + sign
+        mine.allocated += delta
+        queue = self._queues.get(gang.queue)
+        if queue is None:
+            return
+        queue.allocated += delta
+        for name in self.path(gang.queue):
+            self._queues[name].tree_allocated += delta
+
+    def _open_queues(self, snapshot: Snapshot) -> dict[QueueName, QueueAccount]:
+        zero = np.zeros(len(snapshot.axis), dtype=np.int64)
+        accounts: dict[QueueName, QueueAccount] = {}
+        for name in snapshot.queues:
+            own = snapshot.usage.get(name)
+            sums = [own.allocated, own.request, own.inqueue, own.elastic] if own else [zero] * 4
+            copies = [s.copy() for s in sums] + [s.copy() for s in sums]
+            groups = own.groups if own else 0
+            accounts[name] = QueueAccount(*copies, groups, groups)
+        for name in snapshot.queues:
+            own = snapshot.usage.get(name)
+            if own is None:
+                continue
+            for ancestor in self.path(name)[1:]:
+                above = accounts[ancestor]
+                above.tree_allocated += own.allocated
+                above.tree_request += own.request
+                above.tree_inqueue += own.inqueue
+                above.tree_elastic += own.elastic
+                above.tree_groups += own.groups
+        return accounts
+
+
+def claimable(gang: Gang) -> Vector:
+    """What an admitted gang may still claim of its ``minResources``, shape ``(R,)``.
+
+    ``max(minResources - allocated, 0)``, members held by foreign gates left out (volcano.md §3.6,
+    proportion); zero when ``minResources`` is not set.
+    """
+    if gang.min_request is None:
+        return np.zeros_like(gang.allocated)
+    return np.maximum(gang.min_request - gang.allocated - gang.gated_request, 0)
+
+
+def _ancestry(snapshot: Snapshot, name: QueueName) -> tuple[QueueName, ...]:
+    path: list[QueueName] = []
+    at: QueueName | None = name
+    while at is not None and at in snapshot.queues and at not in path:
+        path.append(at)
+        if at == ROOT_QUEUE:
+            break
+        at = snapshot.queues[at].parent or ROOT_QUEUE
+    return tuple(path)

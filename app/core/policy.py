@@ -1,0 +1,139 @@
+"""What a plugin can decide, as callable types, and the opened set of them.
+
+A plugin module has a function ``open(session, conf) -> Hooks``: it reads the snapshot once (shares,
+deserved amounts) and returns the hooks it takes part in; hooks read the running numbers from the
+ledger and change nothing. :class:`Policies` is what the configuration selects; opening it on a
+ledger gives :class:`Opened`, where the tiers are already combined as volcano.md §3.3 says, so the
+actions never see a plugin.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from app.core.ledger import Ledger
+from app.model.conf import SchedulerConf
+from app.model.gang import Gang, Task
+from app.model.ids import QueueName
+from app.model.reason import Refusal
+
+
+class Vote(IntEnum):
+    """A vote of JobEnqueueable or JobPipelined."""
+
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+class Ballot(NamedTuple):
+    """A vote, with the reason when it is a rejection."""
+
+    vote: Vote
+    refusal: Refusal | None = None
+
+
+GangKey = Callable[[Gang], Any]
+"""Sort key of a gang: smaller goes first."""
+TaskKey = Callable[[Task], Any]
+QueueCompare = Callable[[QueueName, QueueName], int]
+"""Negative: the first queue goes first."""
+Enqueueable = Callable[[Gang], Ballot]
+Enqueued = Callable[[Gang], None]
+Validity = Callable[[Gang], Refusal | None]
+Allocatable = Callable[[QueueName, Task], Refusal | None]
+Overused = Callable[[QueueName], Refusal | None]
+GangTest = Callable[[Gang], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a plugin may look at when it opens: the ledger (and its snapshot) and the time.
+
+    ``now`` is seconds since the epoch.
+    """
+
+    ledger: Ledger
+    conf: SchedulerConf
+    now: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scoring:
+    """Node scoring weights, summed over all plugins that score (volcano.md §3.6).
+
+    ``binpack`` is resource name -> weight with ``binpack_weight`` over all of it.
+    """
+
+    least_requested: int = 0
+    most_requested: int = 0
+    balanced: int = 0
+    node_affinity: int = 0
+    pod_affinity: int = 0
+    taint_toleration: int = 0
+    image_locality: int = 0
+    topology_spread: int = 0
+    binpack_weight: int = 0
+    binpack: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Predicates:
+    """Which node predicates are on (volcano.md §3.6, predicates); resources are always checked."""
+
+    enabled: bool = True
+    node_affinity: bool = True
+    node_ports: bool = True
+    taints: bool = True
+    pod_affinity: bool = True
+    topology_spread: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hooks:
+    """The extension points one plugin takes part in; None: it does not."""
+
+    gang_order: GangKey | None = None
+    task_order: TaskKey | None = None
+    queue_order: QueueCompare | None = None
+    gang_valid: Validity | None = None
+    enqueueable: Enqueueable | None = None
+    enqueued: Enqueued | None = None
+    allocatable: Allocatable | None = None
+    overused: Overused | None = None
+    gang_ready: GangTest | None = None
+    scoring: Scoring | None = None
+    predicates: Predicates | None = None
+
+
+OpenPlugin = Callable[[Session, Any], Hooks]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """The combined answers of all tiers for one cycle.
+
+    ``gang_key`` and ``task_key`` end in creation time and name, so orders are total.
+    ``enqueueable`` returns None for yes. ``gang_ready`` is the AND of all plugins.
+    """
+
+    gang_key: GangKey
+    task_key: TaskKey
+    queue_order: QueueCompare
+    gang_valid: Validity
+    enqueueable: Validity
+    enqueued: Enqueued
+    allocatable: Allocatable
+    overused: Overused
+    gang_ready: GangTest
+    scoring: Scoring
+    predicates: Predicates
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policies:
+    """A checked configuration and the plugins it names, ready to open on a ledger."""
+
+    conf: SchedulerConf
+    tiers: Sequence[Sequence[tuple[str, OpenPlugin]]]

@@ -1,0 +1,135 @@
+"""A group and its members, as one immutable view that the planner works on.
+
+The cache makes a new :class:`Gang` whenever the PodGroup or one of its pods changed and keeps the
+old one otherwise, so a snapshot of ten thousand groups copies references only. Vectors are on the
+snapshot's axis.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
+from app.model.resources import Vector
+from app.model.shape import PodShape
+from app.model.workload import GroupPhase
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A member that wants a node. ``request`` is ``shape.requests`` on the axis, shape ``(R,)``.
+
+    ``uid`` empty: a *slot*, room for a member that nobody has created yet.
+    ``pinned`` is the only node it may go to; ``nominated`` the one to try first.
+    """
+
+    uid: PodUid
+    name: str
+    role: str
+    shape: PodShape
+    request: Vector
+    priority: int
+    created: float
+    best_effort: bool
+    pinned: NodeName = NO_NODE
+    nominated: NodeName = NO_NODE
+
+    @property
+    def is_slot(self) -> bool:
+        """Whether it stands for a pod that does not exist yet."""
+        return not self.uid
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many members are in which state (volcano.md §3.1, §4.1)."""
+
+    pending: int = 0
+    """Without a place: planned and un-planned alike are not counted here once they have one."""
+    placed: int = 0
+    """Planned, assumed or binding: they have a promise, not yet a node in the API."""
+    bound: int = 0
+    running: int = 0
+    releasing: int = 0
+    releasing_placed: int = 0
+    """Of ``releasing``: those that have a node."""
+    succeeded: int = 0
+    failed: int = 0
+    unknown: int = 0
+    pending_best_effort: int = 0
+    gated: int = 0
+    """Of ``pending``: held by somebody else's scheduling gate."""
+    slots: int = 0
+    """Places promised to members that do not exist yet."""
+
+    @property
+    def ready(self) -> int:
+        """Volcano's ReadyTaskNum, a slot counting as its future member."""
+        return self.placed + self.bound + self.running + self.succeeded + self.slots
+
+    @property
+    def scheduled(self) -> int:
+        """Members that reached a node, terminating ones included (volcano.md §4.1)."""
+        return self.bound + self.running + self.succeeded + self.failed + self.releasing_placed
+
+    @property
+    def completed(self) -> int:
+        """Finished members; failed counts as finished."""
+        return self.succeeded + self.failed
+
+    @property
+    def tasks(self) -> int:
+        """All members that exist."""
+        return (
+            self.pending
+            + self.placed
+            + self.bound
+            + self.running
+            + self.releasing
+            + self.succeeded
+            + self.failed
+            + self.unknown
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gang:
+    """A PodGroup (or a pod alone) with its members.
+
+    ``waiting`` are the members without a place that may be planned now (no foreign gates), in no
+    particular order. ``allocated`` sums the requests of members with a place, slots included;
+    ``request`` adds the waiting ones. ``min_request`` is ``minResources`` (None: unset) and
+    ``gated_request`` sums members held by foreign gates. ``role_shapes`` has a sibling's shape per
+    role for slots; ``role_ready`` counts members and slots with a place per role, ``role_valid``
+    those plus waiting ones. ``partial`` is set when some but fewer than ``min_member`` members
+    are bound, as a crash in the middle of binding leaves it: the rest goes first.
+    """
+
+    key: GroupKey
+    uid: str
+    namespace: str
+    name: str
+    queue: QueueName
+    priority: int
+    created: float
+    min_member: int
+    phase: GroupPhase
+    counts: Counts
+    allocated: Vector
+    request: Vector
+    min_request: Vector | None
+    gated_request: Vector
+    waiting: tuple[Task, ...] = ()
+    role_minimum: Mapping[str, int] = field(default_factory=dict)
+    role_ready: Mapping[str, int] = field(default_factory=dict)
+    role_valid: Mapping[str, int] = field(default_factory=dict)
+    role_shapes: Mapping[str, PodShape] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    solo: bool = False
+    partial: bool = False
+    hold_until: float = 0.0
+    """Not to be planned before this time: its last reservation was never used."""
+
+    @property
+    def inqueue(self) -> bool:
+        """Whether the enqueue action has let it in (or it runs already)."""
+        return self.phase not in (GroupPhase.NEW, GroupPhase.PENDING)

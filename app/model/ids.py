@@ -1,0 +1,27 @@
+"""Names of things, as types of their own so that they cannot be swapped."""
+
+from typing import NewType
+
+PodUid = NewType("PodUid", str)
+NodeName = NewType("NodeName", str)
+QueueName = NewType("QueueName", str)
+
+GroupKey = NewType("GroupKey", str)
+"""``namespace/name`` of a PodGroup, or ``namespace/pod:uid`` of a pod that stands alone."""
+
+NO_NODE = NodeName("")
+"""No node: not pinned, not bound, not nominated."""
+
+NO_QUEUE = QueueName("")
+ROOT_QUEUE = QueueName("root")
+DEFAULT_QUEUE = QueueName("default")
+
+
+def group_key(namespace: str, name: str) -> GroupKey:
+    """Key of the PodGroup ``name`` in ``namespace``."""
+    return GroupKey(f"{namespace}/{name}")
+
+
+def solo_key(namespace: str, uid: PodUid) -> GroupKey:
+    """Key of the group of one that a pod without a PodGroup forms."""
+    return GroupKey(f"{namespace}/pod:{uid}")

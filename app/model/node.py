@@ -1,0 +1,43 @@
+"""Nodes as the scheduler sees them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.model.ids import NodeName
+from app.model.resources import Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint; ``NoSchedule`` and ``NoExecute`` repel, ``PreferNoSchedule`` only scores."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A node; not ``ready`` means it takes no new pods and does not count into the total."""
+
+    name: NodeName
+    uid: str
+    resource_version: str
+    labels: Mapping[str, str]
+    allocatable: Amounts
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    ready: bool = True
+    images: Mapping[str, int] | None = None
+    """Image name -> size in bytes; None when the node reports none."""
+
+    def places_like(self, other: "Node") -> bool:
+        """Whether every placement rule sees the same node (usage apart)."""
+        return (
+            self.labels == other.labels
+            and self.allocatable == other.allocatable
+            and self.taints == other.taints
+            and self.unschedulable == other.unschedulable
+            and self.ready == other.ready
+            and self.images == other.images
+        )

@@ -1,0 +1,43 @@
+"""What a cycle decided: a value, enacted elsewhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.model.gang import Task
+from app.model.ids import GroupKey, NodeName
+from app.model.reason import Refusal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """``task`` (a pod or a slot) goes to ``node``."""
+
+    task: Task
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GangPlacement:
+    """Placements of one gang that are published together or not at all.
+
+    ``whole`` is set when they take the gang to its minimum; otherwise they are members beyond it,
+    each of which stands alone.
+    """
+
+    gang: GroupKey
+    placements: tuple[Placement, ...]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The outcome of one cycle on the snapshot of ``generation``.
+
+    ``admitted`` groups turn Inqueue. ``refused`` has the reason of every pending group that got no
+    place this time, or not all it asked for.
+    """
+
+    generation: int
+    admitted: tuple[GroupKey, ...] = ()
+    placed: tuple[GangPlacement, ...] = ()
+    refused: Mapping[GroupKey, Refusal] = field(default_factory=dict)

@@ -1,0 +1,118 @@
+"""Pods as the scheduler sees them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, group_key, solo_key
+from app.model.shape import PodShape
+
+GATE = "pumice.sh/plan"
+"""The scheduling gate that keeps a pod out of the scheduler's queue until it has a place."""
+
+GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+TASK_SPEC = "volcano.sh/task-spec"
+
+
+class TaskStatus(Enum):
+    """Volcano's status of a pod (volcano.md §3.1), read off the API object."""
+
+    PENDING = "Pending"
+    BOUND = "Bound"
+    RUNNING = "Running"
+    RELEASING = "Releasing"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+TERMINAL = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The controlling owner reference of a pod."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pod:
+    """A pod; ``created`` and ``started`` are seconds since the epoch (``started`` 0: not yet).
+
+    ``annotations`` holds only the keys Pumice reads; ``node`` is ``spec.nodeName`` or empty.
+    ``pinned`` is the node that a required ``matchFields metadata.name`` names, or empty.
+    """
+
+    uid: PodUid
+    namespace: str
+    name: str
+    resource_version: str
+    scheduler: str
+    shape: PodShape
+    node: NodeName
+    phase: str
+    created: float
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    deleting: bool = False
+    priority: int = 0
+    priority_class: str = ""
+    gates: tuple[str, ...] = ()
+    pinned: NodeName = NO_NODE
+    nominated: NodeName = NO_NODE
+    preempts: bool = True
+    owner: Owner | None = None
+    started: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def role(self) -> str:
+        """Task name inside its group (annotation or label ``volcano.sh/task-spec``), or empty."""
+        return self.annotations.get(TASK_SPEC) or self.labels.get(TASK_SPEC, "")
+
+    @property
+    def group(self) -> GroupKey:
+        """The group it belongs to: its PodGroup, or itself alone (volcano.md §4.2)."""
+        name = self.annotations.get(GROUP_ANNOTATION)
+        if name:
+            return group_key(self.namespace, name)
+        return solo_key(self.namespace, self.uid)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it names a PodGroup."""
+        return bool(self.annotations.get(GROUP_ANNOTATION))
+
+    @property
+    def gated(self) -> bool:
+        """Whether our gate is on it."""
+        return GATE in self.gates
+
+    @property
+    def foreign_gates(self) -> bool:
+        """Whether somebody else's gate holds it: it takes part in no plan until that is gone."""
+        return any(gate != GATE for gate in self.gates)
+
+    @property
+    def status(self) -> TaskStatus:
+        """Volcano's status; a bound pod without a kubelet's word yet is ``BOUND``."""
+        if self.phase == "Succeeded":
+            return TaskStatus.SUCCEEDED
+        if self.phase == "Failed":
+            return TaskStatus.FAILED
+        if self.deleting:
+            return TaskStatus.RELEASING
+        if self.phase == "Running":
+            return TaskStatus.RUNNING
+        if self.phase == "Pending" or not self.phase:
+            return TaskStatus.BOUND if self.node else TaskStatus.PENDING
+        return TaskStatus.UNKNOWN

@@ -1,0 +1,74 @@
+"""Why not: one typed reason per refusal, with its numbers.
+
+The same :class:`Refusal` is rendered into the PodGroup condition, the event, ``/explain`` and the
+command line; its :class:`Cause` is the metric label and picks the text that Filter answers with.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """What stands in the way; the value is the metric label."""
+
+    NOT_ENOUGH_TASKS = "NotEnoughTasks"
+    NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"
+    NOT_ENOUGH_RESOURCES = "NotEnoughResources"
+    QUEUE_MISSING = "QueueMissing"
+    QUEUE_CLOSED = "QueueNotOpen"
+    QUEUE_NOT_LEAF = "QueueNotLeaf"
+    QUEUE_BROKEN = "QueueTreeInvalid"
+    QUEUE_QUOTA = "QueueQuota"
+    QUEUE_OVERUSED = "QueueOverused"
+    CLUSTER_OVERUSED = "ClusterOverused"
+    NAMESPACE_QUOTA = "ResourceQuota"
+    NO_NODE_FITS = "NoNodeFits"
+    VETOED = "Vetoed"
+    GATED = "Gated"
+    NOT_ADMITTED = "NotAdmitted"
+    GROUP_MISSING = "PodGroupMissing"
+    COOLING_DOWN = "CoolingDown"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """``resource``: ``asked`` is more than ``free`` (base units of the axis)."""
+
+    resource: str
+    asked: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds what is missing: a group or queue, and how much of the resource."""
+
+    who: str
+    resource: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCount:
+    """``nodes`` nodes refused for the same ``text`` (``Insufficient cpu``)."""
+
+    text: str
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One "no".
+
+    ``where`` is a queue name, ``cluster``, a namespace or a task's role; ``shortfalls`` the
+    numbers; ``nodes`` the histogram of node verdicts out of ``total_nodes``; ``detail`` the Volcano
+    text that belongs to the cause when it is not derivable from the rest.
+    """
+
+    cause: Cause
+    where: str = ""
+    shortfalls: tuple[Shortfall, ...] = ()
+    nodes: tuple[NodeCount, ...] = ()
+    total_nodes: int = 0
+    holders: tuple[Holder, ...] = ()
+    detail: str = ""

@@ -1,0 +1,164 @@
+"""What a pod asks of a node: equal shapes fit the same nodes.
+
+Shapes are hashable and interned by the decoder, so a job of a thousand equal pods has one shape and
+feasibility and scores are worked out once for all of them. The node that a pod is pinned to by
+``matchFields metadata.name`` is *not* part of the shape (it is ``Pod.pinned``): DaemonSet-like pods
+stay equal.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.model.resources import Amounts
+
+
+class Operator(StrEnum):
+    """Operators of node and label selectors."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GREATER = "Gt"
+    LESS = "Lt"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """``key operator values``; a missing key satisfies ``NotIn`` and ``DoesNotExist`` only."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether ``labels`` satisfy it; ``Gt``/``Lt`` compare integers, else they are false."""
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.IN:
+                return value is not None and value in self.values
+            case Operator.NOT_IN:
+                return value is None or value not in self.values
+            case Operator.EXISTS:
+                return value is not None
+            case Operator.DOES_NOT_EXIST:
+                return value is None
+        return value is not None and self._compares(value)
+
+    def _compares(self, value: str) -> bool:
+        try:
+            have, bound = int(value), int(self.values[0])
+        except (ValueError, IndexError):
+            return False
+        return have > bound if self.operator is Operator.GREATER else have < bound
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """All ``requirements`` must hold; none means everything matches."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether ``labels`` satisfy every requirement."""
+        return all(r.matches(labels) for r in self.requirements)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """One node selector term: all its label ``expressions`` and ``fields`` (``metadata.name``).
+
+    A term with neither matches no node, as in the stock scheduler.
+    """
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodTerm:
+    """One pod (anti-)affinity term. ``selector`` None matches no pod.
+
+    ``namespaces`` are explicit names, the pod's own included when the manifest names none;
+    ``namespace_selector`` None adds nothing.
+    """
+
+    topology_key: str
+    selector: LabelSelector | None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """One topology spread constraint (``whenUnsatisfiable: DoNotSchedule`` when ``hard``)."""
+
+    max_skew: int
+    topology_key: str
+    hard: bool
+    selector: LabelSelector | None
+    min_domains: int = 1
+    honor_affinity: bool = True
+    honor_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """``key`` and ``effect`` empty match all; ``exists`` ignores the value."""
+
+    key: str = ""
+    exists: bool = False
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port taken on the node; ``ip`` ``0.0.0.0`` conflicts with every address."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodShape:
+    """Everything a node must offer. ``requests`` always holds ``pods: 1``.
+
+    ``spread_identity`` is set only when some term looks at the pod's own labels: the pair
+    ``(namespace, labels)`` that inter-pod rules count this pod as.
+    ``affinity_layout`` tells the patch that pins a gated pod what is there already: None when the
+    pod has no required node affinity, else per term whether it has ``matchFields``.
+    """
+
+    requests: Amounts
+    node_selector: tuple[tuple[str, str], ...] = ()
+    required_terms: tuple[NodeTerm, ...] | None = None
+    preferred_terms: tuple[tuple[int, NodeTerm], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    pod_affinity: tuple[PodTerm, ...] = ()
+    pod_anti_affinity: tuple[PodTerm, ...] = ()
+    preferred_pods: tuple[tuple[int, PodTerm], ...] = ()
+    """Preferred affinity (positive weight) and anti-affinity (negative weight) terms."""
+    spread: tuple[Spread, ...] = ()
+    images: tuple[str, ...] = ()
+    spread_identity: tuple[str, tuple[tuple[str, str], ...]] | None = None
+    affinity_layout: "AffinityLayout | None" = None
+
+    @property
+    def looks_at_pods(self) -> bool:
+        """Whether other pods' labels decide where it fits."""
+        return bool(
+            self.pod_affinity or self.pod_anti_affinity or self.preferred_pods or self.spread
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityLayout:
+    """Which JSON objects exist under ``spec.affinity`` (for the pinning patch)."""
+
+    node_affinity: bool = False
+    required: bool = False
+    terms_with_fields: tuple[bool, ...] = ()

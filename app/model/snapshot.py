@@ -1,0 +1,94 @@
+"""What one planning cycle looks at: an immutable picture of the cluster.
+
+Arrays are read-only; ``N`` nodes, ``R`` resources of the axis.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.model.gang import Gang
+from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.node import Node
+from app.model.pod import Pod
+from app.model.resources import Matrix, ResourceAxis, Vector
+from app.model.shape import HostPort, PodShape
+from app.model.workload import Namespace, Queue, Quota
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeTable:
+    """The nodes, sorted by name. ``generation`` changes when anything but usage changed.
+
+    ``allocatable`` has shape ``(N, R)`` and is zero in rows of nodes that are not ready;
+    ``total`` (shape ``(R,)``) is its column sum.
+    """
+
+    axis: ResourceAxis
+    nodes: tuple[Node, ...]
+    index: Mapping[NodeName, int]
+    allocatable: Matrix
+    total: Vector
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueueUsage:
+    """What a queue's own groups (not its children's) amount to, each of shape ``(R,)``.
+
+    ``allocated``: members with a place, slots included. ``request``: those and the waiting ones.
+    ``inqueue``: what admitted groups may still claim of their ``minResources``.
+    ``elastic``: what groups hold beyond their ``minResources``. ``groups`` counts them.
+    """
+
+    allocated: Vector
+    request: Vector
+    inqueue: Vector
+    elastic: Vector
+    groups: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Veto:
+    """The stock filters refused ``node`` for ``shape`` (volumes, devices, …)."""
+
+    shape: PodShape
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resident:
+    """A pod with a place, as inter-pod rules see it; ``node`` indexes the table."""
+
+    pod: Pod
+    node: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """The cluster at one ``generation``.
+
+    ``used`` (shape ``(N, R)``): everything bound, assumed or promised; ``releasing``: the part of
+    it whose pods are terminating. ``pending`` are the gangs of ``gangs`` that need a decision
+    (waiting members, or not admitted yet, or members unseen). ``residents`` are filled only when
+    some rule looks at pods (``inter_pod``); ``ports`` only has nodes with host ports in use.
+    """
+
+    generation: int
+    table: NodeTable
+    used: Matrix
+    releasing: Matrix
+    gangs: Mapping[GroupKey, Gang]
+    pending: tuple[Gang, ...]
+    queues: Mapping[QueueName, Queue]
+    usage: Mapping[QueueName, QueueUsage]
+    residents: tuple[Resident, ...] = ()
+    inter_pod: bool = False
+    ports: Mapping[int, frozenset[HostPort]] = field(default_factory=dict)
+    vetoes: frozenset[Veto] = frozenset()
+    quotas: tuple[Quota, ...] = ()
+    namespaces: Mapping[str, Namespace] = field(default_factory=dict)
+
+    @property
+    def axis(self) -> ResourceAxis:
+        """The axis of every vector in it."""
+        return self.table.axis

@@ -1,0 +1,133 @@
+"""PodGroups and queues: what is asked for, and under whose limits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, QueueName, group_key
+from app.model.resources import Amounts
+
+
+class GroupPhase(StrEnum):
+    """PodGroup phases (volcano.md §4.1); a new group has the empty one."""
+
+    NEW = ""
+    PENDING = "Pending"
+    INQUEUE = "Inqueue"
+    RUNNING = "Running"
+    UNKNOWN = "Unknown"
+    COMPLETED = "Completed"
+
+
+class QueueState(StrEnum):
+    """Queue states (volcano.md §4.3); a queue nobody has looked at yet has the empty one."""
+
+    NEW = ""
+    OPEN = "Open"
+    CLOSING = "Closing"
+    CLOSED = "Closed"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of a PodGroup, as stored; ``changed`` is RFC 3339 text."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    transition_id: str = ""
+    changed: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodGroup:
+    """A PodGroup object. ``role_minimum`` is ``minTaskMember``; ``min_resources`` None: unset."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    created: float
+    min_member: int = 0
+    role_minimum: Mapping[str, int] = field(default_factory=dict)
+    queue: QueueName = DEFAULT_QUEUE
+    priority_class: str = ""
+    min_resources: Amounts | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    phase: GroupPhase = GroupPhase.NEW
+    conditions: tuple[Condition, ...] = ()
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    deleting: bool = False
+    owner_kind: str = ""
+    """Kind of the controlling owner (``Job`` of ``batch.volcano.sh`` for a vcjob's group)."""
+    generation: int = 0
+
+    @property
+    def key(self) -> GroupKey:
+        """``namespace/name``."""
+        return group_key(self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Queue:
+    """A queue. Limits that are not set are absent from their amounts; ``parent`` empty: root."""
+
+    name: QueueName
+    uid: str
+    resource_version: str
+    created: float
+    weight: int = 1
+    capability: Amounts = ()
+    deserved: Amounts = ()
+    guarantee: Amounts = ()
+    parent: QueueName = NO_QUEUE
+    reclaimable: bool = True
+    priority: int = 0
+    state: QueueState = QueueState.NEW
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    allocated: Amounts = ()
+    """``status.allocated`` as stored (to write it only on change)."""
+    affinity: Mapping[str, Any] | None = None
+    deleting: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes new groups; a queue whose state nobody wrote yet is open."""
+        return self.state in (QueueState.OPEN, QueueState.NEW) and not self.deleting
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClass:
+    """A PriorityClass."""
+
+    name: str
+    value: int
+    is_default: bool = False
+    preempts: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Namespace:
+    """A namespace's labels (affinity) and annotations (default queue)."""
+
+    name: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quota:
+    """A ResourceQuota: ``hard`` and ``used`` by quota name (``requests.cpu``, ``pods``)."""
+
+    namespace: str
+    name: str
+    hard: Amounts
+    used: Amounts
+    scoped: bool = False
+    """Has scopes or a scope selector: such quotas are not looked at (volcano.md §3.6)."""
