@@ -16,7 +16,7 @@ import numpy as np
 from app.model.gang import Gang, Task
 from app.model.ids import ROOT_QUEUE, GroupKey, QueueName
 from app.model.resources import Matrix, Vector
-from app.model.snapshot import Snapshot
+from app.model.snapshot import QueueUsage, Snapshot
 
 
 @dataclass(slots=True, eq=False)
@@ -155,10 +155,7 @@ class Ledger:
         accounts: dict[QueueName, QueueAccount] = {}
         for name in snapshot.queues:
             own = snapshot.usage.get(name)
-            sums = [own.allocated, own.request, own.inqueue, own.elastic] if own else [zero] * 4
-            copies = [s.copy() for s in sums] + [s.copy() for s in sums]
-            groups = own.groups if own else 0
-            accounts[name] = QueueAccount(*copies, groups, groups)
+            accounts[name] = _account(own or QueueUsage(zero, zero, zero, zero))
         for name in snapshot.queues:
             own = snapshot.usage.get(name)
             if own is None:
@@ -181,7 +178,23 @@ def claimable(gang: Gang) -> Vector:
     """
     if gang.min_request is None:
         return np.zeros_like(gang.allocated)
-    return np.maximum(gang.min_request - gang.allocated - gang.gated_request, 0)
+    rest: Vector = np.maximum(gang.min_request - gang.allocated - gang.gated_request, 0)
+    return rest
+
+
+def _account(own: QueueUsage) -> QueueAccount:
+    return QueueAccount(
+        allocated=own.allocated.copy(),
+        request=own.request.copy(),
+        inqueue=own.inqueue.copy(),
+        elastic=own.elastic.copy(),
+        tree_allocated=own.allocated.copy(),
+        tree_request=own.request.copy(),
+        tree_inqueue=own.inqueue.copy(),
+        tree_elastic=own.elastic.copy(),
+        groups=own.groups,
+        tree_groups=own.groups,
+    )
 
 
 def _ancestry(snapshot: Snapshot, name: QueueName) -> tuple[QueueName, ...]:
