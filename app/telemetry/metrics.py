@@ -1,0 +1,88 @@
+"""Every metric of the process, on one registry of its own.
+
+Labels are bounded: kinds, verbs, status codes and typed reasons, never names of objects. A metric
+is a module-level constant, so that what is measured can be read here in one place; whoever observes
+one on a hot path keeps the labelled child.
+"""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+REGISTRY = CollectorRegistry()
+ProcessCollector(registry=REGISTRY)
+
+_MILLISECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+KUBE_REQUESTS = Counter(
+    "pumice_kube_requests",
+    "Requests to the API server by verb and status code (0: no answer).",
+    ("verb", "code"),
+    registry=REGISTRY,
+)
+KUBE_REQUEST_SECONDS = Histogram(
+    "pumice_kube_request_seconds",
+    "Time from sending a request to its whole answer.",
+    ("verb",),
+    buckets=_MILLISECONDS,
+    registry=REGISTRY,
+)
+KUBE_LIMITER_SECONDS = Counter(
+    "pumice_kube_limiter_wait_seconds",
+    "Time that requests waited for the client-side rate limit.",
+    registry=REGISTRY,
+)
+
+INFORMER_EVENTS = Counter(
+    "pumice_informer_events",
+    "Lines of the watch by kind and type.",
+    ("kind", "type"),
+    registry=REGISTRY,
+)
+INFORMER_MALFORMED = Counter(
+    "pumice_informer_malformed",
+    "Objects that could not be decoded.",
+    ("kind",),
+    registry=REGISTRY,
+)
+INFORMER_LISTS = Counter(
+    "pumice_informer_lists",
+    "Complete listings, the first one included.",
+    ("kind",),
+    registry=REGISTRY,
+)
+INFORMER_RESTARTS = Counter(
+    "pumice_informer_restarts",
+    "Times that a list or a watch ended in an error and was begun again, by cause.",
+    ("kind", "cause"),
+    registry=REGISTRY,
+)
+INFORMER_SYNCED = Gauge(
+    "pumice_informer_synced",
+    "1 once the kind was listed completely.",
+    ("kind",),
+    registry=REGISTRY,
+)
+INFORMER_LAG_SECONDS = Gauge(
+    "pumice_informer_lag_seconds",
+    "Time since the API server was last heard for this kind (page, event or bookmark).",
+    ("kind",),
+    registry=REGISTRY,
+)
+
+MAILBOX_WAKEUPS = Counter(
+    "pumice_mailbox_wakeups",
+    "Times that the event loop was woken to take what the informers brought.",
+    registry=REGISTRY,
+)
+MAILBOX_DELAY_SECONDS = Histogram(
+    "pumice_mailbox_delay_seconds",
+    "Time from an informer's delivery to its hand-over in the event loop (oldest of a wake-up).",
+    buckets=_MILLISECONDS,
+    registry=REGISTRY,
+)
+
+LEADER = Gauge(
+    "pumice_leader",
+    "1 while this process holds the Lease.",
+    ("lease",),
+    registry=REGISTRY,
+)
