@@ -1,0 +1,89 @@
+"""The launcher of the stock control plane: it works, survives its faults and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.clusters import nodes
+from tests.clusters.client import ApiClient, ApiError, Object, tls_context
+from tests.clusters.cluster import Cluster
+from tests.clusters.controlplane import ControlPlane
+from tests.clusters.resources import NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS
+
+pytestmark = pytest.mark.real
+
+
+def _pod(name: str, *, cpu: str = "1") -> Object:
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [container]},
+    }
+
+
+def _is_bound(pod: Object) -> bool:
+    return bool(pod["spec"].get("nodeName"))
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_stock_scheduler_binds_a_pod_to_a_fake_node(controlplane: ControlPlane) -> None:
+    cluster: Cluster = controlplane
+    made = nodes.create(cluster.api, 3, prefix="launcher", extra={"nvidia.com/gpu": "8"})
+    cluster.api.create(_pod("launched"))
+    try:
+        with controlplane.start_scheduler():
+            pod = cluster.api.until_one(PODS, "launched", _is_bound, namespace="default")
+        assert pod["spec"]["nodeName"] in made
+        assert cluster.api.get(NODES, made[0])["status"]["allocatable"]["nvidia.com/gpu"] == "8"
+    finally:
+        cluster.api.delete(PODS, "launched", namespace="default", grace_s=0)
+        nodes.delete(cluster.api, made)
+
+
+def test_only_admin_may_do_what_nobody_was_granted(controlplane: ControlPlane) -> None:
+    controlplane.api.until_one(SERVICE_ACCOUNTS, "default", lambda _: True, namespace="default")
+    token = controlplane.service_account_token("default", "default")
+    trust = tls_context(controlplane.authority.certificate)
+    with (
+        ApiClient(controlplane.url, verify=trust, token=token) as stranger,
+        pytest.raises(ApiError, match=r"system:serviceaccount:default:default") as refused,
+    ):
+        stranger.list(PODS)
+    assert (refused.value.code, refused.value.reason) == (403, "Forbidden")
+
+
+def test_the_controllers_furnish_a_new_namespace_and_clear_a_deleted_one(
+    controlplane: ControlPlane,
+) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "launcher"}}
+    controlplane.api.create(space)
+    account = controlplane.api.until_one(
+        SERVICE_ACCOUNTS, "default", lambda _: True, namespace="launcher"
+    )
+    assert account["metadata"]["namespace"] == "launcher"
+    controlplane.api.delete(NAMESPACES, "launcher")
+    controlplane.api.until_gone(NAMESPACES, "launcher")
+
+
+def test_state_survives_the_api_server_and_no_process_survives_the_block(tmp_path: Path) -> None:
+    with ControlPlane(tmp_path / "cp") as controlplane:
+        controlplane.api.create(nodes.node("kept"))
+        controlplane.stop_apiserver(kill=True)
+        assert not controlplane.api.is_ready()
+        controlplane.start_apiserver()
+        assert controlplane.api.get(NODES, "kept")["metadata"]["name"] == "kept"
+        assert controlplane.url in Path(controlplane.kubeconfig).read_text()
+    assert len(controlplane.processes) == 3
+    assert not any(_exists(process.pid) for process in controlplane.processes)
