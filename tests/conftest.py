@@ -1,0 +1,50 @@
+"""Settings for all tests, and the count of tests per cluster at the end of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.clusters import report
+
+_PLACE = "cluster"
+
+# A shared machine makes single examples slow for reasons that are not in the code.
+hypothesis.settings.register_profile("pumice", deadline=None)
+hypothesis.settings.load_profile("pumice")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "sandbox: runs against the embedded sandbox")
+
+
+def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
+    for item in items:
+        marked = (place for place in report.PLACES if item.get_closest_marker(place))
+        item.user_properties.append((_PLACE, next(marked, "none")))
+
+
+def _tally(stats: dict[str, list[object]]) -> report.Tally:
+    return report.Tally(
+        (str(dict(result.user_properties)[_PLACE]), outcome)
+        for outcome in ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
+        for result in stats.get(outcome, ())
+        if isinstance(result, pytest.TestReport)
+    )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    tally = _tally(terminalreporter.stats)
+    if not tally:
+        return
+    terminalreporter.section("clusters")
+    for line in report.lines(tally):
+        terminalreporter.write_line(line)
+    if path := os.environ.get("PUMICE_TEST_TALLY"):
+        terminalreporter.write_line("all runs so far:")
+        for line in report.lines(report.add_up(tally, Path(path))):
+            terminalreporter.write_line(f"  {line}")
