@@ -147,6 +147,21 @@ class PodShape:
     spread_identity: tuple[str, tuple[tuple[str, str], ...]] | None = None
     affinity_layout: "AffinityLayout | None" = None
 
+    def fits_like(self, other: "PodShape") -> bool:
+        """Whether room kept for ``other`` serves it: the same requests and the same hard rules.
+
+        Tolerations and preferences are left out: they widen or order the choice of nodes.
+        """
+        return self is other or (
+            self.requests == other.requests
+            and self.node_selector == other.node_selector
+            and self.required_terms == other.required_terms
+            and self.host_ports == other.host_ports
+            and self.pod_affinity == other.pod_affinity
+            and self.pod_anti_affinity == other.pod_anti_affinity
+            and self.spread == other.spread
+        )
+
     @property
     def looks_at_pods(self) -> bool:
         """Whether other pods' labels decide where it fits."""

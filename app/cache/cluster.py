@@ -1,0 +1,514 @@
+"""The live cluster: events in, promises kept, snapshots out.
+
+Every change goes through one of three doors: *events* (``set_*``/``drop_*``: what the API server
+says), *promises* (``promise``, ``assume``, ``binding``, ``withdraw``, ``release``: what we decided),
+and :meth:`ClusterCache.snapshot`, which only reads. The invariant after each call: the rooms hold
+exactly one charge for every member that has a node (bound or promised) and is not done, one for
+every slot, and one for every foreign pod on a node; nothing else.
+
+Promises that became void by an event (node gone, foreign pod took the room, pod deleted) are given
+back at once and listed in :attr:`ClusterCache.lost` for whoever holds a Bind call open.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.cache.groups import Group, usage_of
+from app.cache.members import Member, Slot, Stage
+from app.cache.rooms import Rooms
+from app.cache.views import gang_view, task_priority
+from app.model.disruption import DisruptionBudget
+from app.model.gang import Gang, Task
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
+from app.model.node import Node
+from app.model.plan import GangPlacement
+from app.model.pod import TERMINAL, Pod, TaskStatus
+from app.model.resources import Vector, is_best_effort
+from app.model.shape import HostPort, PodShape
+from app.model.snapshot import QueueUsage
+from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass, Queue, Quota
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A promise that an event made void, and why."""
+
+    uid: PodUid
+    group: GroupKey
+    why: str
+
+
+@dataclass(slots=True, eq=False)
+class Signals:
+    """What changed since somebody last looked: drained by the scheduling cycle."""
+
+    dirty: bool = False
+    """Something that planning depends on."""
+    groups: set[GroupKey] = field(default_factory=set)
+    """Groups whose counts, phase or spec changed."""
+
+
+class ClusterCache:
+    """Nodes, pods, groups, queues and every promise. ``schedulers`` are the names that are ours."""
+
+    def __init__(self, *, schedulers: frozenset[str]) -> None:
+        self.schedulers = schedulers
+        self.rooms = Rooms()
+        self.members: dict[PodUid, Member] = {}
+        self.foreign: dict[PodUid, Pod] = {}
+        self.groups: dict[GroupKey, Group] = {}
+        self.queues: dict[QueueName, Queue] = {}
+        self.classes: dict[str, PriorityClass] = {}
+        self.namespaces: dict[str, Namespace] = {}
+        self.quotas: dict[str, Quota] = {}
+        self.budgets: dict[str, DisruptionBudget] = {}
+        self.usage: dict[QueueName, QueueUsage] = {}
+        self.pending: dict[GroupKey, Group] = {}
+        self.promised: dict[GroupKey, Group] = {}
+        """Groups with slots or members that are promised but not on a node yet."""
+        self.choosy: set[PodUid] = set()
+        """Pods with a rule about other pods: while there are any, snapshots list the residents."""
+        self.with_ports: dict[PodUid, frozenset[HostPort]] = {}
+        self.lost: list[Lost] = []
+        self.signals = Signals()
+        self._unviewed: dict[GroupKey, Group] = {}
+        self._views: dict[GroupKey, Gang] = {}
+        self._viewed_axis = self.rooms.axis
+
+    # --- events: nodes ---------------------------------------------------------------------------
+
+    def set_node(self, node: Node) -> None:
+        """Add or replace a node; promises on a node that no longer takes pods are given back."""
+        if not self.rooms.set_node(node):
+            return
+        self.signals.dirty = True
+        if self.rooms.takes(node.name):
+            self._relieve(node.name)
+        else:
+            self._lose_promises(node.name, "node does not take pods any more")
+
+    def drop_node(self, name: NodeName) -> None:
+        """Forget a node; promises on it are given back."""
+        if self.rooms.drop_node(name):
+            self.signals.dirty = True
+            self._lose_promises(name, "node is gone")
+
+    # --- events: pods ----------------------------------------------------------------------------
+
+    def ours(self, pod: Pod) -> bool:
+        """Whether its ``schedulerName`` is one of ours."""
+        return pod.scheduler in self.schedulers
+
+    def set_pod(self, pod: Pod, *, now: float, observed: bool = False) -> None:
+        """Add or replace a pod. ``observed``: seen in a Filter call, the watch is still behind."""
+        self._note_rules(pod)
+        if not self.ours(pod):
+            self._set_foreign(pod)
+            return
+        old = self.members.get(pod.uid)
+        if old is None:
+            self._join(Member(pod=pod, group=pod.group, task=self._task(pod), observed=observed))
+            if not pod.node:
+                self._adopt_slot(self.members[pod.uid], now=now)
+            return
+        if observed:
+            return
+        self._replace(old, pod)
+
+    def drop_pod(self, uid: PodUid) -> None:
+        """Forget a pod; what it held is free at once."""
+        self.choosy.discard(uid)
+        self.with_ports.pop(uid, None)
+        if self.foreign.pop(uid, None) is not None:
+            self.signals.dirty |= self.rooms.discharge(uid)
+            return
+        member = self.members.get(uid)
+        if member is None:
+            return
+        if member.stage is not Stage.WAITING and not member.pod.node:
+            self.lost.append(Lost(uid, member.group, "pod was deleted"))
+        self._leave(member)
+
+    def _note_rules(self, pod: Pod) -> None:
+        shape = pod.shape
+        if shape.pod_anti_affinity or (shape.looks_at_pods and self.ours(pod)):
+            self.choosy.add(pod.uid)
+        if shape.host_ports:
+            self.with_ports[pod.uid] = frozenset(shape.host_ports)
+
+    def _set_foreign(self, pod: Pod) -> None:
+        if not pod.node or pod.status in TERMINAL:
+            self.drop_pod(pod.uid)
+            return
+        self.foreign[pod.uid] = pod
+        changed = self.rooms.charge(
+            pod.uid,
+            pod.node,
+            pod.shape.requests,
+            promised=False,
+            releasing=pod.status is TaskStatus.RELEASING,
+        )
+        if changed:
+            self.signals.dirty = True
+            self._relieve(pod.node)
+
+    def _task(self, pod: Pod) -> Task:
+        return Task(
+            uid=pod.uid,
+            name=pod.name,
+            role=pod.role,
+            shape=pod.shape,
+            request=self.rooms.vector(pod.shape.requests),
+            priority=task_priority(pod),
+            created=pod.created,
+            best_effort=is_best_effort(pod.shape.requests),
+            pinned=pod.pinned,
+            nominated=pod.nominated,
+        )
+
+    def _join(self, member: Member) -> None:
+        group = self._group(member.group, solo=not member.pod.grouped)
+        self.members[member.pod.uid] = member
+        group.add(member)
+        self._charge(member)
+        self._group_changed(group)
+
+    def _leave(self, member: Member) -> None:
+        group = self.groups[member.group]
+        group.remove(member)
+        del self.members[member.pod.uid]
+        self.rooms.discharge(member.pod.uid)
+        self._group_changed(group)
+
+    def _replace(self, member: Member, pod: Pod) -> None:
+        if pod.group != member.group:
+            fresh = Member(pod, pod.group, self._task(pod), member.stage, member.node, member.since)
+            self._leave(member)
+            self._join(fresh)
+            return
+        group = self.groups[member.group]
+        group.remove(member)
+        if pod.deleting and not pod.node and member.stage is not Stage.WAITING:
+            self.lost.append(Lost(pod.uid, member.group, "pod is being deleted"))
+            member.stage, member.node = Stage.WAITING, NO_NODE
+        member.pod, member.observed = pod, False
+        member.task = self._task(pod)
+        group.add(member)
+        self._charge(member)
+        if pod.node and pod.node != member.node:
+            self._relieve(pod.node)
+        self._group_changed(group)
+
+    def _charge(self, member: Member) -> None:
+        node, pod = member.charged_node, member.pod
+        if not node:
+            self.rooms.discharge(pod.uid)
+            return
+        self.rooms.charge(
+            pod.uid,
+            node,
+            pod.shape.requests,
+            promised=not pod.node,
+            releasing=pod.status is TaskStatus.RELEASING,
+        )
+
+    # --- events: groups and the rest -------------------------------------------------------------
+
+    def set_group(
+        self, pod_group: PodGroup, *, shapes: Mapping[str, PodShape] | None = None
+    ) -> None:
+        """Add or replace a PodGroup; its phase is taken over only the first time we see it."""
+        group = self._group(pod_group.key, solo=False)
+        if group.pod_group is None or group.pod_group.uid != pod_group.uid:
+            group.phase = pod_group.phase
+        group.pod_group = pod_group
+        if shapes is not None:
+            group.template_shapes = shapes
+        if pod_group.min_resources:
+            self.rooms.vector(pod_group.min_resources)
+        self._group_changed(group)
+
+    def drop_group(self, key: GroupKey) -> None:
+        """Forget a PodGroup; members that are not on a node yet lose their places."""
+        group = self.groups.get(key)
+        if group is None or group.pod_group is None:
+            return
+        self.release(key, why="PodGroup was deleted")
+        group.pod_group = None
+        group.phase = GroupPhase.NEW
+        self._group_changed(group)
+
+    def set_queue(self, queue: Queue) -> None:
+        """Add or replace a queue."""
+        for limits in (queue.capability, queue.deserved, queue.guarantee):
+            self.rooms.vector(limits)
+        self.queues[queue.name] = queue
+        self.signals.dirty = True
+
+    def drop_queue(self, name: QueueName) -> None:
+        """Forget a queue."""
+        if self.queues.pop(name, None) is not None:
+            self.signals.dirty = True
+
+    def set_class(self, priority_class: PriorityClass) -> None:
+        """Add or replace a PriorityClass; every group's priority is looked up again."""
+        self.classes[priority_class.name] = priority_class
+        self._all_groups_changed()
+
+    def drop_class(self, name: str) -> None:
+        """Forget a PriorityClass."""
+        if self.classes.pop(name, None) is not None:
+            self._all_groups_changed()
+
+    # --- promises --------------------------------------------------------------------------------
+
+    def promise(self, decided: GangPlacement, *, now: float) -> bool:
+        """Publish placements, all or none; False when the live cluster has moved on.
+
+        Checked against what is true now: members still wait, nodes still take pods, room is there.
+        """
+        group = self.groups.get(decided.gang)
+        if group is None or not group.known or not self._still_holds(group, decided):
+            return False
+        for placement in decided.placements:
+            if placement.task.is_slot:
+                self._add_slot(group, placement.task, node=placement.node, now=now)
+            else:
+                self._move(
+                    self.members[placement.task.uid], Stage.PLANNED, node=placement.node, now=now
+                )
+        return True
+
+    def _still_holds(self, group: Group, decided: GangPlacement) -> bool:
+        needs: dict[NodeName, Vector] = {}
+        for placement in decided.placements:
+            task = placement.task
+            if not task.is_slot and task.uid not in group.waiting:
+                return False
+            if not self.rooms.takes(placement.node):
+                return False
+            request = self.rooms.vector(task.shape.requests)
+            at = needs.get(placement.node)
+            needs[placement.node] = request if at is None else at + request
+        return all((self.rooms.idle(node) >= need).all() for node, need in needs.items())
+
+    def move(self, uid: PodUid, node: NodeName, *, now: float) -> bool:
+        """Give a planned member another node instead; False (and no change) if there is no room."""
+        member = self.members.get(uid)
+        if member is None or member.stage not in (Stage.PLANNED, Stage.WAITING):
+            return False
+        if not self.rooms.takes(node) or member.pod.node:
+            return False
+        if member.node != node and not (self.rooms.idle(node) >= member.task.request).all():
+            return False
+        self._move(member, Stage.PLANNED, node=node, now=now)
+        return True
+
+    def assume(self, uid: PodUid, *, now: float) -> None:
+        """Bind was called for a planned member."""
+        self._stage(uid, Stage.ASSUMED, now=now)
+
+    def binding(self, uid: PodUid, *, now: float) -> None:
+        """Its Binding is about to be sent."""
+        self._stage(uid, Stage.BINDING, now=now)
+
+    def unassume(self, uid: PodUid, *, now: float) -> None:
+        """The scheduler gave the Bind call up (or it failed): planned again, the room is kept."""
+        self._stage(uid, Stage.PLANNED, now=now)
+
+    def _stage(self, uid: PodUid, stage: Stage, *, now: float) -> None:
+        member = self.members.get(uid)
+        if member is not None and member.stage is not Stage.WAITING:
+            member.stage, member.since = stage, now
+
+    def withdraw(self, uid: PodUid, *, now: float) -> None:
+        """Take the place of one member back; it waits again."""
+        member = self.members.get(uid)
+        if member is not None and member.stage is not Stage.WAITING and not member.pod.node:
+            self._move(member, Stage.WAITING, node=NO_NODE, now=now)
+
+    def release(self, key: GroupKey, *, why: str) -> None:
+        """Give back every promise of a group whose Binding is not on its way."""
+        group = self.groups.get(key)
+        if group is None:
+            return
+        for holder in list(group.slots):
+            self._drop_slot(group, holder)
+        for member in list(group.members.values()):
+            if member.stage in (Stage.PLANNED, Stage.ASSUMED) and not member.pod.node:
+                self.lost.append(Lost(member.pod.uid, key, why))
+                self._move(member, Stage.WAITING, node=NO_NODE, now=member.since)
+
+    def admit(self, key: GroupKey) -> None:
+        """The enqueue action let the group in."""
+        self.set_phase(key, GroupPhase.INQUEUE)
+
+    def set_phase(self, key: GroupKey, phase: GroupPhase) -> None:
+        """Set the phase we decided."""
+        group = self.groups.get(key)
+        if group is not None and group.phase is not phase:
+            group.phase = phase
+            self._group_changed(group)
+
+    def hold(self, key: GroupKey, *, until: float) -> None:
+        """Keep the group from being planned before ``until``."""
+        group = self.groups.get(key)
+        if group is not None:
+            group.hold_until = until
+            self._group_changed(group)
+
+    def _move(self, member: Member, stage: Stage, *, node: NodeName, now: float) -> None:
+        group = self.groups[member.group]
+        group.remove(member)
+        member.stage, member.node, member.since = stage, node, now
+        group.add(member)
+        self._charge(member)
+        self._group_changed(group)
+
+    def _add_slot(self, group: Group, task: Task, *, node: NodeName, now: float) -> None:
+        group.serial += 1
+        holder = f"{group.key}#{group.serial}"
+        self.rooms.charge(holder, node, task.shape.requests, promised=True, releasing=False)
+        group.add_slot(Slot(holder, task.role, node, task.shape, now))
+        self._group_changed(group)
+
+    def _drop_slot(self, group: Group, holder: str) -> None:
+        group.remove_slot(holder)
+        self.rooms.discharge(holder)
+        self._group_changed(group)
+
+    def _adopt_slot(self, member: Member, *, now: float) -> None:
+        """Give a new member the room kept for it.
+
+        When no slot is like it, one is given back all the same, so that what is kept never exceeds
+        what the group needs: the member is planned like any other.
+        """
+        group = self.groups[member.group]
+        pod = member.pod
+        if not group.slots or pod.foreign_gates:
+            return
+        mine = [s for s in group.slots.values() if s.role in (pod.role, "")]
+        wanted = pod.pinned or pod.nominated
+        fitting = (s for s in mine if (s.node == wanted if wanted else True))
+        chosen = next((s for s in fitting if s.shape.fits_like(pod.shape)), None)
+        if chosen is not None:
+            self._drop_slot(group, chosen.holder)
+            self._move(member, Stage.PLANNED, node=chosen.node, now=now)
+        elif mine:
+            self._drop_slot(group, mine[0].holder)
+
+    # --- promises made void by events ------------------------------------------------------------
+
+    def _lose_promises(self, node: NodeName, why: str) -> None:
+        for holder in sorted(self.rooms.holders(node)):
+            self._lose(holder, why)
+
+    def _lose(self, holder: str, why: str) -> bool:
+        member = self.members.get(PodUid(holder))
+        if member is None:
+            group = self.groups.get(GroupKey(holder.rpartition("#")[0]))
+            if group is None or holder not in group.slots:
+                return False
+            self._drop_slot(group, holder)
+            return True
+        if member.pod.node or member.stage in (Stage.WAITING, Stage.BINDING):
+            return False
+        self.lost.append(Lost(member.pod.uid, member.group, why))
+        self._move(member, Stage.WAITING, node=NO_NODE, now=member.since)
+        return True
+
+    def _relieve(self, node: NodeName) -> None:
+        """Give promises back, latest first, while the node has less room than it promised."""
+        if node not in self.rooms.nodes or (self.rooms.idle(node) >= 0).all():
+            return
+        for holder in sorted(self.rooms.holders(node), key=self._age, reverse=True):
+            if (
+                self._lose(holder, "a pod of others took the room")
+                and (self.rooms.idle(node) >= 0).all()
+            ):
+                return
+
+    def _age(self, holder: str) -> tuple[float, str]:
+        member = self.members.get(PodUid(holder))
+        return (member.since if member else 0.0, holder)
+
+    # --- bookkeeping of groups -------------------------------------------------------------------
+
+    def _group(self, key: GroupKey, *, solo: bool) -> Group:
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = Group(key=key, solo=solo)
+        return group
+
+    def _group_changed(self, group: Group) -> None:
+        key = group.key
+        group.view = None
+        self.signals.groups.add(key)
+        self.signals.dirty = True
+        if group.empty:
+            del self.groups[key]
+            self._views.pop(key, None)
+            self._unviewed.pop(key, None)
+            self.pending.pop(key, None)
+            self.promised.pop(key, None)
+            self._forget_usage(group)
+            return
+        self._unviewed[key] = group
+        if group.wants_planning:
+            self.pending[key] = group
+        else:
+            self.pending.pop(key, None)
+        if group.promises:
+            self.promised[key] = group
+        else:
+            self.promised.pop(key, None)
+
+    def _all_groups_changed(self) -> None:
+        for group in list(self.groups.values()):
+            self._group_changed(group)
+
+    def gang(self, key: GroupKey) -> Gang | None:
+        """The planner's view of a group, made anew only when it changed."""
+        self.refresh()
+        return self._views.get(key)
+
+    def refresh(self) -> Mapping[GroupKey, Gang]:
+        """Bring the views of changed groups and the queues' sums up to date; returns all views."""
+        if self._viewed_axis is not self.rooms.axis:
+            self._widen()
+        for key, group in self._unviewed.items():
+            view = gang_view(group, vector=self.rooms.vector, classes=self.classes)
+            group.view = self._views[key] = view
+            self._forget_usage(group)
+            own = usage_of(view)
+            group.usage = (view.queue, own)
+            there = self.usage.get(view.queue)
+            self.usage[view.queue] = own if there is None else _combine(there, own, sign=1)
+        self._unviewed.clear()
+        return self._views
+
+    def _widen(self) -> None:
+        """The axis grew: every vector kept anywhere is made anew."""
+        self._viewed_axis = self.rooms.axis
+        self.usage.clear()
+        for group in self.groups.values():
+            group.usage = None
+            for member in group.members.values():
+                member.task = self._task(member.pod)
+        self._unviewed = dict(self.groups)
+
+    def _forget_usage(self, group: Group) -> None:
+        if group.usage is not None:
+            name, own = group.usage
+            self.usage[name] = _combine(self.usage[name], own, sign=-1)
+            group.usage = None
+
+
+def _combine(left: QueueUsage, right: QueueUsage, *, sign: int) -> QueueUsage:
+    return QueueUsage(
+        allocated=left.allocated + sign * right.allocated,
+        request=left.request + sign * right.request,
+        inqueue=left.inqueue + sign * right.inqueue,
+        elastic=left.elastic + sign * right.elastic,
+        groups=left.groups + sign * right.groups,
+    )

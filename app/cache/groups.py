@@ -1,0 +1,197 @@
+"""A group's members, counted as they change.
+
+Sums are kept incrementally, so a member costs the same in a gang of ten thousand as in one of two;
+only the list of waiting members is walked when the planner's view is made.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.cache.members import PLACED_KINDS, Kind, Member, Slot
+from app.core.ledger import claimable
+from app.model.gang import Counts, Gang
+from app.model.ids import DEFAULT_QUEUE, GroupKey, PodUid, QueueName
+from app.model.pod import QUEUE_ANNOTATION
+from app.model.resources import Amounts, Vector
+from app.model.shape import PodShape
+from app.model.snapshot import QueueUsage
+from app.model.workload import GroupPhase, PodGroup
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """One PodGroup (or a pod alone: ``pod_group`` None and ``solo``) and its members.
+
+    ``phase`` is ours to decide, so the local one counts; the stored one is read once. ``view`` is
+    the planner's picture of it, dropped at every change. ``hold_until`` and ``failures`` keep a
+    gang whose reservation was not used from being placed again at once.
+    """
+
+    key: GroupKey
+    solo: bool
+    pod_group: PodGroup | None = None
+    phase: GroupPhase = GroupPhase.NEW
+    members: dict[PodUid, Member] = field(default_factory=dict)
+    waiting: dict[PodUid, Member] = field(default_factory=dict)
+    slots: dict[str, Slot] = field(default_factory=dict)
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    role_kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    best_effort_waiting: int = 0
+    held: dict[Amounts, int] = field(default_factory=dict)
+    """How many members or slots hold each request (their group's allocation)."""
+    gated: dict[Amounts, int] = field(default_factory=dict)
+    role_shapes: dict[str, PodShape] = field(default_factory=dict)
+    template_shapes: Mapping[str, PodShape] = field(default_factory=dict)
+    """Shapes of the roles as the owning vcjob describes them."""
+    hold_until: float = 0.0
+    failures: int = 0
+    serial: int = 0
+    """Counts slots ever made, for their names."""
+    view: Gang | None = None
+    usage: tuple[QueueName, QueueUsage] | None = None
+
+    def add(self, member: Member) -> None:
+        """Count ``member`` in its present state."""
+        self._count(member, 1)
+        self.members[member.pod.uid] = member
+        self.role_shapes[member.pod.role] = member.pod.shape
+        self.view = None
+
+    def remove(self, member: Member) -> None:
+        """Stop counting ``member``; it must not have changed since it was added."""
+        self._count(member, -1)
+        self.members.pop(member.pod.uid, None)
+        self.view = None
+
+    def add_slot(self, slot: Slot) -> None:
+        """Count a promised place without a member."""
+        self.slots[slot.holder] = slot
+        _bump(self.held, slot.request, 1)
+        self.view = None
+
+    def remove_slot(self, holder: str) -> Slot:
+        """Stop counting it."""
+        slot = self.slots.pop(holder)
+        _bump(self.held, slot.request, -1)
+        self.view = None
+        return slot
+
+    def _count(self, member: Member, sign: int) -> None:
+        kind, role, request = member.kind, member.pod.role, member.pod.shape.requests
+        self.kinds[kind] += sign
+        self.role_kinds[role, kind] += sign
+        if kind is Kind.WAITING:
+            self.best_effort_waiting += sign * member.task.best_effort
+            if sign > 0:
+                self.waiting[member.pod.uid] = member
+            else:
+                self.waiting.pop(member.pod.uid, None)
+        elif kind is Kind.GATED:
+            _bump(self.gated, request, sign)
+        elif kind in PLACED_KINDS:
+            _bump(self.held, request, sign)
+
+    # --- facts -----------------------------------------------------------------------------------
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is left of it."""
+        return self.pod_group is None and not self.members and not self.slots
+
+    @property
+    def known(self) -> bool:
+        """Whether it can be planned at all: its PodGroup exists, or it needs none."""
+        return self.solo or self.pod_group is not None
+
+    @property
+    def min_member(self) -> int:
+        """How many members must be placed together; a pod alone is its own minimum."""
+        return 1 if self.solo else (self.pod_group.min_member if self.pod_group else 0)
+
+    @property
+    def role_minimum(self) -> Mapping[str, int]:
+        """minTaskMember, left out when it exceeds minMember (volcano.md §3.1)."""
+        if self.pod_group is None:
+            return {}
+        minimum = self.pod_group.role_minimum
+        return {} if self.pod_group.min_member < sum(minimum.values()) else minimum
+
+    @property
+    def queue(self) -> QueueName:
+        """The queue it is charged to."""
+        if self.pod_group is not None:
+            return self.pod_group.queue or DEFAULT_QUEUE
+        for member in self.members.values():
+            return QueueName(member.pod.annotations.get(QUEUE_ANNOTATION) or DEFAULT_QUEUE)
+        return DEFAULT_QUEUE
+
+    @property
+    def on_nodes(self) -> int:
+        """Members that reached a node or finished there: they count for the barrier."""
+        return self.kinds[Kind.BOUND] + self.kinds[Kind.RUNNING] + self.kinds[Kind.SUCCEEDED]
+
+    def role_on_nodes(self, role: str) -> int:
+        """The same for one role."""
+        of = self.role_kinds
+        return of[role, Kind.BOUND] + of[role, Kind.RUNNING] + of[role, Kind.SUCCEEDED]
+
+    @property
+    def promises(self) -> bool:
+        """Whether room is kept for members that are not on a node yet."""
+        return bool(self.slots) or self.kinds[Kind.PLACED] > 0
+
+    @property
+    def wants_planning(self) -> bool:
+        """Whether the planner has a decision to make about it."""
+        if not self.known or (self.pod_group is not None and self.pod_group.deleting):
+            return False
+        if self.waiting or self.phase in (GroupPhase.NEW, GroupPhase.PENDING):
+            return True
+        return self.on_nodes + self.kinds[Kind.PLACED] + len(self.slots) < self.min_member
+
+    def counts(self) -> Counts:
+        """Counts in the planner's terms."""
+        of = self.kinds
+        return Counts(
+            pending=of[Kind.WAITING] + of[Kind.GATED],
+            placed=of[Kind.PLACED],
+            bound=of[Kind.BOUND],
+            running=of[Kind.RUNNING],
+            releasing=of[Kind.RELEASING] + of[Kind.RELEASING_PLACED],
+            releasing_placed=of[Kind.RELEASING_PLACED],
+            succeeded=of[Kind.SUCCEEDED],
+            failed=of[Kind.FAILED],
+            unknown=of[Kind.UNKNOWN],
+            pending_best_effort=self.best_effort_waiting,
+            gated=of[Kind.GATED],
+            slots=len(self.slots),
+        )
+
+
+def _bump(counts: dict[Amounts, int], key: Amounts, by: int) -> None:
+    value = counts.get(key, 0) + by
+    if value:
+        counts[key] = value
+    else:
+        counts.pop(key, None)
+
+
+def usage_of(gang: Gang) -> QueueUsage:
+    """What ``gang`` adds to its queue's sums (volcano.md §3.6, proportion)."""
+    zero = np.zeros_like(gang.allocated)
+    counts = gang.phase is GroupPhase.INQUEUE or (
+        gang.phase is GroupPhase.RUNNING and gang.counts.ready >= gang.min_member
+    )
+    elastic: Vector = zero
+    if gang.min_request is not None:
+        elastic = np.maximum(gang.allocated - gang.min_request, 0)
+    return QueueUsage(
+        allocated=gang.allocated,
+        request=gang.request,
+        inqueue=claimable(gang) if counts else zero,
+        elastic=elastic,
+        groups=1,
+    )

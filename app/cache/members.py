@@ -1,0 +1,117 @@
+"""A pod of ours and how far it has come.
+
+::
+
+    unseen -> slot -> planned -> assumed -> binding -> bound -> running -> done
+                         ^          |          |
+                         +-released-+----------+
+
+* *slot*: the plan has room for a member that nobody has created yet (kept by its group).
+* *planned*: the plan gave the pod a node.
+* *assumed*: kube-scheduler called Bind for it; the barrier holds the call.
+* *binding*: the barrier is open, the Binding is on its way or accepted.
+* *bound*, *running*, *done*: what the API server says (``spec.nodeName``, ``status.phase``).
+* *released*: back to waiting: vetoed, timed out, node gone, gang incomplete.
+
+A member's room is charged from *planned* on and until it is done; a change of stage on the same
+node changes no sum.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from app.model.gang import Task
+from app.model.ids import NO_NODE, GroupKey, NodeName
+from app.model.pod import TERMINAL, Pod, TaskStatus
+from app.model.resources import Amounts
+from app.model.shape import PodShape
+
+
+class Stage(Enum):
+    """How far a member has come on our side; what the API server says comes from the pod."""
+
+    WAITING = "waiting"
+    PLANNED = "planned"
+    ASSUMED = "assumed"
+    BINDING = "binding"
+
+
+class Kind(Enum):
+    """The state a group counts a member under."""
+
+    WAITING = "waiting"
+    GATED = "gated"
+    PLACED = "placed"
+    BOUND = "bound"
+    RUNNING = "running"
+    RELEASING = "releasing"
+    RELEASING_PLACED = "releasing-placed"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+PLACED_KINDS = frozenset({Kind.PLACED, Kind.BOUND, Kind.RUNNING})
+"""Members whose room counts as their group's allocation (volcano.md §3.1, Allocated statuses)."""
+
+_KIND_OF = {
+    TaskStatus.BOUND: Kind.BOUND,
+    TaskStatus.RUNNING: Kind.RUNNING,
+    TaskStatus.SUCCEEDED: Kind.SUCCEEDED,
+    TaskStatus.FAILED: Kind.FAILED,
+    TaskStatus.UNKNOWN: Kind.UNKNOWN,
+}
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """A pod of ours. ``node`` is the promised node while the stage is not WAITING.
+
+    ``since`` is when it entered its stage (seconds since the epoch); ``refused`` whether the last
+    Filter said "wait" (so that it must be woken when it gets a place). ``observed`` marks a pod
+    known from a Filter call only, until the watch shows it.
+    """
+
+    pod: Pod
+    group: GroupKey
+    task: Task
+    stage: Stage = Stage.WAITING
+    node: NodeName = NO_NODE
+    since: float = 0.0
+    refused: bool = False
+    observed: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """What its group counts it as."""
+        status = self.pod.status
+        if status is TaskStatus.RELEASING:
+            return Kind.RELEASING_PLACED if self.pod.node else Kind.RELEASING
+        if status is not TaskStatus.PENDING:
+            return _KIND_OF[status]
+        if self.stage is not Stage.WAITING:
+            return Kind.PLACED
+        return Kind.GATED if self.pod.foreign_gates else Kind.WAITING
+
+    @property
+    def charged_node(self) -> NodeName:
+        """The node it takes room on: the bound one, else the promised one, else none."""
+        if self.pod.status in TERMINAL:
+            return NO_NODE
+        return self.pod.node or self.node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """Room for a member of ``role`` that does not exist yet; ``holder`` is its name in the rooms."""
+
+    holder: str
+    role: str
+    node: NodeName
+    shape: PodShape
+    since: float
+
+    @property
+    def request(self) -> Amounts:
+        """What is kept free for it."""
+        return self.shape.requests

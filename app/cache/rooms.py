@@ -1,0 +1,213 @@
+"""How much of every node is taken, by whom.
+
+A *charge* says: this holder (a pod or a slot) takes this vector on this node. A holder has at most
+one charge, so nothing can be counted twice, whatever order events come in; charging again moves it.
+Rows of the matrices are stable for a node's life (a node that is charged before it is seen gets
+one too); :meth:`Rooms.table` gives the planner's sorted view and :meth:`Rooms.sorted_used` the
+matching copy.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.model.ids import NodeName
+from app.model.node import Node
+from app.model.resources import Amounts, Matrix, ResourceAxis, Vector
+from app.model.snapshot import NodeTable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Charge:
+    """What one holder takes; ``releasing`` when its pod is terminating."""
+
+    node: NodeName
+    request: Amounts
+    vector: Vector
+    promised: bool
+    releasing: bool
+
+
+class Rooms:
+    """Nodes and the charges on them."""
+
+    def __init__(self) -> None:
+        self.axis = ResourceAxis()
+        self.nodes: dict[NodeName, Node] = {}
+        self.charges: dict[str, Charge] = {}
+        self.generation = 0
+        self._rows: dict[NodeName, int] = {}
+        self._free_rows: list[int] = []
+        self._holders: dict[NodeName, set[str]] = {}
+        self._promises: dict[NodeName, int] = {}
+        self._used = np.zeros((64, len(self.axis)), dtype=np.int64)
+        self._releasing = np.zeros_like(self._used)
+        self._allocatable = np.zeros_like(self._used)
+        self._vectors: dict[Amounts, Vector] = {}
+        self._table: NodeTable | None = None
+        self._order: np.ndarray[tuple[int], np.dtype[np.int64]] = np.zeros(0, dtype=np.int64)
+
+    # --- vectors ---------------------------------------------------------------------------------
+
+    def vector(self, values: Amounts) -> Vector:
+        """``values`` on the axis, shape ``(R,)``; the axis grows when a name is new.
+
+        Equal amounts share one read-only vector.
+        """
+        known = self._vectors.get(values)
+        if known is not None:
+            return known
+        self._cover(name for name, _ in values)
+        vector = self.axis.vector(values)
+        vector.setflags(write=False)
+        self._vectors[values] = vector
+        return vector
+
+    def _cover(self, names: Iterable[str]) -> None:
+        axis = self.axis.covering(names)
+        extra = len(axis) - len(self.axis)
+        if not extra:
+            return
+        self.axis = axis
+        pad = ((0, 0), (0, extra))
+        self._used = np.pad(self._used, pad)
+        self._releasing = np.pad(self._releasing, pad)
+        self._allocatable = np.pad(self._allocatable, pad)
+        self._vectors.clear()
+        for holder, old in self.charges.items():
+            self.charges[holder] = Charge(
+                old.node, old.request, self.vector(old.request), old.promised, old.releasing
+            )
+        self._changed()
+
+    # --- nodes -----------------------------------------------------------------------------------
+
+    def set_node(self, node: Node) -> bool:
+        """Add or replace ``node``; returns whether placement rules see a difference."""
+        old = self.nodes.get(node.name)
+        self.nodes[node.name] = node
+        if old is not None and old.places_like(node):
+            return False
+        self._cover(name for name, _ in node.allocatable)
+        row = self._row(node.name)
+        self._allocatable[row] = self.axis.vector(node.allocatable) if node.ready else 0
+        self._changed()
+        return True
+
+    def drop_node(self, name: NodeName) -> bool:
+        """Forget the node (charges on it stay until their pods go); returns whether it was known."""
+        if self.nodes.pop(name, None) is None:
+            return False
+        self._allocatable[self._rows[name]] = 0
+        self._vacate(name)
+        self._changed()
+        return True
+
+    def _changed(self) -> None:
+        self.generation += 1
+        self._table = None
+
+    def _row(self, name: NodeName) -> int:
+        row = self._rows.get(name)
+        if row is None:
+            row = self._free_rows.pop() if self._free_rows else len(self._rows)
+            if row >= len(self._used):
+                pad = ((0, len(self._used)), (0, 0))
+                self._used = np.pad(self._used, pad)
+                self._releasing = np.pad(self._releasing, pad)
+                self._allocatable = np.pad(self._allocatable, pad)
+            self._rows[name] = row
+        return row
+
+    def _vacate(self, name: NodeName) -> None:
+        """Give the row back once neither the node nor a charge needs it."""
+        if name not in self.nodes and not self._holders.get(name):
+            self._holders.pop(name, None)
+            self._free_rows.append(self._rows.pop(name))
+
+    # --- charges ---------------------------------------------------------------------------------
+
+    def charge(
+        self, holder: str, node: NodeName, request: Amounts, *, promised: bool, releasing: bool
+    ) -> bool:
+        """Let ``holder`` take ``request`` on ``node``; returns whether any sum changed."""
+        old = self.charges.get(holder)
+        if old is not None:
+            same = old.node == node and old.request == request
+            if same and old.releasing == releasing:
+                if old.promised != promised:
+                    self._promises[node] = self._promises.get(node, 0) + (1 if promised else -1)
+                    self.charges[holder] = Charge(node, request, old.vector, promised, releasing)
+                return False
+            self.discharge(holder)
+        vector = self.vector(request)
+        row = self._row(node)
+        self._used[row] += vector
+        if releasing:
+            self._releasing[row] += vector
+        self._holders.setdefault(node, set()).add(holder)
+        if promised:
+            self._promises[node] = self._promises.get(node, 0) + 1
+        self.charges[holder] = Charge(node, request, vector, promised, releasing)
+        return True
+
+    def discharge(self, holder: str) -> bool:
+        """Give back what ``holder`` took; returns whether it held anything."""
+        old = self.charges.pop(holder, None)
+        if old is None:
+            return False
+        row = self._rows[old.node]
+        self._used[row] -= old.vector
+        if old.releasing:
+            self._releasing[row] -= old.vector
+        self._holders[old.node].discard(holder)
+        if old.promised:
+            self._promises[old.node] -= 1
+            if not self._promises[old.node]:
+                del self._promises[old.node]
+        self._vacate(old.node)
+        return True
+
+    def holders(self, node: NodeName) -> frozenset[str]:
+        """Who has a charge on ``node``."""
+        return frozenset(self._holders.get(node, ()))
+
+    def promised_nodes(self) -> frozenset[NodeName]:
+        """Nodes with room promised to pods that are not bound yet."""
+        return frozenset(self._promises)
+
+    def idle(self, node: NodeName) -> Vector:
+        """Free room on ``node``, shape ``(R,)``; may be negative. Raises ``KeyError``."""
+        row = self._rows[node]
+        free: Vector = self._allocatable[row] - self._used[row]
+        return free
+
+    def takes(self, node: NodeName) -> bool:
+        """Whether ``node`` is known, ready and not cordoned."""
+        known = self.nodes.get(node)
+        return known is not None and known.ready and not known.unschedulable
+
+    # --- views -----------------------------------------------------------------------------------
+
+    def table(self) -> NodeTable:
+        """The nodes sorted by name; the same object until something but usage changes."""
+        if self._table is None:
+            names = sorted(self.nodes)
+            self._order = np.array([self._rows[n] for n in names], dtype=np.int64)
+            allocatable = np.asfortranarray(self._allocatable[self._order])
+            allocatable.setflags(write=False)
+            self._table = NodeTable(
+                axis=self.axis,
+                nodes=tuple(self.nodes[n] for n in names),
+                index={name: i for i, name in enumerate(names)},
+                allocatable=allocatable,
+                total=allocatable.sum(axis=0),
+                generation=self.generation,
+            )
+        return self._table
+
+    def sorted_used(self) -> tuple[Matrix, Matrix]:
+        """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``."""
+        self.table()
+        return self._used[self._order], self._releasing[self._order]

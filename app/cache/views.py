@@ -1,0 +1,114 @@
+"""The planner's picture of a group, made from its running counts."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from app.cache.groups import Group
+from app.cache.members import PLACED_KINDS, Kind
+from app.model.gang import Gang
+from app.model.pod import Pod
+from app.model.resources import Amounts, Vector
+from app.model.workload import PriorityClass
+
+ToVector = Callable[[Amounts], Vector]
+
+
+def task_priority(pod: Pod) -> int:
+    """A task's priority: the annotation, else the pod's, else 1 (volcano.md §3.1)."""
+    text = pod.annotations.get("volcano.sh/task-priority", "")
+    try:
+        return int(text)
+    except ValueError:
+        return pod.priority or 1
+
+
+def trailing_index(name: str) -> int:
+    """The number after the last dash of a pod's name, 0 when there is none."""
+    tail = name.rpartition("-")[2]
+    return int(tail) if tail.isdecimal() else 0
+
+
+def group_priority(group: Group, classes: Mapping[str, PriorityClass]) -> int:
+    """Value of the PodGroup's priority class, else the cluster's default one, else 0."""
+    if group.pod_group is None:
+        return max((m.pod.priority for m in group.members.values()), default=0)
+    named = classes.get(group.pod_group.priority_class)
+    if named is not None:
+        return named.value
+    return next((c.value for c in classes.values() if c.is_default), 0)
+
+
+def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityClass]) -> Gang:
+    """``group`` as the planner sees it. Cost: the number of waiting members, not of all."""
+    allocated = _sum(group.held, vector)
+    gated = _sum(group.gated, vector)
+    waiting = tuple(member.task for member in group.waiting.values())
+    request = allocated + gated
+    for task in waiting:
+        request = request + task.request
+    pod_group = group.pod_group
+    minimum = pod_group.min_resources if pod_group else _solo_request(group)
+    counts = group.counts()
+    ready, valid = _roles(group)
+    namespace, _, name = group.key.partition("/")
+    reached = group.on_nodes
+    return Gang(
+        key=group.key,
+        uid=pod_group.uid if pod_group else name.partition(":")[2],
+        namespace=namespace,
+        name=name,
+        queue=group.queue,
+        priority=group_priority(group, classes),
+        created=_created(group),
+        min_member=group.min_member,
+        phase=group.phase,
+        counts=counts,
+        allocated=allocated,
+        request=request,
+        min_request=None if minimum is None else vector(minimum),
+        gated_request=gated,
+        waiting=waiting,
+        role_minimum=group.role_minimum,
+        role_ready=ready,
+        role_valid=valid,
+        role_shapes={**group.template_shapes, **group.role_shapes},
+        annotations=pod_group.annotations if pod_group else {},
+        solo=group.solo,
+        partial=0 < reached < group.min_member and not counts.completed,
+        hold_until=group.hold_until,
+    )
+
+
+def _solo_request(group: Group) -> Amounts | None:
+    """A pod alone asks for itself, as the group made for a plain pod does (volcano.md §5.3)."""
+    for member in group.members.values():
+        return member.pod.shape.requests
+    return None
+
+
+def _created(group: Group) -> float:
+    if group.pod_group is not None:
+        return group.pod_group.created
+    return min((m.pod.created for m in group.members.values()), default=0.0)
+
+
+def _sum(requests: Mapping[Amounts, int], vector: ToVector) -> Vector:
+    total = np.zeros_like(vector(()))
+    for request, count in requests.items():
+        total = total + vector(request) * count
+    return total
+
+
+def _roles(group: Group) -> tuple[dict[str, int], dict[str, int]]:
+    ready: dict[str, int] = {}
+    valid: dict[str, int] = {}
+    for (role, kind), count in group.role_kinds.items():
+        if count and (kind in PLACED_KINDS or kind is Kind.SUCCEEDED):
+            ready[role] = ready.get(role, 0) + count
+        if count and (kind in PLACED_KINDS or kind in (Kind.SUCCEEDED, Kind.WAITING)):
+            valid[role] = valid.get(role, 0) + count
+    for slot in group.slots.values():
+        ready[slot.role] = ready.get(slot.role, 0) + 1
+        valid[slot.role] = valid.get(slot.role, 0) + 1
+    return ready, valid
