@@ -1,9 +1,8 @@
 """The live cluster: events in, promises kept, snapshots out.
 
-Every change goes through one of three doors: *events* (``set_*``/``drop_*``: what the API server
-says), *promises* (``promise``, ``assume``, ``binding``, ``withdraw``, ``release``: what we decided),
-and :meth:`ClusterCache.snapshot`, which only reads. The invariant after each call: the rooms hold
-exactly one charge for every member that has a node (bound or promised) and is not done, one for
+Every change goes through one of two doors: *events* (``set_*``/``drop_*``: what the API server
+says) and *promises* (``promise``, ``assume``, ``binding``, ``withdraw``, ``release``: what we
+decided). The invariant after each call: the rooms hold exactly one charge for every member that has a node (bound or promised) and is not done, one for
 every slot, and one for every foreign pod on a node; nothing else.
 
 Promises that became void by an event (node gone, foreign pod took the room, pod deleted) are given
@@ -69,6 +68,7 @@ class ClusterCache:
         self.choosy: set[PodUid] = set()
         """Pods with a rule about other pods: while there are any, snapshots list the residents."""
         self.with_ports: dict[PodUid, frozenset[HostPort]] = {}
+        self.templates: dict[str, Mapping[str, PodShape]] = {}
         self.lost: list[Lost] = []
         self.signals = Signals()
         self._unviewed: dict[GroupKey, Group] = {}
@@ -214,19 +214,27 @@ class ClusterCache:
 
     # --- events: groups and the rest -------------------------------------------------------------
 
-    def set_group(
-        self, pod_group: PodGroup, *, shapes: Mapping[str, PodShape] | None = None
-    ) -> None:
+    def set_group(self, pod_group: PodGroup) -> None:
         """Add or replace a PodGroup; its phase is taken over only the first time we see it."""
         group = self._group(pod_group.key, solo=False)
         if group.pod_group is None or group.pod_group.uid != pod_group.uid:
             group.phase = pod_group.phase
         group.pod_group = pod_group
-        if shapes is not None:
-            group.template_shapes = shapes
+        group.template_shapes = self.templates.get(pod_group.owner_uid, {})
         if pod_group.min_resources:
             self.rooms.vector(pod_group.min_resources)
         self._group_changed(group)
+
+    def set_template(self, owner: str, shapes: Mapping[str, PodShape]) -> None:
+        """The shapes of each role as the vcjob of UID ``owner`` describes them; empty: forget."""
+        if shapes:
+            self.templates[owner] = shapes
+        else:
+            self.templates.pop(owner, None)
+        for group in self.groups.values():
+            if group.pod_group is not None and group.pod_group.owner_uid == owner:
+                group.template_shapes = shapes
+                self._group_changed(group)
 
     def drop_group(self, key: GroupKey) -> None:
         """Forget a PodGroup; members that are not on a node yet lose their places."""

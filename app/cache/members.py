@@ -103,7 +103,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
-    """Room for a member of ``role`` that does not exist yet; ``holder`` is its name in the rooms."""
+    """Room for a member of ``role`` that does not exist yet; ``holder`` names it in the rooms."""
 
     holder: str
     role: str

@@ -96,7 +96,7 @@ class Rooms:
         return True
 
     def drop_node(self, name: NodeName) -> bool:
-        """Forget the node (charges on it stay until their pods go); returns whether it was known."""
+        """Forget the node (its charges stay until their pods go); returns whether it was known."""
         if self.nodes.pop(name, None) is None:
             return False
         self._allocatable[self._rows[name]] = 0

@@ -66,6 +66,7 @@ class PodGroup:
     deleting: bool = False
     owner_kind: str = ""
     """Kind of the controlling owner (``Job`` of ``batch.volcano.sh`` for a vcjob's group)."""
+    owner_uid: str = ""
     generation: int = 0
 
     @property
