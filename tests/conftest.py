@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.clusters import report
+from tests.clusters import binaries, report
 
 _PLACE = "cluster"
 
@@ -26,6 +26,15 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     for item in items:
         marked = (place for place in report.PLACES if item.get_closest_marker(place))
         item.user_properties.append((_PLACE, next(marked, "none")))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Compile the control plane before the first test: no test's time limit covers minutes."""
+    wanted = any(item.get_closest_marker("real") for item in session.items)
+    if wanted and not session.config.option.collectonly:
+        with session.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            binaries.folder()
 
 
 def _tally(stats: dict[str, list[object]]) -> report.Tally:

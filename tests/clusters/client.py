@@ -257,7 +257,10 @@ class ApiClient:
         field_selector: str = "",
         timeout_s: float = _WATCH_S,
     ) -> Iterator[Event]:
-        """Yield changes until the server ends the watch or the time is over."""
+        """Yield changes until the server ends the watch or the time is over.
+
+        A version that is too old ends it with an ERROR event, however the server says so.
+        """
         params = _selectors(label_selector, field_selector)
         params |= {"watch": "1", "resourceVersion": resource_version}
         params["timeoutSeconds"] = str(max(1, round(timeout_s)))
@@ -267,6 +270,9 @@ class ApiClient:
             with self._http.stream("GET", path, params=params, timeout=timeout_s) as response:
                 if response.status_code >= 400:
                     response.read()
+                    if response.status_code == 410:
+                        yield Event("ERROR", response.json())
+                        return
                     raise ApiError(response.status_code, response.text)
                 for line in response.iter_lines():
                     change = json.loads(line)

@@ -97,12 +97,13 @@ def test_waiting_follows_the_watch_until_the_condition_holds() -> None:
     ]
 
 
-def test_an_expired_watch_is_followed_by_a_new_list() -> None:
+@pytest.mark.parametrize("code", [200, 410], ids=["event", "status"])
+def test_an_expired_watch_is_followed_by_a_new_list(code: int) -> None:
     lists: list[str] = []
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         if "watch=1" in handler.path:
-            _send(handler, 200, {"type": "ERROR", "object": {"code": 410}})
+            _send(handler, code, {"type": "ERROR", "object": {"code": 410}})
         else:
             lists.append(handler.path)
             _send(handler, 200, _listing(_node("a", ready=len(lists) > 1)))

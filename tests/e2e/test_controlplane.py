@@ -11,17 +11,19 @@ from tests.clusters import nodes
 from tests.clusters.client import ApiClient, ApiError, Object, tls_context
 from tests.clusters.cluster import Cluster
 from tests.clusters.controlplane import ControlPlane
-from tests.clusters.resources import NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS
+from tests.clusters.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS
+
+POLICIES = "admissionregistration.k8s.io/v1"
 
 pytestmark = pytest.mark.real
 
 
-def _pod(name: str, *, cpu: str = "1") -> Object:
-    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+def _pod(name: str) -> Object:
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name},
         "spec": {"containers": [container]},
     }
 
@@ -38,18 +40,39 @@ def _exists(pid: int) -> bool:
     return True
 
 
-def test_the_stock_scheduler_binds_a_pod_to_a_fake_node(controlplane: ControlPlane) -> None:
+def test_the_stock_scheduler_binds_a_pod_to_a_fake_node(
+    controlplane: ControlPlane, namespace: str
+) -> None:
     cluster: Cluster = controlplane
     made = nodes.create(cluster.api, 3, prefix="launcher", extra={"nvidia.com/gpu": "8"})
-    cluster.api.create(_pod("launched"))
+    cluster.api.create(_pod("launched"), namespace=namespace)
     try:
         with controlplane.start_scheduler():
-            pod = cluster.api.until_one(PODS, "launched", _is_bound, namespace="default")
+            pod = cluster.api.until_one(PODS, "launched", _is_bound, namespace=namespace)
         assert pod["spec"]["nodeName"] in made
         assert cluster.api.get(NODES, made[0])["status"]["allocatable"]["nvidia.com/gpu"] == "8"
     finally:
-        cluster.api.delete(PODS, "launched", namespace="default", grace_s=0)
         nodes.delete(cluster.api, made)
+
+
+def test_manifests_are_sent_without_naming_their_resource(
+    controlplane: ControlPlane, namespace: str
+) -> None:
+    api = controlplane.api
+    manifest: Object = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "conf", "namespace": namespace},
+        "data": {"a": "1"},
+    }
+    api.apply(manifest)
+    changed = api.patch(CONFIG_MAPS, "conf", {"data": {"b": "2"}}, namespace=namespace)
+    assert changed["data"] == {"a": "1", "b": "2"}
+    api.replace(changed | {"data": {"c": "3"}})
+    with pytest.raises(ApiError, match="Conflict"):
+        api.replace(changed)
+    assert api.get(CONFIG_MAPS, "conf", namespace=namespace)["data"] == {"c": "3"}
+    assert api.resource_of({"apiVersion": POLICIES, "kind": "MutatingAdmissionPolicy"})
 
 
 def test_only_admin_may_do_what_nobody_was_granted(controlplane: ControlPlane) -> None:
