@@ -2,8 +2,9 @@
 
 Every change goes through one of two doors: *events* (``set_*``/``drop_*``: what the API server
 says) and *promises* (``promise``, ``assume``, ``binding``, ``withdraw``, ``release``: what we
-decided). The invariant after each call: the rooms hold exactly one charge for every member that has a node (bound or promised) and is not done, one for
-every slot, and one for every foreign pod on a node; nothing else.
+decided). The invariant after each call: the rooms hold exactly one charge for every member that has
+a node (bound or promised) and is not done, one for every slot, and one for every foreign pod on a
+node; nothing else.
 
 Promises that became void by an event (node gone, foreign pod took the room, pod deleted) are given
 back at once and listed in :attr:`ClusterCache.lost` for whoever holds a Bind call open.
@@ -327,7 +328,10 @@ class ClusterCache:
     def _stage(self, uid: PodUid, stage: Stage, *, now: float) -> None:
         member = self.members.get(uid)
         if member is not None and member.stage is not Stage.WAITING:
+            group = self.groups[member.group]
+            group.remove(member)
             member.stage, member.since = stage, now
+            group.add(member)
 
     def withdraw(self, uid: PodUid, *, now: float) -> None:
         """Take the place of one member back; it waits again."""
@@ -450,7 +454,6 @@ class ClusterCache:
 
     def _group_changed(self, group: Group) -> None:
         key = group.key
-        group.view = None
         self.signals.groups.add(key)
         self.signals.dirty = True
         if group.empty:
@@ -486,7 +489,7 @@ class ClusterCache:
             self._widen()
         for key, group in self._unviewed.items():
             view = gang_view(group, vector=self.rooms.vector, classes=self.classes)
-            group.view = self._views[key] = view
+            self._views[key] = view
             self._forget_usage(group)
             own = usage_of(view)
             group.usage = (view.queue, own)

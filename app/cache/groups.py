@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.cache.members import PLACED_KINDS, Kind, Member, Slot
+from app.cache.members import ARRIVED, PLACED_KINDS, Kind, Member, Slot
 from app.core.ledger import claimable
 from app.model.gang import Counts, Gang
 from app.model.ids import DEFAULT_QUEUE, GroupKey, PodUid, QueueName
@@ -25,9 +25,9 @@ from app.model.workload import GroupPhase, PodGroup
 class Group:
     """One PodGroup (or a pod alone: ``pod_group`` None and ``solo``) and its members.
 
-    ``phase`` is ours to decide, so the local one counts; the stored one is read once. ``view`` is
-    the planner's picture of it, dropped at every change. ``hold_until`` and ``failures`` keep a
-    gang whose reservation was not used from being placed again at once.
+    ``phase`` is ours to decide, so the local one counts; the stored one is read once.
+    ``hold_until`` and ``failures`` keep a gang whose reservation was not used from being placed
+    again at once.
     """
 
     key: GroupKey
@@ -39,6 +39,8 @@ class Group:
     slots: dict[str, Slot] = field(default_factory=dict)
     kinds: Counter[Kind] = field(default_factory=Counter)
     role_kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    arrived: Counter[str] = field(default_factory=Counter)
+    """Members per role whose Bind call has arrived and that are not on a node yet."""
     best_effort_waiting: int = 0
     held: dict[Amounts, int] = field(default_factory=dict)
     """How many members or slots hold each request (their group's allocation)."""
@@ -50,7 +52,6 @@ class Group:
     failures: int = 0
     serial: int = 0
     """Counts slots ever made, for their names."""
-    view: Gang | None = None
     usage: tuple[QueueName, QueueUsage] | None = None
 
     def add(self, member: Member) -> None:
@@ -58,25 +59,21 @@ class Group:
         self._count(member, 1)
         self.members[member.pod.uid] = member
         self.role_shapes[member.pod.role] = member.pod.shape
-        self.view = None
 
     def remove(self, member: Member) -> None:
         """Stop counting ``member``; it must not have changed since it was added."""
         self._count(member, -1)
         self.members.pop(member.pod.uid, None)
-        self.view = None
 
     def add_slot(self, slot: Slot) -> None:
         """Count a promised place without a member."""
         self.slots[slot.holder] = slot
         _bump(self.held, slot.request, 1)
-        self.view = None
 
     def remove_slot(self, holder: str) -> Slot:
         """Stop counting it."""
         slot = self.slots.pop(holder)
         _bump(self.held, slot.request, -1)
-        self.view = None
         return slot
 
     def _count(self, member: Member, sign: int) -> None:
@@ -93,6 +90,8 @@ class Group:
             _bump(self.gated, request, sign)
         elif kind in PLACED_KINDS:
             _bump(self.held, request, sign)
+            if kind is Kind.PLACED and member.stage in ARRIVED:
+                self.arrived[role] += sign
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -137,6 +136,19 @@ class Group:
         """The same for one role."""
         of = self.role_kinds
         return of[role, Kind.BOUND] + of[role, Kind.RUNNING] + of[role, Kind.SUCCEEDED]
+
+    @property
+    def complete(self) -> bool:
+        """Whether enough members have come to Bind for all of them to go (design §4, bind).
+
+        Members on a node count, and so does every role's minimum.
+        """
+        if self.on_nodes + self.arrived.total() < self.min_member:
+            return False
+        return all(
+            self.role_on_nodes(role) + self.arrived[role] >= least
+            for role, least in self.role_minimum.items()
+        )
 
     @property
     def promises(self) -> bool:

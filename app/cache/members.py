@@ -36,6 +36,10 @@ class Stage(Enum):
     BINDING = "binding"
 
 
+ARRIVED = frozenset({Stage.ASSUMED, Stage.BINDING})
+"""Stages after kube-scheduler called Bind."""
+
+
 class Kind(Enum):
     """The state a group counts a member under."""
 

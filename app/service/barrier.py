@@ -1,0 +1,111 @@
+"""The bind barrier: no member is bound before enough members can be.
+
+kube-scheduler calls Bind once per pod, in goroutines of its own. A call for a member of a gang that
+is not complete yet is held; the call that completes the gang lets all of them go. What ends a hold
+early: the pod loses its place (deleted, node gone, room taken), the PodGroup goes away, the time is
+up (the whole gang is given back, so that another can have the room), or the process drains.
+
+A held call costs one future; nothing polls.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+from app.cache.cluster import ClusterCache
+from app.model.ids import GroupKey, PodUid
+from app.service.limits import Limits
+from app.service.ports import Clock
+
+OPEN = ""
+"""What a hold ends with when the member may be bound; anything else is the error text."""
+
+
+class Barrier:
+    """Bind calls that wait for the rest of their gang."""
+
+    def __init__(self, cache: ClusterCache, *, limits: Limits, clock: Clock) -> None:
+        self._cache = cache
+        self._limits = limits
+        self._clock = clock
+        self._held: dict[GroupKey, dict[PodUid, asyncio.Future[str]]] = {}
+        self._timers: dict[GroupKey, asyncio.TimerHandle] = {}
+        self._draining = False
+
+    def hold(self, key: GroupKey, uid: PodUid) -> asyncio.Future[str]:
+        """A future that ends with OPEN, or with the reason why the member may not be bound."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[str] = loop.create_future()
+        if self._draining:
+            future.set_result("extender is stopping")
+            return future
+        room = self._held.setdefault(key, {})
+        before = room.get(uid)
+        if before is not None and not before.done():
+            before.set_result("another Bind call for the same pod arrived")
+        room[uid] = future
+        if key not in self._timers:
+            self._timers[key] = loop.call_later(self._limits.barrier_s, self._expire, key)
+        return future
+
+    def leave(self, key: GroupKey, uid: PodUid, future: asyncio.Future[str]) -> None:
+        """The caller gave up (its client is gone)."""
+        room = self._held.get(key, {})
+        if room.get(uid) is future:
+            del room[uid]
+        self._tidy(key)
+
+    def settle(self, changed: Iterable[GroupKey] = ()) -> None:
+        """Look again at the groups that ``changed``, and end the holds of lost promises."""
+        lost, self._cache.lost = self._cache.lost, []
+        for loss in lost:
+            self._end(loss.group, loss.uid, loss.why)
+        if not self._held:
+            return
+        for key in changed:
+            if key in self._held:
+                self.check(key)
+
+    def check(self, key: GroupKey) -> None:
+        """Open the group's barrier if enough members are there."""
+        group = self._cache.groups.get(key)
+        if group is not None and group.known and group.complete:
+            self._end_all(key, OPEN)
+
+    def held(self) -> dict[GroupKey, int]:
+        """How many calls are held per group."""
+        return {key: len(room) for key, room in self._held.items()}
+
+    def drain(self) -> None:
+        """End every hold with an error and take no more (the process is stopping)."""
+        self._draining = True
+        for key in list(self._held):
+            self._end_all(key, "extender is stopping")
+
+    def _expire(self, key: GroupKey) -> None:
+        self._timers.pop(key, None)
+        group = self._cache.groups.get(key)
+        self._end_all(key, "gang did not complete in time")
+        if group is None:
+            return
+        self._cache.release(key, why="gang did not complete in time")
+        self._cache.lost.clear()
+        group.failures += 1
+        pause = min(self._limits.hold_base_s * 2 ** (group.failures - 1), self._limits.hold_max_s)
+        self._cache.hold(key, until=self._clock() + pause)
+
+    def _end(self, key: GroupKey, uid: PodUid, result: str) -> None:
+        future = self._held.get(key, {}).pop(uid, None)
+        if future is not None and not future.done():
+            future.set_result(result)
+        self._tidy(key)
+
+    def _end_all(self, key: GroupKey, result: str) -> None:
+        for uid in list(self._held.get(key, {})):
+            self._end(key, uid, result)
+
+    def _tidy(self, key: GroupKey) -> None:
+        if not self._held.get(key):
+            self._held.pop(key, None)
+            timer = self._timers.pop(key, None)
+            if timer is not None:
+                timer.cancel()

@@ -1,0 +1,46 @@
+"""The times and counts of the protocol, in one frozen value."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Hint(StrEnum):
+    """How an ungated pod is told its place (design §4)."""
+
+    PIN = "pin"
+    """Required node affinity in the PATCH that opens the gate: one write, cannot change."""
+    NOMINATE = "nominate"
+    """``status.nominatedNodeName`` first: two writes, can change."""
+    GUIDE = "guide"
+    """Nothing is told; Filter and Prioritize steer."""
+    AUTO = "auto"
+    """PIN for pods of a vcjob (its controller recreates them), NOMINATE for all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds, unless the name says otherwise.
+
+    ``barrier_s`` must stay below the scheduler's ``httpTimeout`` (a Bind that is answered after it
+    would be bound behind the scheduler's back).
+    """
+
+    cycle_gap_s: float = 0.02
+    cycle_idle_s: float = 1.0
+    slice_s: float = 0.0005
+    barrier_s: float = 20.0
+    planned_s: float = 30.0
+    """A planned pod for which no Filter or Bind came gives its room back."""
+    slot_s: float = 60.0
+    """Room kept for pods nobody creates is given back."""
+    observed_s: float = 30.0
+    """A pod seen in a Filter call that the watch never shows is forgotten."""
+    veto_s: float = 60.0
+    hold_base_s: float = 1.0
+    hold_max_s: float = 60.0
+    protect_above: int = 36
+    """More ungated pods than this waiting in the scheduler's queue: they are answered by Error."""
+    bind_patience_s: float = 6.0
+    """How long a Binding is tried again while the API server fails."""
+    writes_in_flight: int = 32
+    hint: Hint = Hint.AUTO

@@ -1,0 +1,100 @@
+"""What the use cases need of the outside, as small protocols.
+
+Times are seconds of one steady clock: the wall time at the start plus what has passed since, so a
+jump of the machine's clock moves no deadline.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Literal, Protocol
+
+from app.model.pod import Pod
+
+Clock = Callable[[], float]
+EventType = Literal["Normal", "Warning"]
+
+
+class Reaction(Enum):
+    """What a failed write asks of the caller."""
+
+    GONE = "gone"
+    """The object does not exist (any more)."""
+    CONFLICT = "conflict"
+    """It is not as expected: look at it before doing anything."""
+    REFUSED = "refused"
+    """Invalid or forbidden: trying again does not help."""
+    RETRY = "retry"
+    """The API server is overloaded, failing or away."""
+
+
+class WriteError(Exception):
+    """A write that did not happen. ``retry_after_s`` is what the server asked for, if anything."""
+
+    def __init__(
+        self, reaction: Reaction, message: str, *, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.reaction = reaction
+        self.retry_after_s = retry_after_s
+
+
+class Binder(Protocol):
+    """Binds pods, and looks at one when a binding conflicted."""
+
+    async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
+        """Bind the pod with that UID to ``node``; raises WriteError."""
+
+    async def read_pod(self, namespace: str, name: str) -> Pod | None:
+        """The pod as stored now, None when there is none; raises WriteError."""
+
+
+class PodWriter(Protocol):
+    """Opens gates and wakes pods."""
+
+    async def patch_pod(
+        self, namespace: str, name: str, json_patch: Sequence[Mapping[str, object]]
+    ) -> None:
+        """Apply a JSON patch; raises WriteError."""
+
+    async def patch_pod_status(
+        self, namespace: str, name: str, merge: Mapping[str, object]
+    ) -> None:
+        """Merge into the status; raises WriteError."""
+
+
+class GroupWriter(Protocol):
+    """Writes PodGroups and queues."""
+
+    async def patch_pod_group(self, namespace: str, name: str, merge: Mapping[str, object]) -> None:
+        """Merge into the PodGroup, its status included; raises WriteError."""
+
+    async def create_queue(self, body: Mapping[str, object]) -> None:
+        """Create a queue; raises WriteError (CONFLICT when it exists)."""
+
+    async def patch_queue_status(self, name: str, merge: Mapping[str, object]) -> None:
+        """Merge into the queue's status; raises WriteError."""
+
+
+class EventSink(Protocol):
+    """Tells users what happened."""
+
+    async def record_event(
+        self,
+        *,
+        kind: str,
+        api_version: str,
+        namespace: str,
+        name: str,
+        uid: str,
+        event_type: EventType,
+        reason: str,
+        message: str,
+    ) -> None:
+        """Record an event about an object; raises WriteError."""
+
+
+class PodLister(Protocol):
+    """Lists all pods afresh (for the ledger's audit)."""
+
+    async def list_pods(self) -> Sequence[Pod]:
+        """Every pod as stored now; raises WriteError."""
