@@ -1,0 +1,108 @@
+"""Where the API server is and how to prove who we are.
+
+The `kubernetes` package reads the kubeconfig or the service account and keeps the credentials
+fresh (exec plugins, OIDC, rotating tokens); what both of our clients need of it is taken out here
+as one frozen value. Asking for the headers may run a plugin or read a file, and its refresh hook is
+not made for several threads, so it is called under a lock and never from the event loop.
+"""
+
+import os
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import urllib3
+from kubernetes.client import Configuration
+from kubernetes.client.rest import RESTClientObject
+from kubernetes.config import (
+    ConfigException,
+    load_incluster_config,
+    load_kube_config,
+)
+
+SERVICE_HOST = "KUBERNETES_SERVICE_HOST"
+
+Headers = dict[str, str]
+
+
+class ConfigError(Exception):
+    """There is no usable address or credential; the message names what was tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Connection:
+    """Address, TLS and credentials of one API server."""
+
+    host: str
+    """URL without a trailing slash; may have a path."""
+    ssl_context: ssl.SSLContext | None
+    """None for plain HTTP."""
+    headers: Callable[[], Headers]
+    """Authorization as of now; may block, safe from any thread, raises `ConfigError`."""
+    pool: Callable[[], urllib3.PoolManager]
+    """A new pool for the streaming connection of an informer."""
+    server_name: str | None = None
+    """Name to expect in the certificate, where it is not the host's."""
+    proxy: str | None = None
+
+
+def load(kubeconfig: Path | None = None, *, context: str | None = None) -> Connection:
+    """Connection from that kubeconfig; without one, from the pod we run in, else from kubectl's."""
+    configuration = Configuration()
+    try:
+        if kubeconfig is None and os.environ.get(SERVICE_HOST):
+            load_incluster_config(  # type: ignore[no-untyped-call]  # only `client` is typed
+                client_configuration=configuration
+            )
+        else:
+            load_kube_config(  # type: ignore[no-untyped-call]  # likewise
+                config_file=None if kubeconfig is None else str(kubeconfig),
+                context=context,
+                client_configuration=configuration,
+            )
+    except (ConfigException, OSError) as error:
+        source = "the service account" if kubeconfig is None else str(kubeconfig)
+        raise ConfigError(f"no connection from {source}: {error}") from error
+    configuration.keep_alive = True
+    return from_configuration(configuration)
+
+
+def from_configuration(configuration: Configuration) -> Connection:
+    """The values of a loaded client configuration."""
+    host = str(configuration.host).rstrip("/")
+    return Connection(
+        host=host,
+        ssl_context=_ssl_context(configuration) if host.startswith("https:") else None,
+        headers=_header_source(configuration),
+        pool=lambda: RESTClientObject(configuration).pool_manager,
+        server_name=configuration.tls_server_name or None,
+        proxy=configuration.proxy or None,
+    )
+
+
+def _header_source(configuration: Configuration) -> Callable[[], Headers]:
+    lock = threading.Lock()
+
+    def headers() -> Headers:
+        try:
+            with lock:
+                token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        except (ConfigException, OSError) as error:
+            raise ConfigError(f"the credentials cannot be renewed: {error}") from error
+        return {"authorization": token.strip()} if token else {}
+
+    return headers
+
+
+def _ssl_context(configuration: Configuration) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+    # Cluster authorities are often made without the key identifiers that newer Pythons insist on.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context

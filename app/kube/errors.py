@@ -1,0 +1,142 @@
+"""What the API server may answer instead of doing it, divided by how to react.
+
+::
+
+    KubeError
+    ├── Refused            the same request will be refused again; change it or give up
+    │   ├── Forbidden        403: the account lacks the right
+    │   ├── NotFound         404: no such object (for a delete: done)
+    │   └── Invalid          400, 405, 413, 415, 422 …: the body or the path is wrong
+    ├── Outdated           what we believed is old; read again, then decide anew
+    │   ├── Conflict         409: another version, or a precondition (uid) does not hold
+    │   ├── AlreadyExists    409 AlreadyExists: somebody made it first
+    │   └── Gone             410: that resourceVersion is no longer kept; list again
+    └── Transient          the same request may succeed later
+        ├── Unauthorized     401: the credentials are old; they are fetched anew for the next call
+        ├── Throttled        429: too many requests, or an eviction that a budget forbids for now
+        ├── ServerError      5xx
+        └── Transport        no whole answer; ``sent`` tells whether the request may have been done
+
+Nothing in this package retries: that is the decision of whoever knows what the request is for.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+MESSAGE_LIMIT = 256
+"""Characters of the server's message that an error keeps."""
+
+
+class KubeError(Exception):
+    """Any answer but success, and the lack of one (then ``status`` is 0)."""
+
+    def __init__(
+        self, message: str, *, status: int = 0, reason: str = "", retry_after_s: float | None = None
+    ) -> None:
+        self.message = message[:MESSAGE_LIMIT]
+        self.status = status
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+        """How long the server asks to wait, where it says so."""
+        super().__init__(f"{status or 'no answer'} {reason}: {self.message}".replace(" :", ":"))
+
+
+class Refused(KubeError):
+    """The same request will be refused again."""
+
+
+class Forbidden(Refused):
+    """403."""
+
+
+class NotFound(Refused):
+    """404."""
+
+
+class Invalid(Refused):
+    """The request itself is wrong: 422 and the other 4xx."""
+
+
+class Outdated(KubeError):
+    """What the request was built on has changed."""
+
+
+class Conflict(Outdated):
+    """409, a version or a precondition."""
+
+
+class AlreadyExists(Outdated):
+    """409, reason AlreadyExists."""
+
+
+class Gone(Outdated):
+    """410, also reason Expired."""
+
+
+class Transient(KubeError):
+    """The same request may succeed later."""
+
+
+class Unauthorized(Transient):
+    """401."""
+
+
+class Throttled(Transient):
+    """429."""
+
+
+class ServerError(Transient):
+    """5xx."""
+
+
+class Transport(Transient):
+    """No whole answer came: refused, reset, timed out."""
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent
+        """Whether the server may have got the request, and so may have done it."""
+
+
+class Status(msgspec.Struct):
+    """The part of a ``v1.Status`` that is read."""
+
+    message: str | None = None
+    reason: str | None = None
+    code: int | None = None
+
+
+_BY_STATUS: dict[int, type[KubeError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    429: Throttled,
+}
+_BY_REASON: dict[str, type[KubeError]] = {"AlreadyExists": AlreadyExists, "Expired": Gone}
+
+_decode_status = msgspec.json.Decoder(Status).decode
+
+
+def from_answer(status: int, body: bytes, headers: Mapping[str, str]) -> KubeError:
+    """The error that an answer with this status means."""
+    try:
+        said = _decode_status(body)
+    except msgspec.DecodeError:
+        said = Status(message=body[:MESSAGE_LIMIT].decode(errors="replace").strip())
+    return from_status(status, said, retry_after_s=_seconds(headers.get("Retry-After")))
+
+
+def from_status(status: int, said: Status, *, retry_after_s: float | None = None) -> KubeError:
+    """The error that this status code and ``v1.Status`` mean (also inside a watch)."""
+    reason = said.reason or ""
+    kind = _BY_REASON.get(reason) or _BY_STATUS.get(status)
+    if kind is None:
+        kind = ServerError if status >= 500 else Invalid
+    return kind(said.message or "", status=status, reason=reason, retry_after_s=retry_after_s)
+
+
+def _seconds(text: str | None) -> float | None:
+    return float(text) if text and text.isdecimal() else None

@@ -1,0 +1,102 @@
+"""Every write to the cluster, by the names that the services' ports use.
+
+The ports are met by structure; nothing is imported from them. All methods raise `KubeError` and
+retry nothing.
+
+Arguments are plain values, because a port cannot name a type of this package.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from app.kube import bodies, paths
+from app.kube.bodies import EventFact, EventType, ObjectRef
+from app.kube.client import ApiClient, ContentType
+from app.kube.events import EventRecorder
+from app.kube.status import StatusPatcher
+
+Merge = Mapping[str, object]
+
+
+class ClusterWriter:
+    """Writes of the scheduler and the controllers."""
+
+    def __init__(self, client: ApiClient, *, events: EventRecorder) -> None:
+        self._client = client
+        self._events = events
+        self._pod_groups = StatusPatcher(client, home=paths.SCHEDULING, plural="podgroups")
+        self._queues = StatusPatcher(client, home=paths.SCHEDULING, plural="queues")
+
+    async def bind(
+        self,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        node: str,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Bind the pod with that UID; Conflict when it is another one, or bound already."""
+        body = bodies.binding(
+            name, namespace=namespace, uid=uid, node=node, annotations=annotations
+        )
+        await self._client.create(f"{paths.pod(namespace, name)}/binding", body)
+
+    async def evict(
+        self, namespace: str, name: str, *, uid: str, grace_s: int | None = None
+    ) -> None:
+        """Evict the pod; Throttled when a disruption budget forbids it for now."""
+        body = bodies.eviction(name, namespace=namespace, uid=uid, grace_s=grace_s)
+        await self._client.create(f"{paths.pod(namespace, name)}/eviction", body)
+
+    async def delete_pod(
+        self, namespace: str, name: str, *, uid: str, grace_s: int | None = None
+    ) -> None:
+        """Delete the pod with that UID, disruption budgets or not."""
+        body = bodies.delete_options(uid=uid, grace_s=grace_s)
+        await self._client.delete(paths.pod(namespace, name), body)
+
+    async def patch_pod(
+        self, namespace: str, name: str, json_patch: Sequence[Mapping[str, object]]
+    ) -> None:
+        """Apply a JSON patch to the pod: gates, affinity, annotations."""
+        await self._client.patch(
+            paths.pod(namespace, name), json_patch, content_type=ContentType.JSON_PATCH
+        )
+
+    async def patch_pod_status(self, namespace: str, name: str, merge: Merge) -> None:
+        """Merge into the pod's status; lists keyed by a field (conditions) merge by that key."""
+        await self._client.patch(
+            f"{paths.pod(namespace, name)}/status", merge, content_type=ContentType.STRATEGIC
+        )
+
+    async def patch_pod_group(self, namespace: str, name: str, merge: Merge) -> None:
+        """Merge into the PodGroup, its status included."""
+        await self._pod_groups.patch(paths.pod_group(namespace, name), merge)
+
+    async def create_queue(self, body: Merge) -> None:
+        """Create a Queue; AlreadyExists when somebody was faster."""
+        await self._client.create(paths.QUEUES, body)
+
+    async def patch_queue_status(self, name: str, merge: Merge) -> None:
+        """Merge into the Queue's status (``{"status": {…}}``)."""
+        await self._queues.patch(paths.queue(name), merge)
+
+    async def record_event(
+        self,
+        *,
+        kind: str,
+        api_version: str,
+        namespace: str,
+        name: str,
+        uid: str,
+        event_type: EventType,
+        reason: str,
+        message: str,
+    ) -> None:
+        """Tell the user what happened to the object that ``kind`` … ``uid`` name."""
+        about = ObjectRef(
+            kind=kind, api_version=api_version, namespace=namespace, name=name, uid=uid
+        )
+        await self._events.record(
+            EventFact(about=about, kind=event_type, reason=reason, message=message)
+        )

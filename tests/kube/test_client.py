@@ -1,0 +1,195 @@
+"""What the client asks, and what it makes of the answers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from app.kube import errors
+from app.kube.client import ApiClient, ClientOptions, ContentType
+from app.kube.config import Connection
+from app.telemetry import metrics
+from tests.kube.server import ScriptedServer, answer, cut_off, failure, page, silent
+
+T = TypeVar("T")
+POD = "/api/v1/namespaces/ns/pods/p"
+PODS = "/api/v1/pods"
+
+
+def run(
+    connection: Connection,
+    use: Callable[[ApiClient], Awaitable[T]],
+    options: ClientOptions | None = None,
+) -> T:
+    async def opened() -> T:
+        async with ApiClient(connection, options) as client:
+            return await use(client)
+
+    return asyncio.run(opened())
+
+
+def test_get_hands_back_the_bytes_as_they_came(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    server.on("GET", POD, answer(b'{"a":  1}'))
+    assert run(connection, lambda c: c.get(POD, {"x": "a=b,c"})) == b'{"a":  1}'
+    assert server.seen[0].query == {"x": "a=b,c"}
+
+
+def test_list_follows_the_continue_tokens(server: ScriptedServer, connection: Connection) -> None:
+    server.on("GET", PODS, page([1, 2], version=7, token="t 1"), page([3], version=7, token=""))
+
+    async def collect(client: ApiClient) -> int:
+        return len([p async for p in client.list(PODS, {"fieldSelector": "a!=b"}, limit=2)])
+
+    assert run(connection, collect) == 2
+    assert [dict(s.query) for s in server.seen] == [
+        {"fieldSelector": "a!=b", "limit": "2"},
+        {"fieldSelector": "a!=b", "limit": "2", "continue": "t 1"},
+    ]
+
+
+@pytest.mark.parametrize("content_type", list(ContentType))
+def test_patch_names_its_content_type(
+    server: ScriptedServer, connection: Connection, content_type: ContentType
+) -> None:
+    server.on("PATCH", POD, answer({}))
+    run(connection, lambda c: c.patch(POD, {"a": 1}, content_type=content_type))
+    assert server.seen[0].headers["Content-Type"] == content_type.value
+    assert server.seen[0].json() == {"a": 1}
+
+
+def test_bytes_are_sent_as_they_are(server: ScriptedServer, connection: Connection) -> None:
+    server.on("PUT", POD, answer({}))
+    run(connection, lambda c: c.replace(POD, b'{ "z": 1 }'))
+    assert server.seen[0].body == b'{ "z": 1 }'
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "expected"),
+    [
+        (400, "BadRequest", errors.Invalid),
+        (401, "Unauthorized", errors.Unauthorized),
+        (403, "Forbidden", errors.Forbidden),
+        (404, "NotFound", errors.NotFound),
+        (409, "Conflict", errors.Conflict),
+        (409, "AlreadyExists", errors.AlreadyExists),
+        (410, "Expired", errors.Gone),
+        (410, "Gone", errors.Gone),
+        (422, "Invalid", errors.Invalid),
+        (429, "TooManyRequests", errors.Throttled),
+        (500, "InternalError", errors.ServerError),
+        (503, "ServiceUnavailable", errors.ServerError),
+    ],
+)
+def test_a_failure_is_the_error_of_its_reaction(
+    server: ScriptedServer,
+    connection: Connection,
+    *,
+    code: int,
+    reason: str,
+    expected: type[errors.KubeError],
+) -> None:
+    server.on("POST", PODS, failure(code, reason, "why " * 200))
+    with pytest.raises(errors.KubeError) as caught:
+        run(connection, lambda c: c.create(PODS, {}))
+    assert type(caught.value) is expected
+    assert (caught.value.status, caught.value.reason) == (code, reason)
+    assert caught.value.message.startswith("why why")
+    assert len(caught.value.message) <= errors.MESSAGE_LIMIT
+
+
+def test_throttled_tells_how_long_the_server_asks_to_wait(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    server.on("POST", PODS, failure(429, "TooManyRequests", "slow", {"Retry-After": "3"}))
+    with pytest.raises(errors.Throttled) as caught:
+        run(connection, lambda c: c.create(PODS, {}))
+    assert caught.value.retry_after_s == 3.0
+
+
+def test_a_failure_that_is_no_status_object_keeps_its_text(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    server.on("GET", PODS, answer(b"404 page not found\n", status=404))
+    with pytest.raises(errors.NotFound, match="404 page not found"):
+        run(connection, lambda c: c.get(PODS))
+
+
+def test_nothing_is_tried_twice(server: ScriptedServer, connection: Connection) -> None:
+    server.on("POST", PODS, failure(503, "ServiceUnavailable"), answer({}))
+    with pytest.raises(errors.ServerError):
+        run(connection, lambda c: c.create(PODS, {}))
+    assert len(server.seen) == 1
+
+
+def test_a_deadline_ends_a_request_that_may_have_been_done(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    server.on("POST", PODS, silent())
+    with pytest.raises(errors.Transport) as caught:
+        run(connection, lambda c: c.create(PODS, {}, deadline_s=0.05))
+    assert caught.value.sent
+    assert caught.value.status == 0
+
+
+def test_a_connection_that_breaks_is_a_transport_error(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    server.on("POST", PODS, cut_off())
+    with pytest.raises(errors.Transport) as caught:
+        run(connection, lambda c: c.create(PODS, {}))
+    assert caught.value.sent
+
+
+def test_a_server_that_is_not_there_got_nothing(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    server.end()
+    with pytest.raises(errors.Transport) as caught:
+        run(connection, lambda c: c.create(PODS, {}))
+    assert not caught.value.sent
+
+
+def test_requests_are_counted_by_verb_and_code(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    def count(code: str) -> float:
+        labels = {"verb": "DELETE", "code": code}
+        return metrics.REGISTRY.get_sample_value("pumice_kube_requests_total", labels) or 0.0
+
+    before = count("200"), count("404")
+    server.on("DELETE", POD, answer({}), failure(404, "NotFound"))
+
+    async def twice(client: ApiClient) -> None:
+        await client.delete(POD)
+        with pytest.raises(errors.NotFound):
+            await client.delete(POD)
+
+    run(connection, twice)
+    assert (count("200"), count("404")) == (before[0] + 1, before[1] + 1)
+
+
+def test_a_client_that_was_not_opened_says_so(connection: Connection) -> None:
+    with pytest.raises(RuntimeError, match="not open"):
+        asyncio.run(ApiClient(connection).get(PODS))
+
+
+def test_the_rate_limit_delays_what_exceeds_the_burst(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    server.on("GET", PODS, answer({}))
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def thrice() -> None:
+        options = ClientOptions(qps=10, burst=2)
+        async with ApiClient(connection, options, clock=lambda: 5.0, sleep=sleep) as client:
+            for _ in range(4):
+                await client.get(PODS)
+
+    asyncio.run(thrice())
+    assert slept == [pytest.approx(0.1), pytest.approx(0.2)]

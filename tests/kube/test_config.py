@@ -1,0 +1,132 @@
+"""Connections from kubeconfigs and service accounts."""
+
+import asyncio
+import base64
+import datetime
+import ipaddress
+import ssl
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from kubernetes.client import Configuration
+
+from app.kube import config
+from app.kube.client import ApiClient
+from app.kube.config import ConfigError, Connection, load
+from tests.kube.server import ScriptedServer, answer
+
+
+def self_signed(folder: Path) -> tuple[ssl.SSLContext, bytes]:
+    """A server's TLS for 127.0.0.1, and the PEM that trusts it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "scripted")])
+    begin = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(begin)
+        .not_valid_after(begin + datetime.timedelta(days=365 * 100))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            critical=False,
+        )
+        .sign(key, hashes.SHA256())
+        .public_bytes(serialization.Encoding.PEM)
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    (folder / "server.pem").write_bytes(certificate + private)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem")
+    return context, certificate
+
+
+def get_version(connection: Connection) -> bytes:
+    async def use() -> bytes:
+        async with ApiClient(connection) as client:
+            return await client.get("/version")
+
+    return asyncio.run(use())
+
+
+def test_a_plain_http_server_needs_neither_tls_nor_credentials(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    server.on("GET", "/version", answer(b"{}"))
+    connection = load(server.kubeconfig(tmp_path))
+    assert connection.host == server.base
+    assert connection.ssl_context is None
+    assert connection.headers() == {}
+    assert get_version(connection) == b"{}"
+    assert connection.pool().request("GET", f"{connection.host}/version").data == b"{}"
+
+
+def test_both_clients_trust_the_authority_of_the_kubeconfig_and_send_its_token(
+    tmp_path: Path,
+) -> None:
+    context, authority = self_signed(tmp_path)
+    with ScriptedServer(context) as server:
+        server.on("GET", "/version", answer(b"{}"))
+        data = base64.b64encode(authority).decode()
+        connection = load(
+            server.kubeconfig(
+                tmp_path, cluster={"certificate-authority-data": data}, user={"token": "s3cret"}
+            )
+        )
+        assert get_version(connection) == b"{}"
+        pool = connection.pool()
+        url = f"{connection.host}/version"
+        assert pool.request("GET", url, headers=connection.headers()).data == b"{}"
+        pool.clear()
+        assert [s.headers["Authorization"] for s in server.seen] == ["Bearer s3cret"] * 2
+
+
+def test_verification_can_be_switched_off(tmp_path: Path) -> None:
+    context, _ = self_signed(tmp_path)
+    with ScriptedServer(context) as server:
+        server.on("GET", "/version", answer(b"{}"))
+        kubeconfig = server.kubeconfig(tmp_path, cluster={"insecure-skip-tls-verify": True})
+        assert get_version(load(kubeconfig)) == b"{}"
+
+
+def test_a_path_in_the_servers_url_is_kept(server: ScriptedServer, tmp_path: Path) -> None:
+    server.on("GET", "/k8s/clusters/c-1/version", answer(b"{}"))
+    kubeconfig = server.kubeconfig(tmp_path, cluster={"server": f"{server.base}/k8s/clusters/c-1/"})
+    assert get_version(load(kubeconfig)) == b"{}"
+
+
+def test_a_pod_uses_its_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_cluster(client_configuration: Configuration) -> None:
+        client_configuration.host = "http://10.0.0.1:443"
+        client_configuration.api_key["BearerToken"] = "bearer abc\n"
+
+    monkeypatch.setenv(config.SERVICE_HOST, "10.0.0.1")
+    monkeypatch.setattr(config, "load_incluster_config", in_cluster)
+    connection = load()
+    assert connection.host == "http://10.0.0.1:443"
+    assert connection.headers() == {"authorization": "bearer abc"}
+
+
+def test_an_unusable_kubeconfig_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="missing"):
+        load(tmp_path / "missing")
+
+
+def test_a_credential_that_cannot_be_renewed_is_a_config_error() -> None:
+    def renew(configuration: Configuration) -> None:
+        raise FileNotFoundError("token")
+
+    configuration = Configuration()
+    configuration.host = "http://127.0.0.1:1"
+    configuration.refresh_api_key_hook = renew  # type: ignore[assignment]  # declared as None
+    with pytest.raises(ConfigError, match="token"):
+        config.from_configuration(configuration).headers()

@@ -1,0 +1,74 @@
+"""When authorization headers are fetched."""
+
+import asyncio
+
+import pytest
+
+from app.kube.config import ConfigError
+from app.kube.credentials import KEEP_S, Credentials
+from app.kube.errors import Unauthorized
+
+
+class Source:
+    def __init__(self) -> None:
+        self.fetched = 0
+        self.now = 0.0
+        self.error: ConfigError | None = None
+
+    def clock(self) -> float:
+        return self.now
+
+    def fetch(self) -> dict[str, str]:
+        self.fetched += 1
+        if self.error is not None:
+            raise self.error
+        return {"authorization": f"Bearer {self.fetched}"}
+
+
+async def token(credentials: Credentials) -> str:
+    return (await credentials.current())["authorization"]
+
+
+def test_headers_are_kept_for_a_while_and_then_fetched_again() -> None:
+    async def story() -> None:
+        source = Source()
+        credentials = Credentials(source.fetch, clock=source.clock)
+        assert [await token(credentials) for _ in range(3)] == ["Bearer 1"] * 3
+        source.now += KEEP_S
+        assert await token(credentials) == "Bearer 2"
+
+    asyncio.run(story())
+
+
+def test_expired_headers_are_fetched_at_the_next_call() -> None:
+    async def story() -> None:
+        source = Source()
+        credentials = Credentials(source.fetch, clock=source.clock)
+        await token(credentials)
+        credentials.expire()
+        assert await token(credentials) == "Bearer 2"
+
+    asyncio.run(story())
+
+
+def test_callers_who_come_together_fetch_once() -> None:
+    async def story() -> None:
+        source = Source()
+        credentials = Credentials(source.fetch, clock=source.clock)
+        tokens = await asyncio.gather(*(token(credentials) for _ in range(5)))
+        assert tokens == ["Bearer 1"] * 5
+
+    asyncio.run(story())
+
+
+def test_headers_that_cannot_be_had_are_a_transient_error() -> None:
+    async def story() -> None:
+        source = Source()
+        source.error = ConfigError("plugin failed")
+        credentials = Credentials(source.fetch, clock=source.clock)
+        with pytest.raises(Unauthorized, match="plugin failed"):
+            await token(credentials)
+        source.error = None
+        assert await token(credentials) == "Bearer 2"
+
+    asyncio.run(story())
