@@ -9,7 +9,7 @@ order they changed (roll-backs append too).
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,6 +42,8 @@ class GangAccount:
     ready: int
     role_ready: dict[str, int]
     allocated: Vector
+    best_effort: dict[str, int] = field(default_factory=dict)
+    """Best-effort members placed in this cycle, per role: they no longer count as waiting ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +77,10 @@ class Ledger:
         self.idle: Matrix = snapshot.table.allocatable - snapshot.used
         """Free room per node, shape ``(N, R)``; may be negative where a node shrank."""
         self.touched: list[int] = []
+        self.moved: list[Gang] = []
+        """Gangs whose account changed, as often as it did (roll-backs append too)."""
+        self.admitted: list[Gang] = []
+        """Gangs that :meth:`admit` let in during this cycle, in that order."""
         self.journal: list[Entry] = []
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._queues = self._open_queues(snapshot)
@@ -111,6 +117,7 @@ class Ledger:
     def admit(self, gang: Gang) -> None:
         """Count ``gang``'s claim as inqueue from now on (not undone by a trial)."""
         claim = claimable(gang)
+        self.admitted.append(gang)
         account = self._queues[gang.queue]
         account.inqueue += claim
         for name in self.path(gang.queue):
@@ -139,9 +146,12 @@ class Ledger:
         delta = task.request if sign > 0 else -task.request
         self.idle[node] -= delta
         self.touched.append(node)
+        self.moved.append(gang)
         mine = self.gang(gang)
         mine.ready += sign
         mine.role_ready[task.role] = mine.role_ready.get(task.role, 0) + sign
+        if task.best_effort:
+            mine.best_effort[task.role] = mine.best_effort.get(task.role, 0) + sign
         mine.allocated += delta
         queue = self._queues.get(gang.queue)
         if queue is None:

@@ -1,10 +1,10 @@
 """What a plugin can decide, as callable types, and the opened set of them.
 
-A plugin module has a function ``open(session, conf) -> Hooks``: it reads the snapshot once (shares,
-deserved amounts) and returns the hooks it takes part in; hooks read the running numbers from the
-ledger and change nothing. :class:`Policies` is what the configuration selects; opening it on a
-ledger gives :class:`Opened`, where the tiers are already combined as volcano.md §3.3 says, so the
-actions never see a plugin.
+A plugin module has a function ``configure(conf) -> OpenPlugin`` that checks the plugin's arguments
+once. Opening the plugin reads the snapshot (shares, deserved amounts) and returns the hooks it takes
+part in; hooks read the running numbers from the ledger and change nothing. :class:`Policies` is what
+the configuration selects; opening it on a ledger gives :class:`Opened`, where the tiers are already
+combined as volcano.md §3.3 says, so the actions never see a plugin.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from app.core.ledger import Ledger
-from app.model.conf import SchedulerConf
+from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import Refusal
@@ -33,6 +33,9 @@ class Ballot(NamedTuple):
     vote: Vote
     refusal: Refusal | None = None
 
+
+PERMIT = Ballot(Vote.PERMIT)
+ABSTAIN = Ballot(Vote.ABSTAIN)
 
 GangKey = Callable[[Gang], Any]
 """Sort key of a gang: smaller goes first."""
@@ -107,7 +110,9 @@ class Hooks:
     predicates: Predicates | None = None
 
 
-OpenPlugin = Callable[[Session, Any], Hooks]
+OpenPlugin = Callable[[Session], Hooks]
+Configure = Callable[[PluginConf], OpenPlugin]
+"""Checks a plugin's arguments; raises ``ConfError``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,4 +141,4 @@ class Policies:
     """A checked configuration and the plugins it names, ready to open on a ledger."""
 
     conf: SchedulerConf
-    tiers: Sequence[Sequence[tuple[str, OpenPlugin]]]
+    tiers: Sequence[Sequence[tuple[PluginConf, OpenPlugin]]]

@@ -32,11 +32,13 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """``resource``: ``asked`` is more than ``free`` (base units of the axis)."""
+    """``resource``: ``asked`` is more than ``free`` of ``limit`` (base units of the axis)."""
 
     resource: str
     asked: int
     free: int
+    limit: int | None = None
+    """What there is in all, free or not; None: not known or not meaningful."""
 
 
 @dataclass(frozen=True, slots=True)
