@@ -1,0 +1,45 @@
+"""The hook point of admission: what a plugged function sees and may answer.
+
+Hooks run in order on create, update and delete, after defaulting and before validation. A hook
+returns a changed document (create and update), a ``Denied``, or None to let the request pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.sandbox.documents import Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionRequest:
+    """The part of ``AdmissionReview.request`` that decisions are made of."""
+
+    operation: str
+    group: str
+    version: str
+    kind: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    object: Document | None
+    old_object: Document | None
+    user: str = "kubernetes-admin"
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A refusal, worded as the client will read it."""
+
+    message: str
+    code: int = 403
+    reason: str = "Forbidden"
+
+
+class Admission(Protocol):
+    """Anything that admits: usually a plain function."""
+
+    def __call__(self, request: AdmissionRequest, /) -> Document | Denied | None: ...

@@ -1,0 +1,108 @@
+"""The stock kinds that the sandbox serves, as rows of the registry."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from app.sandbox.apiserver import event_views
+from app.sandbox.apiserver.columns import STOCK_COLUMNS
+from app.sandbox.apiserver.pod_columns import POD_COLUMNS
+from app.sandbox.apiserver.registry import ResourceKind, storage_key, unchanged
+
+
+class _Row(NamedTuple):
+    plural: str
+    kind: str
+    short_names: str = ""
+    subresources: str = ""
+    namespaced: bool = True
+    categories: str = ""
+
+
+_CORE = (
+    _Row("bindings", "Binding"),
+    _Row("configmaps", "ConfigMap", "cm"),
+    _Row("endpoints", "Endpoints", "ep"),
+    _Row("events", "Event", "ev"),
+    _Row("namespaces", "Namespace", "ns", "status", namespaced=False),
+    _Row("nodes", "Node", "no", "status", namespaced=False),
+    _Row("persistentvolumeclaims", "PersistentVolumeClaim", "pvc", "status"),
+    _Row("persistentvolumes", "PersistentVolume", "pv", "status", namespaced=False),
+    _Row("pods", "Pod", "po", "status binding eviction log", categories="all"),
+    _Row("resourcequotas", "ResourceQuota", "quota", "status"),
+    _Row("secrets", "Secret"),
+    _Row("serviceaccounts", "ServiceAccount", "sa"),
+    _Row("services", "Service", "svc", "status", categories="all"),
+)
+_GROUPS: dict[tuple[str, str], tuple[_Row, ...]] = {
+    ("apps", "v1"): (
+        _Row("daemonsets", "DaemonSet", "ds", "status", categories="all"),
+        _Row("deployments", "Deployment", "deploy", "status", categories="all"),
+        _Row("replicasets", "ReplicaSet", "rs", "status", categories="all"),
+        _Row("statefulsets", "StatefulSet", "sts", "status", categories="all"),
+    ),
+    ("batch", "v1"): (
+        _Row("cronjobs", "CronJob", "cj", "status", categories="all"),
+        _Row("jobs", "Job", "", "status", categories="all"),
+    ),
+    ("events.k8s.io", "v1"): (_Row("events", "Event", "ev"),),
+    ("networking.k8s.io", "v1"): (_Row("networkpolicies", "NetworkPolicy", "netpol"),),
+    ("policy", "v1"): (_Row("poddisruptionbudgets", "PodDisruptionBudget", "pdb", "status"),),
+    ("rbac.authorization.k8s.io", "v1"): (
+        _Row("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+        _Row("clusterroles", "ClusterRole", namespaced=False),
+        _Row("rolebindings", "RoleBinding"),
+        _Row("roles", "Role"),
+    ),
+    ("scheduling.k8s.io", "v1"): (
+        _Row("priorityclasses", "PriorityClass", "pc", namespaced=False),
+    ),
+    ("storage.k8s.io", "v1"): (_Row("storageclasses", "StorageClass", "sc", namespaced=False),),
+    ("coordination.k8s.io", "v1"): (_Row("leases", "Lease"),),
+    ("discovery.k8s.io", "v1"): (_Row("endpointslices", "EndpointSlice"),),
+    ("admissionregistration.k8s.io", "v1"): (
+        _Row("mutatingadmissionpolicies", "MutatingAdmissionPolicy", namespaced=False),
+        _Row("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", namespaced=False),
+        _Row("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False),
+        _Row("validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False),
+        _Row(
+            "validatingadmissionpolicybindings",
+            "ValidatingAdmissionPolicyBinding",
+            namespaced=False,
+        ),
+        _Row("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", namespaced=False),
+    ),
+    ("apiextensions.k8s.io", "v1"): (
+        _Row("customresourcedefinitions", "CustomResourceDefinition", "crd crds", "status", False),
+    ),
+}
+
+POSTED_ONLY = frozenset({"bindings"})
+"""Kinds that are only posted, never stored."""
+
+
+def _resource(group: str, version: str, row: _Row) -> ResourceKind:
+    is_event_view = group == "events.k8s.io"
+    return ResourceKind(
+        group=group,
+        version=version,
+        plural=row.plural,
+        kind=row.kind,
+        namespaced=row.namespaced,
+        singular=row.kind.lower(),
+        short_names=tuple(row.short_names.split()),
+        categories=tuple(row.categories.split()),
+        subresources=frozenset(row.subresources.split()),
+        columns=POD_COLUMNS if row.plural == "pods" else STOCK_COLUMNS.get(row.plural, ()),
+        storage=storage_key("", "events") if is_event_view else "",
+        to_storage=event_views.to_core if is_event_view else unchanged,
+        from_storage=event_views.from_core if is_event_view else unchanged,
+    )
+
+
+def builtin_kinds() -> list[ResourceKind]:
+    core = [_resource("", "v1", row) for row in _CORE]
+    rest = [
+        _resource(group, version, row) for (group, version), rows in _GROUPS.items() for row in rows
+    ]
+    return core + rest

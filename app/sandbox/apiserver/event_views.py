@@ -1,0 +1,26 @@
+"""Events in two shapes, ``v1`` and ``events.k8s.io/v1``, of one stored ``v1`` document."""
+
+from __future__ import annotations
+
+from app.sandbox.documents import Document
+
+_RENAMED = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "reportingController": "reportingComponent",
+}
+_BACK = {old: new for new, old in _RENAMED.items()}
+
+
+def to_core(event: Document) -> Document:
+    renamed = {_RENAMED.get(key, key): value for key, value in event.items()}
+    return {**renamed, "apiVersion": "v1"}
+
+
+def from_core(event: Document) -> Document:
+    renamed = {_BACK.get(key, key): value for key, value in event.items()}
+    return {**renamed, "apiVersion": "events.k8s.io/v1"}

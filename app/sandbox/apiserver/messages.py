@@ -1,0 +1,87 @@
+"""Requests and replies of the HTTP edge: bytes to values and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+import yaml
+
+from app.sandbox.apiserver import errors
+from app.sandbox.apiserver.operations import WriteOptions
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request, body read."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    accept: str
+    content_type: str
+    host: str
+    body: bytes
+
+    @property
+    def wants_table(self) -> bool:
+        return "as=Table" in self.accept
+
+    @property
+    def write_options(self) -> WriteOptions:
+        return WriteOptions(
+            dry_run="dryRun" in self.query,
+            field_validation=self.query.get("fieldValidation") or "Warn",
+        )
+
+    def document(self) -> Any:
+        """The body as data; 400 where it is neither JSON nor YAML, 415 for protobuf."""
+        if "protobuf" in self.content_type or "cbor" in self.content_type:
+            raise errors.unsupported_media_type([JSON, "application/yaml"])
+        if not self.body:
+            return {}
+        try:
+            if "yaml" in self.content_type:
+                return yaml.safe_load(self.body)
+            return msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, yaml.YAMLError) as error:
+            raise errors.bad_request(f"error decoding the body: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One whole answer."""
+
+    body: bytes
+    code: int = 200
+    content_type: str = JSON
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        warned = [(b"warning", f'299 - "{_quoted(text)}"'.encode()) for text in self.warnings]
+        return [
+            (b"content-type", self.content_type.encode()),
+            (b"content-length", str(len(self.body)).encode()),
+            *warned,
+        ]
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def json_reply(document: Any, *, code: int = 200, warnings: tuple[str, ...] = ()) -> Reply:
+    return Reply(body=msgspec.json.encode(document), code=code, warnings=warnings)
+
+
+def text_reply(text: str, *, code: int = 200) -> Reply:
+    return Reply(body=text.encode(), code=code, content_type="text/plain; charset=utf-8")
+
+
+def parse_query(raw: bytes) -> dict[str, str]:
+    return dict(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))

@@ -1,0 +1,403 @@
+"""The verbs: create, get, list, replace, patch and delete, with all that stands between a request
+and the store.
+
+Order of a write: decode view -> schema (prune, default) -> rules' defaults -> admission -> identity
+and status split -> rules -> validation -> store -> garbage collection. Every operation is one step
+of the event loop, so nothing else is seen in between: preconditions need no locks.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from app.sandbox.apiserver import errors, schema
+from app.sandbox.apiserver.admission import Admission, AdmissionRequest, Denied
+from app.sandbox.apiserver.patches import json_patch, merge_patch
+from app.sandbox.apiserver.pod_updates import pod_status_errors
+from app.sandbox.apiserver.registry import Registry, ResourceKind
+from app.sandbox.apiserver.rules import Surroundings
+from app.sandbox.apiserver.stock_rules import rules_of
+from app.sandbox.apiserver.store import Store
+from app.sandbox.apiserver.strategic import strategic_merge
+from app.sandbox.clock import Clock, timestamp
+from app.sandbox.documents import Document, ObjectName, copied, name_of
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+_KEPT_METADATA = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "resourceVersion",
+)
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a request is about."""
+
+    kind: ResourceKind
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def object_name(self) -> ObjectName:
+        return ObjectName(self.namespace if self.kind.namespaced else "", self.name)
+
+    def missing(self) -> errors.ApiError:
+        return errors.not_found(self.kind.plural, self.kind.group, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """Query parameters of a write."""
+
+    dry_run: bool = False
+    field_validation: str = "Warn"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The outcome of a write: the document as the request's version shows it."""
+
+    document: Document
+    warnings: tuple[str, ...] = ()
+    created: bool = False
+
+
+class Operations:
+    """The API without HTTP; deletion and its consequences are in ``deletion``."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        *,
+        clock: Clock,
+        admission: Sequence[Admission] = (),
+        seed: int | None = None,
+    ) -> None:
+        self.store = store
+        self.registry = registry
+        self.clock = clock
+        self._admission = tuple(admission)
+        self._random = random.Random(seed)
+
+    # Reading
+
+    def get(self, target: Target) -> Document:
+        return self.shown(target.kind, self.stored(target))
+
+    def stored(self, target: Target) -> Document:
+        found = self.store.get(target.kind.key, target.object_name)
+        if found is None:
+            raise target.missing()
+        return found
+
+    def shown(self, kind: ResourceKind, document: Document) -> Document:
+        """The stored document as ``kind``'s version shows it."""
+        if document.get("apiVersion") == kind.api_version:
+            return document
+        return {**kind.from_storage(document), "apiVersion": kind.api_version}
+
+    # Creating
+
+    def create(
+        self, target: Target, body: Document, *, options: WriteOptions | None = None
+    ) -> Written:
+        options = options or WriteOptions()
+        kind, rules = target.kind, rules_of(target.kind.key)
+        document = self._decoded(target, body)
+        self._check_namespace(target)
+        warnings = self._shaped(kind, document, options)
+        rules.defaults(document)
+        self._name(document)
+        target = replace(target, name=document["metadata"]["name"])
+        document = self.admitted("CREATE", target, document, old=None, options=options)
+        if self.store.get(kind.key, target.object_name) is not None:
+            raise errors.already_exists(kind.plural, kind.group, target.name)
+        if kind.has_status and not rules.keeps_status_on_create:
+            document.pop("status", None)
+        self._stamp_new(document, counts=rules.counts_generations)
+        problems = rules.create_errors(document)
+        self._refuse(target, [*problems, *self._schema_errors(kind, document)])
+        rules.complete(document, Surroundings(self.store, self.clock.now()))
+        stored = document if options.dry_run else self.store.put(kind.key, document)
+        return Written(self.shown(kind, stored), warnings, created=True)
+
+    def _decoded(self, target: Target, body: Document) -> Document:
+        kind = target.kind
+        if not isinstance(body, dict):
+            raise errors.bad_request("the request body is not an object")
+        said = (body.get("apiVersion") or kind.api_version, body.get("kind") or kind.kind)
+        if said != (kind.api_version, kind.kind):
+            raise errors.bad_request(
+                f"{said[1]} in version {said[0]!r} cannot be handled as a {kind.kind}:"
+                f" the API version in the data ({said[0]}) does not match the expected API"
+                f" version ({kind.api_version})"
+            )
+        named = {**body, "kind": kind.kind, "apiVersion": kind.api_version}
+        document: Document = kind.to_storage(copied(named))
+        metadata = document["metadata"] = dict(document.get("metadata") or {})
+        metadata.pop("managedFields", None)
+        if not kind.namespaced:
+            metadata.pop("namespace", None)
+            return document
+        if metadata.get("namespace") not in {None, "", target.namespace}:
+            raise errors.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the"
+                " request"
+            )
+        metadata["namespace"] = target.namespace
+        return document
+
+    def _check_namespace(self, target: Target) -> None:
+        if not target.kind.namespaced:
+            return
+        found = self.store.get("/namespaces", ObjectName("", target.namespace))
+        if found is None:
+            raise errors.not_found("namespaces", "", target.namespace)
+        if found["metadata"].get("deletionTimestamp"):
+            why = (
+                f"unable to create new content in namespace {target.namespace} because it is"
+                " being terminated"
+            )
+            raise errors.forbidden(target.kind.plural, target.kind.group, target.name, why=why)
+
+    def _shaped(
+        self, kind: ResourceKind, document: Document, options: WriteOptions
+    ) -> tuple[str, ...]:
+        """Prune and default a custom object; returns warnings about unknown fields."""
+        if kind.schema is None:
+            return ()
+        unknown = [f'unknown field "{path}"' for path in schema.prune(document, kind.schema)]
+        schema.apply_defaults(document, kind.schema)
+        if unknown and options.field_validation == "Strict":
+            raise errors.bad_request(
+                f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}:'
+                f" strict decoding error: {', '.join(unknown)}"
+            )
+        return tuple(unknown) if options.field_validation == "Warn" else ()
+
+    def _name(self, document: Document) -> None:
+        metadata = document["metadata"]
+        if metadata.get("name"):
+            return
+        prefix = metadata.get("generateName")
+        if not prefix:
+            raise errors.invalid(
+                document["kind"],
+                document["apiVersion"].rpartition("/")[0],
+                "",
+                errors=[errors.required("metadata.name", "name or generateName is required")],
+            )
+        suffix = "".join(self._random.choices(_ALPHABET, k=5))
+        metadata["name"] = f"{prefix[:58]}{suffix}"
+
+    def _stamp_new(self, document: Document, *, counts: bool) -> None:
+        metadata = document["metadata"]
+        if metadata.pop("resourceVersion", None):
+            raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+            metadata.pop(name, None)
+        metadata["uid"] = str(UUID(int=self._random.getrandbits(128), version=4))
+        metadata["creationTimestamp"] = timestamp(self.clock.now())
+        if counts:
+            metadata["generation"] = 1
+        else:
+            metadata.pop("generation", None)
+
+    # Updating
+
+    def replace(
+        self, target: Target, body: Document, *, options: WriteOptions | None = None
+    ) -> Written:
+        old = self.stored(target)
+        new = self._decoded(target, body)
+        return self._update(target, new, old, options=options or WriteOptions())
+
+    def patch(
+        self,
+        target: Target,
+        body: Any,
+        *,
+        content_type: str,
+        options: WriteOptions | None = None,
+    ) -> Written:
+        options = options or WriteOptions()
+        old = self.store.get(target.kind.key, target.object_name)
+        if old is None:
+            if content_type == APPLY_PATCH and not target.subresource:
+                metadata = {**(body.get("metadata") or {}), "name": target.name}
+                return self.create(target, {**body, "metadata": metadata}, options=options)
+            raise target.missing()
+        new = self._patched(target.kind, self.shown(target.kind, old), body, content_type)
+        if new.get("metadata", {}).get("name") != target.name:
+            raise errors.bad_request("the name of the object does not match the name on the URL")
+        return self._update(target, self._decoded(target, new), old, options=options)
+
+    def _patched(
+        self, kind: ResourceKind, current: Document, body: Any, content_type: str
+    ) -> Document:
+        match content_type:
+            case "application/json-patch+json":
+                return json_patch(current, body)
+            case "application/merge-patch+json":
+                merged: Document = merge_patch(current, body)
+                return merged
+            case "application/strategic-merge-patch+json" if not kind.custom:
+                return strategic_merge(current, body)
+            case "application/apply-patch+yaml":
+                return merge_patch(current, body) if kind.custom else strategic_merge(current, body)
+        accepted = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+        raise errors.unsupported_media_type(
+            accepted if kind.custom else [*accepted, STRATEGIC_PATCH]
+        )
+
+    def _update(
+        self, target: Target, new: Document, old: Document, *, options: WriteOptions
+    ) -> Written:
+        kind, rules = target.kind, rules_of(target.kind.key)
+        self._check_revision(target, new, old)
+        _keep_identity(new, old)
+        _split_status(target, new, old)
+        warnings = self._shaped(kind, new, options)
+        rules.defaults(new)
+        new = self.admitted("UPDATE", target, new, old=old, options=options)
+        _keep_identity(new, old)
+        rules.prepare_update(new, old)
+        if new == old:
+            return Written(self.shown(kind, old), warnings)
+        if rules.counts_generations and _desired(kind, new) != _desired(kind, old):
+            new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        problems = (
+            pod_status_errors(new, old)
+            if target.subresource == "status" and kind.key == "/pods"
+            else rules.update_errors(new, old)
+        )
+        self._refuse(target, [*problems, *self._schema_errors(kind, new)])
+        if options.dry_run:
+            return Written(self.shown(kind, new), warnings)
+        return Written(self.shown(kind, self.settle(kind, new)), warnings)
+
+    def settle(self, kind: ResourceKind, document: Document) -> Document:
+        """Store an update, or remove the object when nothing holds it back any more."""
+        metadata = document["metadata"]
+        waiting = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+        held = kind.key == "/namespaces" and document.get("spec", {}).get("finalizers")
+        stored = self.store.put(kind.key, document)
+        if metadata.get("deletionTimestamp") and not waiting and not held:
+            return self.store.remove(kind.key, name_of(stored)) or stored
+        return stored
+
+    def _check_revision(self, target: Target, new: Document, old: Document) -> None:
+        kind, metadata = target.kind, new["metadata"]
+        revision = metadata.get("resourceVersion")
+        if revision and revision != old["metadata"]["resourceVersion"]:
+            raise errors.modified(kind.plural, kind.group, target.name)
+        if not revision and kind.custom:
+            problem = errors.invalid_value(
+                "metadata.resourceVersion", 0, "must be specified for an update"
+            )
+            raise errors.invalid(kind.kind, kind.group, target.name, errors=[problem])
+        uid = metadata.get("uid")
+        if uid and uid != old["metadata"]["uid"]:
+            why = (
+                f"Precondition failed: UID in precondition: {uid}, UID in object meta:"
+                f" {old['metadata']['uid']}"
+            )
+            raise errors.conflict(kind.plural, kind.group, target.name, why=why)
+
+    # Shared
+
+    def admitted(
+        self,
+        operation: str,
+        target: Target,
+        document: Document | None,
+        *,
+        old: Document | None,
+        options: WriteOptions,
+    ) -> Document:
+        """The document after all hooks; raises where one denies."""
+        kind = target.kind
+        for hook in self._admission:
+            answer = hook(
+                AdmissionRequest(
+                    operation=operation,
+                    group=kind.group,
+                    version=kind.version,
+                    kind=kind.kind,
+                    resource=kind.plural,
+                    subresource=target.subresource,
+                    namespace=target.object_name.namespace,
+                    name=target.name,
+                    object=document,
+                    old_object=old,
+                    dry_run=options.dry_run,
+                )
+            )
+            if isinstance(answer, Denied):
+                raise errors.ApiError(answer.code, answer.reason, answer.message)
+            if answer is not None:
+                document = copied(answer)
+        return document or {}
+
+    def _refuse(self, target: Target, problems: list[errors.FieldError]) -> None:
+        if problems:
+            kind = target.kind
+            raise errors.invalid(kind.kind, kind.group, target.name, errors=problems)
+
+    def _schema_errors(self, kind: ResourceKind, document: Document) -> list[errors.FieldError]:
+        return list(schema.validate(document, kind.schema)) if kind.schema is not None else []
+
+
+def _keep_identity(new: Document, old: Document) -> None:
+    """What no update can change comes from the stored document."""
+    metadata = new["metadata"]
+    for name in _KEPT_METADATA:
+        if name in old["metadata"]:
+            metadata[name] = old["metadata"][name]
+        else:
+            metadata.pop(name, None)
+    metadata.pop("managedFields", None)
+
+
+def _split_status(target: Target, new: Document, old: Document) -> None:
+    """An update of the object leaves the status alone, and the other way round."""
+    kind = target.kind
+    if not kind.has_status:
+        return
+    if target.subresource != "status":
+        new.pop("status", None)
+        if "status" in old:
+            new["status"] = old["status"]
+        return
+    for name in [name for name in new if name not in {"status", "metadata"}]:
+        if name not in old:
+            del new[name]
+    for name, value in old.items():
+        if name not in {"status", "metadata"}:
+            new[name] = value
+    if kind.custom:
+        new["metadata"] = dict(old["metadata"])
+
+
+def _desired(kind: ResourceKind, document: Document) -> Document:
+    """The part of an object whose change makes a new generation."""
+    if kind.custom or kind.has_status:
+        left_out = {"metadata", "status"} if kind.has_status else {"metadata"}
+        return {key: value for key, value in document.items() if key not in left_out}
+    return {key: value for key, value in document.items() if key != "metadata"}

@@ -1,0 +1,117 @@
+"""JSON patch (RFC 6902) and JSON merge patch (RFC 7386). Both return a new document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.sandbox.apiserver import errors
+from app.sandbox.documents import Document, copied
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """RFC 7386: objects merge, null removes, everything else replaces."""
+    if not isinstance(patch, dict):
+        return copied(patch)
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
+
+
+def json_patch(document: Document, operations: Any) -> Document:
+    """RFC 6902: all operations or none."""
+    if not isinstance(operations, list):
+        raise errors.bad_request("error decoding patch: a JSON patch is a list of operations")
+    result: Any = copied(document)
+    for operation in operations:
+        result = _apply(result, operation)
+    if not isinstance(result, dict):
+        raise errors.bad_request("the patch leaves no object")
+    return result
+
+
+def _apply(document: Any, operation: Document) -> Any:
+    kind, path = operation.get("op"), _steps(operation.get("path", ""))
+    match kind:
+        case "test":
+            if _read(document, path) != operation.get("value"):
+                raise _failed(f"testing path {operation['path']} failed")
+            return document
+        case "add" | "replace":
+            return _write(document, path, copied(operation.get("value")), insert=kind == "add")
+        case "remove":
+            return _without(document, path)
+        case "copy" | "move":
+            source = _steps(operation.get("from", ""))
+            value = copied(_read(document, source))
+            if kind == "move":
+                document = _without(document, source)
+            return _write(document, path, value, insert=True)
+        case _:
+            raise errors.bad_request(f"Unexpected kind: {kind}")
+
+
+def _failed(why: str) -> errors.ApiError:
+    return errors.ApiError(
+        422, "Invalid", f"the server rejected our request due to an error in our request: {why}"
+    )
+
+
+def _steps(pointer: str) -> list[str]:
+    if not pointer:
+        return []
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def _child(here: Any, step: str) -> Any:
+    if isinstance(here, dict) and step in here:
+        return here[step]
+    if isinstance(here, list) and step.isdigit() and int(step) < len(here):
+        return here[int(step)]
+    raise _failed(f"missing path step {step!r}")
+
+
+def _read(document: Any, path: list[str]) -> Any:
+    for step in path:
+        document = _child(document, step)
+    return document
+
+
+def _write(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:
+    if not path:
+        return value
+    parent, last = _read(document, path[:-1]), path[-1]
+    if isinstance(parent, list):
+        _write_item(parent, last, value, insert=insert)
+    elif isinstance(parent, dict) and (insert or last in parent):
+        parent[last] = value
+    else:
+        raise _failed(f"replace operation does not apply: missing key {last!r}")
+    return document
+
+
+def _write_item(parent: list[Any], last: str, value: Any, *, insert: bool) -> None:
+    if insert and last == "-":
+        parent.append(value)
+        return
+    if not last.isdigit() or int(last) > len(parent) - (0 if insert else 1):
+        raise _failed(f"unable to access invalid index: {last}")
+    if insert:
+        parent.insert(int(last), value)
+    else:
+        parent[int(last)] = value
+
+
+def _without(document: Any, path: list[str]) -> Any:
+    if not path:
+        raise _failed("remove operation does not apply: the whole document")
+    parent, last = _read(document, path[:-1]), path[-1]
+    _child(parent, last)
+    if isinstance(parent, list):
+        del parent[int(last)]
+    else:
+        del parent[last]
+    return document

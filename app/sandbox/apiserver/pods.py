@@ -1,0 +1,192 @@
+"""How a pod becomes complete when it is created: defaults, priority, quality of service, gates."""
+
+from __future__ import annotations
+
+from app.sandbox.apiserver.errors import (
+    ApiError,
+    FieldError,
+    forbidden,
+    invalid_value,
+    required,
+)
+from app.sandbox.apiserver.rules import Surroundings
+from app.sandbox.documents import Document, ObjectName, items, section
+from app.sandbox.quantities import parse_milli
+
+PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses"
+GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
+_NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_DEFAULTS: Document = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "schedulerName": "default-scheduler",
+    "enableServiceLinks": True,
+}
+
+
+def template_defaults(spec: Document) -> None:
+    """Defaults of a pod spec, in a pod or in a template."""
+    for name, value in _DEFAULTS.items():
+        if spec.get(name) is None:
+            spec[name] = value
+    spec.setdefault("securityContext", {})
+    for container in _containers(spec):
+        _container_defaults(container)
+
+
+def pod_defaults(pod: Document) -> None:
+    if isinstance(pod.get("spec"), dict):
+        template_defaults(pod["spec"])
+
+
+def _containers(spec: Document) -> list[Document]:
+    return [*items(spec, "containers"), *items(spec, "initContainers")]
+
+
+def _container_defaults(container: Document) -> None:
+    container.setdefault("terminationMessagePath", "/dev/termination-log")
+    container.setdefault("terminationMessagePolicy", "File")
+    image = str(container.get("image") or "")
+    tag = image.rsplit("/", 1)[-1].partition(":")[2]
+    moving = tag in {"", "latest"} and "@" not in image
+    container.setdefault("imagePullPolicy", "Always" if moving else "IfNotPresent")
+    resources = container.setdefault("resources", {})
+    limits = resources.get("limits") or {}
+    if limits:
+        resources["requests"] = {**limits, **(resources.get("requests") or {})}
+    for port in container.get("ports") or []:
+        port.setdefault("protocol", "TCP")
+
+
+def complete_pod(pod: Document, around: Surroundings) -> None:
+    """Priority, standard tolerations and the first status."""
+    spec = pod["spec"]
+    _resolve_priority(pod, around)
+    _add_tolerations(spec)
+    status: Document = {"phase": "Pending", "qosClass": quality_of_service(spec)}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": None,
+                "reason": "SchedulingGated",
+                "message": GATED_MESSAGE,
+            }
+        ]
+    pod["status"] = status
+
+
+def _resolve_priority(pod: Document, around: Surroundings) -> None:
+    spec, name = pod["spec"], pod["spec"].get("priorityClassName")
+    if name:
+        chosen = around.store.get(PRIORITY_CLASSES, ObjectName("", name))
+        if chosen is None:
+            why = f"no PriorityClass with name {name} was found"
+            raise forbidden("pods", "", pod["metadata"]["name"], why=why)
+    else:
+        chosen = _global_default(around)
+        if chosen is not None:
+            spec["priorityClassName"] = chosen["metadata"]["name"]
+    value = int(chosen["value"]) if chosen else 0
+    if spec.get("priority") not in {None, value}:
+        why = (
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod"
+            f" spec; priority admission controller computed {value} from the given PriorityClass"
+            " name"
+        )
+        raise forbidden("pods", "", pod["metadata"]["name"], why=why)
+    spec["priority"] = value
+    policy = (chosen or {}).get("preemptionPolicy") or "PreemptLowerPriority"
+    spec.setdefault("preemptionPolicy", policy)
+
+
+def _global_default(around: Surroundings) -> Document | None:
+    defaults = [one for one in around.store.values(PRIORITY_CLASSES) if one.get("globalDefault")]
+    return min(defaults, key=lambda one: int(one["value"])) if defaults else None
+
+
+def _add_tolerations(spec: Document) -> None:
+    tolerations = list(spec.get("tolerations") or [])
+    for key in _NOT_READY:
+        if not any(
+            one.get("key") in {None, "", key} and one.get("effect") in {None, "", "NoExecute"}
+            for one in tolerations
+        ):
+            tolerations.append(
+                {
+                    "key": key,
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": 300,
+                }
+            )
+    spec["tolerations"] = tolerations
+
+
+def quality_of_service(spec: Document) -> str:
+    """BestEffort, Guaranteed or Burstable, from CPU and memory only."""
+    found: list[tuple[str, str]] = []
+    for container in _containers(spec):
+        resources = section(container, "resources")
+        for name in ("cpu", "memory"):
+            request = str(section(resources, "requests").get(name) or "0")
+            limit = str(section(resources, "limits").get(name) or "0")
+            found.append((request, limit))
+    sizes = [(parse_milli(request), parse_milli(limit)) for request, limit in found]
+    if not any(request or limit for request, limit in sizes):
+        return "BestEffort"
+    if all(request and request == limit for request, limit in sizes):
+        return "Guaranteed"
+    return "Burstable"
+
+
+def pod_errors(pod: Document) -> list[FieldError]:
+    """The rules of the real server that manifests break most often."""
+    containers = items(pod, "spec", "containers")
+    if not containers:
+        return [required("spec.containers")]
+    found: list[FieldError] = []
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(items(pod, "spec", field)):
+            found += _container_errors(container, f"spec.{field}[{index}]")
+    names = [one.get("name") for one in containers]
+    found += [
+        FieldError(
+            f"spec.containers[{index}].name", "FieldValueDuplicate", f'Duplicate value: "{name}"'
+        )
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+    if pod["spec"].get("nodeName") and pod["spec"].get("schedulingGates"):
+        text = "cannot be set until all schedulingGates have been cleared"
+        found.append(FieldError("spec.nodeName", "FieldValueForbidden", f"Forbidden: {text}"))
+    return found
+
+
+def _container_errors(container: Document, path: str) -> list[FieldError]:
+    found = [required(f"{path}.{name}") for name in ("name", "image") if not container.get(name)]
+    for side in ("requests", "limits"):
+        for name, value in section(container, "resources", side).items():
+            try:
+                amount = parse_milli(value)
+            except ValueError:
+                raise ApiError(
+                    400,
+                    "BadRequest",
+                    f'Pod in version "v1" cannot be handled as a Pod: {path}.resources.{side}.'
+                    f"{name}:"
+                    f" quantities must match the regular expression"
+                    " '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+                ) from None
+            if amount < 0:
+                text = "must be greater than or equal to 0"
+                found.append(invalid_value(f"{path}.resources.{side}.{name}", str(value), text))
+    limits = section(container, "resources", "limits")
+    for name, request in section(container, "resources", "requests").items():
+        if name in limits and parse_milli(request) > parse_milli(limits[name]):
+            text = f"must be less than or equal to {name} limit of {limits[name]}"
+            found.append(invalid_value(f"{path}.resources.requests", str(request), text))
+    return found

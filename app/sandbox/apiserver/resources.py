@@ -1,0 +1,152 @@
+"""HTTP methods on objects and collections -> operations -> replies."""
+
+from __future__ import annotations
+
+from app.sandbox.apiserver import errors, lists
+from app.sandbox.apiserver.binding import bind
+from app.sandbox.apiserver.deletion import Deletion, parse_delete_options
+from app.sandbox.apiserver.disruption import Disruption, evict
+from app.sandbox.apiserver.messages import Reply, Request, json_reply, text_reply
+from app.sandbox.apiserver.operations import Operations, Target, Written
+from app.sandbox.apiserver.pod_logs import log_text
+from app.sandbox.apiserver.tables import table
+from app.sandbox.documents import Document
+
+
+class Resources:
+    """Everything but watches and discovery."""
+
+    def __init__(
+        self, operations: Operations, *, deletion: Deletion, disruption: Disruption
+    ) -> None:
+        self._operations = operations
+        self._deletion = deletion
+        self._disruption = disruption
+
+    def answer(self, request: Request, target: Target) -> Reply:
+        match request.method, bool(target.name):
+            case "GET", True:
+                return self._get(request, target)
+            case "GET", False:
+                return self._list(request, target)
+            case "POST", _:
+                return self._post(request, target)
+            case "PUT", True:
+                return self._written(
+                    self._operations.replace(
+                        target, request.document(), options=request.write_options
+                    )
+                )
+            case "PATCH", True:
+                return self._patch(request, target)
+            case "DELETE", True:
+                return self._delete(request, target)
+            case "DELETE", False:
+                return self._delete_collection(request, target)
+            case _:
+                raise errors.method_not_allowed()
+
+    def _get(self, request: Request, target: Target) -> Reply:
+        if target.subresource == "log":
+            tail = request.query.get("tailLines")
+            text = log_text(
+                self._operations.stored(target),
+                container=request.query.get("container", ""),
+                tail=int(tail) if tail else None,
+            )
+            return text_reply(text)
+        document = self._operations.get(target)
+        if request.wants_table:
+            revision = {"resourceVersion": document["metadata"]["resourceVersion"]}
+            return json_reply(self.table(request, target, [document], metadata=revision))
+        return json_reply(document)
+
+    def _list(self, request: Request, target: Target) -> Reply:
+        page = lists.list_page(self._operations, target, request.query)
+        if request.wants_table:
+            return json_reply(self.table(request, target, page.documents, metadata=page.metadata))
+        return json_reply(lists.list_document(target, page))
+
+    def table(
+        self, request: Request, target: Target, documents: list[Document], *, metadata: Document
+    ) -> Document:
+        return table(
+            target.kind,
+            documents,
+            metadata=metadata,
+            now=self._operations.clock.now(),
+            include=request.query.get("includeObject") or "Metadata",
+        )
+
+    def _post(self, request: Request, target: Target) -> Reply:
+        body = request.document()
+        if target.kind.plural == "bindings":
+            target = self._bound_pod(target, body)
+        match target.subresource:
+            case "binding":
+                return json_reply(bind(self._operations, target, body), code=201)
+            case "eviction":
+                done = evict(
+                    self._operations,
+                    target,
+                    body,
+                    deletion=self._deletion,
+                    disruption=self._disruption,
+                )
+                return json_reply(done, code=201)
+            case "" if not target.name:
+                return self._written(
+                    self._operations.create(target, body, options=request.write_options)
+                )
+        raise errors.method_not_allowed()
+
+    def _bound_pod(self, target: Target, body: Document) -> Target:
+        pods = self._operations.registry.of_storage("/pods")
+        name = (body.get("metadata") or {}).get("name") or ""
+        return Target(kind=pods, namespace=target.namespace, name=name, subresource="binding")
+
+    def _patch(self, request: Request, target: Target) -> Reply:
+        written = self._operations.patch(
+            target,
+            request.document(),
+            content_type=request.content_type.partition(";")[0].strip(),
+            options=request.write_options,
+        )
+        return self._written(written)
+
+    def _written(self, written: Written) -> Reply:
+        self._deletion.collect()
+        code = 201 if written.created else 200
+        return json_reply(written.document, code=code, warnings=written.warnings)
+
+    def _delete(self, request: Request, target: Target) -> Reply:
+        options = parse_delete_options(request.document(), dict(request.query))
+        document, gone = self._deletion.delete(target, options)
+        if not gone or target.kind.plural == "pods":
+            return json_reply(self._operations.shown(target.kind, document))
+        kind = target.kind
+        details = {"name": target.name, "kind": kind.plural, "uid": document["metadata"]["uid"]}
+        if kind.group:
+            details["group"] = kind.group
+        return json_reply(
+            {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "metadata": {},
+                "status": "Success",
+                "details": details,
+            }
+        )
+
+    def _delete_collection(self, request: Request, target: Target) -> Reply:
+        options = parse_delete_options(request.document(), dict(request.query))
+        page = lists.list_page(self._operations, target, request.query)
+        for document in page.documents:
+            metadata = document["metadata"]
+            one = Target(
+                kind=target.kind,
+                namespace=metadata.get("namespace") or "",
+                name=metadata["name"],
+            )
+            self._deletion.delete(one, options)
+        return json_reply(lists.list_document(target, page))

@@ -1,0 +1,180 @@
+"""Which rules the stock kinds follow, by storage key, and what a fresh cluster holds."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from app.sandbox.apiserver import crds
+from app.sandbox.apiserver.errors import FieldError, forbidden_field, required
+from app.sandbox.apiserver.pod_updates import pod_update_errors
+from app.sandbox.apiserver.pods import complete_pod, pod_defaults, pod_errors, template_defaults
+from app.sandbox.apiserver.rules import PLAIN, Rules, Surroundings
+from app.sandbox.documents import Document, section
+
+CRDS = "apiextensions.k8s.io/customresourcedefinitions"
+_NO_GENERATION = Rules(counts_generations=False)
+
+
+def _complete_namespace(namespace: Document, _: Surroundings) -> None:
+    name = namespace["metadata"]["name"]
+    labels = dict(namespace["metadata"].get("labels") or {})
+    namespace["metadata"]["labels"] = {**labels, "kubernetes.io/metadata.name": name}
+    namespace["spec"] = {"finalizers": ["kubernetes"]}
+    namespace["status"] = {"phase": "Active"}
+
+
+def _complete_node(node: Document, _: Surroundings) -> None:
+    status = node.setdefault("status", {})
+    if status.get("capacity") and not status.get("allocatable"):
+        status["allocatable"] = dict(status["capacity"])
+
+
+def _node_defaults(node: Document) -> None:
+    node.setdefault("spec", {})
+
+
+def _service_defaults(service: Document) -> None:
+    spec = service.setdefault("spec", {})
+    spec.setdefault("type", "ClusterIP")
+    spec.setdefault("sessionAffinity", "None")
+    for port in spec.get("ports") or []:
+        port.setdefault("protocol", "TCP")
+        port.setdefault("targetPort", port.get("port"))
+
+
+def _complete_service(service: Document, around: Surroundings) -> None:
+    spec = service["spec"]
+    if spec["type"] != "ExternalName" and not spec.get("clusterIP"):
+        serial = around.store.revision
+        spec["clusterIP"] = f"10.96.{serial // 250 % 250}.{serial % 250 + 1}"
+    if spec.get("clusterIP"):
+        spec.setdefault("clusterIPs", [spec["clusterIP"]])
+
+
+def _secret_defaults(secret: Document) -> None:
+    secret.setdefault("type", "Opaque")
+    plain = secret.pop("stringData", None)
+    if plain:
+        encoded = {key: _base64(value) for key, value in plain.items()}
+        secret["data"] = {**(secret.get("data") or {}), **encoded}
+
+
+def _base64(text: str) -> str:
+    return b64encode(text.encode()).decode()
+
+
+def _priority_class_defaults(chosen: Document) -> None:
+    chosen.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    chosen.setdefault("value", 0)
+
+
+def _priority_class_errors(new: Document, old: Document) -> list[FieldError]:
+    return [
+        forbidden_field(field, "may not be changed in an update.")
+        for field in ("value", "preemptionPolicy")
+        if new.get(field) != old.get(field)
+    ]
+
+
+def _workload_defaults(workload: Document) -> None:
+    template = section(workload, "spec", "template")
+    if isinstance(template.get("spec"), dict):
+        template_defaults(template["spec"])
+
+
+def _complete_crd(crd: Document, around: Surroundings) -> None:
+    problems = crds.crd_errors(crd)
+    if not problems:
+        crd.update(crds.established(crd, now=around.now))
+
+
+def _complete_claim(claim: Document, _: Surroundings) -> None:
+    claim.setdefault("status", {"phase": "Pending"})
+
+
+def _configmap_errors(new: Document, old: Document) -> list[FieldError]:
+    if old.get("immutable") and new.get("data") != old.get("data"):
+        return [forbidden_field("data", "field is immutable when `immutable` is set")]
+    return []
+
+
+def _budget_errors(budget: Document) -> list[FieldError]:
+    spec = section(budget, "spec")
+    if "minAvailable" in spec and "maxUnavailable" in spec:
+        return [forbidden_field("spec", "minAvailable and maxUnavailable cannot be both set")]
+    return []
+
+
+def _event_errors(event: Document) -> list[FieldError]:
+    return [] if event.get("involvedObject") else [required("involvedObject")]
+
+
+RULES: dict[str, Rules] = {
+    "/pods": Rules(
+        defaults=pod_defaults,
+        complete=complete_pod,
+        create_errors=pod_errors,
+        update_errors=pod_update_errors,
+    ),
+    "/namespaces": Rules(complete=_complete_namespace, counts_generations=False),
+    "/nodes": Rules(
+        defaults=_node_defaults,
+        complete=_complete_node,
+        counts_generations=False,
+        keeps_status_on_create=True,
+    ),
+    "/services": Rules(
+        defaults=_service_defaults, complete=_complete_service, counts_generations=False
+    ),
+    "/secrets": Rules(
+        defaults=_secret_defaults, update_errors=_configmap_errors, counts_generations=False
+    ),
+    "/configmaps": Rules(update_errors=_configmap_errors, counts_generations=False),
+    "/events": Rules(create_errors=_event_errors, counts_generations=False),
+    "/serviceaccounts": _NO_GENERATION,
+    "/endpoints": _NO_GENERATION,
+    "/persistentvolumeclaims": Rules(complete=_complete_claim, counts_generations=False),
+    "coordination.k8s.io/leases": _NO_GENERATION,
+    "scheduling.k8s.io/priorityclasses": Rules(
+        defaults=_priority_class_defaults, update_errors=_priority_class_errors
+    ),
+    "policy/poddisruptionbudgets": Rules(create_errors=_budget_errors),
+    CRDS: Rules(complete=_complete_crd, create_errors=crds.crd_errors),
+    **{
+        f"{group}/{plural}": Rules(defaults=_workload_defaults)
+        for group, plural in (
+            ("apps", "deployments"),
+            ("apps", "statefulsets"),
+            ("apps", "daemonsets"),
+            ("apps", "replicasets"),
+            ("batch", "jobs"),
+        )
+    },
+}
+
+
+def rules_of(storage: str) -> Rules:
+    return RULES.get(storage, PLAIN)
+
+
+def _seed(kind: str, group: str, name: str, **fields: object) -> Document:
+    return {"apiVersion": group, "kind": kind, "metadata": {"name": name}, **fields}
+
+
+SEEDS: tuple[Document, ...] = (
+    *(_seed("Namespace", "v1", name) for name in ("default", "kube-system", "kube-public")),
+    *(
+        _seed(
+            "PriorityClass",
+            "scheduling.k8s.io/v1",
+            name,
+            value=value,
+            description="Used for system critical pods.",
+        )
+        for name, value in (
+            ("system-cluster-critical", 2_000_000_000),
+            ("system-node-critical", 2_000_001_000),
+        )
+    ),
+)
+"""What the real server creates by itself when it starts on an empty store."""

@@ -1,0 +1,142 @@
+"""What a container would do, read from its command: how long it runs and how it ends.
+
+Understood: ``sleep N``, ``exit N``, ``true``, ``false``, ``echo``, and ``sh -c`` scripts made of
+them with ``;``, ``&&``, ``||`` and new lines. Anything else runs until it is stopped. The
+annotations ``pumice.sh/sandbox-run-seconds`` and ``pumice.sh/sandbox-exit-code`` overrule the
+command.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+
+from app.sandbox.documents import Document, annotations_of, items
+
+RUN_SECONDS = "pumice.sh/sandbox-run-seconds"
+EXIT_CODE = "pumice.sh/sandbox-exit-code"
+
+_SHELLS = frozenset({"sh", "bash", "ash", "dash"})
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SEPARATOR = re.compile(r"(&&|\|\||;|\n)")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_INSTANT = frozenset(
+    {":", "true", "cd", "export", "set", "umask", "mkdir", "touch", "date", "test"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A container's behaviour; ``seconds`` is None when it runs until it is stopped."""
+
+    seconds: float | None = None
+    exit_code: int = 0
+    ignores_term: bool = False
+    output: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One simple command: None seconds is for ever, ``leaves`` ends the script."""
+
+    seconds: float | None
+    code: int
+    leaves: bool = False
+    output: str = ""
+
+
+def program_of(pod: Document, container: Document) -> Program:
+    """The behaviour of one container of a pod."""
+    words = [str(word) for word in [*items(container, "command"), *items(container, "args")]]
+    program = parse_command(words)
+    annotations = annotations_of(pod)
+    if RUN_SECONDS in annotations:
+        program = replace(program, seconds=float(annotations[RUN_SECONDS]))
+    if EXIT_CODE in annotations:
+        seconds = program.seconds if program.seconds is not None else 0.0
+        program = replace(program, seconds=seconds, exit_code=int(annotations[EXIT_CODE]))
+    return program
+
+
+def parse_command(words: list[str]) -> Program:
+    if not words:
+        return Program()
+    name = words[0].rpartition("/")[2]
+    if name in _SHELLS:
+        script = _script(words[1:])
+        program = _run_script(script) if script is not None else Program()
+        return replace(program, ignores_term=True)
+    step = _step(words)
+    output = (step.output,) if step.output else ()
+    return Program(seconds=step.seconds, exit_code=step.code, output=output)
+
+
+def _script(words: list[str]) -> str | None:
+    """The argument of ``-c``, also in ``-ec`` and ``-x -c``."""
+    for index, word in enumerate(words[:-1]):
+        if word.startswith("-") and not word.startswith("--") and "c" in word:
+            return words[index + 1]
+    return None
+
+
+def _run_script(script: str) -> Program:
+    seconds, code = 0.0, 0
+    output: list[str] = []
+    joiner = ";"
+    for part in _SEPARATOR.split(script):
+        if _SEPARATOR.fullmatch(part):
+            joiner = part
+            continue
+        if not part.strip() or (joiner == "&&" and code) or (joiner == "||" and not code):
+            continue
+        step = _step(_words(part))
+        if step.output:
+            output.append(step.output)
+        if step.seconds is None:
+            return Program(output=tuple(output))
+        seconds, code = seconds + step.seconds, step.code
+        if step.leaves:
+            break
+    return Program(seconds=seconds, exit_code=code, output=tuple(output))
+
+
+def _words(part: str) -> list[str]:
+    try:
+        return shlex.split(part)
+    except ValueError:
+        return [part.strip()]
+
+
+def _step(words: list[str]) -> _Step:
+    while words and (_ASSIGNMENT.match(words[0]) or words[0] == "exec"):
+        words = words[1:]
+    if not words:
+        return _Step(0.0, 0)
+    name, arguments = words[0].rpartition("/")[2], words[1:]
+    match name:
+        case "sleep":
+            return _sleep(arguments)
+        case "exit":
+            code = int(arguments[0]) & 255 if arguments and arguments[0].isdigit() else 0
+            return _Step(0.0, code, leaves=True)
+        case "false":
+            return _Step(0.0, 1)
+        case "echo" | "printf":
+            return _Step(0.0, 0, output=" ".join(arguments))
+        case _ if name in _INSTANT:
+            return _Step(0.0, 0)
+        case _:
+            return _Step(None, 0)
+
+
+def _sleep(arguments: list[str]) -> _Step:
+    total = 0.0
+    for argument in arguments:
+        found = re.fullmatch(r"(\d+\.?\d*|\.\d+)([smhd]?)", argument)
+        if argument in {"infinity", "inf"}:
+            return _Step(None, 0)
+        if found is None:
+            return _Step(0.0, 1)
+        total += float(found[1]) * _UNITS[found[2]]
+    return _Step(total, 0) if arguments else _Step(0.0, 1)

@@ -1,0 +1,80 @@
+"""Kubernetes objects as they travel: plain JSON documents, with the few accessors that all need.
+
+A document that was stored is shared by many readers, so nobody changes one in place: ``copied``
+first, or build a new one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+Document: TypeAlias = dict[str, Any]
+"""A JSON object: the place where a value of unknown shape is allowed."""
+
+
+class ObjectName(NamedTuple):
+    """Where an object lives; the namespace is empty for cluster-wide kinds."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def copied(value: Any) -> Any:
+    """A deep copy of JSON data, several times faster than ``copy.deepcopy``."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    return value
+
+
+def name_of(document: Document) -> ObjectName:
+    metadata = document["metadata"]
+    return ObjectName(metadata.get("namespace") or "", metadata["name"])
+
+
+def uid_of(document: Document) -> str:
+    return str(document["metadata"].get("uid") or "")
+
+
+def labels_of(document: Document) -> dict[str, str]:
+    return document["metadata"].get("labels") or {}
+
+
+def annotations_of(document: Document) -> dict[str, str]:
+    return document["metadata"].get("annotations") or {}
+
+
+def revision_of(document: Document) -> int:
+    return int(document["metadata"].get("resourceVersion") or 0)
+
+
+def section(document: Document, *path: str) -> Document:
+    """The object under ``path``; an empty one where a step is missing or null."""
+    here: Document = document
+    for step in path:
+        found = here.get(step)
+        if not isinstance(found, dict):
+            return {}
+        here = found
+    return here
+
+
+def items(document: Document, *path: str) -> list[Any]:
+    """The list under ``path``; an empty one where a step is missing or null."""
+    found = section(document, *path[:-1]).get(path[-1])
+    return found if isinstance(found, list) else []
+
+
+def condition(document: Document, kind: str) -> Document | None:
+    for found in items(document, "status", "conditions"):
+        if isinstance(found, dict) and found.get("type") == kind:
+            return found
+    return None
+
+
+def is_terminal(pod: Document) -> bool:
+    return section(pod, "status").get("phase") in {"Succeeded", "Failed"}

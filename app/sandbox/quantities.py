@@ -1,0 +1,43 @@
+"""Kubernetes quantities (``100m``, ``1.5``, ``2Gi``, ``1e3``) as exact integers of thousandths.
+
+Thousandths of a unit are the finest grain the sandbox needs (milli-CPU); anything finer is rounded
+up, as the API server rounds a request up rather than promising less.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?")
+_BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
+_DECIMAL = {
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "k": Fraction(1000),
+    **{letter: Fraction(10 ** (3 * power)) for power, letter in enumerate("MGTPE", start=2)},
+}
+_SCALE: dict[str, Fraction] = {
+    **_DECIMAL,
+    **{suffix: Fraction(factor) for suffix, factor in _BINARY.items()},
+}
+
+
+def parse_milli(value: object) -> int:
+    """Thousandths of a unit; ``ValueError`` where ``value`` is not a quantity."""
+    found = _FORM.fullmatch(str(value))
+    if found is None:
+        raise ValueError(f"quantities must match the regular expression: {value!r}")
+    number, suffix = Fraction(found[1]), found[2] or ""
+    if suffix[:1] in {"e", "E"} and len(suffix) > 1:
+        number *= Fraction(10) ** int(suffix[1:])
+    elif suffix:
+        number *= _SCALE[suffix]
+    return -((-number * 1000) // 1)
+
+
+def parse_list(resources: Mapping[str, object] | None) -> dict[str, int]:
+    """A ``ResourceList`` in thousandths."""
+    return {name: parse_milli(value) for name, value in (resources or {}).items()}
