@@ -70,6 +70,7 @@ class ClusterCache:
         """Pods with a rule about other pods: while there are any, snapshots list the residents."""
         self.with_ports: dict[PodUid, frozenset[HostPort]] = {}
         self.templates: dict[str, Mapping[str, PodShape]] = {}
+        self._observed: dict[PodUid, float] = {}
         self.lost: list[Lost] = []
         self.signals = Signals()
         self._unviewed: dict[GroupKey, Group] = {}
@@ -108,6 +109,8 @@ class ClusterCache:
             return
         old = self.members.get(pod.uid)
         if old is None:
+            if observed:
+                self._observed[pod.uid] = now
             self._join(Member(pod=pod, group=pod.group, task=self._task(pod), observed=observed))
             if not pod.node:
                 self._adopt_slot(self.members[pod.uid], now=now)
@@ -350,6 +353,37 @@ class ClusterCache:
             if member.stage in (Stage.PLANNED, Stage.ASSUMED) and not member.pod.node:
                 self.lost.append(Lost(member.pod.uid, key, why))
                 self._move(member, Stage.WAITING, node=NO_NODE, now=member.since)
+
+    def overdue(self, *, before: float) -> list[tuple[Group, tuple[PodUid, ...]]]:
+        """Members that got their place before that time and that nobody came for, by group."""
+        late: list[tuple[Group, tuple[PodUid, ...]]] = []
+        for group in self.promised.values():
+            uids = tuple(
+                m.pod.uid
+                for m in group.members.values()
+                if m.stage is Stage.PLANNED and not m.pod.node and m.since < before
+            )
+            if uids:
+                late.append((group, uids))
+        return late
+
+    def stale_slots(self, *, before: float) -> list[Group]:
+        """Groups with slots that nobody has filled since before that time."""
+        return [
+            group
+            for group in self.promised.values()
+            if any(slot.since < before for slot in group.slots.values())
+        ]
+
+    def forget_observed(self, *, before: float) -> None:
+        """Drop pods that only a Filter call showed and the watch never did."""
+        for uid, seen in list(self._observed.items()):
+            member = self.members.get(uid)
+            if member is None or not member.observed:
+                del self._observed[uid]
+            elif seen < before:
+                del self._observed[uid]
+                self.drop_pod(uid)
 
     def admit(self, key: GroupKey) -> None:
         """The enqueue action let the group in."""

@@ -151,6 +151,13 @@ class Group:
         )
 
     @property
+    def reached_minimum(self) -> bool:
+        """Whether enough members are on nodes for the others to stand alone."""
+        return self.on_nodes >= self.min_member and all(
+            self.role_on_nodes(role) >= least for role, least in self.role_minimum.items()
+        )
+
+    @property
     def promises(self) -> bool:
         """Whether room is kept for members that are not on a node yet."""
         return bool(self.slots) or self.kinds[Kind.PLACED] > 0

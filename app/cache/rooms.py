@@ -7,7 +7,7 @@ one too); :meth:`Rooms.table` gives the planner's sorted view and :meth:`Rooms.s
 matching copy.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -182,6 +182,21 @@ class Rooms:
         row = self._rows[node]
         free: Vector = self._allocatable[row] - self._used[row]
         return free
+
+    def best_of(self, names: Sequence[NodeName], request: Vector, *, pack: bool) -> NodeName | None:
+        """The node among ``names`` with room for ``request``; None when there is none.
+
+        The one with the least free CPU left when ``pack``, else the one with the most; ties go to
+        the first by name.
+        """
+        known = sorted(name for name in names if self.takes(name))
+        rows = np.array([self._rows[name] for name in known], dtype=np.int64)
+        free = self._allocatable[rows] - self._used[rows]
+        fits = np.flatnonzero((free >= request).all(axis=1))
+        if not len(fits):
+            return None
+        cpu = free[fits, 0]
+        return known[int(fits[int(cpu.argmin() if pack else cpu.argmax())])]
 
     def takes(self, node: NodeName) -> bool:
         """Whether ``node`` is known, ready and not cordoned."""

@@ -9,6 +9,7 @@ never bound: the scheduler has given the room to others by then.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
@@ -89,7 +90,8 @@ class Binding:
         future = self._barrier.hold(member.group, call.uid)
         closed = asyncio.ensure_future(gone())
         try:
-            await asyncio.wait({future, closed}, return_when=asyncio.FIRST_COMPLETED)
+            ends: set[asyncio.Future[Any]] = {future, closed}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             closed.cancel()
             self._barrier.leave(member.group, call.uid, future)

@@ -1,0 +1,100 @@
+"""Why is it waiting: the same reason everywhere, as a value.
+
+``/explain`` renders these, the conditions and events carry the same sentence. Everything is read
+off the cache and the last plan when asked for; nothing is recorded on the way.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.cache.cluster import ClusterCache
+from app.cache.groups import Group
+from app.cache.members import Member
+from app.core.texts import describe
+from app.model.ids import GroupKey
+from app.model.reason import Cause, Refusal
+from app.service.planning import Planning
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStory:
+    """One pod: how far it has come and where it is to run."""
+
+    pod: str
+    role: str
+    stage: str
+    node: str
+    gates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One group: whether it may run, and if not why, with the numbers of the reason."""
+
+    group: str
+    queue: str
+    phase: str
+    summary: str
+    min_member: int
+    counts: Mapping[str, int]
+    slots: Mapping[str, tuple[str, ...]]
+    reason: Refusal | None
+    members: tuple[MemberStory, ...]
+
+
+def explain_group(cache: ClusterCache, planning: Planning, key: GroupKey) -> Story | None:
+    """The story of a group; None when there is none of that name."""
+    group = cache.groups.get(key)
+    if group is None:
+        return None
+    refusal = reason_of(planning, group)
+    return Story(
+        group=group.key,
+        queue=group.queue,
+        phase=group.phase.value or "Pending",
+        summary=_summary(group, refusal),
+        min_member=group.min_member,
+        counts={kind.value: count for kind, count in group.kinds.items() if count},
+        slots=slots_of(group),
+        reason=refusal,
+        members=tuple(_member(m) for m in sorted(group.members.values(), key=_by_name)),
+    )
+
+
+def reason_of(planning: Planning, group: Group) -> Refusal | None:
+    """Why the group, or the rest of it, has no place; None when nothing is missing."""
+    if not group.known:
+        return Refusal(Cause.GROUP_MISSING, where=group.key)
+    return planning.refusals.get(group.key)
+
+
+def slots_of(group: Group) -> dict[str, tuple[str, ...]]:
+    """Role -> nodes where room is kept for members that do not exist yet."""
+    nodes: dict[str, list[str]] = {}
+    for slot in group.slots.values():
+        nodes.setdefault(slot.role, []).append(slot.node)
+    return {role: tuple(sorted(names)) for role, names in sorted(nodes.items())}
+
+
+def _summary(group: Group, refusal: Refusal | None) -> str:
+    if refusal is not None:
+        return describe(refusal)
+    if group.wants_planning:
+        return "waiting for the next planning cycle"
+    if group.promises:
+        return "has its places; waiting for kube-scheduler to bind"
+    return "nothing is missing"
+
+
+def _by_name(member: Member) -> str:
+    return member.pod.name
+
+
+def _member(member: Member) -> MemberStory:
+    return MemberStory(
+        pod=member.pod.key,
+        role=member.pod.role,
+        stage=member.stage.value if not member.pod.node else member.kind.value,
+        node=member.pod.node or member.node,
+        gates=member.pod.gates,
+    )

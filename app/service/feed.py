@@ -1,0 +1,130 @@
+"""From what informers saw to the cache.
+
+Each kind has an entry in a table: how an object is put in and how one is taken out by its key. A
+full listing is bracketed: objects arrive page by page, and when the listing is done everything of
+that kind that was not in it has gone while nobody watched.
+
+Objects that could not be decoded are counted and kept with the field path for ``/debug``; one of
+them never stops anything.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.cache.cluster import ClusterCache
+from app.model.ids import GroupKey
+from app.service.ports import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """An object that could not be read: where, and what is wrong with it."""
+
+    kind: str
+    key: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class KindFeed:
+    """``put`` stores an object, ``take`` removes it by key, ``key`` tells its key."""
+
+    put: Callable[[Any], object]
+    take: Callable[[Any], object]
+    key: Callable[[Any], str]
+
+
+Settled = Callable[[Iterable[GroupKey]], None]
+
+_MALFORMED_KEPT = 200
+
+
+class Feed:
+    """Applies batches; ``settled`` is told the groups that changed after each one."""
+
+    def __init__(self, cache: ClusterCache, *, clock: Clock, settled: Settled) -> None:
+        self._cache = cache
+        self._settled = settled
+        self._listing: dict[str, set[str]] = {}
+        self._known: dict[str, set[str]] = {}
+        self.malformed: dict[tuple[str, str], Malformed] = {}
+        self._kinds = _kinds(cache, clock)
+
+    def kinds(self) -> Mapping[str, KindFeed]:
+        """The kinds it understands."""
+        return self._kinds
+
+    def upsert(self, kind: str, value: Any) -> None:
+        """An object was added, modified or listed."""
+        feed = self._kinds[kind]
+        key = feed.key(value)
+        self._known.setdefault(kind, set()).add(key)
+        if kind in self._listing:
+            self._listing[kind].add(key)
+        self.malformed.pop((kind, key), None)
+        feed.put(value)
+
+    def remove(self, kind: str, value: Any) -> None:
+        """An object was deleted."""
+        feed = self._kinds[kind]
+        key = feed.key(value)
+        self._known.setdefault(kind, set()).discard(key)
+        self.malformed.pop((kind, key), None)
+        feed.take(key)
+
+    def begin_listing(self, kind: str) -> None:
+        """A full listing of ``kind`` starts."""
+        self._listing[kind] = set()
+
+    def end_listing(self, kind: str) -> None:
+        """It is complete: drop what was not in it."""
+        listed = self._listing.pop(kind, None)
+        if listed is None:
+            return
+        for key in self._known.get(kind, set()) - listed:
+            self._kinds[kind].take(key)
+        self._known[kind] = listed
+
+    def reject(self, kind: str, key: str, message: str) -> None:
+        """An object could not be read."""
+        if len(self.malformed) < _MALFORMED_KEPT:
+            self.malformed[kind, key] = Malformed(kind, key, message)
+        if kind in self._listing:
+            self._listing[kind].add(key)
+
+    def batch_done(self) -> None:
+        """A batch is in: let held calls and the planner know what changed."""
+        self._settled(self._cache.signals.groups)
+
+
+def _kinds(cache: ClusterCache, clock: Clock) -> dict[str, KindFeed]:
+    return {
+        "pods": KindFeed(
+            lambda pod: cache.set_pod(pod, now=clock()), cache.drop_pod, lambda pod: pod.uid
+        ),
+        "nodes": KindFeed(cache.set_node, cache.drop_node, lambda node: node.name),
+        "podgroups": KindFeed(cache.set_group, cache.drop_group, lambda group: group.key),
+        "queues": KindFeed(cache.set_queue, cache.drop_queue, lambda queue: queue.name),
+        "priorityclasses": KindFeed(cache.set_class, cache.drop_class, lambda c: c.name),
+        "namespaces": KindFeed(
+            lambda ns: cache.namespaces.__setitem__(ns.name, ns),
+            lambda name: cache.namespaces.pop(name, None),
+            lambda ns: ns.name,
+        ),
+        "resourcequotas": KindFeed(
+            lambda quota: cache.quotas.__setitem__(f"{quota.namespace}/{quota.name}", quota),
+            lambda key: cache.quotas.pop(key, None),
+            lambda quota: f"{quota.namespace}/{quota.name}",
+        ),
+        "poddisruptionbudgets": KindFeed(
+            lambda budget: cache.budgets.__setitem__(f"{budget.namespace}/{budget.name}", budget),
+            lambda key: cache.budgets.pop(key, None),
+            lambda budget: f"{budget.namespace}/{budget.name}",
+        ),
+        "jobs": KindFeed(
+            lambda job: cache.set_template(job.uid, job.role_shapes),
+            lambda uid: cache.set_template(uid, {}),
+            lambda job: job.uid,
+        ),
+    }

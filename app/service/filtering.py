@@ -1,0 +1,177 @@
+"""Filter: read the published plan and answer with one node.
+
+The answer for a pod of ours is the node it was promised, the same however often it is asked; asking
+takes nothing away. A member of a group that may run but has no place yet is planned on demand.
+Otherwise the pod waits: ``FailedAndUnresolvableNodes`` with one constant text per cause (a text
+that changes, or plain ``FailedNodes``, makes kube-scheduler try again at once, for ever), or
+``Error`` while many pods wait, which only the back-off ladder tries again.
+
+A planned node that was not offered is a *veto* by the stock filters when all feasible nodes were
+offered, and chance when only a sample was: then an offered node with room takes its place.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.cache.cluster import ClusterCache
+from app.cache.members import Member, Stage
+from app.core.texts import filter_text
+from app.model.ids import NodeName, PodUid
+from app.model.pod import Pod
+from app.model.reason import Cause
+from app.service.limits import Limits
+from app.service.planning import Planning
+from app.service.ports import Clock
+
+SAMPLE_FLOOR = 100
+"""kube-scheduler offers every feasible node unless it found at least this many."""
+
+_REPLANS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One Filter call: the pod (decoded only when asked for) and the nodes it may go to."""
+
+    uid: PodUid
+    pod: Callable[[], Pod]
+    names: Sequence[NodeName]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """That one node."""
+
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All the nodes that were offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """Some of the offered nodes; the others are kept for ``text``."""
+
+    nodes: tuple[NodeName, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """None of them, and no other would do: ``FailedAndUnresolvableNodes`` with ``text``."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Protect:
+    """None, and do not ask again soon: ``Error`` with ``text``."""
+
+    text: str
+
+
+Answer = Chosen | Everything | Some | Wait | Protect
+
+_GUARD_TEXT = "room is promised to a gang"
+
+
+class Filtering:
+    """Answers Filter."""
+
+    def __init__(
+        self, cache: ClusterCache, *, planning: Planning, limits: Limits, clock: Clock
+    ) -> None:
+        self._cache = cache
+        self._planning = planning
+        self._limits = limits
+        self._clock = clock
+        self._waiting: OrderedDict[PodUid, None] = OrderedDict()
+
+    def answer(self, question: Question) -> Answer:
+        """Where the pod may go."""
+        member = self._cache.members.get(question.uid)
+        if member is None:
+            pod = question.pod()
+            if not self._cache.ours(pod):
+                return self._guard(pod, question.names)
+            self._cache.set_pod(pod, now=self._clock(), observed=True)
+            member = self._cache.members[question.uid]
+        answer = self._place(member, question.names)
+        if isinstance(answer, Chosen):
+            member.refused = False
+            self._waiting.pop(question.uid, None)
+            return answer
+        return self._wait(member)
+
+    def waiting(self) -> int:
+        """How many ungated pods of ours were told to wait and are still unplaced."""
+        return len(self._waiting)
+
+    def forget(self, uid: PodUid) -> None:
+        """The pod is gone, or it got its place."""
+        self._waiting.pop(uid, None)
+
+    def _place(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
+        for _ in range(_REPLANS):
+            if member.stage is Stage.WAITING and not self._planning.on_demand(member.group):
+                return None
+            if member.stage is Stage.WAITING:
+                return None
+            if member.node in names:
+                if member.stage is Stage.PLANNED:
+                    member.since = self._clock()
+                return Chosen(member.node)
+            if member.stage is not Stage.PLANNED or self._only_a_guess(member, names):
+                return None
+            if self._swap(member, names):
+                return Chosen(member.node)
+            self._veto(member)
+        return None
+
+    def _only_a_guess(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """One offered name is a nominated node or a hint, not all there is: refuse just that."""
+        return len(names) == 1 and not member.pod.pinned and len(self._cache.rooms.nodes) > 1
+
+    def _swap(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """Take an offered node instead, when what was offered may be a sample."""
+        if len(names) < SAMPLE_FLOOR:
+            return False
+        chosen = self._planning.best_of(member, names)
+        return chosen is not None and self._cache.move(member.pod.uid, chosen, now=self._clock())
+
+    def _veto(self, member: Member) -> None:
+        now = self._clock()
+        self._planning.vetoes.add(member.pod.shape, member.node, now=now)
+        self._cache.withdraw(member.pod.uid, now=now)
+
+    def _wait(self, member: Member) -> Answer:
+        member.refused = True
+        self._waiting[member.pod.uid] = None
+        group = self._cache.groups[member.group]
+        refusal = self._planning.refusals.get(member.group)
+        if not group.known:
+            cause = Cause.GROUP_MISSING
+        else:
+            cause = refusal.cause if refusal else Cause.NOT_ADMITTED
+        text = filter_text(cause)
+        if len(self._waiting) > self._limits.protect_above:
+            return Protect(text)
+        return Wait(text)
+
+    def _guard(self, pod: Pod, names: Sequence[NodeName]) -> Answer:
+        """Form C: others may not take room that is promised."""
+        promised = self._cache.rooms.promised_nodes()
+        if not promised:
+            return Everything()
+        request = self._cache.rooms.vector(pod.shape.requests)
+        full = {
+            node
+            for node in promised
+            if node in self._cache.rooms.nodes
+            and not (self._cache.rooms.idle(node) >= request)[request > 0].all()
+        }
+        free = tuple(name for name in names if name not in full)
+        return Everything() if len(free) == len(names) else Some(free, _GUARD_TEXT)

@@ -1,0 +1,195 @@
+"""When to plan, and what becomes of a plan.
+
+A change marks the planner dirty. The next cycle starts at once, but not sooner than 20 ms (and
+twice the last cycle's length) after the last one, and at least every second. A cycle works on its
+own snapshot in slices of half a millisecond, so calls of kube-scheduler are answered in between.
+
+One gang can be planned *on demand* in between (:meth:`Planning.on_demand`), on what is true at that
+moment. Two plans can then disagree, so publishing checks every gang against the live cluster again:
+room on the nodes always, and a queue that was planned for on demand during the cycle is left to the
+next cycle, which then runs in one go.
+"""
+
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from app.cache.cluster import ClusterCache
+from app.cache.groups import Group
+from app.cache.members import Member
+from app.cache.snapshotter import Snapshotter
+from app.core.placement.engine import ShapeCache
+from app.core.planner import plan_gang, plan_steps
+from app.core.policy import Policies
+from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.plan import GangPlacement, Plan
+from app.model.reason import Refusal
+from app.service.limits import Limits
+from app.service.ports import Clock
+from app.service.vetoes import Vetoes
+
+PlanSteps = Generator[None, None, Plan]
+Published = Callable[[GangPlacement], None]
+AfterCycle = Callable[[Iterable[GroupKey]], None]
+
+
+@dataclass(slots=True, eq=False)
+class CycleLog:
+    """What the last cycles came to, for ``/debug`` and the metrics."""
+
+    cycles: int = 0
+    on_demand: int = 0
+    stale: int = 0
+    """Placements that the live cluster did not bear any more when they were published."""
+    last_s: float = 0.0
+    last_at: float = 0.0
+    generation: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Planning:
+    """Runs cycles. ``published`` is told of every placement that took effect, ``after`` which
+    groups changed since the cycle before."""
+
+    cache: ClusterCache
+    policies: Policies
+    vetoes: Vetoes
+    limits: Limits
+    clock: Clock
+    published: Published
+    after: AfterCycle
+    packs: bool = False
+    """Whether the configuration prefers full nodes (binpack) to empty ones."""
+    refusals: dict[GroupKey, Refusal] = field(default_factory=dict)
+    log: CycleLog = field(default_factory=CycleLog)
+    first_cycle: asyncio.Event = field(default_factory=asyncio.Event)
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _shapes: ShapeCache = field(default_factory=ShapeCache)
+    _touched: set[QueueName] | None = None
+    """Queues planned for on demand while a cycle is under way; None outside a cycle."""
+    _in_one_go: bool = False
+    _next_expiry: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._snapshotter = Snapshotter(self.cache)
+
+    def notice(self) -> None:
+        """Something changed: run a cycle soon."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Cycle for ever; cancel to stop."""
+        while True:
+            gap = max(self.limits.cycle_gap_s, 2 * self.log.last_s)
+            await asyncio.sleep(gap)
+            try:
+                await asyncio.wait_for(self._wake.wait(), self.limits.cycle_idle_s)
+            except TimeoutError:
+                self.cache.signals.dirty = True
+            self._wake.clear()
+            await self.cycle()
+
+    async def cycle(self) -> None:
+        """One cycle: expire, plan, publish, report."""
+        started = self.clock()
+        self._expire(started)
+        signals = self.cache.signals
+        changed, signals.groups = signals.groups, set()
+        if signals.dirty:
+            signals.dirty = False
+            await self._plan(started)
+        self.log.cycles += 1
+        self.log.last_at = started
+        self.log.last_s = self.clock() - started
+        self.after(changed | self.cache.signals.groups)
+        self.first_cycle.set()
+
+    async def _plan(self, now: float) -> None:
+        snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
+        steps = plan_steps(snapshot, self.policies, now=now, shapes=self._shapes)
+        self._touched = set()
+        try:
+            plan = await self._drive(steps)
+        finally:
+            touched, self._touched = self._touched, None
+        self._in_one_go = self._publish(plan, now=now, disputed=touched)
+        if self._in_one_go:
+            self.cache.signals.dirty = True
+            self.notice()
+
+    async def _drive(self, steps: PlanSteps) -> Plan:
+        """Run the generator, giving the loop a turn whenever a slice of time is used up."""
+        slice_ends = self.clock() + self.limits.slice_s
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                plan: Plan = done.value
+                return plan
+            if not self._in_one_go and self.clock() > slice_ends:
+                await asyncio.sleep(0)
+                slice_ends = self.clock() + self.limits.slice_s
+
+    def _publish(self, plan: Plan, *, now: float, disputed: set[QueueName]) -> bool:
+        """Make the plan true; returns whether part of it has to be planned again."""
+        again = False
+        for key in plan.admitted:
+            self.cache.admit(key)
+        for decided in plan.placed:
+            group = self.cache.groups.get(decided.gang)
+            if group is None or group.queue in disputed or not self._take(decided, now=now):
+                self.log.stale += 1
+                again = True
+        self.refusals = {k: r for k, r in plan.refused.items() if k in self.cache.groups}
+        self.log.generation = plan.generation
+        return again
+
+    def _take(self, decided: GangPlacement, *, now: float) -> bool:
+        if not self.cache.promise(decided, now=now):
+            return False
+        self.published(decided)
+        return True
+
+    def on_demand(self, key: GroupKey) -> bool:
+        """Plan one gang now; True when something was placed."""
+        group = self.cache.groups.get(key)
+        if group is None or not group.known:
+            return False
+        now = self.clock()
+        self.log.on_demand += 1
+        snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
+        plan = plan_gang(snapshot, self.policies, key=key, now=now, shapes=self._shapes)
+        for admitted in plan.admitted:
+            self.cache.admit(admitted)
+        placed = [decided for decided in plan.placed if self._take(decided, now=now)]
+        if placed and self._touched is not None:
+            self._touched.add(group.queue)
+        self.refusals.pop(key, None)
+        self.refusals.update(plan.refused)
+        return bool(placed)
+
+    def best_of(self, member: Member, names: Sequence[NodeName]) -> NodeName | None:
+        """The best of the offered nodes (which passed the stock filters) that has room for it."""
+        return self.cache.rooms.best_of(names, member.task.request, pack=self.packs)
+
+    def _expire(self, now: float) -> None:
+        """Give back promises nobody came for, and forget pods that only a Filter call showed."""
+        if now < self._next_expiry:
+            return
+        self._next_expiry = now + self.limits.cycle_idle_s
+        for group, uids in self.cache.overdue(before=now - self.limits.planned_s):
+            if group.reached_minimum:
+                for uid in uids:
+                    self.cache.withdraw(uid, now=now)
+            else:
+                self._give_back(group, now)
+        for group in self.cache.stale_slots(before=now - self.limits.slot_s):
+            self._give_back(group, now)
+        self.cache.forget_observed(before=now - self.limits.observed_s)
+
+    def _give_back(self, group: Group, now: float) -> None:
+        """Release a gang that did not come together, and let others go first for a while."""
+        group.failures += 1
+        pause = min(self.limits.hold_base_s * 2 ** (group.failures - 1), self.limits.hold_max_s)
+        self.cache.release(group.key, why="the place was not used in time")
+        self.cache.hold(group.key, until=now + pause)

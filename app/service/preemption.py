@@ -1,0 +1,130 @@
+"""Preempt: the stock scheduler proposes victims, we strike out what must not be harmed.
+
+A node stays in the answer with exactly the victims that were sent, or goes: kube-scheduler does not
+check whether fewer victims make room, so leaving one out would evict the others in vain. No node
+left is a clean veto.
+
+A node goes when one of its victims
+
+1. is not known here (the cache is behind: nothing can be said for it),
+2. is protected: ``kube-system`` or a system-critical priority class (volcano.md §3.6, conformance),
+3. belongs to a queue with ``reclaimable: false`` other than the preemptor's,
+4. would leave a gang with fewer members than its minimum, unless the whole gang goes with it,
+
+or when a PodDisruptionBudget would be violated. A member of a gang of ours never preempts through
+the stock scheduler at all: room for one member is of no use without room for the gang, which is
+the planner's to make.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.cache.cluster import ClusterCache
+from app.cache.groups import Group
+from app.model.ids import NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
+from app.model.pod import Pod
+
+PROTECTED_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
+PROTECTED_NAMESPACE = "kube-system"
+
+
+class Strike(StrEnum):
+    """Why a node was struck out (metric label)."""
+
+    GANG_PREEMPTOR = "gang-preemptor"
+    UNKNOWN_VICTIM = "unknown-victim"
+    CONFORMANCE = "conformance"
+    NOT_RECLAIMABLE = "not-reclaimable"
+    GANG_MINIMUM = "gang-minimum"
+    DISRUPTION_BUDGET = "disruption-budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """The victims kube-scheduler would evict on one node."""
+
+    victims: tuple[PodUid, ...]
+    budget_violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Which nodes may be preempted on, and why the others may not."""
+
+    nodes: Mapping[NodeName, Candidate]
+    struck: Mapping[NodeName, Strike]
+
+
+def guard(cache: ClusterCache, preemptor: Pod, candidates: Mapping[NodeName, Candidate]) -> Verdict:
+    """Judge every node on its own."""
+    if _is_gang_member(cache, preemptor):
+        return Verdict({}, dict.fromkeys(candidates, Strike.GANG_PREEMPTOR))
+    queue = _queue_of(cache, preemptor)
+    struck: dict[NodeName, Strike] = {}
+    for node, candidate in candidates.items():
+        strike = _judge(cache, candidate, queue=queue)
+        if strike is not None:
+            struck[node] = strike
+    kept = {node: c for node, c in candidates.items() if node not in struck}
+    return Verdict(kept, struck)
+
+
+def _is_gang_member(cache: ClusterCache, pod: Pod) -> bool:
+    group = cache.groups.get(pod.group)
+    return cache.ours(pod) and group is not None and group.min_member > 1
+
+
+def _queue_of(cache: ClusterCache, pod: Pod) -> QueueName:
+    group = cache.groups.get(pod.group)
+    return group.queue if group is not None and cache.ours(pod) else NO_QUEUE
+
+
+def _judge(cache: ClusterCache, candidate: Candidate, *, queue: QueueName) -> Strike | None:
+    if candidate.budget_violations:
+        return Strike.DISRUPTION_BUDGET
+    victims = [_pod(cache, uid) for uid in candidate.victims]
+    known = [pod for pod in victims if pod is not None]
+    if len(known) < len(victims):
+        return Strike.UNKNOWN_VICTIM
+    if any(_is_protected(pod) for pod in known):
+        return Strike.CONFORMANCE
+    groups = _losses(cache, known)
+    if any(_is_kept(cache, group, queue) for group, _ in groups):
+        return Strike.NOT_RECLAIMABLE
+    if any(_breaks(group, lost) for group, lost in groups):
+        return Strike.GANG_MINIMUM
+    return None
+
+
+def _pod(cache: ClusterCache, uid: PodUid) -> Pod | None:
+    member = cache.members.get(uid)
+    return member.pod if member is not None else cache.foreign.get(uid)
+
+
+def _is_protected(pod: Pod) -> bool:
+    return pod.namespace == PROTECTED_NAMESPACE or pod.priority_class in PROTECTED_CLASSES
+
+
+def _losses(cache: ClusterCache, victims: Iterable[Pod]) -> list[tuple[Group, Counter[str]]]:
+    """Per group of ours that would lose members: how many of each role."""
+    lost: dict[GroupKey, Counter[str]] = {}
+    for pod in victims:
+        if pod.uid in cache.members:
+            lost.setdefault(cache.members[pod.uid].group, Counter())[pod.role] += 1
+    return [(cache.groups[key], roles) for key, roles in lost.items()]
+
+
+def _is_kept(cache: ClusterCache, group: Group, queue: QueueName) -> bool:
+    owner = cache.queues.get(group.queue)
+    return owner is not None and not owner.reclaimable and group.queue != queue
+
+
+def _breaks(group: Group, lost: Counter[str]) -> bool:
+    left = group.on_nodes - lost.total()
+    if left <= 0:
+        return False
+    return left < group.min_member or any(
+        group.role_on_nodes(role) - lost[role] < least for role, least in group.role_minimum.items()
+    )
