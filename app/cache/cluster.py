@@ -10,23 +10,20 @@ Promises that became void by an event (node gone, foreign pod took the room, pod
 back at once and listed in :attr:`ClusterCache.lost` for whoever holds a Bind call open.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from app.cache.groups import Group, usage_of
+from app.cache.groups import Group
 from app.cache.members import Member, Slot, Stage
 from app.cache.rooms import Rooms
-from app.cache.views import gang_view, task_priority
 from app.model.disruption import DisruptionBudget
-from app.model.gang import Gang, Task
+from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
 from app.model.plan import GangPlacement
 from app.model.pod import TERMINAL, Pod, TaskStatus
-from app.model.resources import Vector, is_best_effort
-from app.model.shape import HostPort, PodShape
-from app.model.snapshot import QueueUsage
-from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass, Queue, Quota
+from app.model.resources import Vector
+from app.model.shape import HostPort
+from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,44 +35,26 @@ class Lost:
     why: str
 
 
-@dataclass(slots=True, eq=False)
-class Signals:
-    """What changed since somebody last looked: drained by the scheduling cycle."""
-
-    dirty: bool = False
-    """Something that planning depends on."""
-    groups: set[GroupKey] = field(default_factory=set)
-    """Groups whose counts, phase or spec changed."""
-
-
 class ClusterCache:
     """Nodes, pods, groups, queues and every promise. ``schedulers`` are the names that are ours."""
 
     def __init__(self, *, schedulers: frozenset[str]) -> None:
         self.schedulers = schedulers
         self.rooms = Rooms()
+        self.registry = Registry(self.rooms)
+        self.groups = self.registry.groups
+        self.signals = self.registry.signals
         self.members: dict[PodUid, Member] = {}
         self.foreign: dict[PodUid, Pod] = {}
-        self.groups: dict[GroupKey, Group] = {}
         self.queues: dict[QueueName, Queue] = {}
-        self.classes: dict[str, PriorityClass] = {}
         self.namespaces: dict[str, Namespace] = {}
         self.quotas: dict[str, Quota] = {}
         self.budgets: dict[str, DisruptionBudget] = {}
-        self.usage: dict[QueueName, QueueUsage] = {}
-        self.pending: dict[GroupKey, Group] = {}
-        self.promised: dict[GroupKey, Group] = {}
-        """Groups with slots or members that are promised but not on a node yet."""
         self.choosy: set[PodUid] = set()
         """Pods with a rule about other pods: while there are any, snapshots list the residents."""
         self.with_ports: dict[PodUid, frozenset[HostPort]] = {}
-        self.templates: dict[str, Mapping[str, PodShape]] = {}
-        self._observed: dict[PodUid, float] = {}
         self.lost: list[Lost] = []
-        self.signals = Signals()
-        self._unviewed: dict[GroupKey, Group] = {}
-        self._views: dict[GroupKey, Gang] = {}
-        self._viewed_axis = self.rooms.axis
+        self._observed: dict[PodUid, float] = {}
 
     # --- events: nodes ---------------------------------------------------------------------------
 
@@ -111,7 +90,14 @@ class ClusterCache:
         if old is None:
             if observed:
                 self._observed[pod.uid] = now
-            self._join(Member(pod=pod, group=pod.group, task=self._task(pod), observed=observed))
+            self._join(
+                Member(
+                    pod=pod,
+                    group=pod.group,
+                    task=task_of(pod, self.rooms.vector),
+                    observed=observed,
+                )
+            )
             if not pod.node:
                 self._adopt_slot(self.members[pod.uid], now=now)
             return
@@ -156,37 +142,30 @@ class ClusterCache:
             self.signals.dirty = True
             self._relieve(pod.node)
 
-    def _task(self, pod: Pod) -> Task:
-        return Task(
-            uid=pod.uid,
-            name=pod.name,
-            role=pod.role,
-            shape=pod.shape,
-            request=self.rooms.vector(pod.shape.requests),
-            priority=task_priority(pod),
-            created=pod.created,
-            best_effort=is_best_effort(pod.shape.requests),
-            pinned=pod.pinned,
-            nominated=pod.nominated,
-        )
-
     def _join(self, member: Member) -> None:
-        group = self._group(member.group, solo=not member.pod.grouped)
+        group = self.registry.open(member.group, solo=not member.pod.grouped)
         self.members[member.pod.uid] = member
         group.add(member)
         self._charge(member)
-        self._group_changed(group)
+        self.registry.changed(group)
 
     def _leave(self, member: Member) -> None:
         group = self.groups[member.group]
         group.remove(member)
         del self.members[member.pod.uid]
         self.rooms.discharge(member.pod.uid)
-        self._group_changed(group)
+        self.registry.changed(group)
 
     def _replace(self, member: Member, pod: Pod) -> None:
         if pod.group != member.group:
-            fresh = Member(pod, pod.group, self._task(pod), member.stage, member.node, member.since)
+            fresh = Member(
+                pod,
+                pod.group,
+                task_of(pod, self.rooms.vector),
+                member.stage,
+                member.node,
+                member.since,
+            )
             self._leave(member)
             self._join(fresh)
             return
@@ -196,12 +175,12 @@ class ClusterCache:
             self.lost.append(Lost(pod.uid, member.group, "pod is being deleted"))
             member.stage, member.node = Stage.WAITING, NO_NODE
         member.pod, member.observed = pod, False
-        member.task = self._task(pod)
+        member.task = task_of(pod, self.rooms.vector)
         group.add(member)
         self._charge(member)
         if pod.node and pod.node != member.node:
             self._relieve(pod.node)
-        self._group_changed(group)
+        self.registry.changed(group)
 
     def _charge(self, member: Member) -> None:
         node, pod = member.charged_node, member.pod
@@ -220,25 +199,14 @@ class ClusterCache:
 
     def set_group(self, pod_group: PodGroup) -> None:
         """Add or replace a PodGroup; its phase is taken over only the first time we see it."""
-        group = self._group(pod_group.key, solo=False)
+        group = self.registry.open(pod_group.key, solo=False)
         if group.pod_group is None or group.pod_group.uid != pod_group.uid:
             group.phase = pod_group.phase
         group.pod_group = pod_group
-        group.template_shapes = self.templates.get(pod_group.owner_uid, {})
+        group.template_shapes = self.registry.templates.get(pod_group.owner_uid, {})
         if pod_group.min_resources:
             self.rooms.vector(pod_group.min_resources)
-        self._group_changed(group)
-
-    def set_template(self, owner: str, shapes: Mapping[str, PodShape]) -> None:
-        """The shapes of each role as the vcjob of UID ``owner`` describes them; empty: forget."""
-        if shapes:
-            self.templates[owner] = shapes
-        else:
-            self.templates.pop(owner, None)
-        for group in self.groups.values():
-            if group.pod_group is not None and group.pod_group.owner_uid == owner:
-                group.template_shapes = shapes
-                self._group_changed(group)
+        self.registry.changed(group)
 
     def drop_group(self, key: GroupKey) -> None:
         """Forget a PodGroup; members that are not on a node yet lose their places."""
@@ -248,7 +216,7 @@ class ClusterCache:
         self.release(key, why="PodGroup was deleted")
         group.pod_group = None
         group.phase = GroupPhase.NEW
-        self._group_changed(group)
+        self.registry.changed(group)
 
     def set_queue(self, queue: Queue) -> None:
         """Add or replace a queue."""
@@ -261,16 +229,6 @@ class ClusterCache:
         """Forget a queue."""
         if self.queues.pop(name, None) is not None:
             self.signals.dirty = True
-
-    def set_class(self, priority_class: PriorityClass) -> None:
-        """Add or replace a PriorityClass; every group's priority is looked up again."""
-        self.classes[priority_class.name] = priority_class
-        self._all_groups_changed()
-
-    def drop_class(self, name: str) -> None:
-        """Forget a PriorityClass."""
-        if self.classes.pop(name, None) is not None:
-            self._all_groups_changed()
 
     # --- promises --------------------------------------------------------------------------------
 
@@ -357,7 +315,7 @@ class ClusterCache:
     def overdue(self, *, before: float) -> list[tuple[Group, tuple[PodUid, ...]]]:
         """Members that got their place before that time and that nobody came for, by group."""
         late: list[tuple[Group, tuple[PodUid, ...]]] = []
-        for group in self.promised.values():
+        for group in self.registry.promised.values():
             uids = tuple(
                 m.pod.uid
                 for m in group.members.values()
@@ -371,7 +329,7 @@ class ClusterCache:
         """Groups with slots that nobody has filled since before that time."""
         return [
             group
-            for group in self.promised.values()
+            for group in self.registry.promised.values()
             if any(slot.since < before for slot in group.slots.values())
         ]
 
@@ -394,14 +352,14 @@ class ClusterCache:
         group = self.groups.get(key)
         if group is not None and group.phase is not phase:
             group.phase = phase
-            self._group_changed(group)
+            self.registry.changed(group)
 
     def hold(self, key: GroupKey, *, until: float) -> None:
         """Keep the group from being planned before ``until``."""
         group = self.groups.get(key)
         if group is not None:
             group.hold_until = until
-            self._group_changed(group)
+            self.registry.changed(group)
 
     def _move(self, member: Member, stage: Stage, *, node: NodeName, now: float) -> None:
         group = self.groups[member.group]
@@ -409,19 +367,19 @@ class ClusterCache:
         member.stage, member.node, member.since = stage, node, now
         group.add(member)
         self._charge(member)
-        self._group_changed(group)
+        self.registry.changed(group)
 
     def _add_slot(self, group: Group, task: Task, *, node: NodeName, now: float) -> None:
         group.serial += 1
         holder = f"{group.key}#{group.serial}"
         self.rooms.charge(holder, node, task.shape.requests, promised=True, releasing=False)
         group.add_slot(Slot(holder, task.role, node, task.shape, now))
-        self._group_changed(group)
+        self.registry.changed(group)
 
     def _drop_slot(self, group: Group, holder: str) -> None:
         group.remove_slot(holder)
         self.rooms.discharge(holder)
-        self._group_changed(group)
+        self.registry.changed(group)
 
     def _adopt_slot(self, member: Member, *, now: float) -> None:
         """Give a new member the room kept for it.
@@ -477,83 +435,3 @@ class ClusterCache:
     def _age(self, holder: str) -> tuple[float, str]:
         member = self.members.get(PodUid(holder))
         return (member.since if member else 0.0, holder)
-
-    # --- bookkeeping of groups -------------------------------------------------------------------
-
-    def _group(self, key: GroupKey, *, solo: bool) -> Group:
-        group = self.groups.get(key)
-        if group is None:
-            group = self.groups[key] = Group(key=key, solo=solo)
-        return group
-
-    def _group_changed(self, group: Group) -> None:
-        key = group.key
-        self.signals.groups.add(key)
-        self.signals.dirty = True
-        if group.empty:
-            del self.groups[key]
-            self._views.pop(key, None)
-            self._unviewed.pop(key, None)
-            self.pending.pop(key, None)
-            self.promised.pop(key, None)
-            self._forget_usage(group)
-            return
-        self._unviewed[key] = group
-        if group.wants_planning:
-            self.pending[key] = group
-        else:
-            self.pending.pop(key, None)
-        if group.promises:
-            self.promised[key] = group
-        else:
-            self.promised.pop(key, None)
-
-    def _all_groups_changed(self) -> None:
-        for group in list(self.groups.values()):
-            self._group_changed(group)
-
-    def gang(self, key: GroupKey) -> Gang | None:
-        """The planner's view of a group, made anew only when it changed."""
-        self.refresh()
-        return self._views.get(key)
-
-    def refresh(self) -> Mapping[GroupKey, Gang]:
-        """Bring the views of changed groups and the queues' sums up to date; returns all views."""
-        if self._viewed_axis is not self.rooms.axis:
-            self._widen()
-        for key, group in self._unviewed.items():
-            view = gang_view(group, vector=self.rooms.vector, classes=self.classes)
-            self._views[key] = view
-            self._forget_usage(group)
-            own = usage_of(view)
-            group.usage = (view.queue, own)
-            there = self.usage.get(view.queue)
-            self.usage[view.queue] = own if there is None else _combine(there, own, sign=1)
-        self._unviewed.clear()
-        return self._views
-
-    def _widen(self) -> None:
-        """The axis grew: every vector kept anywhere is made anew."""
-        self._viewed_axis = self.rooms.axis
-        self.usage.clear()
-        for group in self.groups.values():
-            group.usage = None
-            for member in group.members.values():
-                member.task = self._task(member.pod)
-        self._unviewed = dict(self.groups)
-
-    def _forget_usage(self, group: Group) -> None:
-        if group.usage is not None:
-            name, own = group.usage
-            self.usage[name] = _combine(self.usage[name], own, sign=-1)
-            group.usage = None
-
-
-def _combine(left: QueueUsage, right: QueueUsage, *, sign: int) -> QueueUsage:
-    return QueueUsage(
-        allocated=left.allocated + sign * right.allocated,
-        request=left.request + sign * right.request,
-        inqueue=left.inqueue + sign * right.inqueue,
-        elastic=left.elastic + sign * right.elastic,
-        groups=left.groups + sign * right.groups,
-    )

@@ -22,7 +22,7 @@ class Snapshotter:
     def snapshot(self, *, vetoes: frozenset[Veto] = frozenset()) -> Snapshot:
         """The cluster now; ``vetoes`` are nodes that the stock scheduler refused for a shape."""
         cache = self._cache
-        views = cache.refresh()
+        views = cache.registry.refresh()
         self._generation += 1
         table = cache.rooms.table()
         used, releasing = cache.rooms.sorted_used()
@@ -35,9 +35,9 @@ class Snapshotter:
             used=used,
             releasing=releasing,
             gangs=dict(views),
-            pending=tuple(views[key] for key in cache.pending),
+            pending=tuple(views[key] for key in cache.registry.pending),
             queues=dict(cache.queues),
-            usage=dict(cache.usage),
+            usage=dict(cache.registry.usage),
             residents=self._residents(table.index) if inter_pod else (),
             inter_pod=inter_pod,
             ports=self._ports(table.index),

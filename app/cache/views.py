@@ -6,9 +6,9 @@ import numpy as np
 
 from app.cache.groups import Group
 from app.cache.members import PLACED_KINDS, Kind
-from app.model.gang import Gang
+from app.model.gang import Gang, Task
 from app.model.pod import Pod
-from app.model.resources import Amounts, Vector
+from app.model.resources import Amounts, Vector, is_best_effort
 from app.model.workload import PriorityClass
 
 ToVector = Callable[[Amounts], Vector]
@@ -23,10 +23,20 @@ def task_priority(pod: Pod) -> int:
         return pod.priority or 1
 
 
-def trailing_index(name: str) -> int:
-    """The number after the last dash of a pod's name, 0 when there is none."""
-    tail = name.rpartition("-")[2]
-    return int(tail) if tail.isdecimal() else 0
+def task_of(pod: Pod, vector: ToVector) -> Task:
+    """``pod`` as a task that wants a node."""
+    return Task(
+        uid=pod.uid,
+        name=pod.name,
+        role=pod.role,
+        shape=pod.shape,
+        request=vector(pod.shape.requests),
+        priority=task_priority(pod),
+        created=pod.created,
+        best_effort=is_best_effort(pod.shape.requests),
+        pinned=pod.pinned,
+        nominated=pod.nominated,
+    )
 
 
 def group_priority(group: Group, classes: Mapping[str, PriorityClass]) -> int:

@@ -106,7 +106,9 @@ def _kinds(cache: ClusterCache, clock: Clock) -> dict[str, KindFeed]:
         "nodes": KindFeed(cache.set_node, cache.drop_node, lambda node: node.name),
         "podgroups": KindFeed(cache.set_group, cache.drop_group, lambda group: group.key),
         "queues": KindFeed(cache.set_queue, cache.drop_queue, lambda queue: queue.name),
-        "priorityclasses": KindFeed(cache.set_class, cache.drop_class, lambda c: c.name),
+        "priorityclasses": KindFeed(
+            cache.registry.set_class, cache.registry.drop_class, lambda c: c.name
+        ),
         "namespaces": KindFeed(
             lambda ns: cache.namespaces.__setitem__(ns.name, ns),
             lambda name: cache.namespaces.pop(name, None),
@@ -123,8 +125,8 @@ def _kinds(cache: ClusterCache, clock: Clock) -> dict[str, KindFeed]:
             lambda budget: f"{budget.namespace}/{budget.name}",
         ),
         "jobs": KindFeed(
-            lambda job: cache.set_template(job.uid, job.role_shapes),
-            lambda uid: cache.set_template(uid, {}),
+            lambda job: cache.registry.set_template(job.uid, job.role_shapes),
+            lambda uid: cache.registry.set_template(uid, {}),
             lambda job: job.uid,
         ),
     }

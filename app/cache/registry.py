@@ -1,0 +1,141 @@
+"""All groups, what the planner has to decide about, and the queues' sums.
+
+Views are made when somebody asks and only for groups that changed; a queue's sums change by the
+difference of a group's old and new contribution.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.cache.groups import Group, usage_of
+from app.cache.rooms import Rooms
+from app.cache.views import gang_view, task_of
+from app.model.gang import Gang
+from app.model.ids import GroupKey, QueueName
+from app.model.shape import PodShape
+from app.model.snapshot import QueueUsage
+from app.model.workload import PriorityClass
+
+
+@dataclass(slots=True, eq=False)
+class Signals:
+    """What changed since somebody last looked: drained by the scheduling cycle."""
+
+    dirty: bool = False
+    """Something that planning depends on."""
+    groups: set[GroupKey] = field(default_factory=set)
+    """Groups whose counts, phase or spec changed."""
+
+
+class Registry:
+    """Groups by key; ``pending`` want planning, ``promised`` have room kept for them."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self.groups: dict[GroupKey, Group] = {}
+        self.pending: dict[GroupKey, Group] = {}
+        self.promised: dict[GroupKey, Group] = {}
+        self.classes: dict[str, PriorityClass] = {}
+        self.templates: dict[str, Mapping[str, PodShape]] = {}
+        self.usage: dict[QueueName, QueueUsage] = {}
+        self.signals = Signals()
+        self._rooms = rooms
+        self._axis = rooms.axis
+        self._unviewed: dict[GroupKey, Group] = {}
+        self._views: dict[GroupKey, Gang] = {}
+
+    def open(self, key: GroupKey, *, solo: bool) -> Group:
+        """The group of that key, made when there is none."""
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = Group(key=key, solo=solo)
+        return group
+
+    def changed(self, group: Group) -> None:
+        """File ``group`` anew after a change; forget it when nothing is left of it."""
+        key = group.key
+        self.signals.groups.add(key)
+        self.signals.dirty = True
+        if group.empty:
+            self._forget(group)
+            return
+        self._unviewed[key] = group
+        _file(self.pending, group, wanted=group.wants_planning)
+        _file(self.promised, group, wanted=group.promises)
+
+    def set_class(self, priority_class: PriorityClass) -> None:
+        """Add or replace a PriorityClass; every group's priority is looked up again."""
+        self.classes[priority_class.name] = priority_class
+        self._all_changed()
+
+    def drop_class(self, name: str) -> None:
+        """Forget a PriorityClass."""
+        if self.classes.pop(name, None) is not None:
+            self._all_changed()
+
+    def set_template(self, owner: str, shapes: Mapping[str, PodShape]) -> None:
+        """The shapes of each role as the vcjob of UID ``owner`` describes them; empty: forget."""
+        if shapes:
+            self.templates[owner] = shapes
+        else:
+            self.templates.pop(owner, None)
+        for group in self.groups.values():
+            if group.pod_group is not None and group.pod_group.owner_uid == owner:
+                group.template_shapes = shapes
+                self.changed(group)
+
+    def refresh(self) -> Mapping[GroupKey, Gang]:
+        """Bring views and sums up to date; returns all views."""
+        if self._axis is not self._rooms.axis:
+            self._widen()
+        for key, group in self._unviewed.items():
+            view = gang_view(group, vector=self._rooms.vector, classes=self.classes)
+            self._views[key] = view
+            self._forget_usage(group)
+            own = usage_of(view)
+            group.usage = (view.queue, own)
+            there = self.usage.get(view.queue)
+            self.usage[view.queue] = own if there is None else _combine(there, own, sign=1)
+        self._unviewed.clear()
+        return self._views
+
+    def _forget(self, group: Group) -> None:
+        for table in (self.groups, self._views, self._unviewed, self.pending, self.promised):
+            table.pop(group.key, None)
+        self._forget_usage(group)
+
+    def _all_changed(self) -> None:
+        for group in list(self.groups.values()):
+            self.changed(group)
+
+    def _widen(self) -> None:
+        """The axis grew: every vector kept anywhere is made anew."""
+        self._axis = self._rooms.axis
+        self.usage.clear()
+        for group in self.groups.values():
+            group.usage = None
+            for member in group.members.values():
+                member.task = task_of(member.pod, self._rooms.vector)
+        self._unviewed = dict(self.groups)
+
+    def _forget_usage(self, group: Group) -> None:
+        if group.usage is not None:
+            name, own = group.usage
+            self.usage[name] = _combine(self.usage[name], own, sign=-1)
+            group.usage = None
+
+
+def _file(table: dict[GroupKey, Group], group: Group, *, wanted: bool) -> None:
+    if wanted:
+        table[group.key] = group
+    else:
+        table.pop(group.key, None)
+
+
+def _combine(left: QueueUsage, right: QueueUsage, *, sign: int) -> QueueUsage:
+    return QueueUsage(
+        allocated=left.allocated + sign * right.allocated,
+        request=left.request + sign * right.request,
+        inqueue=left.inqueue + sign * right.inqueue,
+        elastic=left.elastic + sign * right.elastic,
+        groups=left.groups + sign * right.groups,
+    )
