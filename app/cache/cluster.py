@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 from app.cache.groups import Group
 from app.cache.members import Member, Slot, Stage
+from app.cache.registry import Registry
 from app.cache.rooms import Rooms
+from app.cache.views import task_of
 from app.model.disruption import DisruptionBudget
 from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
