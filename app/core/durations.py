@@ -1,0 +1,25 @@
+"""Durations as Go writes them (``1h30m``, ``1.5s``, ``300ms``), in seconds."""
+
+import re
+
+_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "\u00b5s": 1e-6,
+    "\u03bcs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+}
+_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
+_WHOLE = re.compile(rf"([+-]?)((?:{_PART.pattern})+|0)")
+
+
+def parse_duration(text: str) -> float:
+    """Seconds in ``text``; ``ValueError`` where it is not a duration with units."""
+    whole = _WHOLE.fullmatch(text)
+    if whole is None:
+        raise ValueError(f"{text!r} is not a duration such as 1h30m")
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(whole[2]))
+    return -seconds if whole[1] == "-" else seconds

@@ -1,0 +1,88 @@
+"""Who holds what a refused group lacks: the groups that hold or may claim most of it.
+
+Looked up for refusals only. What groups hold is taken from the snapshot once per queue and
+resource; groups that the cycle admits since are followed through :attr:`Ledger.admitted`, so a
+thousand refusals in a row cost one look at the groups.
+"""
+
+from dataclasses import dataclass
+
+from app.core.ledger import Ledger
+from app.model.gang import Gang
+from app.model.ids import GroupKey, QueueName
+from app.model.reason import Holder
+from app.model.workload import GroupPhase
+
+_MOST = 3
+
+
+@dataclass(slots=True, eq=False)
+class _Ranking:
+    """The biggest holders so far, and how many admissions it has seen."""
+
+    amounts: dict[GroupKey, int]
+    seen: int
+
+
+class Holders:
+    """The holders of one cycle; ``queue`` None stands for the whole cluster."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._below: dict[QueueName | None, list[Gang]] | None = None
+        self._rankings: dict[tuple[QueueName | None, int], _Ranking] = {}
+
+    def most(self, queue: QueueName | None, resource: str) -> tuple[Holder, ...]:
+        """The groups that hold most of ``resource`` in the subtree of ``queue``, biggest first."""
+        position = self._ledger.snapshot.axis.index.get(resource)
+        if position is None:
+            return ()
+        ranking = self._rankings.get((queue, position))
+        if ranking is None:
+            ranking = self._first_look(queue, position)
+            self._rankings[queue, position] = ranking
+        self._follow(ranking, queue, position)
+        return tuple(
+            Holder(who=key, resource=resource, amount=amount)
+            for key, amount in ranking.amounts.items()
+        )
+
+    def _first_look(self, queue: QueueName | None, position: int) -> _Ranking:
+        gangs = self._gangs_below().get(queue, [])
+        held = {gang.key: _held(gang, position, admitted=_claims(gang)) for gang in gangs}
+        return _Ranking(amounts=_biggest(held), seen=0)
+
+    def _follow(self, ranking: _Ranking, queue: QueueName | None, position: int) -> None:
+        admitted = self._ledger.admitted
+        if ranking.seen == len(admitted):
+            return
+        for gang in admitted[ranking.seen :]:
+            if queue is None or queue in self._ledger.path(gang.queue):
+                ranking.amounts[gang.key] = _held(gang, position, admitted=True)
+        ranking.amounts = _biggest(ranking.amounts)
+        ranking.seen = len(admitted)
+
+    def _gangs_below(self) -> dict[QueueName | None, list[Gang]]:
+        if self._below is None:
+            self._below = {None: []}
+            for gang in self._ledger.snapshot.gangs.values():
+                if _claims(gang) or gang.allocated.any():
+                    for queue in (None, *self._ledger.path(gang.queue)):
+                        self._below.setdefault(queue, []).append(gang)
+        return self._below
+
+
+def _claims(gang: Gang) -> bool:
+    return gang.phase is GroupPhase.INQUEUE
+
+
+def _held(gang: Gang, position: int, *, admitted: bool) -> int:
+    held = int(gang.allocated[position])
+    if not admitted or gang.min_request is None:
+        return held
+    return max(held, int(gang.min_request[position]) - int(gang.gated_request[position]))
+
+
+def _biggest(held: dict[GroupKey, int]) -> dict[GroupKey, int]:
+    ranked = sorted((-amount, key) for key, amount in held.items() if amount > 0)
+    return {key: -amount for amount, key in ranked[:_MOST]}

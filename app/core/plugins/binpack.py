@@ -1,0 +1,31 @@
+"""binpack: prefers nodes that are full already; the weights per resource, and over all of them.
+
+``binpack.resources`` names the resources beyond cpu and memory that count; a negative weight is
+taken as 1 and ``binpack.weight`` 0 turns the plugin off.
+"""
+
+from app.core.arguments import Arguments
+from app.core.policy import Hooks, OpenPlugin, Scoring, Session
+from app.model.conf import PluginConf
+from app.model.resources import CPU, MEMORY
+
+
+def configure(conf: PluginConf) -> OpenPlugin:
+    """Reads ``binpack.weight``, ``.cpu``, ``.memory``, ``.resources`` and ``.resources.<name>``."""
+    arguments = Arguments(conf)
+
+    def weight(key: str) -> int:
+        given = arguments.integer(key, 1)
+        return 1 if given < 0 else given
+
+    weights = {CPU: weight("binpack.cpu"), MEMORY: weight("binpack.memory")}
+    for name in arguments.text("binpack.resources").split(","):
+        if resource := name.strip():
+            weights[resource] = weight(f"binpack.resources.{resource}")
+    overall = weight("binpack.weight")
+    scoring = Scoring(binpack_weight=overall, binpack=weights) if overall else None
+
+    def open_(_session: Session) -> Hooks:
+        return Hooks(scoring=scoring)
+
+    return open_

@@ -1,0 +1,192 @@
+"""capacity: queues hold up to their capability, and deserve what they say they do.
+
+Flat by default; with ``enableHierarchy`` queues form a tree (:mod:`app.core.plugins.hierarchy`),
+only its leaves take groups, and a group must fit its queue *and every queue above*. Either way the
+running sums come from the ledger whenever a hook is asked.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.ledger import Ledger
+from app.core.plugins import hierarchy, limits
+from app.core.plugins.shares import Share, share_of
+from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, QueueCompare, Session, Vote
+from app.model.conf import PluginConf
+from app.model.gang import Gang, Task
+from app.model.ids import QueueName
+from app.model.reason import Cause, Refusal
+from app.model.resources import Vector
+
+QueueRank = Callable[[QueueName], tuple[float, bool]]
+"""Share of what is deserved, then queues that deserve nothing last."""
+
+
+def configure(conf: PluginConf) -> OpenPlugin:
+    """Its arguments concern reclaim and DRA; ``enableHierarchy`` turns the tree on."""
+    return _open_tree if conf.enabled("enableHierarchy") else _open_flat
+
+
+def _open_flat(session: Session) -> Hooks:
+    ledger = session.ledger
+    snapshot = ledger.snapshot
+    real = limits.real_capabilities(snapshot)
+    deserved: dict[QueueName, Vector] = {
+        name: np.maximum(
+            np.minimum(limits.on_axis(queue.deserved, snapshot.axis), real[name]),
+            limits.on_axis(queue.guarantee, snapshot.axis),
+        )
+        for name, queue in snapshot.queues.items()
+    }
+    quota = Quota(
+        ledger=ledger,
+        real=real,
+        lines={name: (name,) for name in snapshot.queues},
+        tree=False,
+    )
+    rank = _rank(ledger, deserved, tree=False)
+    return Hooks(
+        queue_order=_flat_order(ledger, rank),
+        enqueueable=quota.enqueueable,
+        allocatable=quota.allocatable,
+    )
+
+
+def _open_tree(session: Session) -> Hooks:
+    ledger = session.ledger
+    fault = hierarchy.find_fault(ledger)
+    if fault is not None:
+        return _refuse_all(fault)
+    tree = hierarchy.plant(ledger)
+    leaf_lines = {n: ledger.path(n) for n in ledger.snapshot.queues if tree.is_leaf(n)}
+    quota = Quota(ledger=ledger, real=tree.real, lines=leaf_lines, tree=True)
+    rank = _rank(ledger, tree.deserved, tree=True)
+    return Hooks(
+        queue_order=_tree_order(ledger, tree, rank),
+        enqueueable=quota.enqueueable,
+        allocatable=quota.allocatable,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quota:
+    """Room under hard limits. ``lines`` has the queues whose limits count for a queue.
+
+    Queues without a line take no groups. With ``tree`` the sums of whole subtrees count.
+    """
+
+    ledger: Ledger
+    real: Mapping[QueueName, Vector]
+    lines: Mapping[QueueName, tuple[QueueName, ...]]
+    tree: bool
+
+    def enqueueable(self, gang: Gang) -> Ballot:
+        """Whether the claim fits every limit that counts, other claims included."""
+        line = self.lines.get(gang.queue)
+        if line is None:
+            return Ballot(Vote.REJECT, _not_leaf(gang.queue))
+        asked = limits.missing(gang)
+        if asked is None:
+            return PERMIT
+        for name in line:
+            refusal = self._compare(name, asked, held=self._claimed(name))
+            if refusal is not None:
+                return Ballot(Vote.REJECT, refusal)
+        return PERMIT
+
+    def allocatable(self, queue: QueueName, task: Task) -> Refusal | None:
+        """Whether one more ``task`` fits every limit that counts."""
+        line = self.lines.get(queue)
+        if line is None:
+            return _not_leaf(queue)
+        for name in line:
+            account = self.ledger.queue(name)
+            held = account.tree_allocated if self.tree else account.allocated
+            refusal = self._compare(name, task.request, held=held)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _claimed(self, name: QueueName) -> Vector:
+        account = self.ledger.queue(name)
+        if self.tree:
+            return account.tree_allocated + account.tree_inqueue - account.tree_elastic
+        return account.allocated + account.inqueue - account.elastic
+
+    def _compare(self, name: QueueName, asked: Vector, *, held: Vector) -> Refusal | None:
+        limit = self.real[name]
+        short = limits.exceeding(asked, held=held, limit=limit)
+        if not short:
+            return None
+        axis = self.ledger.snapshot.axis
+        lack = limits.shortfalls(short, axis=axis, asked=asked, held=held, limit=limit)
+        return limits.no_room(name, lack, cause=Cause.QUEUE_QUOTA)
+
+
+def _rank(ledger: Ledger, deserved: Mapping[QueueName, Vector], *, tree: bool) -> QueueRank:
+    shares: dict[QueueName, Share | None] = {
+        name: share_of(amounts) if amounts.any() else None for name, amounts in deserved.items()
+    }
+
+    def rank(name: QueueName) -> tuple[float, bool]:
+        share = shares[name]
+        if share is None:
+            return 1.0, True
+        account = ledger.queue(name)
+        return share(account.tree_allocated if tree else account.allocated), False
+
+    return rank
+
+
+def _flat_order(ledger: Ledger, rank: QueueRank) -> QueueCompare:
+    queues = ledger.snapshot.queues
+
+    def compare(left: QueueName, right: QueueName) -> int:
+        by_priority = queues[right].priority - queues[left].priority
+        return by_priority or _sign(rank(left), rank(right))
+
+    return compare
+
+
+def _tree_order(ledger: Ledger, tree: hierarchy.Tree, rank: QueueRank) -> QueueCompare:
+    """Leaves compare where their lines part, just below the lowest common ancestor."""
+    queues = ledger.snapshot.queues
+
+    def compare(left: QueueName, right: QueueName) -> int:
+        by_priority = queues[right].priority - queues[left].priority
+        if by_priority or left == right:
+            return by_priority
+        left_leaf, right_leaf = tree.is_leaf(left), tree.is_leaf(right)
+        if left_leaf != right_leaf:
+            return -1 if left_leaf else 1
+        if not left_leaf:
+            return _sign(rank(left), rank(right))
+        fork = zip(tree.line[left], tree.line[right], strict=False)
+        a, b = next((a, b) for a, b in fork if a != b)
+        return _sign(rank(a), rank(b))
+
+    return compare
+
+
+def _sign(left: tuple[float, bool], right: tuple[float, bool]) -> int:
+    return (left > right) - (left < right)
+
+
+def _not_leaf(queue: QueueName) -> Refusal:
+    return Refusal(
+        Cause.QUEUE_NOT_LEAF,
+        where=queue,
+        detail=f"queue {queue} has child queues: only leaf queues take groups",
+    )
+
+
+def _refuse_all(fault: Refusal) -> Hooks:
+    def enqueueable(_gang: Gang) -> Ballot:
+        return Ballot(Vote.REJECT, fault)
+
+    def allocatable(_queue: QueueName, _task: Task) -> Refusal | None:
+        return fault
+
+    return Hooks(enqueueable=enqueueable, allocatable=allocatable)

@@ -1,0 +1,98 @@
+"""Which plugins and actions exist: ours, and Volcano's that have no effect here."""
+
+from collections.abc import Mapping
+
+from app.core.plugins import (
+    binpack,
+    capacity,
+    conformance,
+    drf,
+    gang,
+    nodeorder,
+    overcommit,
+    predicates,
+    priority,
+    proportion,
+    resourcequota,
+    sla,
+)
+from app.core.policy import Configure
+
+PLUGINS: Mapping[str, Configure] = {
+    "binpack": binpack.configure,
+    "capacity": capacity.configure,
+    "conformance": conformance.configure,
+    "drf": drf.configure,
+    "gang": gang.configure,
+    "nodeorder": nodeorder.configure,
+    "overcommit": overcommit.configure,
+    "predicates": predicates.configure,
+    "priority": priority.configure,
+    "proportion": proportion.configure,
+    "resourcequota": resourcequota.configure,
+    "sla": sla.configure,
+}
+
+INERT_PLUGINS = frozenset(
+    {
+        "cdp",
+        "deviceshare",
+        "extender",
+        "network-topology-aware",
+        "nodegroup",
+        "numa-aware",
+        "pdb",
+        "rescheduling",
+        "resource-strategy-fit",
+        "task-topology",
+        "tdm",
+        "usage",
+    }
+)
+"""Plugins of Volcano that are accepted and do nothing."""
+
+ACTIONS = frozenset({"enqueue", "allocate", "backfill"})
+
+INERT_ACTIONS = frozenset({"gangpreempt", "gangreclaim", "preempt", "reclaim", "shuffle"})
+"""Actions of Volcano that are accepted and do nothing."""
+
+SWITCHES = frozenset(
+    {
+        "enableBestNode",
+        "enableHierarchy",
+        "enableJobEnqueued",
+        "enableJobOrder",
+        "enableJobPipelined",
+        "enableJobReady",
+        "enableJobStarving",
+        "enableNodeOrder",
+        "enablePredicate",
+        "enablePreemptable",
+        "enablePreemptive",
+        "enableQueueOrder",
+        "enableReclaimable",
+        "enableReservedNodes",
+        "enableTargetJob",
+        "enableTaskOrder",
+        "enabledAllocatable",
+        "enabledClusterOrder",
+        "enabledHyperNodeGradient",
+        "enabledHyperNodeOrder",
+        "enabledOverused",
+        "enabledSubJobOrder",
+        "enabledSubJobPipelined",
+        "enabledSubJobReady",
+        "enabledVictim",
+    }
+)
+"""Keys of a plugin that turn one of its extension points on or off."""
+
+
+def known_plugins() -> str:
+    """All plugin names that a configuration may use, for messages."""
+    return ", ".join(sorted(PLUGINS.keys() | INERT_PLUGINS))
+
+
+def known_actions() -> str:
+    """All action names that a configuration may use, for messages."""
+    return ", ".join(sorted(ACTIONS | INERT_ACTIONS))

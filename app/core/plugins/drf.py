@@ -1,0 +1,28 @@
+"""drf: the group with the smaller dominant share of the cluster goes first.
+
+With ``enableHierarchy`` queues are ordered too, by the hierarchical shares of
+:mod:`app.core.plugins.hdrf`.
+"""
+
+from app.core.plugins.hdrf import ShareTree
+from app.core.plugins.shares import share_of
+from app.core.policy import Hooks, OpenPlugin, Session
+from app.model.conf import PluginConf
+from app.model.gang import Gang
+
+
+def configure(conf: PluginConf) -> OpenPlugin:
+    """It takes no arguments; ``enableHierarchy`` adds the order of queues."""
+    hierarchical = conf.enabled("enableHierarchy")
+
+    def open_(session: Session) -> Hooks:
+        ledger = session.ledger
+        share = share_of(ledger.snapshot.table.total)
+
+        def order(gang: Gang) -> float:
+            return share(ledger.gang(gang).allocated)
+
+        compare = ShareTree(ledger).compare if hierarchical else None
+        return Hooks(gang_order=order, queue_order=compare)
+
+    return open_

@@ -1,0 +1,89 @@
+"""gang: a group needs its minimum, in all and per role.
+
+*Valid* asks whether enough members exist, *ready* whether enough have a place. Roles are looked at
+only when ``minMember`` covers the sum of their minimums: a smaller ``minMember`` says that any
+members will do. Members that request nothing count as ready while they wait, since any node takes
+them.
+"""
+
+from app.core.ledger import GangAccount, Ledger
+from app.core.policy import Hooks, OpenPlugin, Session
+from app.model.conf import PluginConf
+from app.model.gang import Gang
+from app.model.reason import Cause, Refusal, Shortfall
+from app.model.resources import PODS
+
+_TOO_FEW_OF_ROLE = "Not enough valid pods of each task for gang-scheduling"
+_TOO_FEW = "Not enough valid tasks for gang-scheduling, valid: {valid}, min: {minimum}"
+
+
+def configure(_conf: PluginConf) -> OpenPlugin:
+    """It takes no arguments."""
+    return _open
+
+
+def _open(session: Session) -> Hooks:
+    ledger = session.ledger
+
+    def ready(gang: Gang) -> bool:
+        return is_ready(gang, ledger)
+
+    return Hooks(gang_order=ready, gang_valid=validity, gang_ready=ready)
+
+
+def validity(gang: Gang) -> Refusal | None:
+    """Why ``gang`` has too few members to become ready, or None."""
+    if _roles_count(gang):
+        for role, minimum in gang.role_minimum.items():
+            valid = gang.role_valid.get(role, 0)
+            if valid < minimum:
+                return _too_few(
+                    Cause.NOT_ENOUGH_PODS_OF_TASK,
+                    where=role,
+                    valid=valid,
+                    minimum=minimum,
+                    detail=_TOO_FEW_OF_ROLE,
+                )
+    valid = gang.counts.pending + gang.counts.ready
+    if valid < gang.min_member:
+        return _too_few(
+            Cause.NOT_ENOUGH_TASKS,
+            where=gang.key,
+            valid=valid,
+            minimum=gang.min_member,
+            detail=_TOO_FEW.format(valid=valid, minimum=gang.min_member),
+        )
+    return None
+
+
+def is_ready(gang: Gang, ledger: Ledger) -> bool:
+    """Whether enough members have a place by now, what this cycle placed included."""
+    account = ledger.gang(gang)
+    waiting = gang.counts.pending_best_effort - sum(account.best_effort.values())
+    if account.ready + waiting < gang.min_member:
+        return False
+    return not _roles_count(gang) or _roles_ready(gang, account)
+
+
+def _roles_ready(gang: Gang, account: GangAccount) -> bool:
+    for role, minimum in gang.role_minimum.items():
+        lacking = minimum - account.role_ready.get(role, 0)
+        if lacking > 0 and lacking > _waiting_best_effort(gang, account, role=role):
+            return False
+    return True
+
+
+def _waiting_best_effort(gang: Gang, account: GangAccount, *, role: str) -> int:
+    if not gang.counts.pending_best_effort:
+        return 0
+    waiting = sum(task.best_effort and task.role == role for task in gang.waiting)
+    return waiting - account.best_effort.get(role, 0)
+
+
+def _roles_count(gang: Gang) -> bool:
+    return bool(gang.role_minimum) and gang.min_member >= sum(gang.role_minimum.values())
+
+
+def _too_few(cause: Cause, *, where: str, valid: int, minimum: int, detail: str) -> Refusal:
+    numbers = Shortfall(resource=PODS, asked=minimum, free=valid)
+    return Refusal(cause=cause, where=where, shortfalls=(numbers,), detail=detail)

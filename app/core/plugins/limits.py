@@ -1,0 +1,95 @@
+"""What a queue may hold, and the refusal when a group would take it beyond that.
+
+All limits are vectors on the snapshot's axis with ``UNLIMITED`` where nothing is set. The numbers
+in a refusal are those of the very comparison that failed: ``asked`` is what the group or pod still
+needs, ``free`` what the queue has left of ``limit``.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from app.model.gang import Gang
+from app.model.ids import QueueName
+from app.model.reason import Cause, Refusal, Shortfall
+from app.model.resources import UNLIMITED, Amounts, ResourceAxis, Vector, exceeded
+from app.model.snapshot import Snapshot
+from app.model.workload import Queue
+
+
+def on_axis(values: Amounts, axis: ResourceAxis, *, absent: int = 0) -> Vector:
+    """``values`` on ``axis``; names off the axis are left out: nobody has or asks for those."""
+    known = tuple((name, amount) for name, amount in values if name in axis.index)
+    return axis.vector(known, absent=absent)
+
+
+def capability(queue: Queue, axis: ResourceAxis) -> Vector:
+    """The queue's own hard limit; what it does not name is unlimited."""
+    return on_axis(queue.capability, axis, absent=UNLIMITED)
+
+
+def real_capabilities(snapshot: Snapshot) -> dict[QueueName, Vector]:
+    """What each queue of a flat set can ever hold.
+
+    The cluster less what is guaranteed to the others, and not more than its own capability.
+    """
+    axis, queues = snapshot.axis, snapshot.queues
+    guaranteed = total([on_axis(q.guarantee, axis) for q in queues.values()], axis)
+    unreserved: Vector = np.maximum(snapshot.table.total - guaranteed, 0)
+    limits: dict[QueueName, Vector] = {}
+    for name, queue in queues.items():
+        mine = unreserved + on_axis(queue.guarantee, axis) if queue.guarantee else unreserved
+        limits[name] = np.minimum(mine, capability(queue, axis)) if queue.capability else mine
+    return limits
+
+
+def total(vectors: Iterable[Vector], axis: ResourceAxis) -> Vector:
+    """The sum of ``vectors``."""
+    out = np.zeros(len(axis), dtype=np.int64)
+    for vector in vectors:
+        out += vector
+    return out
+
+
+def missing(gang: Gang) -> Vector | None:
+    """What ``gang`` still needs of its ``minResources``, None when they are not set.
+
+    Members that hold room already are not asked for twice: a gang that lost a member asks for that
+    member only, so it cannot be kept out by its own remains.
+    """
+    if gang.min_request is None or not gang.allocated.any():
+        return gang.min_request
+    rest: Vector = np.maximum(gang.min_request - gang.allocated, 0)
+    return rest
+
+
+def exceeding(asked: Vector, *, held: Vector, limit: Vector) -> tuple[int, ...]:
+    """Axis positions of what is asked for and would exceed ``limit``."""
+    return exceeded(asked + held, limit, on=asked)
+
+
+def shortfalls(
+    short: tuple[int, ...], *, axis: ResourceAxis, asked: Vector, held: Vector, limit: Vector
+) -> tuple[Shortfall, ...]:
+    """The numbers at the positions ``short``."""
+    return tuple(
+        Shortfall(
+            resource=axis.names[i],
+            asked=int(asked[i]),
+            free=max(int(limit[i]) - int(held[i]), 0),
+            limit=int(limit[i]),
+        )
+        for i in short
+    )
+
+
+def insufficient(lack: tuple[Shortfall, ...]) -> str:
+    """Volcano's event text for a queue without room (volcano.md §3.6, proportion)."""
+    return "queue resource quota insufficient: " + ", ".join(
+        f"insufficient {s.resource}" for s in lack
+    )
+
+
+def no_room(queue: QueueName, lack: tuple[Shortfall, ...], *, cause: Cause) -> Refusal:
+    """The refusal that ``queue`` has no room for ``lack``."""
+    return Refusal(cause=cause, where=queue, shortfalls=lack, detail=insufficient(lack))

@@ -1,0 +1,73 @@
+"""overcommit: admits groups only while their claims fit the cluster, stretched by a factor.
+
+``idle = total x factor - used`` is fixed when the cycle opens: a group placed in the cycle moves
+from the claims to the used, and counting either once is right. Claims are what admitted groups may
+still take of their ``minResources``, in all queues.
+"""
+
+import numpy as np
+
+from app.core.arguments import Arguments
+from app.core.ledger import Ledger
+from app.core.plugins import limits
+from app.core.policy import PERMIT, Ballot, Enqueueable, Hooks, OpenPlugin, Session, Vote
+from app.model.conf import PluginConf
+from app.model.gang import Gang
+from app.model.ids import ROOT_QUEUE
+from app.model.reason import Cause, Refusal, Shortfall
+from app.model.resources import Vector
+
+CLUSTER = "cluster"
+_FACTOR = 1.2
+
+
+def configure(conf: PluginConf) -> OpenPlugin:
+    """Reads ``overcommit-factor``; below 1 it would shrink the cluster, so the default is used."""
+    factor = Arguments(conf).number("overcommit-factor", _FACTOR)
+    if factor < 1:
+        factor = _FACTOR
+
+    def open_(session: Session) -> Hooks:
+        return Hooks(enqueueable=_enqueueable(session.ledger, factor))
+
+    return open_
+
+
+def _enqueueable(ledger: Ledger, factor: float) -> Enqueueable:
+    snapshot = ledger.snapshot
+    stretched: Vector = np.floor(snapshot.table.total * factor).astype(np.int64)
+    used = snapshot.used.sum(axis=0)
+    claims = _claims(ledger)
+
+    def enqueueable(gang: Gang) -> Ballot:
+        asked = limits.missing(gang)
+        if asked is None:
+            return PERMIT
+        held = used.copy()
+        for claim in claims:
+            held += claim
+        short = limits.exceeding(asked, held=held, limit=stretched)
+        if not short:
+            return PERMIT
+        lack = limits.shortfalls(short, axis=snapshot.axis, asked=asked, held=held, limit=stretched)
+        return Ballot(Vote.REJECT, _overused(lack))
+
+    return enqueueable
+
+
+def _claims(ledger: Ledger) -> tuple[Vector, ...]:
+    """Running sums that together hold every admitted claim: the root's, and of stray queues."""
+    accounts = ledger.queues()
+    roots = [ledger.path(name)[-1] for name in accounts]
+    strays = [
+        accounts[name].inqueue
+        for name, root in zip(accounts, roots, strict=True)
+        if root != ROOT_QUEUE
+    ]
+    root = accounts.get(ROOT_QUEUE)
+    return (*strays,) if root is None else (root.tree_inqueue, *strays)
+
+
+def _overused(lack: tuple[Shortfall, ...]) -> Refusal:
+    detail = "resource in cluster is overused: " + ", ".join(f"overused {s.resource}" for s in lack)
+    return Refusal(Cause.CLUSTER_OVERUSED, where=CLUSTER, shortfalls=lack, detail=detail)

@@ -1,0 +1,51 @@
+"""sla: a group that waited longer than its waiting time is admitted whatever lower tiers say.
+
+The waiting time is the group's annotation, else the plugin's argument, else none. Groups are
+ordered by the moment at which their waiting time ends; groups without one come last.
+"""
+
+from app.core.arguments import Arguments
+from app.core.durations import parse_duration
+from app.core.policy import ABSTAIN, PERMIT, Ballot, Hooks, OpenPlugin, Session
+from app.model.conf import PluginConf
+from app.model.gang import Gang
+
+_ARGUMENT = "sla-waiting-time"
+_ANNOTATIONS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+
+
+def configure(conf: PluginConf) -> OpenPlugin:
+    """Reads ``sla-waiting-time``, the waiting time of groups that do not set their own."""
+    general = Arguments(conf).duration(_ARGUMENT)
+
+    def open_(session: Session) -> Hooks:
+        now = session.now
+
+        def order(gang: Gang) -> tuple[bool, float]:
+            due = _due(gang, general)
+            return due is None, due or 0.0
+
+        def enqueueable(gang: Gang) -> Ballot:
+            due = _due(gang, general)
+            return ABSTAIN if due is None or now < due else PERMIT
+
+        return Hooks(gang_order=order, enqueueable=enqueueable)
+
+    return open_
+
+
+def _due(gang: Gang, general: float | None) -> float | None:
+    wait = _own_wait(gang) or general
+    return None if wait is None else gang.created + wait
+
+
+def _own_wait(gang: Gang) -> float | None:
+    """The annotated waiting time; one that is no positive duration counts as none."""
+    text = next((gang.annotations[key] for key in _ANNOTATIONS if key in gang.annotations), None)
+    if text is None:
+        return None
+    try:
+        wait = parse_duration(text)
+    except ValueError:
+        return None
+    return wait if wait > 0 else None

@@ -1,0 +1,99 @@
+"""Refusals in words: one sentence with its numbers for people, one constant per cause for Filter.
+
+Every new text that Filter answers with costs the stock scheduler a PATCH of the pod, so
+:func:`filter_text` never has a number in it; the numbers are in :func:`describe`.
+"""
+
+from collections.abc import Mapping
+
+from app.core.quantities import amount_text
+from app.model.reason import Cause, Holder, Refusal, Shortfall
+
+_FILTER: Mapping[Cause, str] = {
+    Cause.NOT_ENOUGH_TASKS: "waiting for the other members of the group",
+    Cause.NOT_ENOUGH_PODS_OF_TASK: "waiting for more members of a task of the group",
+    Cause.NOT_ENOUGH_RESOURCES: "waiting for room for the whole group",
+    Cause.QUEUE_MISSING: "waiting for the group's queue to exist",
+    Cause.QUEUE_CLOSED: "waiting for the group's queue to open",
+    Cause.QUEUE_NOT_LEAF: "the group's queue has child queues and takes no groups",
+    Cause.QUEUE_BROKEN: "waiting for the tree of queues to be mended",
+    Cause.QUEUE_QUOTA: "waiting for the queue's quota",
+    Cause.QUEUE_OVERUSED: "waiting for the queue's share of the cluster",
+    Cause.CLUSTER_OVERUSED: "waiting for room in the cluster",
+    Cause.NAMESPACE_QUOTA: "waiting for the namespace's resource quota",
+    Cause.NO_NODE_FITS: "waiting for a node that fits",
+    Cause.VETOED: "refused by another filter, waiting for another node",
+    Cause.GATED: "waiting for a scheduling gate to be removed",
+    Cause.NOT_ADMITTED: "waiting for the group to be admitted",
+    Cause.GROUP_MISSING: "waiting for the pod group to exist",
+    Cause.COOLING_DOWN: "waiting after a reservation that was not used",
+}
+
+_SUBJECT: Mapping[Cause, str] = {
+    Cause.NOT_ENOUGH_TASKS: "group",
+    Cause.NOT_ENOUGH_PODS_OF_TASK: "task",
+    Cause.NOT_ENOUGH_RESOURCES: "group",
+    Cause.QUEUE_MISSING: "queue",
+    Cause.QUEUE_CLOSED: "queue",
+    Cause.QUEUE_NOT_LEAF: "queue",
+    Cause.QUEUE_BROKEN: "queue",
+    Cause.QUEUE_QUOTA: "queue",
+    Cause.QUEUE_OVERUSED: "share of queue",
+    Cause.NAMESPACE_QUOTA: "resource quota of namespace",
+}
+"""What ``where`` is the name of; it stands alone for the other causes."""
+
+_STATEMENT: Mapping[Cause, str] = {
+    Cause.QUEUE_MISSING: "does not exist",
+    Cause.QUEUE_CLOSED: "is not open",
+    Cause.QUEUE_OVERUSED: "is used up",
+}
+"""What to say of the subject where there are no numbers."""
+
+
+def filter_text(cause: Cause) -> str:
+    """What Filter answers for ``cause``: always the same text."""
+    return _FILTER[cause]
+
+
+def describe(refusal: Refusal) -> str:
+    """One sentence: where, what was asked, what is free, who holds the rest."""
+    subject = f"{_SUBJECT.get(refusal.cause, '')} {refusal.where}".strip()
+    parts: list[str] = []
+    if refusal.shortfalls:
+        numbers = ", ".join(_shortfall(s) for s in refusal.shortfalls)
+        parts.append(f"{subject}: {numbers}" if subject else numbers)
+    if refusal.nodes or refusal.total_nodes:
+        parts.append(_nodes(refusal))
+    if not parts:
+        parts.append(_plain(refusal, subject))
+    if refusal.holders:
+        parts.append("held by " + ", ".join(_holder(h) for h in refusal.holders))
+    return "; ".join(parts)
+
+
+def _plain(refusal: Refusal, subject: str) -> str:
+    if refusal.detail:
+        return refusal.detail
+    statement = _STATEMENT.get(refusal.cause)
+    if statement and refusal.where:
+        return f"{subject} {statement}"
+    return f"{subject}: {filter_text(refusal.cause)}" if subject else filter_text(refusal.cause)
+
+
+def _shortfall(lack: Shortfall) -> str:
+    asked, free = amount_text(lack.resource, lack.asked), amount_text(lack.resource, lack.free)
+    limit = "" if lack.limit is None else f" of {amount_text(lack.resource, lack.limit)}"
+    return f"{lack.resource} asked {asked}, free {free}{limit}"
+
+
+def _nodes(refusal: Refusal) -> str:
+    said = f"0/{refusal.total_nodes} nodes are available"
+    if not refusal.nodes:
+        return said
+    ordered = sorted(refusal.nodes, key=lambda count: (-count.nodes, count.text))
+    return f"{said}: " + ", ".join(f"{count.nodes} {count.text}" for count in ordered)
+
+
+def _holder(holder: Holder) -> str:
+    return f"{holder.who} ({holder.resource} {amount_text(holder.resource, holder.amount)})"

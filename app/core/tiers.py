@@ -1,0 +1,268 @@
+"""From a configuration to one set of answers: how plugins in tiers combine (volcano.md §3.3).
+
+:func:`build` checks the configuration once; :func:`open_policies` opens its plugins on a cycle's
+ledger and combines their hooks, in the order of tiers and of plugins inside a tier:
+
+* orders: the first plugin that tells two apart decides, then creation time, then name. Keys become
+  one tuple; before all of them come groups that a crash left partly bound;
+* enqueueable: a rejection decides at once, otherwise a tier with a permission ends the vote, and a
+  vote without any permission is a yes;
+* allocatable, ready, valid: everybody must agree; overused: one is enough;
+* scores add up.
+
+Whether the queue exists and is open is asked here, before any plugin: no configuration admits a
+group to a closed queue.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+from app.core.conf_error import ConfError
+from app.core.holders import Holders
+from app.core.ledger import Ledger
+from app.core.plugins import catalogue
+from app.core.policy import (
+    Allocatable,
+    Enqueueable,
+    GangKey,
+    Hooks,
+    Opened,
+    OpenPlugin,
+    Overused,
+    Policies,
+    Predicates,
+    QueueCompare,
+    Scoring,
+    Session,
+    TaskKey,
+    Validity,
+    Vote,
+)
+from app.model.conf import PluginConf, SchedulerConf
+from app.model.gang import Gang, Task
+from app.model.ids import QueueName
+from app.model.reason import Cause, Refusal
+from app.model.snapshot import Snapshot
+
+_NO_NUMBER = 1 << 62
+
+_SWITCHES = {
+    "gang_order": "enableJobOrder",
+    "queue_order": "enableQueueOrder",
+    "task_order": "enableTaskOrder",
+    "enqueueable": "enableJobEnqueued",
+    "enqueued": "enableJobEnqueued",
+    "overused": "enabledOverused",
+    "allocatable": "enabledAllocatable",
+    "gang_ready": "enableJobReady",
+    "predicates": "enablePredicate",
+    "scoring": "enableNodeOrder",
+}
+"""Hook -> the key of the plugin's configuration that turns it off; the others cannot be."""
+
+_HELD = frozenset({Cause.QUEUE_QUOTA, Cause.QUEUE_OVERUSED, Cause.CLUSTER_OVERUSED})
+"""Causes where other groups hold what is short."""
+
+
+def build(conf: SchedulerConf) -> Policies:
+    """The plugins that ``conf`` names, their arguments checked; raises :class:`ConfError`."""
+    tiers: list[list[tuple[PluginConf, OpenPlugin]]] = []
+    for number, tier in enumerate(conf.tiers, start=1):
+        configured: list[tuple[PluginConf, OpenPlugin]] = []
+        for position, plugin in enumerate(tier, start=1):
+            configure = catalogue.PLUGINS.get(plugin.name)
+            if configure is not None:
+                configured.append((plugin, configure(plugin)))
+            elif plugin.name not in catalogue.INERT_PLUGINS:
+                raise ConfError(unknown_plugin(plugin.name, tier=number, position=position))
+        tiers.append(configured)
+    _reject_two_fair_shares(conf)
+    return Policies(conf=conf, tiers=tiers)
+
+
+def unknown_plugin(name: str, *, tier: int, position: int) -> str:
+    """What to say of a plugin name that nobody knows."""
+    return (
+        f"tier {tier}, plugin {position}: unknown plugin {name!r}, "
+        f"known are {catalogue.known_plugins()}"
+    )
+
+
+def open_policies(policies: Policies, session: Session) -> Opened:
+    """The combined answers of ``policies`` on the ledger of ``session``."""
+    tiers = [
+        [switched(open_plugin(session), conf) for conf, open_plugin in tier]
+        for tier in policies.tiers
+    ]
+    hooks = [h for tier in tiers for h in tier]
+    gate = _Gate(session.ledger)
+    limits = [h.allocatable for h in hooks if h.allocatable]
+    bounds = [h.overused for h in hooks if h.overused]
+    enqueued = [h.enqueued for h in hooks if h.enqueued]
+    ready = [h.gang_ready for h in hooks if h.gang_ready]
+
+    def admitted(gang: Gang) -> None:
+        for tell in enqueued:
+            tell(gang)
+
+    return Opened(
+        gang_key=_gang_key([h.gang_order for h in hooks if h.gang_order]),
+        task_key=_task_key([h.task_order for h in hooks if h.task_order]),
+        queue_order=_queue_order(
+            [h.queue_order for h in hooks if h.queue_order], session.ledger.snapshot
+        ),
+        gang_valid=_first_refusal([h.gang_valid for h in hooks if h.gang_valid]),
+        enqueueable=gate.enqueueable(_ballots(tiers)),
+        enqueued=admitted,
+        allocatable=gate.allocatable(limits),
+        overused=gate.overused(bounds),
+        gang_ready=lambda gang: all(test(gang) for test in ready),
+        scoring=add_up([h.scoring for h in hooks if h.scoring]),
+        predicates=next((h.predicates for h in hooks if h.predicates), Predicates(enabled=False)),
+    )
+
+
+def switched(hooks: Hooks, conf: PluginConf) -> Hooks:
+    """``hooks`` without those that ``conf`` turns off."""
+    off = {hook: None for hook, switch in _SWITCHES.items() if not conf.enabled(switch)}
+    return replace(hooks, **off) if off else hooks
+
+
+def add_up(scorings: Sequence[Scoring]) -> Scoring:
+    """One set of weights; bin packing weighs resources as the last that does it says."""
+    sums = {
+        f.name: sum(getattr(scoring, f.name) for scoring in scorings)
+        for f in fields(Scoring)
+        if f.name != "binpack"
+    }
+    binpack = next((s.binpack for s in reversed(scorings) if s.binpack), {})
+    return Scoring(**sums, binpack=binpack)
+
+
+def _reject_two_fair_shares(conf: SchedulerConf) -> None:
+    drf, proportion = conf.plugin("drf"), conf.plugin("proportion")
+    if drf is not None and drf.enabled("enableHierarchy") and proportion is not None:
+        raise ConfError(
+            "plugins proportion and drf with enableHierarchy conflict: both order the queues"
+        )
+
+
+def _gang_key(keys: Sequence[GangKey]) -> GangKey:
+    def key(gang: Gang) -> tuple[object, ...]:
+        return (not gang.partial, *[k(gang) for k in keys], gang.created, gang.uid, gang.key)
+
+    return key
+
+
+def _task_key(keys: Sequence[TaskKey]) -> TaskKey:
+    def key(task: Task) -> tuple[object, ...]:
+        return (*[k(task) for k in keys], _trailing_number(task.name), task.created, task.name)
+
+    return key
+
+
+def _trailing_number(name: str) -> int:
+    """The index at the end of a member's name; names without one come last."""
+    last = name.rpartition("-")[2]
+    return int(last) if last.isascii() and last.isdigit() else _NO_NUMBER
+
+
+def _queue_order(compares: Sequence[QueueCompare], snapshot: Snapshot) -> QueueCompare:
+    age = {name: (queue.created, name) for name, queue in snapshot.queues.items()}
+
+    def compare(left: QueueName, right: QueueName) -> int:
+        for ask in compares:
+            decided = ask(left, right)
+            if decided:
+                return decided
+        older, younger = age[left], age[right]
+        return (older > younger) - (older < younger)
+
+    return compare
+
+
+def _first_refusal(tests: Sequence[Validity]) -> Validity:
+    def test(gang: Gang) -> Refusal | None:
+        for ask in tests:
+            refusal = ask(gang)
+            if refusal is not None:
+                return refusal
+        return None
+
+    return test
+
+
+def _ballots(tiers: Sequence[Sequence[Hooks]]) -> Validity:
+    voters: list[list[Enqueueable]] = [
+        [h.enqueueable for h in tier if h.enqueueable] for tier in tiers
+    ]
+
+    def vote(gang: Gang) -> Refusal | None:
+        for tier in voters:
+            permitted = False
+            for ask in tier:
+                ballot = ask(gang)
+                if ballot.vote is Vote.REJECT:
+                    return ballot.refusal or Refusal(Cause.NOT_ADMITTED)
+                permitted = permitted or ballot.vote is Vote.PERMIT
+            if permitted:
+                return None
+        return None
+
+    return vote
+
+
+class _Gate:
+    """Asks about the queue first, then the plugins, and adds the holders to what they refuse."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._queues = ledger.snapshot.queues
+        self._holders = Holders(ledger)
+        self._closed = {
+            name: Refusal(Cause.QUEUE_CLOSED, where=name)
+            for name, queue in self._queues.items()
+            if not queue.is_open
+        }
+
+    def enqueueable(self, vote: Validity) -> Validity:
+        def test(gang: Gang) -> Refusal | None:
+            return self._queue_refusal(gang.queue) or self._explained(vote(gang))
+
+        return test
+
+    def allocatable(self, tests: Sequence[Allocatable]) -> Allocatable:
+        def test(queue: QueueName, task: Task) -> Refusal | None:
+            shut = self._queue_refusal(queue)
+            if shut is not None:
+                return shut
+            for ask in tests:
+                refusal = ask(queue, task)
+                if refusal is not None:
+                    return self._explained(refusal)
+            return None
+
+        return test
+
+    def overused(self, tests: Sequence[Overused]) -> Overused:
+        def test(queue: QueueName) -> Refusal | None:
+            if queue not in self._queues:
+                return self._queue_refusal(queue)
+            for ask in tests:
+                refusal = ask(queue)
+                if refusal is not None:
+                    return self._explained(refusal)
+            return None
+
+        return test
+
+    def _queue_refusal(self, queue: QueueName) -> Refusal | None:
+        if queue not in self._queues:
+            return Refusal(Cause.QUEUE_MISSING, where=queue)
+        return self._closed.get(queue)
+
+    def _explained(self, refusal: Refusal | None) -> Refusal | None:
+        if refusal is None or refusal.cause not in _HELD or not refusal.shortfalls:
+            return refusal
+        queue = None if refusal.cause is Cause.CLUSTER_OVERUSED else QueueName(refusal.where)
+        holders = self._holders.most(queue, refusal.shortfalls[0].resource)
+        return replace(refusal, holders=holders) if holders else refusal

@@ -1,0 +1,186 @@
+"""``volcano-scheduler.conf``: YAML text -> :class:`SchedulerConf`.
+
+Read as Volcano reads it, and more forgiving where tools rewrite the ConfigMap (volcano.md §11):
+switches and arguments may have become text, the action list may have lost its blanks. What is known
+but has no effect here, and keys nobody knows, end up in ``warnings``; what cannot be meant is a
+:class:`ConfError` that says where. Values of arguments are checked by the plugins
+(:func:`app.core.tiers.build`).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+
+from app.core.arguments import parse_bool
+from app.core.conf_error import ConfError
+from app.core.plugins import catalogue
+from app.core.tiers import unknown_plugin
+from app.model.conf import PluginConf, SchedulerConf
+
+DEFAULT_CONF = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+"""What is in force when no configuration is given."""
+
+_KEYS = frozenset({"actions", "tiers", "configurations", "metrics"})
+
+
+def parse_scheduler_conf(text: str) -> SchedulerConf:
+    """The configuration in ``text``; raises :class:`ConfError`."""
+    document = _mapping(_load(text), where="the configuration")
+    warnings = [_no_effect(key) for key in _text_keys(document) if key not in _KEYS]
+    actions = _actions(document.get("actions"), warnings)
+    tiers = tuple(
+        _tier(tier, number=number, warnings=warnings)
+        for number, tier in enumerate(_items(document.get("tiers"), where="tiers"), start=1)
+    )
+    action_arguments = _action_arguments(document.get("configurations"), warnings)
+    if document.get("metrics"):
+        warnings.append("metrics is not implemented: it has no effect")
+    return SchedulerConf(
+        actions=actions,
+        tiers=tiers,
+        action_arguments=action_arguments,
+        warnings=tuple(warnings),
+    )
+
+
+def _load(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as err:
+        mark = err.problem_mark
+        at = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+        raise ConfError(f"not valid YAML: {at}{err.problem}") from err
+    except yaml.YAMLError as err:
+        raise ConfError(f"not valid YAML: {err}") from err
+
+
+def _actions(value: Any, warnings: list[str]) -> tuple[str, ...]:
+    if value is None:
+        raise ConfError(f"actions: missing, known are {catalogue.known_actions()}")
+    if not isinstance(value, str):
+        raise ConfError(f"actions: must be text such as 'enqueue, allocate', not {_kind(value)}")
+    names = tuple(name.strip() for name in value.split(","))
+    for name in names:
+        if name in catalogue.INERT_ACTIONS:
+            warnings.append(f"action {name} is not implemented: it has no effect")
+        elif name not in catalogue.ACTIONS:
+            known = catalogue.known_actions()
+            raise ConfError(f"actions: unknown action {name!r}, known are {known}")
+    return names
+
+
+def _tier(value: Any, *, number: int, warnings: list[str]) -> tuple[PluginConf, ...]:
+    tier = _mapping(value, where=f"tier {number}")
+    plugins = _items(tier.get("plugins"), where=f"tier {number}: plugins")
+    return tuple(
+        _plugin(plugin, tier=number, position=position, warnings=warnings)
+        for position, plugin in enumerate(plugins, start=1)
+    )
+
+
+def _plugin(value: Any, *, tier: int, position: int, warnings: list[str]) -> PluginConf:
+    where = f"tier {tier}, plugin {position}"
+    given = _mapping(value, where=where)
+    name = _name(given, where=where)
+    if name in catalogue.INERT_PLUGINS:
+        warnings.append(f"plugin {name} is not implemented: it has no effect")
+    elif name not in catalogue.PLUGINS:
+        raise ConfError(unknown_plugin(name, tier=tier, position=position))
+    where = f"{where} ({name})"
+    warnings += [
+        f"{where}: {_no_effect(key)}"
+        for key in _text_keys(given)
+        if key not in catalogue.SWITCHES and key not in {"name", "arguments"}
+    ]
+    return PluginConf(
+        name=name,
+        switches={
+            key: _switch(given[key], where=f"{where}: {key}")
+            for key in given
+            if key in catalogue.SWITCHES and given[key] is not None
+        },
+        arguments=_arguments(given, where=where),
+    )
+
+
+def _action_arguments(value: Any, warnings: list[str]) -> dict[str, dict[str, object]]:
+    """Arguments by action; as in Volcano the first entry of an action counts."""
+    found: dict[str, dict[str, object]] = {}
+    for position, item in enumerate(_items(value, where="configurations"), start=1):
+        where = f"configurations, entry {position}"
+        given = _mapping(item, where=where)
+        name = _name(given, where=where)
+        if name not in catalogue.ACTIONS | catalogue.INERT_ACTIONS:
+            warnings.append(f"{where}: there is no action {name}: it has no effect")
+        found.setdefault(name, _arguments(given, where=f"{where} ({name})"))
+    return found
+
+
+def _name(given: Mapping[Any, Any], *, where: str) -> str:
+    name = given.get("name")
+    if not isinstance(name, str) or not name:
+        raise ConfError(f"{where}: name is missing or not text")
+    return name
+
+
+def _arguments(given: Mapping[Any, Any], *, where: str) -> dict[str, object]:
+    arguments = given.get("arguments")
+    if arguments is None:
+        return {}
+    return {str(k): v for k, v in _mapping(arguments, where=f"{where}: arguments").items()}
+
+
+def _switch(value: Any, *, where: str) -> bool:
+    try:
+        return parse_bool(value)
+    except ValueError as err:
+        raise ConfError(f"{where}: {err}") from err
+
+
+def _mapping(value: Any, *, where: str) -> Mapping[Any, Any]:
+    if not isinstance(value, dict):
+        raise ConfError(f"{where} must be a mapping, not {_kind(value)}")
+    return value
+
+
+def _items(value: Any, *, where: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ConfError(f"{where} must be a list, not {_kind(value)}")
+    return value
+
+
+def _text_keys(given: Mapping[Any, Any]) -> Iterable[str]:
+    return (str(key) for key in given)
+
+
+def _no_effect(key: str) -> str:
+    return f"key {key} is unknown: it has no effect"
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "empty"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return "text"
+    return repr(value)
