@@ -1,0 +1,265 @@
+"""One thread per kind: list, then watch from there, for ever.
+
+::
+
+              ┌───────── 410 Gone ─────────┐
+              v                            │
+    start → list ── complete ──────────→ watch ──┐ ends by its time, or breaks off:
+              ^ │                          ^     │ again from the last version seen
+              └─┘ error: back off          └─────┘ (after an error: back off)
+
+Bytes are read, split and decoded in the thread; what leaves it are batches of events (see
+`app.kube.stream`). Invariants: batches are handed over in the server's order; the version to
+resume from moves only with a line that was handed over; nothing but `stop` ends the thread, least
+of all an object that cannot be decoded.
+"""
+
+import logging
+import random as random_module
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from app.kube import errors
+from app.kube.backoff import Backoff
+from app.kube.config import Connection
+from app.kube.lines import LineSplitter
+from app.kube.source import Source
+from app.kube.stream import (
+    Added,
+    Batch,
+    Change,
+    Decoder,
+    Deleted,
+    Event,
+    Line,
+    ListDone,
+    ListStarted,
+    Malformed,
+    Modified,
+    Page,
+    PageListed,
+    Sink,
+)
+from app.telemetry import metrics
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SHORTEST_WATCH_S: Final = 1.0
+"""A watch that ends sooner, and said nothing, counts as an error: else it would be a hot loop."""
+REPORTED_LIMIT: Final = 1024
+STOP_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched(Generic[T]):
+    """What to list and watch, and how to read it."""
+
+    kind: str
+    """Plural and short: the label of metrics and logs."""
+    path: str
+    decoder: Decoder[T]
+    selectors: Mapping[str, str] = field(default_factory=dict)
+    """``fieldSelector`` and ``labelSelector``."""
+    page_limit: int = 500
+    watch_s: tuple[float, float] = (240.0, 480.0)
+    """Between these the server is asked to end each watch, so that they do not end together."""
+    silence_s: float = 120.0
+    """Bookmarks come every minute: a silence of this length is a dead connection."""
+
+
+class Informer(Generic[T]):
+    """Follows one kind and hands batches to ``sink``, in its own thread."""
+
+    def __init__(
+        self,
+        watched: Watched[T],
+        *,
+        connection: Connection,
+        sink: Sink[T],
+        clock: Callable[[], float] = time.monotonic,
+        random: Callable[[], float] = random_module.random,
+        stopping: threading.Event | None = None,
+    ) -> None:
+        self._watched = watched
+        self._sink = sink
+        self._clock = clock
+        self._random = random
+        self._source = Source(connection)
+        self._backoff = Backoff(random)
+        self._stopping = stopping or threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name=f"informer-{watched.kind}", daemon=True
+        )
+        self._version = ""
+        self._synced = False
+        self._heard_at = clock()
+        self._reported: set[str] = set()
+
+    @property
+    def kind(self) -> str:
+        """Label of what is followed."""
+        return self._watched.kind
+
+    @property
+    def synced(self) -> bool:
+        """Whether a complete listing was handed over."""
+        return self._synced
+
+    @property
+    def lag_s(self) -> float:
+        """Seconds since the server was last heard: a page, an event or a bookmark."""
+        return self._clock() - self._heard_at
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        metrics.INFORMER_SYNCED.labels(self.kind).set(0)
+        metrics.INFORMER_LAG_SECONDS.labels(self.kind).set_function(lambda: self.lag_s)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread, whatever it is waiting for."""
+        self._stopping.set()
+        self._source.cancel()
+        self._thread.join(STOP_S)
+        if self._thread.is_alive():
+            log.warning("informer does not end", extra={"kind": self.kind})
+        metrics.INFORMER_LAG_SECONDS.remove(self.kind)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                if self._version:
+                    self._watch()
+                else:
+                    self._list()
+            except errors.KubeError as error:
+                self._recover(error)
+            except Exception:  # a bug must not silence a kind for good
+                if not self._stopping.is_set():
+                    log.exception("informer failed", extra={"kind": self.kind})
+                    self._pause("bug", 0.0)
+        self._source.close()
+
+    def _list(self) -> None:
+        page = self._next_page("")
+        batch: Batch[T] = [ListStarted()]
+        while True:
+            batch.append(PageListed(page.objects))
+            batch += [self._report(malformed) for malformed in page.malformed]
+            if not page.token:
+                break
+            self._sink(batch)
+            batch = []
+            page = self._next_page(page.token)
+        batch.append(ListDone(page.version))
+        self._sink(batch)
+        self._version = page.version
+        self._synced = True
+        metrics.INFORMER_SYNCED.labels(self.kind).set(1)
+        metrics.INFORMER_LISTS.labels(self.kind).inc()
+
+    def _next_page(self, token: str) -> Page[T]:
+        watched = self._watched
+        params = {**watched.selectors, "limit": str(watched.page_limit)}
+        if token:
+            params["continue"] = token
+        page = watched.decoder.page(
+            self._source.read(watched.path, params, silence_s=watched.silence_s)
+        )
+        self._heard()
+        return page
+
+    def _watch(self) -> None:
+        began = self._clock()
+        heard_any = False
+        splitter = LineSplitter()
+        pieces = self._source.pieces(
+            self._watched.path, self._watch_params(), silence_s=self._watched.silence_s
+        )
+        with closing(pieces):
+            for piece in pieces:
+                lines = splitter.feed(piece)
+                if lines:
+                    heard_any = True
+                    self._heard()
+                    self._hand_over(lines)
+        if not heard_any and self._clock() - began < SHORTEST_WATCH_S:
+            raise errors.Transport("the watch ended at once", sent=True)
+
+    def _watch_params(self) -> dict[str, str]:
+        shortest, longest = self._watched.watch_s
+        return {
+            **self._watched.selectors,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(round(shortest + (longest - shortest) * self._random())),
+        }
+
+    def _hand_over(self, lines: list[bytes]) -> None:
+        batch: Batch[T] = []
+        version = self._version
+        error: errors.KubeError | None = None
+        for raw in lines:
+            line = self._decode(raw)
+            metrics.INFORMER_EVENTS.labels(self.kind, line.change.value).inc()
+            if line.status is not None:
+                error = errors.from_status(line.status.code or 500, line.status)
+                break
+            version = line.version or version
+            if line.item is not None:
+                batch.append(self._event(line.change, line.item))
+        if batch:
+            self._sink(batch)
+        self._version = version
+        if error is not None:
+            raise error
+
+    def _decode(self, raw: bytes) -> Line[T]:
+        try:
+            return self._watched.decoder.line(raw)
+        except Exception as error:  # not even an envelope: this line is lost, the next may be good
+            return Line(Change.MODIFIED, "", Malformed(key="", message=str(error)))
+
+    def _event(self, change: Change, item: T | Malformed) -> Event[T]:
+        if isinstance(item, Malformed):
+            return self._report(item)
+        if change is Change.ADDED:
+            return Added(item)
+        return Deleted(item) if change is Change.DELETED else Modified(item)
+
+    def _report(self, malformed: Malformed) -> Malformed:
+        metrics.INFORMER_MALFORMED.labels(self.kind).inc()
+        if malformed.key not in self._reported and len(self._reported) < REPORTED_LIMIT:
+            self._reported.add(malformed.key)
+            log.warning(
+                "object cannot be decoded",
+                extra={"kind": self.kind, "key": malformed.key, "error": malformed.message},
+            )
+        return malformed
+
+    def _heard(self) -> None:
+        self._heard_at = self._clock()
+        self._backoff.reset()
+
+    def _recover(self, error: errors.KubeError) -> None:
+        if self._stopping.is_set():
+            return
+        cause = type(error).__name__.lower()
+        log.warning(
+            "informer interrupted",
+            extra={"kind": self.kind, "cause": cause, "error": error.message},
+        )
+        if isinstance(error, errors.Gone):
+            self._version = ""
+        self._pause(cause, error.retry_after_s or 0.0)
+
+    def _pause(self, cause: str, least_s: float) -> None:
+        metrics.INFORMER_RESTARTS.labels(self.kind, cause).inc()
+        self._stopping.wait(max(least_s, self._backoff.next()))

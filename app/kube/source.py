@@ -1,0 +1,128 @@
+"""The streaming connection of one informer: blocking reads that another thread can break off.
+
+Built on the pool of the `kubernetes` package, so proxies, client certificates and its TLS settings
+hold here too. The one connection is tracked from the moment it stands, because a read (of headers
+or of a body) ends early only when its socket is shut down.
+"""
+
+import socket
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final
+from urllib.parse import urlencode
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.response import BaseHTTPResponse
+
+from app.kube import errors
+from app.kube.config import ConfigError, Connection
+
+CONNECT_S: Final = 3.0
+PIECE: Final = 1 << 16
+
+
+class Source:
+    """GETs of one thread, at most one at a time; `cancel` may be called by any thread."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._pool = connection.pool()
+        self._pool.pool_classes_by_scheme = _tracking_pools(self._track)
+        self._lock = threading.Lock()
+        self._current: HTTPConnection | None = None
+        self._cancelled = False
+
+    def read(self, path: str, params: Mapping[str, str], *, silence_s: float) -> bytes:
+        """The whole answer."""
+        with self._opened(path, params, silence_s) as response:
+            return response.read()
+
+    def pieces(
+        self, path: str, params: Mapping[str, str], *, silence_s: float
+    ) -> Generator[bytes, None, None]:
+        """The answer as it arrives; a silence of ``silence_s`` is an error."""
+        with self._opened(path, params, silence_s) as response:
+            while piece := response.read1(PIECE):
+                yield piece
+
+    def cancel(self) -> None:
+        """Break off the request in progress, and refuse all later ones."""
+        with self._lock:
+            self._cancelled = True
+            self._shut_down()
+
+    def close(self) -> None:
+        """Give the connection back; only when no request is in progress."""
+        self._pool.clear()
+
+    @contextmanager
+    def _opened(
+        self, path: str, params: Mapping[str, str], silence_s: float
+    ) -> Iterator[BaseHTTPResponse]:
+        if self._cancelled:
+            raise errors.Transport("cancelled", sent=False)
+        response = None
+        try:
+            response = self._request(path, params, silence_s)
+            if response.status >= 300:
+                raise errors.from_answer(response.status, response.read(), response.headers)
+            yield response
+        except ConfigError as error:
+            raise errors.Unauthorized(str(error)) from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise errors.Transport(f"GET {path}: {error}", sent=True) from error
+        finally:
+            if response is not None:
+                # What was not read to its end cannot be used for another request.
+                if not response.closed:
+                    response.close()
+                response.release_conn()
+
+    def _request(self, path: str, params: Mapping[str, str], silence_s: float) -> BaseHTTPResponse:
+        return self._pool.request(
+            "GET",
+            f"{self._connection.host}{path}?{urlencode(params)}",
+            headers={"accept": "application/json", **self._connection.headers()},
+            preload_content=False,
+            redirect=False,
+            retries=False,
+            timeout=urllib3.Timeout(connect=CONNECT_S, read=silence_s),
+        )
+
+    def _track(self, connection: HTTPConnection) -> None:
+        with self._lock:
+            self._current = connection
+            if self._cancelled:
+                self._shut_down()
+
+    def _shut_down(self) -> None:
+        sock = self._current.sock if self._current is not None else None
+        if sock is not None:
+            with suppress(OSError):
+                # Not SSLSocket's own, which would pull the TLS state from under the reader.
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
+def _tracking_pools(
+    track: Callable[[HTTPConnection], None],
+) -> dict[str, type[HTTPConnectionPool]]:
+    class Plain(HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            track(self)
+
+    class Tls(HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            track(self)
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class TlsPool(HTTPSConnectionPool):
+        ConnectionCls = Tls
+
+    return {"http": PlainPool, "https": TlsPool}

@@ -1,0 +1,488 @@
+"""The informer against a server that does everything an API server may do."""
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+import pytest
+
+from app.kube.config import Connection
+from app.kube.decode import decoder
+from app.kube.informer import Informer, Watched
+from app.kube.stream import (
+    Added,
+    Batch,
+    Change,
+    Decoder,
+    Deleted,
+    Event,
+    Line,
+    ListDone,
+    ListStarted,
+    Malformed,
+    Modified,
+    Page,
+    PageListed,
+)
+from app.telemetry import metrics
+from tests.kube.server import (
+    PATIENCE_S,
+    Handler,
+    ScriptedServer,
+    answer,
+    bookmark,
+    cut_off,
+    failure,
+    item,
+    line,
+    page,
+    silent,
+    status_body,
+    watch,
+)
+
+PODS = "/api/v1/pods"
+KIND = "pods"
+
+
+def named(raw: msgspec.Raw) -> str:
+    obj = json.loads(bytes(raw))
+    if "broken" in obj:
+        raise ValueError("spec.broken: must not be there")
+    return str(obj["metadata"]["name"])
+
+
+class Collector:
+    """A sink that remembers, and can be waited on."""
+
+    def __init__(self) -> None:
+        self.batches: list[Batch[str]] = []
+        self._changed = threading.Condition()
+
+    @property
+    def events(self) -> list[Event[str]]:
+        return [event for batch in self.batches for event in batch]
+
+    def __call__(self, batch: Batch[str]) -> None:
+        with self._changed:
+            self.batches.append(batch)
+            self._changed.notify_all()
+
+    def wait(self, enough: Callable[[list[Event[str]]], bool]) -> list[Event[str]]:
+        with self._changed:
+            arrived = self._changed.wait_for(lambda: enough(self.events), PATIENCE_S)
+            assert arrived, self.events
+            return self.events
+
+    def wait_for(self, event: Event[str]) -> list[Event[str]]:
+        return self.wait(lambda events: event in events)
+
+
+@contextmanager
+def informing(
+    connection: Connection,
+    sink: Callable[[Batch[str]], None],
+    *,
+    decode: Decoder[str] | None = None,
+    silence_s: float = 60.0,
+    selectors: dict[str, str] | None = None,
+) -> Iterator[Informer[str]]:
+    watched = Watched(
+        kind=KIND,
+        path=PODS,
+        decoder=decode or decoder(named),
+        page_limit=2,
+        silence_s=silence_s,
+        selectors=selectors or {},
+    )
+    informer = Informer(watched, connection=connection, sink=sink, random=lambda: 0.0)
+    informer.start()
+    try:
+        yield informer
+    finally:
+        informer.stop()
+        assert not any(t.name == "informer-pods" for t in threading.enumerate())
+
+
+def script(server: ScriptedServer, lists: list[Handler], watches: list[Handler]) -> None:
+    """Lists and watches are the same path; each has its own turn."""
+
+    async def choose(running: ScriptedServer, request: object) -> object:
+        handlers = watches if "watch" in request.query else lists  # type: ignore[attr-defined]
+        handler = handlers.pop(0) if len(handlers) > 1 else handlers[0]
+        return await handler(running, request)  # type: ignore[arg-type]
+
+    server.on("GET", PODS, choose)  # type: ignore[arg-type]
+
+
+def versions(server: ScriptedServer) -> list[str]:
+    """The versions that watches were begun from."""
+    return [s.query["resourceVersion"] for s in server.asked("GET", PODS) if "watch" in s.query]
+
+
+def restarts(cause: str) -> float:
+    labels = {"kind": KIND, "cause": cause}
+    return metrics.REGISTRY.get_sample_value("pumice_informer_restarts_total", labels) or 0.0
+
+
+def test_pages_are_handed_over_as_they_arrive_and_then_the_changes(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(
+        server,
+        [
+            page([item("a", 1), item("b", 2)], version=5, token="more"),
+            page([item("c", 3)], version=5),
+        ],
+        [
+            watch(
+                line("ADDED", item("d", 6)),
+                line("MODIFIED", item("a", 7)) + line("DELETED", item("b", 8)),
+            )
+        ],
+    )
+    sink = Collector()
+    with informing(connection, sink, selectors={"fieldSelector": "status.phase!=Failed"}) as one:
+        assert sink.wait_for(Deleted("b")) == [
+            ListStarted(),
+            PageListed(["a", "b"]),
+            PageListed(["c"]),
+            ListDone("5"),
+            Added("d"),
+            Modified("a"),
+            Deleted("b"),
+        ]
+        assert one.synced
+        assert 0.0 <= one.lag_s < PATIENCE_S
+    first, second, watching = server.asked("GET", PODS)
+    assert first.query == {"fieldSelector": "status.phase!=Failed", "limit": "2"}
+    assert second.query == {**first.query, "continue": "more"}
+    assert watching.query == {
+        "fieldSelector": "status.phase!=Failed",
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": "5",
+        "timeoutSeconds": "240",
+    }
+
+
+def test_lines_of_one_piece_are_one_batch(server: ScriptedServer, connection: Connection) -> None:
+    lines = [line("ADDED", item(str(n), n)) for n in range(10, 60)]
+    script(server, [page([], version=1)], [watch(b"".join(lines))])
+    sink = Collector()
+    with informing(connection, sink):
+        sink.wait_for(Added("59"))
+    assert len(sink.batches) <= 3
+
+
+def test_a_line_may_arrive_in_pieces(server: ScriptedServer, connection: Connection) -> None:
+    whole = line("ADDED", item("a", 2, filler="x" * 100_000))
+    script(server, [page([], version=1)], [watch(whole[:10], whole[10:70_000], whole[70_000:])])
+    sink = Collector()
+    with informing(connection, sink):
+        sink.wait_for(Added("a"))
+
+
+def test_a_watch_that_ended_by_its_time_goes_on_without_a_listing_or_a_pause(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(
+        server,
+        [page([], version=1)],
+        [watch(line("ADDED", item("a", 7)), then="end"), watch(line("ADDED", item("b", 8)))],
+    )
+    sink = Collector()
+    with informing(connection, sink):
+        sink.wait_for(Added("b"))
+    assert versions(server) == ["1", "7"]
+
+
+def test_a_bookmark_moves_the_version_to_resume_from(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(
+        server,
+        [page([], version=1)],
+        [watch(bookmark(50), then="end"), watch(line("ADDED", item("b", 51)))],
+    )
+    sink = Collector()
+    with informing(connection, sink):
+        events = sink.wait_for(Added("b"))
+    assert events == [ListStarted(), PageListed([]), ListDone("1"), Added("b")]
+    assert versions(server) == ["1", "50"]
+
+
+def test_a_watch_that_breaks_off_is_resumed_from_the_last_whole_line(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    half = line("ADDED", item("b", 8))[:20]
+    script(
+        server,
+        [page([], version=1)],
+        [
+            watch(line("ADDED", item("a", 7)), half, then="drop"),
+            watch(line("ADDED", item("b", 8))),
+        ],
+    )
+    before = restarts("transport")
+    sink = Collector()
+    with informing(connection, sink):
+        sink.wait_for(Added("b"))
+    assert versions(server) == ["1", "7"]
+    assert restarts("transport") == before + 1
+    assert sink.events.count(ListStarted()) == 1
+
+
+GONE_LINE = line("ERROR", json.loads(status_body(410, "Expired", "too old resource version")))
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        pytest.param(watch(GONE_LINE), id="as a line of the watch"),
+        pytest.param(failure(410, "Expired", "too old"), id="instead of the watch"),
+    ],
+)
+def test_gone_lists_again(server: ScriptedServer, connection: Connection, gone: Handler) -> None:
+    script(
+        server,
+        [page([item("a", 1)], version=1), page([item("b", 2)], version=9)],
+        [gone, watch(line("ADDED", item("c", 10)))],
+    )
+    sink = Collector()
+    with informing(connection, sink) as informer:
+        assert sink.wait_for(Added("c")) == [
+            ListStarted(),
+            PageListed(["a"]),
+            ListDone("1"),
+            ListStarted(),
+            PageListed(["b"]),
+            ListDone("9"),
+            Added("c"),
+        ]
+        assert informer.synced
+    assert versions(server) == ["1", "9"]
+
+
+def test_what_came_before_an_error_line_is_handed_over(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(
+        server,
+        [page([], version=1)],
+        [watch(line("ADDED", item("a", 2)) + GONE_LINE), watch()],
+    )
+    sink = Collector()
+    with informing(connection, sink):
+        events = sink.wait(lambda e: e.count(ListDone("1")) == 2)
+    assert Added("a") in events
+
+
+def test_an_error_line_of_another_kind_resumes_where_it_was(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    broken = line("ERROR", json.loads(status_body(500, "InternalError", "etcd")))
+    script(
+        server,
+        [page([], version=1)],
+        [watch(bookmark(4) + broken), watch(line("ADDED", item("a", 5)))],
+    )
+    sink = Collector()
+    with informing(connection, sink):
+        events = sink.wait_for(Added("a"))
+    assert events.count(ListStarted()) == 1
+    assert versions(server) == ["1", "4"]
+
+
+def test_a_listing_whose_token_expired_is_begun_again(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(
+        server,
+        [
+            page([item("a", 1)], version=5, token="old"),
+            failure(410, "Expired", "continue token"),
+            page([item("b", 1)], version=6),
+        ],
+        [watch()],
+    )
+    sink = Collector()
+    with informing(connection, sink):
+        events = sink.wait_for(ListDone("6"))
+    assert events == [
+        ListStarted(),
+        PageListed(["a"]),
+        ListStarted(),
+        PageListed(["b"]),
+        ListDone("6"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "cause"),
+    [
+        pytest.param(failure(500, "InternalError"), "servererror", id="500"),
+        pytest.param(failure(403, "Forbidden"), "forbidden", id="403"),
+        pytest.param(failure(429, "TooManyRequests"), "throttled", id="429"),
+        pytest.param(cut_off(), "transport", id="cut off"),
+        pytest.param(answer(b"{"), "bug", id="not JSON"),
+    ],
+)
+def test_trouble_with_the_listing_is_tried_again(
+    server: ScriptedServer, connection: Connection, trouble: Handler, cause: str
+) -> None:
+    script(server, [trouble, page([item("a", 1)], version=5)], [watch()])
+    before = restarts(cause)
+    sink = Collector()
+    with informing(connection, sink):
+        sink.wait_for(ListDone("5"))
+    assert restarts(cause) == before + 1
+
+
+def test_throttling_waits_as_long_as_the_server_asks(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    waits: list[float] = []
+    script(
+        server,
+        [failure(429, "TooManyRequests", "", {"Retry-After": "17"}), page([], version=5)],
+        [watch()],
+    )
+
+    class Instant(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0.0)
+            return self.is_set()
+
+    sink = Collector()
+    watched = Watched(kind=KIND, path=PODS, decoder=decoder(named))
+    informer = Informer(watched, connection=connection, sink=sink, stopping=Instant())
+    informer.start()
+    sink.wait_for(ListDone("5"))
+    informer.stop()
+    assert waits == [17.0]
+
+
+def test_a_silent_watch_is_given_up_and_resumed(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(
+        server,
+        [page([], version=1)],
+        [watch(bookmark(3)), watch(line("ADDED", item("a", 4)))],
+    )
+    sink = Collector()
+    with informing(connection, sink, silence_s=0.1):
+        sink.wait_for(Added("a"))
+    assert versions(server)[:2] == ["1", "3"]
+
+
+def test_a_watch_that_ends_at_once_without_a_word_is_not_hammered(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(
+        server,
+        [page([], version=1)],
+        [watch(then="end"), watch(line("ADDED", item("a", 4)))],
+    )
+    before = restarts("transport")
+    sink = Collector()
+    with informing(connection, sink):
+        sink.wait_for(Added("a"))
+    assert restarts("transport") == before + 1
+
+
+def test_malformed_objects_are_told_of_and_stop_nothing(
+    server: ScriptedServer, connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    script(
+        server,
+        [page([item("a", 1, broken=1), item("b", 1)], version=1)],
+        [
+            watch(
+                line("MODIFIED", item("a", 2, broken=1)) + b"nonsense\n",
+                line("DELETED", item("a", 3, broken=1)) + line("ADDED", item("c", 4)),
+            )
+        ],
+    )
+    sink = Collector()
+    with caplog.at_level(logging.WARNING), informing(connection, sink):
+        events = sink.wait_for(Added("c"))
+    why = "spec.broken: must not be there"
+    assert events[:5] == [
+        ListStarted(),
+        PageListed(["b"]),
+        Malformed(key="ns/a", message=why, uid="uid-a"),
+        ListDone("1"),
+        Malformed(key="ns/a", message=why, uid="uid-a"),
+    ]
+    nonsense = events[5]
+    assert isinstance(nonsense, Malformed)
+    assert nonsense.key == ""
+    assert events[6:] == [
+        Malformed(key="ns/a", message=why, uid="uid-a", deleted=True),
+        Added("c"),
+    ]
+    reported = [r for r in caplog.records if r.message == "object cannot be decoded"]
+    assert [vars(r)["key"] for r in reported] == ["ns/a", ""]
+
+
+def test_a_decoder_with_a_bug_in_its_pages_is_tried_again(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    failures = [RuntimeError("bug")]
+
+    def decode_page(raw: bytes) -> Page[str]:
+        if failures:
+            raise failures.pop()
+        return Page(["a"], [], "5", "")
+
+    def decode_line(raw: bytes) -> Line[str]:
+        return Line(Change.BOOKMARK, "6")
+
+    script(server, [page([], version=5)], [watch()])
+    sink = Collector()
+    with informing(connection, sink, decode=Decoder(decode_page, decode_line)):
+        assert sink.wait_for(ListDone("5")) == [ListStarted(), PageListed(["a"]), ListDone("5")]
+
+
+@pytest.mark.parametrize(
+    ("listing", "watching", "requests"),
+    [
+        pytest.param(page([], version=1), watch(), 2, id="while the watch is silent"),
+        pytest.param(page([], version=1), silent(), 2, id="while the watch is not answered"),
+        pytest.param(silent(), watch(), 1, id="while the listing is slow"),
+        pytest.param(failure(500), watch(), 2, id="while it backs off"),
+    ],
+)
+def test_stop_ends_the_thread_whatever_it_waits_for(
+    server: ScriptedServer,
+    connection: Connection,
+    *,
+    listing: Handler,
+    watching: Handler,
+    requests: int,
+) -> None:
+    script(server, [listing], [watching])
+    with informing(connection, Collector()):
+        server.wait_for(lambda seen: len(seen) >= requests)
+
+
+def test_lag_is_shown_while_it_runs_and_not_after(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    def lag() -> float | None:
+        labels = {"kind": KIND}
+        return metrics.REGISTRY.get_sample_value("pumice_informer_lag_seconds", labels)
+
+    script(server, [page([], version=1)], [watch()])
+    sink = Collector()
+    with informing(connection, sink):
+        sink.wait_for(ListDone("1"))
+        shown = lag()
+        assert shown is not None
+        assert shown >= 0.0
+    assert lag() is None
