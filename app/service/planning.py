@@ -20,10 +20,10 @@ from app.cache.members import Member
 from app.cache.snapshotter import Snapshotter
 from app.core.placement.engine import ShapeCache
 from app.core.planner import plan_gang, plan_steps
-from app.core.policy import Policies
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.plan import GangPlacement, Plan
 from app.model.reason import Refusal
+from app.service.configuration import Configuration
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.vetoes import Vetoes
@@ -52,14 +52,12 @@ class Planning:
     groups changed since the cycle before."""
 
     cache: ClusterCache
-    policies: Policies
+    configuration: Configuration
     vetoes: Vetoes
     limits: Limits
     clock: Clock
     published: Published
     after: AfterCycle
-    packs: bool = False
-    """Whether the configuration prefers full nodes (binpack) to empty ones."""
     refusals: dict[GroupKey, Refusal] = field(default_factory=dict)
     log: CycleLog = field(default_factory=CycleLog)
     first_cycle: asyncio.Event = field(default_factory=asyncio.Event)
@@ -106,7 +104,7 @@ class Planning:
 
     async def _plan(self, now: float) -> None:
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
-        steps = plan_steps(snapshot, self.policies, now=now, shapes=self._shapes)
+        steps = plan_steps(snapshot, self.configuration.policies, now=now, shapes=self._shapes)
         self._touched = set()
         try:
             plan = await self._drive(steps)
@@ -158,7 +156,9 @@ class Planning:
         now = self.clock()
         self.log.on_demand += 1
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
-        plan = plan_gang(snapshot, self.policies, key=key, now=now, shapes=self._shapes)
+        plan = plan_gang(
+            snapshot, self.configuration.policies, key=key, now=now, shapes=self._shapes
+        )
         for admitted in plan.admitted:
             self.cache.admit(admitted)
         placed = [decided for decided in plan.placed if self._take(decided, now=now)]
@@ -170,7 +170,7 @@ class Planning:
 
     def best_of(self, member: Member, names: Sequence[NodeName]) -> NodeName | None:
         """The best of the offered nodes (which passed the stock filters) that has room for it."""
-        return self.cache.rooms.best_of(names, member.task.request, pack=self.packs)
+        return self.cache.rooms.best_of(names, member.task.request, pack=self.configuration.packs)
 
     def _expire(self, now: float) -> None:
         """Give back promises nobody came for, and forget pods that only a Filter call showed."""

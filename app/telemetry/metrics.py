@@ -86,3 +86,52 @@ LEADER = Gauge(
     ("lease",),
     registry=REGISTRY,
 )
+
+CONFIGURATION_RELOADS = Counter(
+    "pumice_configuration_reloads",
+    "Scheduler configurations read, by what became of them.",
+    ("outcome",),
+    registry=REGISTRY,
+)
+CALLS = Histogram(
+    "pumice_extender_call_seconds",
+    "Time in the handler of a call of kube-scheduler; Bind includes the hold at the barrier.",
+    ("verb",),
+    buckets=(0.0001, 0.0002, 0.0005, *_MILLISECONDS[1:], 20.0, 60.0),
+    registry=REGISTRY,
+)
+ANSWERS = Counter(
+    "pumice_extender_answers",
+    "Answers to kube-scheduler by verb and kind.",
+    ("verb", "answer"),
+    registry=REGISTRY,
+)
+CYCLE_SECONDS = Histogram(
+    "pumice_cycle_seconds",
+    "Time of a planning cycle, turns given to the event loop included.",
+    buckets=_MILLISECONDS,
+    registry=REGISTRY,
+)
+GROUPS_REFUSED = Gauge(
+    "pumice_groups_refused",
+    "Groups without all their places after the last cycle, by cause.",
+    ("cause",),
+    registry=REGISTRY,
+)
+GANGS_RELEASED = Counter(
+    "pumice_gangs_released",
+    "Reservations of gangs given back before they were used, by why.",
+    ("why",),
+    registry=REGISTRY,
+)
+WRITES = Counter(
+    "pumice_writes",
+    "Effects of a plan carried out on the API server, by kind and outcome.",
+    ("kind", "outcome"),
+    registry=REGISTRY,
+)
+LEDGER_DRIFT = Gauge(
+    "pumice_ledger_drift",
+    "Differences between the ledger and the API server at the last comparison.",
+    registry=REGISTRY,
+)

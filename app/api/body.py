@@ -1,0 +1,56 @@
+"""Reading request bodies within the limit, and answering JSON."""
+
+from typing import Any
+
+import msgspec
+from fastapi import Request, Response
+from fastapi.responses import PlainTextResponse
+
+from app.api.services import MAX_BODY
+
+JSON = "application/json"
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+class BadRequest(Exception):
+    """The request cannot be served as it is; ``status`` is the HTTP code, the text one line."""
+
+    def __init__(self, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+async def read_body(request: Request) -> bytes:
+    """The whole body; BadRequest 413 as soon as it exceeds the limit."""
+    announced = request.headers.get("content-length", "0")
+    if announced.isdecimal() and int(announced) > MAX_BODY:
+        raise _too_large(int(announced))
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MAX_BODY:
+            raise _too_large(size)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _too_large(size: int) -> BadRequest:
+    return BadRequest(f"body of {size} bytes is over the limit of {MAX_BODY}", status=413)
+
+
+def json_bytes(body: bytes) -> Response:
+    """An answer that is encoded already."""
+    return Response(body, media_type=JSON)
+
+
+def json_value(value: Any) -> Response:
+    """An answer made of dataclasses, mappings and numbers."""
+    return Response(_encode(value), media_type=JSON)
+
+
+async def refuse(_request: Request, error: Exception) -> Response:
+    """BadRequest as plain text, one line."""
+    status = error.status if isinstance(error, BadRequest) else 400
+    return PlainTextResponse(f"{error}\n", status_code=status)

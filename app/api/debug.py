@@ -1,0 +1,107 @@
+"""What the extender believes, for people with curl."""
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from app.api.body import json_value
+from app.api.services import ExtenderServices
+from app.cache.groups import Group
+from app.service.explanations import slots_of
+
+
+def debug_router(services: ExtenderServices) -> APIRouter:
+    """``/debug/*``."""
+    router = APIRouter(prefix="/debug", tags=["debug"])
+    cache, planning = services.cache, services.planning
+
+    @router.get("/snapshot")
+    async def snapshot() -> Response:
+        """Nodes with what is free, and how much of everything is known."""
+        rooms = cache.rooms
+        nodes = {
+            name: {
+                "free": dict(rooms.axis.amounts(rooms.idle(name))),
+                "allocatable": dict(node.allocatable),
+                "takesPods": rooms.takes(name),
+                "charges": len(rooms.holders(name)),
+            }
+            for name, node in sorted(rooms.nodes.items())
+        }
+        totals = {
+            "nodes": len(rooms.nodes),
+            "members": len(cache.members),
+            "foreign": len(cache.foreign),
+            "groups": len(cache.groups),
+            "pending": len(cache.registry.pending),
+        }
+        malformed = list(services.feed.malformed.values())
+        return json_value({"totals": totals, "malformed": malformed, "nodes": nodes})
+
+    @router.get("/queues")
+    async def queues() -> Response:
+        """Every queue: limits, state and what its groups hold, ask and may still claim."""
+        cache.registry.refresh()
+        return json_value({name: _queue(services, name) for name in sorted(cache.queues)})
+
+    @router.get("/ledger")
+    async def ledger() -> Response:
+        """Compare what is counted with a fresh listing of the API server."""
+        return json_value(await services.audit())
+
+    @router.get("/plan")
+    async def plan() -> Response:
+        """The last cycle, and who was refused why."""
+        return json_value({"cycle": planning.log, "refused": planning.refusals})
+
+    @router.get("/gangs")
+    async def gangs() -> Response:
+        """Groups with promises or held Bind calls."""
+        held = services.barrier.held()
+        keys = sorted({*cache.registry.promised, *held})
+        return json_value({key: _gang(cache.groups[key], held.get(key, 0)) for key in keys})
+
+    @router.get("/vetoes")
+    async def vetoes() -> Response:
+        """Nodes the stock filters refused for a shape, while that is remembered."""
+        active = planning.vetoes.active(now=planning.clock())
+        return json_value([{"node": v.node, "requests": dict(v.shape.requests)} for v in active])
+
+    return router
+
+
+def _queue(services: ExtenderServices, name: Any) -> dict[str, Any]:
+    cache = services.cache
+    queue, axis = cache.queues[name], cache.rooms.axis
+    usage = cache.registry.usage.get(name)
+    sums: dict[str, Any] = {}
+    if usage is not None:
+        sums = {
+            "allocated": dict(axis.amounts(usage.allocated)),
+            "request": dict(axis.amounts(usage.request)),
+            "inqueue": dict(axis.amounts(usage.inqueue)),
+            "elastic": dict(axis.amounts(usage.elastic)),
+            "groups": usage.groups,
+        }
+    return {
+        "state": queue.state.value,
+        "weight": queue.weight,
+        "parent": queue.parent,
+        "capability": dict(queue.capability),
+        "deserved": dict(queue.deserved),
+        "guarantee": dict(queue.guarantee),
+        **sums,
+    }
+
+
+def _gang(group: Group, held: int) -> dict[str, Any]:
+    return {
+        "phase": group.phase.value,
+        "minMember": group.min_member,
+        "onNodes": group.on_nodes,
+        "arrived": group.arrived.total(),
+        "heldBinds": held,
+        "slots": slots_of(group),
+        "holdUntil": group.hold_until,
+        "failures": group.failures,
+    }

@@ -1,0 +1,48 @@
+"""Why somebody waits, and where room is kept: for people, and for the job controller."""
+
+from fastapi import APIRouter, HTTPException, Response
+
+from app.api.body import json_value
+from app.api.services import ExtenderServices
+from app.model.ids import GroupKey, group_key
+from app.service.explanations import explain_group, slots_of
+
+
+def explain_router(services: ExtenderServices) -> APIRouter:
+    """``/explain/*`` and ``/plan/*``."""
+    router = APIRouter()
+    cache, planning = services.cache, services.planning
+
+    @router.get("/explain/{namespace}/{name}", tags=["explain"])
+    async def explain(namespace: str, name: str) -> Response:
+        """Why a PodGroup or a pod waits, with numbers."""
+        key = _key_of(services, namespace, name)
+        story = explain_group(cache, planning, key)
+        if story is None:
+            raise HTTPException(404, f"no PodGroup or pod {namespace}/{name} is known")
+        return json_value(story)
+
+    @router.get("/plan/{namespace}/{podgroup}", tags=["plan"])
+    async def slots(namespace: str, podgroup: str) -> Response:
+        """Where room is kept for members that do not exist yet: role -> nodes."""
+        group = cache.groups.get(group_key(namespace, podgroup))
+        if group is None:
+            raise HTTPException(404, f"no PodGroup {namespace}/{podgroup} is known")
+        body = {
+            "phase": group.phase.value,
+            "generation": planning.log.generation,
+            "slots": slots_of(group),
+        }
+        return json_value(body)
+
+    return router
+
+
+def _key_of(services: ExtenderServices, namespace: str, name: str) -> GroupKey:
+    key = group_key(namespace, name)
+    if key in services.cache.groups:
+        return key
+    for member in services.cache.members.values():
+        if member.pod.namespace == namespace and member.pod.name == name:
+            return member.group
+    return key

@@ -1,0 +1,38 @@
+"""What the HTTP edge needs, handed to it by the composition root."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+
+from app.cache.audit import Audit
+from app.cache.cluster import ClusterCache
+from app.service.barrier import Barrier
+from app.service.binding import Binding
+from app.service.feed import Feed
+from app.service.filtering import Filtering
+from app.service.planning import Planning
+
+MAX_BODY = 32 * 1024 * 1024
+"""Bytes; a Filter call with 5,000 full node objects has about 20 MiB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtenderServices:
+    """The use cases of one extender process.
+
+    ``unready`` lists what readiness waits for (empty: ready); ``audit`` compares the ledger with a
+    fresh listing.
+    """
+
+    cache: ClusterCache
+    planning: Planning
+    filtering: Filtering
+    barrier: Barrier
+    binding: Binding
+    feed: Feed
+    audit: Callable[[], Awaitable[Audit]]
+    unready: Callable[[], Sequence[str]]
+    notices: Callable[[], Sequence[str]]
+    """What an operator should know though it stops nothing (a refused configuration)."""
+    metrics: CollectorRegistry

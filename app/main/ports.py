@@ -1,0 +1,119 @@
+"""The services' ports, met by the API-server adapter: errors are translated here."""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TypeVar
+
+from app.kube import errors, paths
+from app.kube.client import ApiClient
+from app.kube.writer import ClusterWriter
+from app.model.pod import Pod
+from app.service.ports import EventType, Reaction, WriteError
+from app.wire.lists import page_decoder
+from app.wire.objects.pods import decode_pod
+
+T = TypeVar("T")
+
+_REACTIONS: tuple[tuple[type[errors.KubeError], Reaction], ...] = (
+    (errors.NotFound, Reaction.GONE),
+    (errors.Gone, Reaction.GONE),
+    (errors.Outdated, Reaction.CONFLICT),
+    (errors.Transient, Reaction.RETRY),
+    (errors.Refused, Reaction.REFUSED),
+)
+
+
+def translated(error: errors.KubeError) -> WriteError:
+    """The same failure in the services' words: what to do about it."""
+    for kind, reaction in _REACTIONS:
+        if isinstance(error, kind):
+            return WriteError(reaction, str(error), retry_after_s=error.retry_after_s)
+    return WriteError(Reaction.RETRY, str(error), retry_after_s=error.retry_after_s)
+
+
+async def _guarded(call: Awaitable[T]) -> T:
+    try:
+        return await call
+    except errors.KubeError as error:
+        raise translated(error) from error
+
+
+class ClusterPorts:
+    """Binder, PodWriter, GroupWriter, EventSink and PodLister over one client."""
+
+    def __init__(self, client: ApiClient, writer: ClusterWriter) -> None:
+        self._client = client
+        self._writer = writer
+
+    async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
+        """Bind the pod with that UID."""
+        await _guarded(self._writer.bind(namespace, name, uid=uid, node=node))
+
+    async def read_pod(self, namespace: str, name: str) -> Pod | None:
+        """The pod as stored now."""
+        try:
+            return decode_pod(await self._client.get(paths.pod(namespace, name)))
+        except errors.NotFound:
+            return None
+        except errors.KubeError as error:
+            raise translated(error) from error
+
+    async def list_pods(self) -> Sequence[Pod]:
+        """Every pod as stored now; those that cannot be decoded are left out."""
+        decode = page_decoder(decode_pod)
+        pods: list[Pod] = []
+        try:
+            async for page in self._client.list(paths.PODS):
+                pods.extend(decode(page).items)
+        except errors.KubeError as error:
+            raise translated(error) from error
+        return pods
+
+    async def patch_pod(
+        self, namespace: str, name: str, json_patch: Sequence[Mapping[str, object]]
+    ) -> None:
+        """Apply a JSON patch."""
+        await _guarded(self._writer.patch_pod(namespace, name, json_patch))
+
+    async def patch_pod_status(
+        self, namespace: str, name: str, merge: Mapping[str, object]
+    ) -> None:
+        """Merge into the status."""
+        await _guarded(self._writer.patch_pod_status(namespace, name, merge))
+
+    async def patch_pod_group(self, namespace: str, name: str, merge: Mapping[str, object]) -> None:
+        """Merge into the PodGroup."""
+        await _guarded(self._writer.patch_pod_group(namespace, name, merge))
+
+    async def create_queue(self, body: Mapping[str, object]) -> None:
+        """Create a queue."""
+        await _guarded(self._writer.create_queue(body))
+
+    async def patch_queue_status(self, name: str, merge: Mapping[str, object]) -> None:
+        """Merge into the queue's status."""
+        await _guarded(self._writer.patch_queue_status(name, merge))
+
+    async def record_event(
+        self,
+        *,
+        kind: str,
+        api_version: str,
+        namespace: str,
+        name: str,
+        uid: str,
+        event_type: EventType,
+        reason: str,
+        message: str,
+    ) -> None:
+        """Record an event."""
+        await _guarded(
+            self._writer.record_event(
+                kind=kind,
+                api_version=api_version,
+                namespace=namespace,
+                name=name,
+                uid=uid,
+                event_type=event_type,
+                reason=reason,
+                message=message,
+            )
+        )

@@ -1,0 +1,54 @@
+"""The scheduler configuration in force, and what became of the last text.
+
+A text that cannot be used changes nothing: the previous configuration stays, and the reason is kept
+for ``/readyz``, the log and a metric until a good text comes.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+from app.core.conf_error import ConfError
+from app.core.policy import Policies
+from app.core.tiers import build
+from app.telemetry import metrics
+from app.wire.scheduler_conf import DEFAULT_CONF, parse_scheduler_conf
+
+log = logging.getLogger(__name__)
+
+
+def policies_of(text: str) -> Policies:
+    """The policies that ``text`` describes; raises ConfError."""
+    return build(parse_scheduler_conf(text))
+
+
+@dataclass(slots=True, eq=False)
+class Configuration:
+    """``policies`` in force; ``problem`` is why the newest text is not, else empty."""
+
+    policies: Policies = field(default_factory=lambda: policies_of(DEFAULT_CONF))
+    problem: str = ""
+
+    def load(self, text: str) -> bool:
+        """Take ``text`` into force if it is good; returns whether it did."""
+        try:
+            self.policies = policies_of(text)
+        except ConfError as error:
+            self.problem = str(error)
+            metrics.CONFIGURATION_RELOADS.labels("refused").inc()
+            log.error("scheduler configuration refused", extra={"reason": self.problem})
+            return False
+        self.problem = ""
+        metrics.CONFIGURATION_RELOADS.labels("loaded").inc()
+        for warning in self.policies.conf.warnings:
+            log.warning("scheduler configuration", extra={"warning": warning})
+        return True
+
+    def notices(self) -> tuple[str, ...]:
+        """What an operator should know."""
+        refused = (f"scheduler configuration refused: {self.problem}",) if self.problem else ()
+        return refused + self.policies.conf.warnings
+
+    @property
+    def packs(self) -> bool:
+        """Whether full nodes are preferred to empty ones."""
+        return self.policies.conf.plugin("binpack") is not None
