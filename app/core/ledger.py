@@ -74,8 +74,10 @@ class Ledger:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self.idle: Matrix = snapshot.table.allocatable - snapshot.used
-        """Free room per node, shape ``(N, R)``; may be negative where a node shrank."""
+        self.idle: Matrix = np.subtract(snapshot.table.allocatable, snapshot.used, order="F")
+        """Free room per node, shape ``(N, R)``; may be negative where a node shrank.
+
+        Each resource is contiguous: scorers read whole columns."""
         self.touched: list[int] = []
         self.moved: list[Gang] = []
         """Gangs whose account changed, as often as it did (roll-backs append too)."""

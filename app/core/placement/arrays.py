@@ -1,0 +1,25 @@
+"""Array types of the placement package; ``N`` is the number of nodes, rows are table rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+"""True where allowed, shape ``(N,)`` unless said otherwise."""
+
+Scores = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Rows = NDArray[np.intp]
+
+NOWHERE = float("-inf")
+"""The score of a node that does not fit."""
+
+FULL_SCORE = 100.0
+"""The best a single score plugin gives, before its weight."""
+
+
+def all_of(masks: Sequence[Mask]) -> Mask:
+    """Where every one of ``masks`` (at least one) is true."""
+    both: Mask = np.logical_and.reduce(masks)
+    return both

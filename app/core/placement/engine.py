@@ -1,0 +1,284 @@
+"""Finding nodes for tasks, one after another, on a ledger that moves.
+
+The score of a shape on every node is kept in one array, minus infinity where it does not fit. A
+placement changes one row of the ledger, which notes it in ``touched``; a shape remembers up to
+where it has read that list and prices only the rows noted since (all of them when there are too
+many). The best node is the first maximum, that is the lowest name among equals.
+
+Rules about other pods are not kept in that array: for shapes that they concern, the masks and
+scores of their :class:`~app.core.placement.rules.RuleSet` are laid over it at each search.
+
+Invariant: after any sequence of placements and roll-backs the array equals, bit for bit, one priced
+from scratch; so a search depends on the ledger's numbers only, never on how they came about.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.ledger import Ledger
+from app.core.placement import interpod, spread, verdicts
+from app.core.placement.arrays import NOWHERE, Mask, Rows, Scores
+from app.core.placement.census import Census
+from app.core.placement.journal import JournalReader
+from app.core.placement.ports import FreePorts, PortBook
+from app.core.placement.pricing import Pricing, pricing
+from app.core.placement.residents import identity_of
+from app.core.placement.rules import Preference, Rule, RuleSet, Subject
+from app.core.placement.statics import ShapeCache, StaticFit
+from app.core.policy import Predicates, Scoring
+from app.model.gang import Task
+from app.model.ids import NodeName
+from app.model.reason import Refusal
+from app.model.resources import Matrix
+from app.model.shape import PodShape
+
+KEPT_SHAPES = 64
+"""Shapes whose scores are followed at a time; the one unused for longest goes first."""
+
+FEW = 16
+"""Up to one in this many rows is priced singly, more mean all of them."""
+
+
+@dataclass(slots=True, eq=False)
+class _Standing:
+    """Where a shape stands: ``scores`` per node as of position ``seen`` of ``ledger.touched``."""
+
+    shape: PodShape
+    fit: StaticFit
+    vetoed: Mask | None
+    pricing: Pricing
+    rules: RuleSet | None
+    scores: Scores | None = None
+    seen: int = 0
+
+
+class Placer:
+    """Finds nodes on one ledger; does not place. ``cache`` is shared between cycles."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        predicates: Predicates,
+        scoring: Scoring,
+        cache: ShapeCache | None = None,
+    ) -> None:
+        self._ledger = ledger
+        self._snapshot = ledger.snapshot
+        self._predicates = predicates
+        self._scoring = scoring
+        self._cache = cache if cache is not None else ShapeCache()
+        self._facts = self._cache.facts(self._snapshot.table)
+        self._free = ledger.idle.T
+        self._standings: dict[int, _Standing] = {}
+        self._vetoes = self._vetoed_rows()
+        self._census: Census | None = None
+        self._ports: PortBook | None = None
+
+    def find(self, task: Task) -> int | None:
+        """The best node row for ``task`` as the ledger stands; None: it fits nowhere."""
+        if task.pinned:
+            row = self._row(task.pinned)
+            return row if row is not None and self.fits(task, row) else None
+        if task.nominated:
+            row = self._row(task.nominated)
+            if row is not None and self.fits(task, row):
+                return row
+        scores = self.ranked(task)
+        if not len(scores):
+            return None
+        best = int(scores.argmax())
+        return best if scores[best] > NOWHERE else None
+
+    def ranked(self, task: Task) -> Scores:
+        """The score of ``task`` on every node, ``NOWHERE`` where it does not fit; not to be kept.
+
+        A pin and a nomination are left out of account.
+        """
+        standing = self._standing(task)
+        scores = self._current(standing)
+        rules = self._rules(standing, pinned=None)
+        if rules is None:
+            return scores
+        liked = rules.liked()
+        if liked is not None:
+            scores = scores + liked
+        allowed = rules.allowed()
+        return scores if allowed is None else np.where(allowed, scores, NOWHERE)
+
+    def fits(self, task: Task, row: int) -> bool:
+        """Whether ``task`` may go to the node of ``row`` as the ledger stands."""
+        if task.pinned and self._row(task.pinned) != row:
+            return False
+        standing = self._standing(task)
+        if not standing.fit.mask[row] or (standing.vetoed is not None and standing.vetoed[row]):
+            return False
+        free = self._free[:, row]
+        if ((free < task.request) & (task.request > 0)).any():
+            return False
+        allowed = self._allowed(standing, pinned=row if task.pinned else None)
+        return allowed is None or bool(allowed[row])
+
+    def feasible(self, task: Task) -> Mask:
+        """All nodes that ``task`` may go to as the ledger stands, shape ``(N,)``."""
+        standing = self._standing(task)
+        mask: Mask = self._current(standing) > NOWHERE
+        pinned = self._row(task.pinned) if task.pinned else None
+        if task.pinned:
+            mask = mask & (np.arange(len(mask)) == (-1 if pinned is None else pinned))
+        allowed = self._allowed(standing, pinned=pinned)
+        return mask if allowed is None else mask & allowed
+
+    def scores(self, task: Task, rows: Sequence[int]) -> Scores:
+        """The summed scores of ``task`` on the nodes of ``rows``, whether it fits there or not."""
+        standing = self._standing(task)
+        at = np.asarray(rows, dtype=np.intp)
+        _, score = standing.pricing.price(*self._columns(at))
+        if standing.fit.score is not None:
+            score += standing.fit.score.take(at)
+        rules = self._rules(standing, pinned=None)
+        liked = None if rules is None else rules.liked()
+        return score if liked is None else score + liked.take(at)
+
+    def explain(self, task: Task) -> Refusal:
+        """Why :meth:`find` finds nothing for ``task``; slow, for refusals only."""
+        standing = self._standing(task)
+        pinned = self._row(task.pinned) if task.pinned else None
+        return verdicts.explain(
+            verdicts.Case(
+                task=task,
+                axis=self._snapshot.axis,
+                facts=self._facts,
+                predicates=self._predicates,
+                free=self._free,
+                rules=self._rules(standing, pinned=pinned),
+                vetoed=standing.vetoed,
+                pinned=-1 if task.pinned and pinned is None else pinned,
+            )
+        )
+
+    def _row(self, name: NodeName) -> int | None:
+        return self._snapshot.table.index.get(name)
+
+    def _standing(self, task: Task) -> _Standing:
+        shape = task.shape
+        standing = self._standings.pop(id(shape), None)
+        if standing is None:
+            while len(self._standings) >= KEPT_SHAPES:
+                del self._standings[next(iter(self._standings))]
+            standing = self._open(task)
+        self._standings[id(shape)] = standing
+        return standing
+
+    def _open(self, task: Task) -> _Standing:
+        shape = task.shape
+        fit = self._facts.fit(shape, predicates=self._predicates, scoring=self._scoring)
+        return _Standing(
+            shape=shape,
+            fit=fit,
+            vetoed=self._vetoes.get(shape) if self._vetoes else None,
+            pricing=pricing(task, self._scoring, self._snapshot.axis),
+            rules=self._ruleset(shape, fit),
+        )
+
+    def _current(self, standing: _Standing) -> Scores:
+        """The shape's scores, brought up to the ledger."""
+        touched = self._ledger.touched
+        since, standing.seen = standing.seen, len(touched)
+        if standing.scores is None or (standing.seen - since) * FEW > len(standing.scores):
+            standing.scores = self._priced(standing)
+        elif standing.seen > since:
+            rows = np.array(touched[since:], dtype=np.intp)
+            standing.scores[rows] = self._priced(standing, rows)
+        return standing.scores
+
+    def _priced(self, standing: _Standing, rows: Rows | None = None) -> Scores:
+        fits, score = standing.pricing.price(*self._columns(rows))
+        mask, static = standing.fit.mask, standing.fit.score
+        fits &= mask if rows is None else mask.take(rows)
+        if standing.vetoed is not None:
+            fits &= ~(standing.vetoed if rows is None else standing.vetoed.take(rows))
+        if static is not None:
+            score += static if rows is None else static.take(rows)
+        return np.where(fits, score, NOWHERE)
+
+    def _columns(self, rows: Rows | None) -> tuple[Matrix, Scores]:
+        if rows is None:
+            return self._free, self._facts.inverse
+        return self._free.take(rows, axis=1), self._facts.inverse.take(rows, axis=1)
+
+    def _allowed(self, standing: _Standing, *, pinned: int | None) -> Mask | None:
+        rules = self._rules(standing, pinned=pinned)
+        return None if rules is None else rules.allowed()
+
+    def _follow(self) -> None:
+        if self._census is not None:
+            self._census.follow()
+        if self._ports is not None:
+            self._ports.follow()
+
+    def _vetoed_rows(self) -> dict[PodShape, Mask]:
+        found: dict[PodShape, Mask] = {}
+        for veto in self._snapshot.vetoes:
+            row = self._row(veto.node)
+            if row is not None:
+                nodes = len(self._snapshot.table.nodes)
+                found.setdefault(veto.shape, np.zeros(nodes, dtype=np.bool_))[row] = True
+        return found
+
+    def _rules(self, standing: _Standing, *, pinned: int | None) -> RuleSet | None:
+        """The rules for a task that may go anywhere, or only to the row ``pinned``."""
+        rules = standing.rules
+        if pinned is not None and standing.shape.spread:
+            rules = self._ruleset(standing.shape, standing.fit, pinned=pinned)
+        if rules is not None:
+            self._follow()
+        return rules
+
+    def _ruleset(
+        self, shape: PodShape, fit: StaticFit, *, pinned: int | None = None
+    ) -> RuleSet | None:
+        rules: list[Rule] = []
+        preferences: list[Preference] = []
+        on = self._predicates
+        if shape.host_ports and on.enabled and on.node_ports:
+            rules.append(FreePorts(self._port_book(), shape.host_ports))
+        if shape.looks_at_pods or self._snapshot.inter_pod:
+            subject = Subject(
+                shape=shape,
+                identity=identity_of(shape, namespace=""),
+                facts=self._facts,
+                census=self._open_census(),
+                pinned=pinned,
+            )
+            if on.enabled and on.topology_spread:
+                rules += spread.rules(subject)
+            if on.enabled and on.pod_affinity:
+                rules += interpod.rules(subject)
+            for preference in (
+                interpod.preference(subject, weight=self._scoring.pod_affinity),
+                spread.preference(subject, weight=self._scoring.topology_spread),
+            ):
+                if preference is not None:
+                    preferences.append(preference)
+        return RuleSet(rules, preferences, among=fit.mask) if rules or preferences else None
+
+    def _port_book(self) -> PortBook:
+        if self._ports is None:
+            self._ports = PortBook(
+                self._snapshot.ports,
+                nodes=len(self._snapshot.table.nodes),
+                journal=JournalReader(self._ledger.journal),
+            )
+            self._ports.follow()
+        return self._ports
+
+    def _open_census(self) -> Census:
+        if self._census is None:
+            self._census = Census(
+                self._cache.residents(self._snapshot), JournalReader(self._ledger.journal)
+            )
+            self._census.follow()
+        return self._census

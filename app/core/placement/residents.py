@@ -1,0 +1,179 @@
+"""The pods of a snapshot, asked in bulk: how many on each node answer to a question.
+
+A :class:`Question` is a hashable value that gives a pod a weight (0: not counted). The same
+question is asked of the residents here, vectorised over their labels, and of each placement of the
+cycle by :mod:`~app.core.placement.census`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from app.core.placement.arrays import Counts, Mask, Rows
+from app.core.placement.labels import LabelIndex
+from app.model.shape import PodShape, PodTerm
+from app.model.snapshot import Snapshot
+from app.model.workload import Namespace
+
+NO_LABELS: Mapping[str, str] = {}
+Namespaces = Mapping[str, Namespace]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What inter-pod rules see of a pod: its namespace and labels."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+class Seen(NamedTuple):
+    """A pod that a question is asked about."""
+
+    shape: PodShape
+    identity: Identity
+
+
+def identity_of(shape: PodShape, *, namespace: str) -> Identity:
+    """The identity in ``shape``, or a pod without labels in ``namespace``."""
+    if shape.spread_identity is None:
+        return Identity(namespace)
+    return Identity(*shape.spread_identity)
+
+
+def covers(term: PodTerm, namespace: str, namespaces: Namespaces) -> bool:
+    """Whether ``term`` looks into ``namespace``."""
+    if namespace in term.namespaces:
+        return True
+    if term.namespace_selector is None:
+        return False
+    known = namespaces.get(namespace)
+    return term.namespace_selector.matches(known.labels if known else NO_LABELS)
+
+
+def selects(term: PodTerm, identity: Identity, namespaces: Namespaces) -> bool:
+    """Whether ``term`` matches a pod of ``identity``."""
+    return (
+        term.selector is not None
+        and covers(term, identity.namespace, namespaces)
+        and term.selector.matches(dict(identity.labels))
+    )
+
+
+class Side(Enum):
+    """Which of a pod's own terms a :class:`Carried` question looks at."""
+
+    REPELS = "required anti-affinity"
+    ATTRACTS = "required affinity (1 each) and preferred terms (their weights)"
+
+    def terms(self, shape: PodShape) -> Sequence[tuple[int, PodTerm]]:
+        """The weighted terms of ``shape`` on this side."""
+        if self is Side.REPELS:
+            return [(1, term) for term in shape.pod_anti_affinity]
+        return [(1, term) for term in shape.pod_affinity] + list(shape.preferred_pods)
+
+
+class Question(Protocol):
+    """Gives each pod a weight; equal questions share their counts."""
+
+    def __hash__(self) -> int: ...
+
+    def of_residents(self, residents: "ResidentIndex") -> Counts:
+        """The summed weights per node, shape ``(N,)``."""
+
+    def of(self, pod: Seen, namespaces: Namespaces) -> int:
+        """The weight of one pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """1 for pods that every one of ``terms`` selects; ``staying``: not for terminating ones."""
+
+    terms: tuple[PodTerm, ...]
+    staying: bool = False
+
+    def of_residents(self, residents: "ResidentIndex") -> Counts:
+        """See :class:`Question`."""
+        mask = residents.staying.copy() if self.staying else np.ones(len(residents), dtype=np.bool_)
+        for term in self.terms:
+            mask &= residents.covered(term)
+            mask &= residents.labels.matching(term.selector)
+        return np.bincount(residents.rows[mask], minlength=residents.nodes)
+
+    def of(self, pod: Seen, namespaces: Namespaces) -> int:
+        """See :class:`Question`."""
+        return int(all(selects(term, pod.identity, namespaces) for term in self.terms))
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The weight of a pod's own terms with ``topology_key`` that select a pod of ``target``."""
+
+    side: Side
+    target: Identity
+    topology_key: str
+
+    def of_residents(self, residents: "ResidentIndex") -> Counts:
+        """See :class:`Question`."""
+        counts = np.zeros(residents.nodes, dtype=np.int64)
+        for shape, rows in residents.carriers(self.side).values():
+            weight = self.of(Seen(shape, self.target), residents.namespaces)
+            if weight:
+                np.add.at(counts, rows, weight)
+        return counts
+
+    def of(self, pod: Seen, namespaces: Namespaces) -> int:
+        """See :class:`Question`; the carrier's own identity does not matter."""
+        return sum(
+            weight
+            for weight, term in self.side.terms(pod.shape)
+            if term.topology_key == self.topology_key and selects(term, self.target, namespaces)
+        )
+
+
+class ResidentIndex:
+    """The residents of one snapshot as columns; counts per question are kept."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.nodes = len(snapshot.table.nodes)
+        self.namespaces = snapshot.namespaces
+        self._residents = snapshot.residents
+        self.rows: Rows = np.array([r.node for r in snapshot.residents], dtype=np.intp)
+        self.staying: Mask = np.array(
+            [not r.pod.deleting for r in snapshot.residents], dtype=np.bool_
+        )
+        self.labels = LabelIndex([r.pod.labels for r in snapshot.residents])
+        self._homes = LabelIndex([{"": r.pod.namespace} for r in snapshot.residents])
+        self._carriers: dict[Side, dict[int, tuple[PodShape, list[int]]]] = {}
+        self._counts: dict[Question, Counts] = {}
+
+    def __len__(self) -> int:
+        return len(self._residents)
+
+    def covered(self, term: PodTerm) -> Mask:
+        """The residents in namespaces that ``term`` looks into."""
+        column = self._homes.column("")
+        per_namespace = [covers(term, name, self.namespaces) for name in column.values]
+        return np.array([*per_namespace, False], dtype=np.bool_).take(column.codes)
+
+    def carriers(self, side: Side) -> Mapping[int, tuple[PodShape, list[int]]]:
+        """By shape: the node rows of residents that have terms of their own on ``side``."""
+        found = self._carriers.get(side)
+        if found is None:
+            found = self._carriers[side] = {}
+            for resident in self._residents:
+                shape = resident.pod.shape
+                if shape.looks_at_pods and side.terms(shape):
+                    found.setdefault(id(shape), (shape, []))[1].append(resident.node)
+        return found
+
+    def counts(self, question: Question) -> Counts:
+        """The answer to ``question`` per node; not to be written to."""
+        counts = self._counts.get(question)
+        if counts is None:
+            counts = self._counts[question] = question.of_residents(self)
+            counts.setflags(write=False)
+        return counts

@@ -1,0 +1,109 @@
+"""Why no node takes a task: one verdict per node, counted by text.
+
+A node is counted for the first rule that it breaks: what only an operator can change comes first,
+then the rules about other pods, and room comes last (there every resource that is short counts), so
+"Insufficient cpu" is said of nodes where room alone is missing. This is the slow path: it is taken
+for refusals only.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.placement.arrays import Mask
+from app.core.placement.rules import RuleSet
+from app.core.placement.statics import NodeFacts
+from app.core.policy import Predicates
+from app.model.gang import Task
+from app.model.reason import Cause, NodeCount, Refusal, Shortfall
+from app.model.resources import PODS, Matrix, ResourceAxis
+
+NOT_READY = "node(s) are not ready"
+CORDONED = "node(s) were unschedulable"
+SELECTOR = "node(s) didn't match Pod's node affinity/selector"
+VETOED = "node(s) were refused by the scheduler's own filters"
+TOO_MANY_PODS = "node(s) pod number exceeded"
+
+
+def insufficient(resource: str) -> str:
+    """The verdict on a node that has too little of ``resource``."""
+    return TOO_MANY_PODS if resource == PODS else f"Insufficient {resource}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A task and everything that decides about it.
+
+    ``free`` has shape ``(R, N)``; ``vetoed`` are nodes that the stock filters refused; ``pinned``
+    is the only row allowed (None: no pin; -1: pinned to a node that is not in the table).
+    """
+
+    task: Task
+    axis: ResourceAxis
+    facts: NodeFacts
+    predicates: Predicates
+    free: Matrix
+    rules: RuleSet | None
+    vetoed: Mask | None
+    pinned: int | None
+
+
+def explain(case: Case) -> Refusal:
+    """The refusal of ``case.task``, with its numbers."""
+    standing = np.ones(case.free.shape[1], dtype=np.bool_)
+    counts: dict[str, int] = {}
+    for text, barred in _barred(case):
+        struck = standing & barred
+        hits = int(struck.sum())
+        if hits:
+            counts[text] = counts.get(text, 0) + hits
+            standing &= ~struck
+    shortfalls: list[Shortfall] = []
+    for column, asked in enumerate(case.task.request.tolist()):
+        short = standing & (case.free[column] < asked) if asked else None
+        if short is None or not short.any():
+            continue
+        resource = case.axis.names[column]
+        counts[insufficient(resource)] = int(short.sum())
+        most = int(case.free[column][short].max())
+        shortfalls.append(Shortfall(resource, asked, max(most, 0)))
+    return Refusal(
+        cause=_cause(short=bool(shortfalls), vetoed=VETOED in counts),
+        where=case.task.role,
+        shortfalls=tuple(shortfalls),
+        nodes=tuple(NodeCount(text, counts[text]) for text in sorted(counts)),
+        total_nodes=len(standing),
+    )
+
+
+def _cause(*, short: bool, vetoed: bool) -> Cause:
+    if short:
+        return Cause.NOT_ENOUGH_RESOURCES
+    return Cause.VETOED if vetoed else Cause.NO_NODE_FITS
+
+
+def _barred(case: Case) -> Iterator[tuple[str, Mask]]:
+    yield NOT_READY, ~case.facts.ready
+    if case.pinned is not None:
+        yield SELECTOR, np.arange(len(case.facts.ready)) != case.pinned
+    if case.predicates.enabled:
+        yield from _static(case)
+    if case.vetoed is not None:
+        yield VETOED, case.vetoed
+    if case.rules is not None:
+        for rule in case.rules.rules:
+            yield rule.text, ~rule.mask()
+
+
+def _static(case: Case) -> Iterator[tuple[str, Mask]]:
+    shape, facts = case.task.shape, case.facts
+    cordoned = facts.barred_by_cordon(shape)
+    if cordoned is not None:
+        yield CORDONED, cordoned
+    if case.predicates.taints:
+        for taint, nodes in facts.taints.repelling(shape.tolerations):
+            yield f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}", nodes
+    required = facts.selectors.required(shape) if case.predicates.node_affinity else None
+    if required is not None:
+        yield SELECTOR, ~required

@@ -1,0 +1,1 @@
+"""Benchmarks: they print ratios and are not collected by the test run."""

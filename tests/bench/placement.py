@@ -1,0 +1,124 @@
+"""How fast nodes are found: 10,000 tasks on 5,000 nodes, one after another.
+
+``python -m tests.bench.placement`` prints one line per case: the time, per task, and as a ratio to
+the bare ledger (place without find), so that runs on different machines can be compared.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import perf_counter
+
+from app.core.ledger import Ledger
+from app.core.placement.engine import Placer
+from app.core.placement.statics import ShapeCache
+from app.core.policy import Predicates, Scoring
+from app.model.gang import Gang, Task
+from app.model.node import Taint
+from app.model.shape import LabelSelector, Operator, PodShape, PodTerm, Requirement, Spread
+from app.model.snapshot import Snapshot
+from tests.builders import GIB, make_gang, make_node, make_shape, make_snapshot, make_task
+
+NODES = 5_000
+TASKS = 10_000
+ON_DEMAND = 20
+ROUNDS = 3
+SCORING = Scoring(
+    least_requested=1,
+    balanced=1,
+    node_affinity=2,
+    pod_affinity=2,
+    taint_toleration=3,
+    image_locality=1,
+    topology_spread=2,
+    binpack_weight=1,
+    binpack={"cpu": 1, "memory": 1},
+)
+"""The weights of Volcano's Helm defaults."""
+
+
+def cluster() -> Snapshot:
+    """Nodes in ten zones, one in ten tainted, as a snapshot without usage."""
+    nodes = tuple(
+        make_node(
+            f"node-{i:05}",
+            cpu=32_000,
+            memory=128 * GIB,
+            labels={"kubernetes.io/hostname": f"node-{i:05}", "zone": f"z{i % 10}"},
+            taints=(Taint("dedicated", "gpu", "NoSchedule"),) if i // 10 % 10 == 0 else (),
+        )
+        for i in range(NODES)
+    )
+    return make_snapshot(nodes=nodes)
+
+
+def tasks(shapes: Sequence[PodShape], count: int) -> Gang:
+    """One gang of ``count`` tasks that go through ``shapes`` in turn."""
+    waiting = tuple(make_task(f"t{i}", shape=shapes[i % len(shapes)]) for i in range(count))
+    return make_gang(waiting=waiting)
+
+
+def place_all(snapshot: Snapshot, gang: Gang, cache: ShapeCache) -> float:
+    """Seconds to find and place every task of ``gang`` on a fresh ledger."""
+    ledger = Ledger(snapshot)
+    started = perf_counter()
+    placer = Placer(ledger, predicates=Predicates(), scoring=SCORING, cache=cache)
+    for task in gang.waiting:
+        row = placer.find(task)
+        if row is None:
+            raise RuntimeError(f"{task.name} found no node")
+        ledger.place(gang, task, node=row)
+    return perf_counter() - started
+
+
+def place_blindly(snapshot: Snapshot, gang: Gang) -> float:
+    """Seconds of the ledger's part alone."""
+    ledger = Ledger(snapshot)
+    started = perf_counter()
+    for number, task in enumerate(gang.waiting):
+        ledger.place(gang, task, node=number % NODES)
+    return perf_counter() - started
+
+
+def best(run: Callable[[], float]) -> float:
+    """The fastest of a few rounds."""
+    return min(run() for _ in range(ROUNDS))
+
+
+def cases() -> dict[str, Gang]:
+    """What is measured."""
+    identity = ("default", (("app", "web"),))
+    web = LabelSelector((Requirement("app", Operator.IN, ("web",)),))
+    apart = PodTerm("kubernetes.io/hostname", web, ("default",))
+    spread = Spread(1, "zone", hard=True, selector=web)
+    spread_shape = make_shape(spread=(spread,), spread_identity=identity)
+    apart_shape = make_shape(pod_anti_affinity=(apart,), spread_identity=identity)
+    different: list[Task] = [
+        make_task(f"t{i}", shape=make_shape(cpu=500 + i % 997, memory=GIB + i * 4096))
+        for i in range(TASKS)
+    ]
+    return {
+        "identical": tasks([make_shape()], TASKS),
+        "5 shapes": tasks([make_shape(cpu=500 + 100 * i) for i in range(5)], TASKS),
+        "all different": make_gang(waiting=tuple(different)),
+        "zone spread": tasks([spread_shape], 2_000),
+        "one per host": tasks([apart_shape], 2_000),
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    snapshot, cache = cluster(), ShapeCache()
+    print(f"{NODES} nodes; seconds, microseconds a task, ratio to the bare ledger")  # noqa: T201
+    for name, gang in cases().items():
+        count = len(gang.waiting)
+        bare = best(partial(place_blindly, snapshot, gang))
+        took = best(partial(place_all, snapshot, gang, cache))
+        line = f"{count:6} {name:14} {took:6.3f} s {took / count * 1e6:6.1f} us {took / bare:5.1f}x"
+        print(line)  # noqa: T201
+    few = tasks([make_shape()], ON_DEMAND)
+    took = best(partial(place_all, snapshot, few, cache))
+    print(f"{ON_DEMAND:6} on demand      {took * 1e3:6.3f} ms")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Hypothesis strategies: small clusters with every kind of rule, made to collide."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from app.core.policy import Scoring
+from app.model.gang import Task
+from app.model.ids import NodeName, PodUid
+from app.model.node import Node, Taint
+from app.model.shape import (
+    HostPort,
+    LabelSelector,
+    NodeTerm,
+    Operator,
+    PodShape,
+    PodTerm,
+    Requirement,
+    Spread,
+    Toleration,
+)
+from app.model.snapshot import Resident, Snapshot, Veto
+from app.model.workload import Namespace
+from tests.builders import make_amounts, make_node, make_pod, make_snapshot, make_table, make_task
+
+GPU = "example.com/gpu"
+IMAGES = ("nginx:1", "tf:2", "busybox:latest")
+APPS = ("web", "db")
+NAMESPACES = ("default", "other")
+KEYS = ("zone", "rack", "kubernetes.io/hostname")
+
+values = st.sampled_from(("a", "b", "1", "5"))
+label_maps = st.fixed_dictionaries({}, optional={"zone": values, "rack": values, "disk": values})
+taints = st.builds(
+    Taint,
+    key=st.sampled_from(("dedicated", "spot")),
+    value=st.sampled_from(("x", "y")),
+    effect=st.sampled_from(("NoSchedule", "PreferNoSchedule", "NoExecute")),
+)
+
+
+@st.composite
+def nodes(draw: st.DrawFn, name: str) -> Node:
+    """A node, mostly usable."""
+    return make_node(
+        name,
+        cpu=draw(st.sampled_from((0, 2000, 4000))),
+        memory=draw(st.sampled_from((1 << 20, 1 << 30))),
+        pods=draw(st.sampled_from((1, 2, 5))),
+        extra=draw(st.sampled_from(({}, {GPU: 2}))),
+        labels={"kubernetes.io/hostname": name} | draw(label_maps),
+        taints=tuple(draw(st.lists(taints, max_size=2))) if draw(st.booleans()) else (),
+        unschedulable=draw(st.integers(0, 7)) == 7,
+        ready=draw(st.integers(0, 7)) != 7,
+        images=draw(st.none() | st.dictionaries(st.sampled_from(IMAGES), st.integers(0, 2 << 30))),
+    )
+
+
+operators = st.sampled_from(tuple(Operator))
+requirements = st.builds(
+    Requirement,
+    key=st.sampled_from(("zone", "rack", "disk")),
+    operator=operators,
+    values=st.lists(values, min_size=1, max_size=2).map(tuple),
+)
+name_fields = st.builds(
+    Requirement,
+    key=st.just("metadata.name"),
+    operator=st.sampled_from((Operator.IN, Operator.NOT_IN)),
+    values=st.sampled_from(("n0", "n1", "n2")).map(lambda name: (name,)),
+)
+node_terms = st.builds(
+    NodeTerm,
+    expressions=st.lists(requirements, max_size=2).map(tuple),
+    fields=st.lists(name_fields, max_size=1).map(tuple),
+)
+app_selectors = st.builds(
+    lambda operator, apps: LabelSelector((Requirement("app", operator, tuple(apps)),)),
+    st.sampled_from((Operator.IN, Operator.NOT_IN, Operator.EXISTS)),
+    st.lists(st.sampled_from(APPS), min_size=1, max_size=2),
+)
+selectors = st.one_of(st.none(), st.just(LabelSelector()), app_selectors, app_selectors)
+namespace_selectors = st.one_of(
+    st.none(),
+    st.none(),
+    st.just(LabelSelector()),
+    st.just(LabelSelector((Requirement("team", Operator.IN, ("red",)),))),
+)
+pod_terms = st.builds(
+    PodTerm,
+    topology_key=st.sampled_from(KEYS),
+    selector=selectors,
+    namespaces=st.sampled_from((("default",), ("other",), ("default", "other"), ())),
+    namespace_selector=namespace_selectors,
+)
+spreads = st.builds(
+    Spread,
+    max_skew=st.integers(1, 2),
+    topology_key=st.sampled_from(KEYS),
+    hard=st.booleans(),
+    selector=selectors,
+    min_domains=st.sampled_from((1, 1, 3)),
+    honor_affinity=st.booleans(),
+    honor_taints=st.booleans(),
+)
+tolerations = st.builds(
+    Toleration,
+    key=st.sampled_from(("dedicated", "spot", "node.kubernetes.io/unschedulable")),
+    exists=st.booleans(),
+    value=st.sampled_from(("x", "y")),
+    effect=st.sampled_from(("", "NoSchedule", "PreferNoSchedule")),
+) | st.just(Toleration(exists=True))
+ports = st.builds(
+    HostPort,
+    ip=st.sampled_from(("", "0.0.0.0", "10.0.0.1", "10.0.0.2")),
+    protocol=st.sampled_from(("TCP", "UDP")),
+    port=st.sampled_from((80, 81)),
+)
+weights = st.integers(1, 3)
+
+
+def some(strategy: st.SearchStrategy[Any], most: int = 2) -> st.SearchStrategy[tuple[Any, ...]]:
+    """Often nothing, at times up to ``most`` of ``strategy``."""
+    return st.one_of(
+        st.just(()), st.just(()), st.lists(strategy, min_size=1, max_size=most).map(tuple)
+    )
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> PodShape:
+    """A shape with a few of all rules; it has an identity whenever a rule looks at pods."""
+    namespace, app = draw(st.sampled_from(NAMESPACES)), draw(st.sampled_from((*APPS, "")))
+    signed = st.tuples(weights | weights.map(lambda w: -w), pod_terms)
+    return PodShape(
+        requests=make_amounts(
+            cpu=draw(st.sampled_from((0, 500, 1500))),
+            memory=draw(st.sampled_from((0, 1 << 19, 1 << 28))),
+            pods=1,
+            **draw(st.sampled_from(({}, {}, {GPU: 1}))),
+        ),
+        node_selector=draw(some(st.tuples(st.sampled_from(("zone", "disk")), values), 1)),
+        required_terms=draw(st.none() | st.none() | st.lists(node_terms, max_size=2).map(tuple)),
+        preferred_terms=draw(some(st.tuples(weights, node_terms))),
+        tolerations=draw(some(tolerations)),
+        host_ports=draw(some(ports)),
+        pod_affinity=draw(some(pod_terms)),
+        pod_anti_affinity=draw(some(pod_terms)),
+        preferred_pods=draw(some(signed)),
+        spread=draw(some(spreads)),
+        images=draw(some(st.sampled_from(("nginx:1", "tf:2", "busybox")))),
+        spread_identity=(namespace, (("app", app),) if app else ()),
+    )
+
+
+@st.composite
+def residents(draw: st.DrawFn, count: int) -> tuple[Resident, ...]:
+    """Pods on the first ``count`` nodes."""
+    found = []
+    for number in range(draw(st.integers(0, 5))):
+        shape = draw(shapes())
+        assert shape.spread_identity is not None
+        namespace, labels = shape.spread_identity
+        pod = make_pod(
+            f"r{number}",
+            uid=PodUid(f"r{number}"),
+            namespace=namespace,
+            labels=dict(labels),
+            shape=shape,
+            deleting=draw(st.integers(0, 3)) == 3,
+        )
+        found.append(Resident(pod, draw(st.integers(0, count - 1))))
+    return tuple(found)
+
+
+@st.composite
+def snapshots(draw: st.DrawFn, known: Sequence[PodShape] = ()) -> Snapshot:
+    """A cluster of a few nodes with residents; vetoes are about ``known`` shapes."""
+    count = draw(st.integers(1, 6))
+    table = make_table(
+        tuple(draw(nodes(f"n{i}")) for i in range(count)),
+        axis=make_snapshot().axis.covering([GPU]),
+    )
+    living = draw(residents(count))
+    used = np.zeros_like(table.allocatable)
+    listening: dict[int, frozenset[HostPort]] = {}
+    for resident in living:
+        shape = resident.pod.shape
+        used[resident.node] += table.axis.vector(shape.requests)
+        if shape.host_ports:
+            before = listening.get(resident.node, frozenset())
+            listening[resident.node] = before | frozenset(shape.host_ports)
+    vetoes = [
+        Veto(shape, NodeName(f"n{draw(st.integers(0, count))}"))
+        for shape in known
+        if draw(st.integers(0, 3)) == 3
+    ]
+    return make_snapshot(
+        table=table,
+        used=used,
+        residents=living,
+        inter_pod=True,
+        ports=listening,
+        vetoes=frozenset(vetoes),
+        namespaces={"other": Namespace("other", {"team": "red"}, {})},
+    )
+
+
+def tasks_of(shape: PodShape, snapshot: Snapshot, name: str, **fields: Any) -> Task:
+    """A task of ``shape`` on the snapshot's axis."""
+    return make_task(name, shape=shape, axis=snapshot.axis, **fields)
+
+
+scorings = st.builds(
+    Scoring,
+    least_requested=st.integers(0, 2),
+    most_requested=st.integers(0, 2),
+    balanced=st.integers(0, 2),
+    node_affinity=st.integers(0, 2),
+    pod_affinity=st.integers(0, 2),
+    taint_toleration=st.integers(0, 2),
+    image_locality=st.integers(0, 2),
+    topology_spread=st.integers(0, 2),
+    binpack_weight=st.integers(0, 2),
+    binpack=st.dictionaries(st.sampled_from(("cpu", "memory", GPU, "absent")), st.integers(0, 3)),
+)

@@ -1,0 +1,72 @@
+"""The engine against the obvious implementation, on random clusters.
+
+For every task of a random sequence, placed or rolled back at random: the same nodes are feasible,
+the same scores come out, and the node found is a best one.
+"""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.core.ledger import Ledger
+from app.core.placement.engine import Placer
+from app.core.policy import Predicates
+from app.model.gang import Task
+from app.model.ids import NodeName
+from app.model.snapshot import Snapshot
+from tests.builders import make_gang
+from tests.core.placement.reference import Reference
+from tests.core.placement.strategies import scorings, shapes, snapshots, tasks_of
+
+
+def check(placer: Placer, reference: Reference, task: Task) -> int | None:
+    """Compare all that is said of ``task``; return the row found."""
+    rows = range(len(reference.nodes))
+    feasible = [row for row in rows if reference.feasible(task, row)]
+    assert [row for row in rows if placer.feasible(task)[row]] == feasible
+    assert [row for row in rows if placer.fits(task, row)] == feasible
+    scores = reference.scores(task)
+    assert placer.scores(task, rows).tolist() == pytest.approx(scores, abs=1e-6)
+    found = placer.find(task)
+    assert (found is None) == (not feasible)
+    if found is not None:
+        assert found in feasible
+        assert scores[found] == pytest.approx(max(scores[row] for row in feasible), abs=1e-6)
+    else:
+        assert sum(n.nodes for n in placer.explain(task).nodes) >= len(reference.nodes)
+    return found
+
+
+def table_names(snapshot: Snapshot) -> list[NodeName]:
+    return [node.name for node in snapshot.table.nodes]
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data())
+def test_the_engine_agrees_with_the_obvious_implementation(data: st.DataObject) -> None:
+    known = data.draw(st.lists(shapes(), min_size=1, max_size=3))
+    snapshot = data.draw(snapshots(known))
+    scoring = data.draw(scorings)
+    ledger = Ledger(snapshot)
+    placer = Placer(ledger, predicates=Predicates(), scoring=scoring)
+    reference = Reference(snapshot, scoring)
+    gang = make_gang(axis=snapshot.axis)
+    for number in range(data.draw(st.integers(1, 6))):
+        shape = data.draw(st.sampled_from(known))
+        pinned = data.draw(st.sampled_from((*[""] * 6, *table_names(snapshot))))
+        task = tasks_of(shape, snapshot, f"t{number}", pinned=NodeName(pinned))
+        found = check(placer, reference, task)
+        if found is None:
+            continue
+        with ledger.trial() as trial:
+            ledger.place(gang, task, node=found)
+            reference.placed.append((gang, task, found))
+            check(placer, reference, task)
+            if data.draw(st.booleans()):
+                trial.keep()
+        if not trial.kept:
+            reference.placed.pop()
