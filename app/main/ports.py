@@ -5,10 +5,10 @@ from typing import TypeVar
 
 from app.kube import errors, paths
 from app.kube.client import ApiClient
+from app.kube.decode import decoder
 from app.kube.writer import ClusterWriter
 from app.model.pod import Pod
 from app.service.ports import EventType, Reaction, WriteError
-from app.wire.lists import page_decoder
 from app.wire.objects.pods import decode_pod
 
 T = TypeVar("T")
@@ -59,11 +59,11 @@ class ClusterPorts:
 
     async def list_pods(self) -> Sequence[Pod]:
         """Every pod as stored now; those that cannot be decoded are left out."""
-        decode = page_decoder(decode_pod)
+        decode = decoder(decode_pod).page
         pods: list[Pod] = []
         try:
-            async for page in self._client.list(paths.PODS):
-                pods.extend(decode(page).items)
+            async for page in self._client.list("/api/v1/pods"):
+                pods.extend(decode(page).objects)
         except errors.KubeError as error:
             raise translated(error) from error
         return pods

@@ -128,8 +128,8 @@ class PodShape:
 
     ``spread_identity`` is set only when some term looks at the pod's own labels: the pair
     ``(namespace, labels)`` that inter-pod rules count this pod as.
-    ``affinity_layout`` tells the patch that pins a gated pod what is there already: None when the
-    pod has no required node affinity, else per term whether it has ``matchFields``.
+    ``affinity_layout`` tells the patch that pins a pod behind our gate what is there already: None
+    when the pod has no affinity at all (or is not gated).
     """
 
     requests: Amounts
@@ -177,3 +177,5 @@ class AffinityLayout:
     node_affinity: bool = False
     required: bool = False
     terms_with_fields: tuple[bool, ...] = ()
+    empty_terms: tuple[int, ...] = ()
+    """Indices of terms that match nothing, and that the API server does not let anyone fill."""

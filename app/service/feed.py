@@ -14,6 +14,7 @@ from typing import Any
 
 from app.cache.cluster import ClusterCache
 from app.model.ids import GroupKey
+from app.service.activity import Activity
 from app.service.ports import Clock
 
 
@@ -43,13 +44,15 @@ _MALFORMED_KEPT = 200
 class Feed:
     """Applies batches; ``settled`` is told the groups that changed after each one."""
 
-    def __init__(self, cache: ClusterCache, *, clock: Clock, settled: Settled) -> None:
+    def __init__(
+        self, cache: ClusterCache, *, activity: Activity, clock: Clock, settled: Settled
+    ) -> None:
         self._cache = cache
         self._settled = settled
         self._listing: dict[str, set[str]] = {}
         self._known: dict[str, set[str]] = {}
         self.malformed: dict[tuple[str, str], Malformed] = {}
-        self._kinds = _kinds(cache, clock)
+        self._kinds = _kinds(cache, activity, clock)
 
     def kinds(self) -> Mapping[str, KindFeed]:
         """The kinds it understands."""
@@ -98,7 +101,7 @@ class Feed:
         self._settled(self._cache.signals.groups)
 
 
-def _kinds(cache: ClusterCache, clock: Clock) -> dict[str, KindFeed]:
+def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, KindFeed]:
     return {
         "pods": KindFeed(
             lambda pod: cache.set_pod(pod, now=clock()), cache.drop_pod, lambda pod: pod.uid
@@ -123,6 +126,9 @@ def _kinds(cache: ClusterCache, clock: Clock) -> dict[str, KindFeed]:
             lambda budget: cache.budgets.__setitem__(f"{budget.namespace}/{budget.name}", budget),
             lambda key: cache.budgets.pop(key, None),
             lambda budget: f"{budget.namespace}/{budget.name}",
+        ),
+        "leases": KindFeed(
+            activity.set_lease, activity.drop_lease, lambda lease: f"{lease.namespace}/{lease.name}"
         ),
         "jobs": KindFeed(
             lambda job: cache.registry.set_template(job.uid, job.role_shapes),

@@ -1,0 +1,135 @@
+"""One informer per kind, all feeding one cache through one mailbox.
+
+One mailbox for all kinds keeps what different kinds say in the order it arrived.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from app.kube.config import Connection
+from app.kube.decode import decoder
+from app.kube.informer import Informer, Watched
+from app.kube.mailbox import Mailbox
+from app.kube.stream import (
+    Added,
+    Batch,
+    Deleted,
+    ListDone,
+    ListStarted,
+    Malformed,
+    Modified,
+    PageListed,
+)
+from app.service.feed import Feed
+from app.wire.objects.groups import decode_pod_group
+from app.wire.objects.jobs import decode_job
+from app.wire.objects.nodes import decode_node
+from app.wire.objects.pods import decode_pod
+from app.wire.objects.policies import (
+    decode_budget,
+    decode_lease,
+    decode_namespace,
+    decode_priority_class,
+    decode_quota,
+)
+from app.wire.objects.queues import decode_queue
+
+Decode = Callable[[msgspec.Raw], Any]
+
+SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is followed: its name in the feed, its path and its decoder."""
+
+    name: str
+    path: str
+    decode: Decode
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("nodes", "/api/v1/nodes", decode_node),
+    Kind("pods", "/api/v1/pods", decode_pod),
+    Kind("queues", f"{SCHEDULING}/queues", decode_queue),
+    Kind("podgroups", f"{SCHEDULING}/podgroups", decode_pod_group),
+    Kind("jobs", "/apis/batch.volcano.sh/v1alpha1/jobs", decode_job),
+    Kind("priorityclasses", "/apis/scheduling.k8s.io/v1/priorityclasses", decode_priority_class),
+    Kind("namespaces", "/api/v1/namespaces", decode_namespace),
+    Kind("resourcequotas", "/api/v1/resourcequotas", decode_quota),
+    Kind("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", decode_budget),
+)
+
+
+def lease_kind(namespace: str) -> Kind:
+    """The Leases of one namespace: who leads."""
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    return Kind("leases", path, decode_lease)
+
+
+Item = tuple[str, Batch[Any]]
+
+
+class Informers:
+    """The informer threads of a process; start and stop them together."""
+
+    def __init__(self, kinds: Sequence[Kind], *, connection: Connection, feed: Feed) -> None:
+        self._feed = feed
+        self._mailbox: Mailbox[Item] = Mailbox(asyncio.get_running_loop(), self._deliver)
+        self._informers = {
+            kind.name: Informer(
+                Watched(kind=kind.name, path=kind.path, decoder=decoder(kind.decode)),
+                connection=connection,
+                sink=partial(self._put, kind.name),
+            )
+            for kind in kinds
+        }
+        self._delivered: set[str] = set()
+
+    def start(self) -> None:
+        """Start all threads."""
+        for informer in self._informers.values():
+            informer.start()
+
+    async def stop(self) -> None:
+        """End all threads; what they still had to say is dropped."""
+        self._mailbox.close()
+        await asyncio.gather(
+            *(asyncio.to_thread(informer.stop) for informer in self._informers.values())
+        )
+
+    def unsynced(self) -> list[str]:
+        """Kinds whose first listing is not in the cache yet."""
+        return [kind for kind in self._informers if kind not in self._delivered]
+
+    def _put(self, kind: str, batch: Batch[Any]) -> None:
+        self._mailbox.put((kind, batch))
+
+    def _deliver(self, items: list[Item]) -> None:
+        for kind, batch in items:
+            for event in batch:
+                self._apply(kind, event)
+        self._feed.batch_done()
+
+    def _apply(self, kind: str, event: object) -> None:
+        feed = self._feed
+        match event:
+            case Added(obj) | Modified(obj):
+                feed.upsert(kind, obj)
+            case Deleted(obj):
+                feed.remove(kind, obj)
+            case PageListed(objects):
+                for obj in objects:
+                    feed.upsert(kind, obj)
+            case ListStarted():
+                feed.begin_listing(kind)
+            case ListDone():
+                feed.end_listing(kind)
+                self._delivered.add(kind)
+            case Malformed():
+                feed.reject(kind, event.uid or event.key, event.message)

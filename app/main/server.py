@@ -1,0 +1,71 @@
+"""uvicorn inside our own event loop, on a socket that is open before anything else starts."""
+
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+KEEP_ALIVE_S = 120
+"""Longer than kube-scheduler keeps an idle connection (90 s), so it never meets a closed one."""
+
+DRAIN_S = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """Where to listen; with a certificate over TLS, with a client CA over mutual TLS."""
+
+    host: str
+    port: int
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    client_ca_file: Path | None = None
+
+
+class Server(uvicorn.Server):
+    """Signals are the composition root's business, not the server's."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Leave the handlers alone."""
+        yield
+
+
+def listen(bind: Bind) -> socket.socket:
+    """A listening socket; OSError when the address is taken."""
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((bind.host, bind.port))
+    except OSError:
+        sock.close()
+        raise
+    sock.listen(2048)
+    sock.setblocking(False)
+    return sock
+
+
+def server(app: FastAPI, bind: Bind) -> Server:
+    """A server for ``app``; run it with ``serve(sockets=[listen(bind)])``."""
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        loop="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=DRAIN_S,
+        ssl_certfile=bind.cert_file,
+        ssl_keyfile=None if bind.key_file is None else str(bind.key_file),
+        ssl_ca_certs=None if bind.client_ca_file is None else str(bind.client_ca_file),
+        ssl_cert_reqs=2 if bind.client_ca_file else 0,
+    )
+    return Server(config)
