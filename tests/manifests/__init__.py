@@ -1,0 +1,1 @@
+"""The shipped manifests hold together: kinds, rights, deployment, policies."""
