@@ -28,11 +28,16 @@ _INSTANT = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A container's behaviour; ``seconds`` is None when it runs until it is stopped."""
+    """A container's behaviour; ``seconds`` is None when it runs until it is stopped.
+
+    ``stop_code`` is how it ends on SIGTERM: an image's own program is taken for a server that
+    leaves in good order.
+    """
 
     seconds: float | None = None
     exit_code: int = 0
     ignores_term: bool = False
+    stop_code: int = 143
     output: tuple[str, ...] = ()
 
 
@@ -61,7 +66,7 @@ def program_of(pod: Document, container: Document) -> Program:
 
 def parse_command(words: list[str]) -> Program:
     if not words:
-        return Program()
+        return Program(stop_code=0)
     name = words[0].rpartition("/")[2]
     if name in _SHELLS:
         script = _script(words[1:])

@@ -1,0 +1,109 @@
+"""The whole sandbox in one value: API server, kubelets and schedulers.
+
+Form A is the default: one scheduler for the profile ``volcano`` that calls the extender, another
+for ``default-scheduler`` that does not. In form C one scheduler serves both profiles and the
+extender sees every pod.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from app.sandbox.apiserver.admission import Admission
+from app.sandbox.apiserver.http import HttpApi
+from app.sandbox.apiserver.server import ApiServer
+from app.sandbox.apiserver.store import Store
+from app.sandbox.clock import Clock
+from app.sandbox.documents import Document
+from app.sandbox.kubelet import Kubelet
+from app.sandbox.nodes import NodeSpec, node_documents
+from app.sandbox.ports import ExtenderClient
+from app.sandbox.scheduler.loop import LoopConfig, SchedulerLoop
+from app.sandbox.store_kubelet_api import StoreKubeletApi
+
+OURS = "volcano"
+STOCK = "default-scheduler"
+
+
+class Form(Enum):
+    """How the extender is wired to the stock scheduler."""
+
+    SECOND_SCHEDULER = "a"
+    ALL_PODS = "c"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """``app`` is the API server for an ASGI server; ``run`` makes the cluster move."""
+
+    server: ApiServer
+    kubelet: Kubelet
+    loops: tuple[SchedulerLoop, ...]
+
+    @property
+    def app(self) -> HttpApi:
+        return self.server.app
+
+    @property
+    def store(self) -> Store:
+        return self.server.store
+
+    async def run(self) -> None:
+        """Run kubelets and schedulers until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.kubelet.run())
+            for loop in self.loops:
+                group.create_task(loop.run())
+
+    def close(self) -> None:
+        """End all watches, so that the HTTP server can stop."""
+        self.server.close()
+
+
+def build_sandbox(
+    *,
+    clock: Clock,
+    crds: Sequence[Document] = (),
+    nodes: NodeSpec | None = None,
+    admission: Sequence[Admission] = (),
+    extender: ExtenderClient | None = None,
+    form: Form = Form.SECOND_SCHEDULER,
+    tuning: LoopConfig | None = None,
+    start_seconds: float = 0.0,
+    seed: int | None = None,
+) -> Sandbox:
+    """A cluster with its nodes; nothing moves before ``run``.
+
+    ``tuning`` is a pattern for the schedulers; names and profiles come from ``form``.
+    """
+    server = ApiServer(clock=clock, crds=crds, admission=admission, seed=seed)
+    for node in node_documents(nodes or NodeSpec(), now=clock.now()):
+        server.create(node)
+    kubelet = Kubelet(StoreKubeletApi(server), clock=clock, start_seconds=start_seconds)
+    pattern = tuning or LoopConfig(name="", profiles=frozenset())
+
+    def loop(name: str, profiles: set[str], client: ExtenderClient | None) -> SchedulerLoop:
+        config = replace(pattern, name=name, profiles=frozenset(profiles))
+        return SchedulerLoop(server, config, clock=clock, extender=client)
+
+    if form is Form.ALL_PODS:
+        loops: tuple[SchedulerLoop, ...] = (loop(STOCK, {STOCK, OURS}, extender),)
+    else:
+        loops = (loop(OURS, {OURS}, extender), loop(STOCK, {STOCK}, None))
+    return Sandbox(server=server, kubelet=kubelet, loops=loops)
+
+
+def kubeconfig(url: str) -> Document:
+    """A kubeconfig with one context, ``pumice-sandbox``; nobody is asked who they are."""
+    name = "pumice-sandbox"
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": url}}],
+        "users": [{"name": name, "user": {}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }

@@ -1,0 +1,95 @@
+"""Node objects of the simulated cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from zlib import crc32
+
+from app.sandbox.clock import timestamp
+from app.sandbox.documents import Document
+
+GPU = "nvidia.com/gpu"
+_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "is posting ready status"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """``count`` equal nodes; quantities are written as in manifests."""
+
+    count: int = 10
+    cpu: str = "4"
+    memory: str = "16Gi"
+    gpus: int = 0
+    pods: int = 110
+    prefix: str = "node"
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def host_ip(node: str) -> str:
+    """An address that depends only on the node's name."""
+    number = crc32(node.encode())
+    return f"10.{number >> 16 & 127}.{number >> 8 & 255}.{number & 255}"
+
+
+def node_name(spec: NodeSpec, index: int) -> str:
+    return f"{spec.prefix}-{index:05d}"
+
+
+def node_documents(spec: NodeSpec, *, now: float) -> list[Document]:
+    return [_node(spec, node_name(spec, index), now=now) for index in range(spec.count)]
+
+
+def _node(spec: NodeSpec, name: str, *, now: float) -> Document:
+    capacity = {
+        "cpu": spec.cpu,
+        "memory": spec.memory,
+        "pods": str(spec.pods),
+        "ephemeral-storage": "100Gi",
+    }
+    if spec.gpus:
+        capacity[GPU] = str(spec.gpus)
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **spec.labels}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {},
+        "status": {
+            "capacity": capacity,
+            "allocatable": capacity,
+            "addresses": [
+                {"type": "InternalIP", "address": host_ip(name)},
+                {"type": "Hostname", "address": name},
+            ],
+            "conditions": [
+                _condition(kind, status, why=(reason, text), now=now)
+                for kind, status, reason, text in _CONDITIONS
+            ],
+            "nodeInfo": {
+                "kubeletVersion": "v1.36.3",
+                "osImage": "Pumice sandbox",
+                "kernelVersion": "none",
+                "containerRuntimeVersion": "simulated://1",
+                "operatingSystem": "linux",
+                "architecture": "amd64",
+            },
+        },
+    }
+
+
+def _condition(kind: str, status: str, *, why: tuple[str, str], now: float) -> Document:
+    reason, text = why
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": f"kubelet {text}",
+        "lastHeartbeatTime": timestamp(now),
+        "lastTransitionTime": timestamp(now),
+    }

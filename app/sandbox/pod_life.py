@@ -1,0 +1,195 @@
+"""The life of one pod on a node.
+
+::
+
+    bound -> (init containers, one after the other) -> main containers, side by side
+          -> each: running -> ended -> restarted or not (restartPolicy, crash back-off)
+          -> all ended for good -> Succeeded | Failed
+    asked to go at any point -> containers stop (at once, or at the end of the grace period when
+          PID 1 is a shell) -> final status -> removed
+
+One task per pod; the status is patched whenever a container changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from app.sandbox.clock import Clock
+from app.sandbox.commands import Program, program_of
+from app.sandbox.documents import Document, items, name_of, section, uid_of
+from app.sandbox.pod_status import ContainerState, PodFacts, Stage, status_patch
+from app.sandbox.ports import KubeletApi
+
+logger = logging.getLogger(__name__)
+
+_KILLED = 137
+_RETRY_S = 1.0
+_FIRST_BACKOFF_S = 10.0
+_LONGEST_BACKOFF_S = 300.0
+
+
+class PodLife:
+    """Runs one pod to its end. ``stop`` asks it to go."""
+
+    def __init__(self, pod: Document, *, api: KubeletApi, clock: Clock, ip: str) -> None:
+        self._pod = pod
+        self._api = api
+        self._clock = clock
+        self._policy = section(pod, "spec").get("restartPolicy") or "Always"
+        self._stopping = asyncio.Event()
+        self._grace = 0.0
+        self._states: dict[str, dict[str, ContainerState]] = {
+            field: {container["name"]: ContainerState() for container in items(pod, "spec", field)}
+            for field in ("initContainers", "containers")
+        }
+        self._ip = ip
+        self._started = clock.now()
+        self._over = False
+
+    def observe(self, pod: Document) -> None:
+        """The pod as the API server has it now."""
+        self._pod = pod
+
+    def stop(self, grace: float) -> None:
+        self._grace = grace
+        self._stopping.set()
+
+    async def run(self, *, start_seconds: float, is_over: bool) -> None:
+        """From the beginning, or only the removal of a pod that ``is_over`` already."""
+        if not is_over:
+            await self._run_containers(start_seconds)
+        await self._stopping.wait()
+        await self._insist(lambda: self._api.delete_pod(name_of(self._pod), uid=uid_of(self._pod)))
+
+    async def _run_containers(self, start_seconds: float) -> None:
+        if start_seconds:
+            await self._report()
+            await self._pause(start_seconds)
+        if await self._run_init_containers():
+            containers = items(self._pod, "spec", "containers")
+            await asyncio.gather(*(self._run_main(container) for container in containers))
+        self._over = True
+        await self._report()
+
+    async def _run_init_containers(self) -> bool:
+        """Whether the main containers may start."""
+        for container in items(self._pod, "spec", "initContainers"):
+            code = await self._run_container("initContainers", container)
+            while code and self._policy != "Never" and not self._stopping.is_set():
+                code = await self._run_container("initContainers", container)
+            if code or self._stopping.is_set():
+                return False
+        return not self._stopping.is_set()
+
+    async def _run_main(self, container: Document) -> None:
+        while True:
+            code = await self._run_container("containers", container)
+            again = self._policy == "Always" or (self._policy == "OnFailure" and code != 0)
+            if not again or self._stopping.is_set():
+                return
+
+    async def _run_container(self, field: str, container: Document) -> int:
+        """One run of a container, after the back-off that its restarts have earned."""
+        name = container["name"]
+        await self._back_off(field, name)
+        program = program_of(self._pod, container)
+        now = self._clock.now()
+        before = self._states[field][name]
+        running = replace(before, stage=Stage.RUNNING, started=now, reason="", exit_code=0)
+        if self._stopping.is_set():
+            return self._end(field, name, code=_KILLED)
+        self._states[field][name] = running
+        if program.seconds != 0:
+            await self._report()
+        stopped = await self._pause(program.seconds)
+        code = await self._stop_code(program, started=now) if stopped else program.exit_code
+        self._end(field, name, code=code)
+        if field == "initContainers" or len(items(self._pod, "spec", "containers")) > 1:
+            await self._report()
+        return code
+
+    async def _back_off(self, field: str, name: str) -> None:
+        state = self._states[field][name]
+        if state.stage is not Stage.TERMINATED:
+            return
+        restarts = state.restarts + 1
+        waiting = replace(
+            state,
+            stage=Stage.WAITING,
+            reason="CrashLoopBackOff",
+            restarts=restarts,
+            last=state.document(),
+        )
+        self._states[field][name] = waiting
+        if restarts > 1:
+            await self._report()
+            await self._pause(min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (restarts - 2)))
+
+    def _end(self, field: str, name: str, *, code: int) -> int:
+        ended = replace(
+            self._states[field][name],
+            stage=Stage.TERMINATED,
+            exit_code=code,
+            finished=self._clock.now(),
+        )
+        self._states[field][name] = ended
+        return code
+
+    async def _stop_code(self, program: Program, *, started: float) -> int:
+        """How a container ends that was asked to: at once, unless PID 1 does not listen."""
+        if not program.ignores_term:
+            return program.stop_code
+        if program.seconds is not None:
+            left = started + program.seconds - self._clock.now()
+            if left <= self._grace:
+                await self._clock.sleep(left)
+                return program.exit_code
+        await self._clock.sleep(self._grace)
+        return _KILLED
+
+    async def _pause(self, seconds: float | None) -> bool:
+        """Wait (for ever without ``seconds``) or until asked to stop; whether it was."""
+        if seconds is None:
+            await self._stopping.wait()
+            return True
+        if seconds <= 0 or self._stopping.is_set():
+            return self._stopping.is_set()
+        timer = asyncio.ensure_future(self._clock.sleep(seconds))
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait({timer, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            stopping.cancel()
+        return self._stopping.is_set()
+
+    async def _report(self) -> None:
+        facts = PodFacts(
+            started=self._started,
+            ip=self._ip,
+            init=self._states["initContainers"],
+            main=self._states["containers"],
+            is_over=self._over,
+        )
+        patch = status_patch(self._pod, facts, now=self._clock.now())
+        await self._insist(
+            lambda: self._api.patch_pod_status(
+                name_of(self._pod), uid=uid_of(self._pod), status=patch
+            )
+        )
+
+    async def _insist(self, write: Callable[[], Awaitable[None]]) -> None:
+        """Write until the API server has been reached."""
+        while True:
+            try:
+                await write()
+            except OSError as error:
+                fields = {"pod": str(name_of(self._pod)), "error": str(error)}
+                logger.warning("pod not written, trying again", extra=fields)
+                await self._clock.sleep(_RETRY_S)
+            else:
+                return

@@ -1,0 +1,60 @@
+"""What the sandbox needs from outside, said here and supplied by the composition root.
+
+* ``KubeletApi``: the API server as a kubelet sees it; in memory for the sandbox, an HTTP client for
+  a real control plane.
+* ``ExtenderClient``: how the scheduling loop reaches the extender; HTTP, as the stock one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Protocol
+
+from app.sandbox.documents import Document, ObjectName
+
+
+class WatchExpired(Exception):
+    """The revision is too old: list again."""
+
+
+class PodMissing(Exception):
+    """The pod is gone, or another one has its name."""
+
+
+class ExtenderUnreachable(Exception):
+    """No answer: connection refused or cut, or the time is over. The text says which."""
+
+
+class PodEvent(NamedTuple):
+    """One event of a watch: ``ADDED``, ``MODIFIED`` or ``DELETED``."""
+
+    kind: str
+    pod: Document
+
+
+class KubeletApi(Protocol):
+    """Pods, as far as a kubelet needs them; OSError where the API server is not reached."""
+
+    async def list_pods(self) -> tuple[list[Document], str]:
+        """All pods and the revision to watch from."""
+        ...
+
+    def watch_pods(self, revision: str) -> AsyncIterator[PodEvent]:
+        """Events after ``revision``; ends when the connection does, or raises WatchExpired."""
+        ...
+
+    async def patch_pod_status(self, name: ObjectName, *, uid: str, status: Document) -> None:
+        """A strategic merge patch of ``status``; raises PodMissing."""
+        ...
+
+    async def delete_pod(self, name: ObjectName, *, uid: str) -> None:
+        """Remove the pod at once (grace 0); raises PodMissing."""
+        ...
+
+
+class ExtenderClient(Protocol):
+    """POST to one verb of the extender."""
+
+    async def post(self, verb: str, body: bytes) -> tuple[int, bytes]:
+        """Status and body of the answer; raises ExtenderUnreachable."""
+        ...

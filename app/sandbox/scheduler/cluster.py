@@ -1,0 +1,110 @@
+"""What the loop knows of nodes and of the pods on them, assumed ones included.
+
+Fed by the changes of the store; ``assume`` puts a pod on a node before the API server says so and
+``forget`` takes it back. A pod that is deleted frees its room at once, assumed or not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from app.sandbox.documents import Document, is_terminal, section, uid_of
+from app.sandbox.quantities import parse_list
+from app.sandbox.scheduler.requirements import Requirements, requirements_of
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPod:
+    """A pod on a node."""
+
+    document: Document
+    asks: Requirements
+
+
+@dataclass(slots=True)
+class NodeState:
+    """One node: its document, its pods, and what is left."""
+
+    document: Document
+    allocatable: dict[str, int]
+    pods: dict[str, PlacedPod] = field(default_factory=dict)
+    used: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def name(self) -> str:
+        return str(self.document["metadata"]["name"])
+
+    def add(self, placed: PlacedPod) -> None:
+        self.pods[placed.asks.uid] = placed
+        self.used.update(placed.asks.resources)
+
+    def remove(self, uid: str) -> PlacedPod | None:
+        placed = self.pods.pop(uid, None)
+        if placed is not None:
+            self.used.subtract(placed.asks.resources)
+        return placed
+
+    def free(self, resource: str) -> int:
+        return self.allocatable.get(resource, 0) - self.used[resource]
+
+    def trial(self, *, without: Iterable[str] = (), extra: Iterable[PlacedPod] = ()) -> NodeState:
+        """A copy to try something on."""
+        copy = NodeState(self.document, self.allocatable, dict(self.pods), Counter(self.used))
+        for uid in without:
+            copy.remove(uid)
+        for placed in extra:
+            copy.add(placed)
+        return copy
+
+
+class Cluster:
+    """All nodes by name."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeState] = {}
+        self._places: dict[str, str] = {}
+        self._homeless: dict[str, dict[str, PlacedPod]] = {}
+
+    def set_node(self, document: Document) -> None:
+        name = document["metadata"]["name"]
+        allocatable = parse_list(section(document, "status", "allocatable"))
+        known = self.nodes.get(name)
+        if known is not None:
+            known.document, known.allocatable = document, allocatable
+            return
+        node = self.nodes[name] = NodeState(document, allocatable)
+        for placed in self._homeless.pop(name, {}).values():
+            node.add(placed)
+
+    def remove_node(self, name: str) -> None:
+        gone = self.nodes.pop(name, None)
+        if gone is not None and gone.pods:
+            self._homeless[name] = dict(gone.pods)
+
+    def set_pod(self, pod: Document) -> None:
+        """A pod that the API server shows as bound; a finished one takes no room."""
+        node = section(pod, "spec").get("nodeName") or ""
+        self.remove_pod(uid_of(pod))
+        if node and not is_terminal(pod):
+            self.assume(pod, node)
+
+    def assume(self, pod: Document, node: str) -> None:
+        placed = PlacedPod(pod, requirements_of(pod))
+        self._places[placed.asks.uid] = node
+        if node in self.nodes:
+            self.nodes[node].add(placed)
+        else:
+            self._homeless.setdefault(node, {})[placed.asks.uid] = placed
+
+    def remove_pod(self, uid: str) -> bool:
+        """Take a pod away, or forget that it was assumed; whether it was there."""
+        node = self._places.pop(uid, None)
+        if node is None:
+            return False
+        if node in self.nodes:
+            self.nodes[node].remove(uid)
+        else:
+            self._homeless.get(node, {}).pop(uid, None)
+        return True

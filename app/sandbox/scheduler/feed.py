@@ -1,0 +1,145 @@
+"""Changes of the store -> the loop's view of nodes and pods, its queue and its nominations.
+
+Also where wake-ups come from: which change of the cluster counts as an event for refused pods. A
+heartbeat (only times differ) and a new image list on a node count as nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.sandbox.apiserver.store import Change, ChangeKind, Store
+from app.sandbox.documents import Document, is_terminal, items, section, uid_of
+from app.sandbox.scheduler.cluster import Cluster
+from app.sandbox.scheduler.queue import PodQueue, Wake
+from app.sandbox.scheduler.requirements import Requirements
+
+_PODS = "/pods"
+_NODES = "/nodes"
+
+
+class Feed:
+    """Keeps one loop informed. A view of its own per loop, as every scheduler has."""
+
+    def __init__(self, cluster: Cluster, queue: PodQueue, *, profiles: frozenset[str]) -> None:
+        self._cluster = cluster
+        self._queue = queue
+        self._profiles = profiles
+        self._nominated: dict[str, Document] = {}
+        self._assumed: set[str] = set()
+        self._listening = False
+
+    def start(self, store: Store) -> None:
+        """Take in what is there; from now on, what changes."""
+        for node in store.ordered(_NODES):
+            self._cluster.set_node(node)
+        for pod in store.ordered(_PODS):
+            self._take_pod(pod)
+        self._listening = True
+        store.on_change(self._changed)
+
+    def stop(self) -> None:
+        """Hear no more."""
+        self._listening = False
+
+    def assume(self, pod: Document, node: str) -> None:
+        """The pod takes its room from now on, whatever the API server says."""
+        self._nominated.pop(uid_of(pod), None)
+        self._assumed.add(uid_of(pod))
+        self._cluster.assume(pod, node)
+
+    def forget(self, pod: Document) -> None:
+        """The binding came to nothing."""
+        self._assumed.discard(uid_of(pod))
+        self._cluster.remove_pod(uid_of(pod))
+
+    def nominated_to(self, node: str, *, over: Requirements) -> list[Document]:
+        """Pods nominated to a node that a pod of this priority must leave room for."""
+        return [
+            pod
+            for uid, pod in self._nominated.items()
+            if uid != over.uid
+            and section(pod, "status").get("nominatedNodeName") == node
+            and int(section(pod, "spec").get("priority") or 0) >= over.priority
+        ]
+
+    def _changed(self, change: Change) -> None:
+        if not self._listening:
+            return
+        if change.storage == _NODES:
+            self._node_changed(change)
+        elif change.storage == _PODS and change.kind is ChangeKind.DELETED:
+            self._pod_gone(change.document)
+        elif change.storage == _PODS:
+            self._pod_changed(change)
+
+    def _node_changed(self, change: Change) -> None:
+        if change.kind is ChangeKind.DELETED:
+            self._cluster.remove_node(change.document["metadata"]["name"])
+            return
+        self._cluster.set_node(change.document)
+        if change.previous is None or _relevant(change.previous) != _relevant(change.document):
+            self._queue.wake(Wake.NODE_CHANGED)
+
+    def _pod_gone(self, pod: Document) -> None:
+        uid = uid_of(pod)
+        self._assumed.discard(uid)
+        self._queue.remove(uid)
+        was_placed = self._cluster.remove_pod(uid)
+        if was_placed or self._nominated.pop(uid, None) is not None:
+            self._queue.wake(Wake.BOUND_POD_DELETED)
+
+    def _pod_changed(self, change: Change) -> None:
+        pod, previous = change.document, change.previous
+        if not section(pod, "spec").get("nodeName"):
+            self._take_pod(pod)
+            return
+        was_bound = previous is not None and section(previous, "spec").get("nodeName")
+        was_over = previous is not None and is_terminal(previous)
+        self._take_pod(pod)
+        if is_terminal(pod) and not was_over:
+            self._queue.wake(Wake.BOUND_POD_DELETED)
+        elif not was_bound:
+            self._queue.wake(Wake.BOUND_POD_ADDED)
+        else:
+            self._queue.wake(Wake.BOUND_POD_CHANGED)
+
+    def _take_pod(self, pod: Document) -> None:
+        uid, spec = uid_of(pod), section(pod, "spec")
+        if spec.get("nodeName"):
+            self._nominated.pop(uid, None)
+            self._assumed.discard(uid)
+            self._queue.remove(uid)
+            self._cluster.set_pod(pod)
+            return
+        if spec.get("schedulerName") not in self._profiles or is_terminal(pod):
+            return
+        if uid in self._assumed:
+            return
+        self._note_nomination(pod)
+        self._queue.set(pod)
+
+    def _note_nomination(self, pod: Document) -> None:
+        """A nomination that goes or moves frees room, like a deleted pod."""
+        uid = uid_of(pod)
+        before = self._nominated.pop(uid, None)
+        node = section(pod, "status").get("nominatedNodeName")
+        if node:
+            self._nominated[uid] = pod
+        if before is not None and section(before, "status").get("nominatedNodeName") != node:
+            self._queue.wake(Wake.BOUND_POD_DELETED)
+
+
+def _relevant(node: Document) -> Any:
+    """The part of a node whose change may help a pod."""
+    metadata = node["metadata"]
+    conditions = [
+        (one.get("type"), one.get("status")) for one in items(node, "status", "conditions")
+    ]
+    return (
+        metadata.get("labels"),
+        metadata.get("annotations"),
+        node.get("spec"),
+        section(node, "status").get("allocatable"),
+        conditions,
+    )

@@ -1,0 +1,291 @@
+"""The loop: one pod at a time through filter, extender and assume; bindings run beside it.
+
+::
+
+    pop -> (nominated node alone) -> all nodes -> extender filter -> score if > 1 -> assume -> bind
+        -> nothing fits: preemption -> refused, parked      (condition Unschedulable)
+        -> error:        error back-off                     (condition SchedulerError)
+
+A loop serves its ``profiles`` only; with an extender, all of its pods go there. Form A is two loops
+(ours with the extender, the stock profile without), form C is one loop with both profiles.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.sandbox.apiserver.binding import bind
+from app.sandbox.apiserver.deletion import DeleteOptions
+from app.sandbox.apiserver.errors import ApiError
+from app.sandbox.apiserver.server import ApiServer
+from app.sandbox.clock import Clock
+from app.sandbox.documents import Document, name_of, section, uid_of
+from app.sandbox.ports import ExtenderClient
+from app.sandbox.scheduler import affinity, messages
+from app.sandbox.scheduler.cluster import Cluster, NodeState, PlacedPod
+from app.sandbox.scheduler.extender import Extender, ExtenderError, Filtered
+from app.sandbox.scheduler.feed import Feed
+from app.sandbox.scheduler.filters import Candidate, Failure, first_failure
+from app.sandbox.scheduler.preemption import Preemption
+from app.sandbox.scheduler.queue import EXTENDER, BackoffConfig, PodQueue, QueuedPod, Wake
+from app.sandbox.scheduler.reporting import Reporter
+from app.sandbox.scheduler.requirements import requirements_of
+
+logger = logging.getLogger(__name__)
+
+_SCORE_STEP = 10
+"""One point of an extender of weight 1 against the plugins' 0..100."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopConfig:
+    """One scheduler process: its profiles, and how it treats the extender.
+
+    ``attempt_seconds`` is what one attempt costs; with virtual time it keeps a loop that feeds
+    itself (a refusal whose text changes) from standing still in time.
+    """
+
+    name: str
+    profiles: frozenset[str]
+    prioritizes: bool = True
+    preempts: bool = True
+    weight: int = 1
+    backoff: BackoffConfig = field(default_factory=BackoffConfig)
+    attempt_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Nothing can take the pod: why, per node."""
+
+    failures: Mapping[str, Failure]
+
+
+class SchedulerLoop:
+    """One scheduler. ``run`` serves until cancelled."""
+
+    def __init__(
+        self,
+        server: ApiServer,
+        config: LoopConfig,
+        *,
+        clock: Clock,
+        extender: ExtenderClient | None = None,
+    ) -> None:
+        self._server = server
+        self._config = config
+        self._clock = clock
+        self._extender = Extender(extender) if extender is not None else None
+        self.cluster = Cluster()
+        self.queue = PodQueue(clock=clock, backoff=config.backoff)
+        self._feed = Feed(self.cluster, self.queue, profiles=config.profiles)
+        self._preemption = Preemption(self.cluster, server.disruption)
+        self._reporter = Reporter(server, clock=clock, name=config.name)
+        self._bindings: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        self._feed.start(self._server.store)
+        try:
+            while True:
+                queued = await self.queue.pop()
+                await self._clock.sleep(self._config.attempt_seconds)
+                await self._attempt(queued)
+        finally:
+            self._feed.stop()
+            for task in self._bindings:
+                task.cancel()
+            await asyncio.gather(*self._bindings, return_exceptions=True)
+
+    async def _attempt(self, queued: QueuedPod) -> None:
+        pod = queued.pod
+        if pod["metadata"].get("deletionTimestamp"):
+            self._reporter.event(
+                pod,
+                kind="Warning",
+                reason="FailedScheduling",
+                note=f"skip schedule deleting pod: {name_of(pod)}",
+            )
+            self.queue.remove(queued.uid)
+            return
+        candidate = Candidate(pod, requirements_of(pod))
+        try:
+            chosen = await self._choose(candidate)
+        except ExtenderError as error:
+            self._failed(queued, str(error))
+            return
+        if isinstance(chosen, _Refusal):
+            await self._refused(queued, candidate, chosen)
+        elif self.queue.get(queued.uid) is queued:
+            self._feed.assume(queued.pod, chosen)
+            self.queue.remove(queued.uid)
+            task = asyncio.create_task(self._bind(queued.pod, chosen, errors=queued.errors))
+            self._bindings.add(task)
+            task.add_done_callback(self._bindings.discard)
+
+    # Choosing a node
+
+    async def _choose(self, candidate: Candidate) -> str | _Refusal:
+        nominated = section(candidate.pod, "status").get("nominatedNodeName")
+        if nominated in self.cluster.nodes and await self._nominated_fits(candidate, nominated):
+            return str(nominated)
+        failures = self._plugin_failures(candidate)
+        feasible = sorted(name for name in self.cluster.nodes if name not in failures)
+        if feasible and self._extender is not None:
+            filtered = await self._extender.filter(candidate.pod, feasible)
+            failures.update(_extender_failures(filtered, feasible))
+            feasible = [name for name in feasible if name in set(filtered.passed)]
+        if not feasible:
+            return _Refusal(failures)
+        return feasible[0] if len(feasible) == 1 else await self._best(candidate, feasible)
+
+    async def _nominated_fits(self, candidate: Candidate, name: str) -> bool:
+        """The one-node path: an extender's error is only logged, the full path follows."""
+        nodes = list(self.cluster.nodes.values())
+        if self._failure(candidate, self.cluster.nodes[name], nodes) is not None:
+            return False
+        if self._extender is None:
+            return True
+        try:
+            return name in (await self._extender.filter(candidate.pod, [name])).passed
+        except ExtenderError as error:
+            fields = {"pod": str(name_of(candidate.pod)), "error": str(error)}
+            logger.info("nominated node not asked", extra=fields)
+            return False
+
+    def _plugin_failures(self, candidate: Candidate) -> dict[str, Failure]:
+        pinned = affinity.pinned_nodes(candidate.pod)
+        elsewhere = Failure("NodeAffinity", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
+        nodes = list(self.cluster.nodes.values())
+        found: dict[str, Failure] = {}
+        for node in nodes:
+            failure: Failure | None = elsewhere
+            if pinned is None or node.name in pinned:
+                failure = self._failure(candidate, node, nodes)
+            if failure is not None:
+                found[node.name] = failure
+        return found
+
+    def _failure(
+        self, candidate: Candidate, node: NodeState, nodes: list[NodeState]
+    ) -> Failure | None:
+        """With the pods nominated to the node first, then without them: both must pass."""
+        nominated = self._feed.nominated_to(node.name, over=candidate.asks)
+        if nominated:
+            placed = [PlacedPod(pod, requirements_of(pod)) for pod in nominated]
+            crowded = node.trial(extra=placed)
+            others = [crowded if one is node else one for one in nodes]
+            failure = first_failure(candidate, crowded, others)
+            if failure is not None:
+                return failure
+        return first_failure(candidate, node, nodes)
+
+    async def _best(self, candidate: Candidate, feasible: list[str]) -> str:
+        """Least used first, plus the extender's opinion; ties go to the first name."""
+        opinions: dict[str, int] = {}
+        if self._extender is not None and self._config.prioritizes:
+            opinions = await self._extender.prioritize(candidate.pod, feasible)
+        step = self._config.weight * _SCORE_STEP
+
+        def score(name: str) -> float:
+            node = self.cluster.nodes.get(name)
+            free = _free_share(node) if node is not None else 0.0
+            return free + opinions.get(name, 0) * step
+
+        return min(feasible, key=lambda name: (-score(name), name))
+
+    # Binding
+
+    async def _bind(self, pod: Document, node: str, *, errors: int) -> None:
+        try:
+            if self._extender is not None:
+                await self._extender.bind(pod, node)
+            else:
+                self._bind_directly(pod, node)
+        except (ExtenderError, ApiError) as error:
+            self._binding_failed(pod, str(error), errors=errors)
+            return
+        note = f"Successfully assigned {name_of(pod)} to {node}"
+        self._reporter.event(pod, kind="Normal", reason="Scheduled", note=note)
+
+    def _bind_directly(self, pod: Document, node: str) -> None:
+        binding = {"metadata": {"uid": uid_of(pod)}, "target": {"kind": "Node", "name": node}}
+        target = self._server.target("/pods", name_of(pod), subresource="binding")
+        bind(self._server.operations, target, binding)
+
+    def _binding_failed(self, pod: Document, why: str, *, errors: int) -> None:
+        """Give the room back and try again later, unless the pod is bound all the same."""
+        current = self._server.store.get("/pods", name_of(pod))
+        if current is None or uid_of(current) != uid_of(pod):
+            return
+        if section(current, "spec").get("nodeName"):
+            self._tell_error(current, why)
+            return
+        self._feed.forget(pod)
+        self.queue.wake(Wake.BOUND_POD_DELETED)
+        self.queue.set(current)
+        queued = self.queue.get(uid_of(pod))
+        if queued is not None:
+            queued.errors = errors
+            self._failed(queued, why)
+
+    # When it does not work
+
+    def _failed(self, queued: QueuedPod, why: str) -> None:
+        self.queue.failed(queued)
+        self._tell_error(queued.pod, why)
+
+    def _tell_error(self, pod: Document, why: str) -> None:
+        self._reporter.not_scheduled(pod, reason="SchedulerError", message=why, nominated="")
+
+    async def _refused(self, queued: QueuedPod, candidate: Candidate, refusal: _Refusal) -> None:
+        preempting = self._extender if self._config.preempts else None
+        outcome = await self._preemption.find(candidate, refusal.failures, extender=preempting)
+        reasons = [reason for failure in refusal.failures.values() for reason in failure.reasons]
+        total = len(self.cluster.nodes)
+        text = messages.refusal(total, reasons, after=outcome.message) if total else _NO_NODES
+        rejectors = frozenset(failure.plugin for failure in refusal.failures.values())
+        self.queue.refused(queued, rejectors)
+        self._reporter.not_scheduled(
+            queued.pod, reason="Unschedulable", message=text, nominated=outcome.node
+        )
+        for victim in outcome.victims:
+            self._evict(victim, by=queued.pod)
+
+    def _evict(self, victim: Document, *, by: Document) -> None:
+        self._reporter.disruption(victim, by=by)
+        try:
+            options = DeleteOptions(uid=uid_of(victim))
+            self._server.delete("/pods", name_of(victim), options)
+        except ApiError as error:
+            fields = {"pod": str(name_of(victim)), "error": str(error)}
+            logger.info("victim is gone already", extra=fields)
+
+
+_NO_NODES = "no nodes available to schedule pods"
+
+
+def _extender_failures(filtered: Filtered, asked: list[str]) -> dict[str, Failure]:
+    """A node that was dropped without a word counts as one that nothing can help."""
+    passed = set(filtered.passed)
+    found: dict[str, Failure] = {}
+    for name in asked:
+        if name in filtered.unresolvable:
+            found[name] = Failure(EXTENDER, (filtered.unresolvable[name],))
+        elif name in filtered.failed:
+            found[name] = Failure(EXTENDER, (filtered.failed[name],), can_be_helped=True)
+        elif name not in passed:
+            found[name] = Failure(EXTENDER, ())
+    return found
+
+
+def _free_share(node: NodeState) -> float:
+    """0..100: how much of CPU and memory is free, as the default scoring prefers."""
+    shares = [
+        node.free(name) / node.allocatable[name]
+        for name in ("cpu", "memory")
+        if node.allocatable.get(name)
+    ]
+    return 100 * sum(shares) / len(shares) if shares else 0.0

@@ -1,0 +1,55 @@
+"""Topology spread: the hard constraints (``DoNotSchedule``) only."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from app.sandbox.apiserver.selectors import label_selector_matches
+from app.sandbox.documents import Document, items, labels_of
+from app.sandbox.scheduler.affinity import node_matches
+from app.sandbox.scheduler.cluster import NodeState
+
+
+def hard_constraints(pod: Document) -> list[Document]:
+    return [
+        one
+        for one in items(pod, "spec", "topologySpreadConstraints")
+        if one.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
+    ]
+
+
+def lacks_key(pod: Document, node: NodeState) -> bool:
+    return any(one["topologyKey"] not in labels_of(node.document) for one in hard_constraints(pod))
+
+
+def too_skewed(pod: Document, node: NodeState, nodes: list[NodeState]) -> bool:
+    """Whether one more pod here would leave the domains too uneven."""
+    return any(_breaks(one, pod, node, nodes=nodes) for one in hard_constraints(pod))
+
+
+def _breaks(
+    constraint: Document, pod: Document, node: NodeState, *, nodes: list[NodeState]
+) -> bool:
+    key, selector = constraint["topologyKey"], constraint.get("labelSelector")
+    counts: Counter[str] = Counter()
+    for other in nodes:
+        domain = labels_of(other.document).get(key)
+        if domain is not None and node_matches(pod, other.document):
+            counts[domain] += _matching(selector, pod, other)
+    least = min(counts.values(), default=0)
+    if len(counts) < constraint.get("minDomains", 1):
+        least = 0
+    here = counts[labels_of(node.document)[key]]
+    itself = 1 if label_selector_matches(selector, labels_of(pod)) else 0
+    return bool(here + itself - least > constraint["maxSkew"])
+
+
+def _matching(selector: Document | None, pod: Document, node: NodeState) -> int:
+    namespace = pod["metadata"].get("namespace")
+    return sum(
+        1
+        for placed in node.pods.values()
+        if placed.document["metadata"].get("namespace") == namespace
+        and not placed.document["metadata"].get("deletionTimestamp")
+        and label_selector_matches(selector, labels_of(placed.document))
+    )

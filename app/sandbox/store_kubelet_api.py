@@ -1,0 +1,53 @@
+"""``KubeletApi`` over the embedded API server, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from app.sandbox.apiserver.deletion import DeleteOptions
+from app.sandbox.apiserver.errors import ApiError
+from app.sandbox.apiserver.operations import STRATEGIC_PATCH
+from app.sandbox.apiserver.server import ApiServer
+from app.sandbox.documents import Document, ObjectName
+from app.sandbox.ports import PodEvent, PodMissing, WatchExpired
+
+_PODS = "/pods"
+
+
+class StoreKubeletApi:
+    """The kubelet's view of an ``ApiServer``."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+
+    async def list_pods(self) -> tuple[list[Document], str]:
+        store = self._server.store
+        return store.ordered(_PODS), str(store.revision)
+
+    async def watch_pods(self, revision: str) -> AsyncIterator[PodEvent]:
+        try:
+            subscription = self._server.store.subscribe(_PODS, since=int(revision))
+        except ApiError as error:
+            raise WatchExpired from error
+        try:
+            while not subscription.closed:
+                await subscription.wait()
+                for change in subscription.take():
+                    yield PodEvent(change.kind.value, change.document)
+        finally:
+            subscription.close()
+
+    async def patch_pod_status(self, name: ObjectName, *, uid: str, status: Document) -> None:
+        target = self._server.target(_PODS, name, subresource="status")
+        patch = {"metadata": {"uid": uid}, "status": status}
+        try:
+            self._server.operations.patch(target, patch, content_type=STRATEGIC_PATCH)
+        except ApiError as error:
+            raise PodMissing(str(error)) from error
+        self._server.deletion.collect()
+
+    async def delete_pod(self, name: ObjectName, *, uid: str) -> None:
+        try:
+            self._server.delete(_PODS, name, DeleteOptions(grace_seconds=0, uid=uid))
+        except ApiError as error:
+            raise PodMissing(str(error)) from error
