@@ -127,7 +127,16 @@ class ScriptedServer:
         self.base = f"{'https' if self._tls else 'http'}://{host}:{port}"
         self._ready.set()
         await self.closing.wait()
+        serving = runner.server
         await runner.cleanup()
+        # A connection that was just being accepted is known only now; and closed transports let go
+        # of their sockets in later rounds of the loop.
+        for _ in range(5):
+            await asyncio.sleep(0)
+        if serving is not None:
+            await serving.shutdown(0.0)
+        for _ in range(5):
+            await asyncio.sleep(0)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
