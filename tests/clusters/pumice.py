@@ -1,0 +1,119 @@
+"""Our own processes beside a control plane, started as an operator would: by command line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests.clusters.controlplane import ControlPlane, Scheduler
+from tests.clusters.ports import free_port
+from tests.clusters.processes import Process, wait_until
+
+COMMAND = Path(sys.executable).with_name("pumice")
+
+
+class Extender(Process):
+    """A `pumice extender`; `url` is where kube-scheduler and curl find it."""
+
+    url: str
+
+    def get(self, path: str) -> Any:
+        """JSON of a debug page."""
+        response = httpx2.get(f"{self.url}{path}", timeout=20, trust_env=False)
+        response.raise_for_status()
+        return response.json()
+
+    def status(self, path: str) -> int:
+        """Status code of a page, 0 when nobody answers."""
+        try:
+            return httpx2.get(f"{self.url}{path}", timeout=5, trust_env=False).status_code
+        except httpx2.TransportError:
+            return 0
+
+    def metrics(self) -> dict[str, float]:
+        """Samples of `/metrics` by name with labels."""
+        text = httpx2.get(f"{self.url}/metrics", timeout=20, trust_env=False).text
+        lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def start_extender(
+    controlplane: ControlPlane,
+    *,
+    port: int | None = None,
+    kubeconfig: str | Path | None = None,
+    conf: Path | None = None,
+    flags: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    name: str = "extender",
+    ready: bool = True,
+) -> Extender:
+    """Start one and wait until it is ready."""
+    where = port or free_port()
+    argv: list[str | Path] = [
+        COMMAND,
+        "extender",
+        f"--kubeconfig={kubeconfig or controlplane.kubeconfig}",
+        f"--port={where}",
+        "--leader-elect=false",
+        *([f"--scheduler-conf={conf}"] if conf else []),
+        *flags,
+    ]
+    extender = Extender(
+        argv, log=controlplane.log(name), name=name, env=None if env is None else os.environ | env
+    )
+    extender.url = f"http://127.0.0.1:{where}"
+    if ready:
+        extender.wait_ready(lambda: extender.status("/readyz") == 200, timeout_s=60)
+    return extender
+
+
+def scheduler_config(
+    controlplane: ControlPlane, extender_url: str, *, form: str = "a", name: str = "scheduler"
+) -> Path:
+    """Write what `pumice scheduler-config` prints for this control plane."""
+    text = subprocess.run(
+        [
+            COMMAND,
+            "scheduler-config",
+            f"--extender-url={extender_url}",
+            f"--kubeconfig={controlplane.kubeconfig}",
+            f"--form={form}",
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    path = controlplane.folder / f"{name}.yaml"
+    path.write_text(text)
+    return path
+
+
+def start_scheduler(
+    controlplane: ControlPlane,
+    extender_url: str,
+    *,
+    form: str = "a",
+    name: str = "volcano-scheduler",
+    flags: Sequence[str] = (),
+) -> Scheduler:
+    """Start the stock scheduler with our configuration of that form."""
+    config = scheduler_config(controlplane, extender_url, form=form, name=name)
+    return controlplane.start_scheduler(config, name=name, extra_flags=flags)
+
+
+def drift(extender: Extender) -> list[Any]:
+    """Differences between the extender's ledger and the API server."""
+    found: list[Any] = extender.get("/debug/ledger")["drifts"]
+    return found
+
+
+def wait_no_drift(extender: Extender, *, timeout_s: float = 15) -> None:
+    """Wait until the ledger agrees with the API server."""
+    wait_until(lambda: not drift(extender), timeout_s=timeout_s, what="ledger drift 0")
