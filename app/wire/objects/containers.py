@@ -1,0 +1,153 @@
+"""What the containers of a pod ask of its node: resources, host ports, images.
+
+The request of a pod (volcano.md §3.1, the same formula as the stock scheduler's): app containers
+run together, after the ordinary init containers have run one by one; restartable init containers
+(sidecars) start in their turn and stay. So it is the larger of *all that stays* and *the largest
+moment of the start*; requests of the pod as a whole (KEP-2837) take the place of that sum, and the
+overhead of its runtime comes on top. A limit without a request is a request, as the API server
+has it.
+"""
+
+from collections.abc import Container, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from msgspec import Raw, Struct, field
+
+from app.model.resources import PODS, UNLIMITED, Amounts, amounts
+from app.model.shape import HostPort
+from app.wire import quantity
+from app.wire.errors import DecodeError, Reader, joined
+from app.wire.objects.meta import ABSENT
+
+MARKER: Final = "pumice.sh/gang"
+"""The resource by which a shared scheduler knows our pods; no node has it, none needs to."""
+
+_ANY_ADDRESS: Final = "0.0.0.0"
+
+
+class ContainerJson(Struct, rename="camel", gc=False):
+    """A container or init container."""
+
+    image: str | None = None
+    resources: Raw = ABSENT
+    ports: Raw = ABSENT
+    restart_policy: str | None = None
+
+    @property
+    def stays(self) -> bool:
+        """Whether it is an init container that runs on beside the app containers."""
+        return self.restart_policy == "Always"
+
+
+class _ResourcesJson(Struct, gc=False):
+    requests: quantity.QuantityMap | None = None
+    limits: quantity.QuantityMap | None = None
+
+
+class _PortJson(Struct, rename="camel", gc=False):
+    container_port: int = 0
+    host_port: int | None = None
+    host_ip: str | None = field(default=None, name="hostIP")
+    protocol: str | None = None
+
+
+_read_resources: Reader[_ResourcesJson | None] = Reader(_ResourcesJson | None)
+_read_ports: Reader[list[_PortJson] | None] = Reader(list[_PortJson] | None)
+_read_list: Reader[quantity.QuantityMap | None] = Reader(quantity.QuantityMap | None)
+
+
+class Containers(NamedTuple):
+    """All containers of a pod spec."""
+
+    app: list[ContainerJson]
+    init: list[ContainerJson]
+
+    def each(self) -> Iterator[tuple[str, ContainerJson]]:
+        """All of them with their path, init containers first."""
+        for i, container in enumerate(self.init):
+            yield f"spec.initContainers[{i}]", container
+        for i, container in enumerate(self.app):
+            yield f"spec.containers[{i}]", container
+
+
+def requests(containers: Containers, *, whole: Raw, overhead: Raw) -> Amounts:
+    """What the pod takes on a node; ``whole`` is ``spec.resources``."""
+    total = _started(containers)
+    total.update(_requested(whole, "spec.resources", beside=total))
+    if bytes(overhead):
+        _add(total, _asked(_read_list(overhead, "spec.overhead"), "spec.overhead"))
+    found = {name: min(value, UNLIMITED) for name, value in total.items() if value}
+    found.pop(MARKER, None)
+    return amounts({**found, PODS: 1})
+
+
+def host_ports(containers: Containers, *, host_network: bool) -> tuple[HostPort, ...]:
+    """The ports it takes on its node; on the host's network every container port is one."""
+    found = set()
+    for at, container in containers.each():
+        if at.startswith("spec.init") and not container.stays:
+            continue
+        for port in _ports(container, at):
+            number = port.host_port or (port.container_port if host_network else 0)
+            if number:
+                found.add(HostPort(port.host_ip or _ANY_ADDRESS, port.protocol or "TCP", number))
+    return tuple(sorted(found, key=lambda port: (port.port, port.protocol, port.ip)))
+
+
+def images(containers: Containers) -> tuple[str, ...]:
+    """The images of all containers by the name under which nodes list them."""
+    return tuple(_tagged(c.image) for _, c in containers.each() if c.image)
+
+
+def _started(containers: Containers) -> dict[str, int]:
+    """The larger of what stays and the largest moment of the start, per resource."""
+    staying: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for i, container in enumerate(containers.init):
+        own = _requested(container.resources, f"spec.initContainers[{i}].resources")
+        if container.stays:
+            _add(staying, own)
+            own = {}
+        for name in own.keys() | staying.keys():
+            moment = own.get(name, 0) + staying.get(name, 0)
+            peak[name] = max(peak.get(name, 0), moment)
+    for i, container in enumerate(containers.app):
+        _add(staying, _requested(container.resources, f"spec.containers[{i}].resources"))
+    return {
+        name: max(staying.get(name, 0), peak.get(name, 0)) for name in staying.keys() | peak.keys()
+    }
+
+
+def _requested(raw: Raw, at: str, *, beside: Container[str] = ()) -> dict[str, int]:
+    """Requests, and limits where neither they nor ``beside`` say anything."""
+    if not bytes(raw):
+        return {}
+    json = _read_resources(raw, at)
+    if json is None:
+        return {}
+    limits = _asked(json.limits, joined(at, "limits"))
+    requested = _asked(json.requests, joined(at, "requests"))
+    return {name: n for name, n in limits.items() if name not in beside} | requested
+
+
+def _asked(values: quantity.QuantityMap | None, at: str) -> dict[str, int]:
+    found = quantity.read(values, at)
+    for name, value in found.items():
+        if value < 0:
+            raise DecodeError(joined(at, name), "is less than nothing")
+    return found
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, value in more.items():
+        total[name] = total.get(name, 0) + value
+
+
+def _ports(container: ContainerJson, at: str) -> list[_PortJson]:
+    if not bytes(container.ports):
+        return []
+    return _read_ports(container.ports, f"{at}.ports") or []
+
+
+def _tagged(image: str) -> str:
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

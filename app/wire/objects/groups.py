@@ -1,0 +1,97 @@
+"""PodGroups."""
+
+from msgspec import Struct, field
+
+from app.model.ids import DEFAULT_QUEUE, QueueName
+from app.model.workload import Condition, GroupPhase, PodGroup
+from app.wire import quantity, times
+from app.wire.errors import Bytes, DecodeError, Reader
+from app.wire.objects import meta
+from app.wire.objects.meta import MetaJson
+
+
+class _SpecJson(Struct, rename="camel", gc=False):
+    min_member: int | None = None
+    min_task_member: dict[str, int] | None = None
+    queue: str | None = None
+    priority_class_name: str | None = None
+    min_resources: quantity.QuantityMap | None = None
+
+
+class _ConditionJson(Struct, rename="camel", gc=False):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+    transition_id: str | None = field(default=None, name="transitionID")
+    last_transition_time: str | None = None
+
+
+class _StatusJson(Struct, gc=False):
+    phase: str | None = None
+    conditions: list[_ConditionJson] | None = None
+    running: int | None = None
+    succeeded: int | None = None
+    failed: int | None = None
+
+
+class _GroupJson(Struct, gc=False):
+    metadata: MetaJson
+    spec: _SpecJson | None = None
+    status: _StatusJson | None = None
+
+
+_read: Reader[_GroupJson] = Reader(_GroupJson)
+_NO_SPEC = _SpecJson()
+_NO_STATUS = _StatusJson()
+
+
+def decode_pod_group(text: Bytes) -> PodGroup:
+    """A PodGroup; raises `DecodeError`."""
+    json = _read(text)
+    head, spec, status = json.metadata, json.spec or _NO_SPEC, json.status or _NO_STATUS
+    owner = meta.owner(head.owner_references)
+    return PodGroup(
+        namespace=head.namespace or "",
+        name=meta.named(head),
+        uid=meta.identified(head),
+        resource_version=head.resource_version,
+        created=times.epoch(head.creation_timestamp),
+        min_member=spec.min_member or 0,
+        role_minimum=spec.min_task_member or {},
+        queue=QueueName(spec.queue) if spec.queue else DEFAULT_QUEUE,
+        priority_class=spec.priority_class_name or "",
+        min_resources=(
+            quantity.read_amounts(spec.min_resources, "spec.minResources")
+            if spec.min_resources is not None
+            else None
+        ),
+        labels=meta.labels(head.labels),
+        annotations=meta.annotations(head.annotations),
+        phase=_phase(status.phase),
+        conditions=tuple(_condition(entry) for entry in status.conditions or ()),
+        running=status.running or 0,
+        succeeded=status.succeeded or 0,
+        failed=status.failed or 0,
+        deleting=head.deletion_timestamp is not None,
+        owner_kind=owner.kind if owner is not None else "",
+        generation=head.generation or 0,
+    )
+
+
+def _phase(text: str | None) -> GroupPhase:
+    try:
+        return GroupPhase(text or "")
+    except ValueError as error:
+        raise DecodeError("status.phase", f'"{text}" is not a phase') from error
+
+
+def _condition(json: _ConditionJson) -> Condition:
+    return Condition(
+        type=json.type,
+        status=json.status,
+        reason=json.reason or "",
+        message=json.message or "",
+        transition_id=json.transition_id or "",
+        changed=json.last_transition_time or "",
+    )

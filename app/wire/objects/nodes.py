@@ -1,0 +1,91 @@
+"""Nodes."""
+
+from collections.abc import Mapping
+from sys import intern
+
+from msgspec import Struct
+
+from app.model.ids import NodeName
+from app.model.node import Node, Taint
+from app.model.resources import Amounts, amounts
+from app.wire import quantity
+from app.wire.errors import Bytes, Reader
+from app.wire.objects import meta
+from app.wire.objects.meta import MetaJson
+
+
+class _TaintJson(Struct, gc=False):
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+
+
+class _SpecJson(Struct, gc=False):
+    unschedulable: bool | None = None
+    taints: list[_TaintJson] | None = None
+
+
+class _ConditionJson(Struct, gc=False):
+    type: str = ""
+    status: str = ""
+
+
+class _ImageJson(Struct, rename="camel", gc=False):
+    names: list[str] | None = None
+    size_bytes: int | None = None
+
+
+class _StatusJson(Struct, gc=False):
+    allocatable: quantity.QuantityMap | None = None
+    capacity: quantity.QuantityMap | None = None
+    conditions: list[_ConditionJson] | None = None
+    images: list[_ImageJson] | None = None
+
+
+class _NodeJson(Struct, gc=False):
+    metadata: MetaJson
+    spec: _SpecJson | None = None
+    status: _StatusJson | None = None
+
+
+_read: Reader[_NodeJson] = Reader(_NodeJson)
+_NO_SPEC = _SpecJson()
+_NO_STATUS = _StatusJson()
+
+
+def decode_node(text: Bytes) -> Node:
+    """A node; raises `DecodeError`."""
+    json = _read(text)
+    head, spec, status = json.metadata, json.spec or _NO_SPEC, json.status or _NO_STATUS
+    return Node(
+        name=NodeName(meta.named(head)),
+        uid=head.uid,
+        resource_version=head.resource_version,
+        labels=meta.labels(head.labels),
+        allocatable=_allocatable(status),
+        taints=tuple(Taint(t.key, t.value or "", t.effect) for t in spec.taints or ()),
+        unschedulable=bool(spec.unschedulable),
+        ready=all(c.status == "True" for c in status.conditions or () if c.type == "Ready"),
+        images=_images(status),
+    )
+
+
+def _allocatable(status: _StatusJson) -> Amounts:
+    """What pods may take; the capacity where nothing is said, as the API server defaults it.
+
+    A kubelet that reserves more than there is reports less than nothing.
+    """
+    if status.allocatable:
+        found = quantity.read(status.allocatable, "status.allocatable")
+    else:
+        found = quantity.read(status.capacity, "status.capacity")
+    return amounts({name: max(value, 0) for name, value in found.items()})
+
+
+def _images(status: _StatusJson) -> Mapping[str, int] | None:
+    """Size by name. Names are shared between nodes, which mostly hold the same images."""
+    if not status.images:
+        return None
+    return {
+        intern(name): image.size_bytes or 0 for image in status.images for name in image.names or ()
+    }

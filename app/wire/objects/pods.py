@@ -1,0 +1,62 @@
+"""Pods. The hot path: every pod event of the cluster goes through here."""
+
+from msgspec import Struct
+
+from app.model.ids import NodeName, PodUid
+from app.model.pod import Pod
+from app.wire import times
+from app.wire.errors import Bytes, Reader
+from app.wire.objects import meta
+from app.wire.objects.meta import MetaJson
+from app.wire.objects.shapes import SpecJson, shape
+from app.wire.times import Moment
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+class _StatusJson(Struct, rename="camel", gc=False):
+    phase: str | None = None
+    nominated_node_name: str | None = None
+    start_time: Moment | None = None
+
+
+class _PodJson(Struct, gc=False):
+    metadata: MetaJson
+    spec: SpecJson
+    status: _StatusJson | None = None
+
+
+_read: Reader[_PodJson] = Reader(_PodJson)
+_NO_STATUS = _StatusJson()
+
+
+def decode_pod(text: Bytes) -> Pod:
+    """A pod; raises `DecodeError`."""
+    json = _read(text)
+    head, spec, status = json.metadata, json.spec, json.status or _NO_STATUS
+    namespace = head.namespace or ""
+    pod_labels = meta.labels(head.labels)
+    gates = tuple(gate.name for gate in spec.scheduling_gates or ())
+    fits, pinned = shape(spec, namespace=namespace, pod_labels=pod_labels, gates=gates)
+    return Pod(
+        uid=PodUid(meta.identified(head)),
+        namespace=namespace,
+        name=meta.named(head),
+        resource_version=head.resource_version,
+        scheduler=spec.scheduler_name or DEFAULT_SCHEDULER,
+        shape=fits,
+        node=NodeName(spec.node_name or ""),
+        phase=status.phase or "",
+        created=times.epoch(head.creation_timestamp),
+        labels=pod_labels,
+        annotations=meta.annotations(head.annotations),
+        deleting=head.deletion_timestamp is not None,
+        priority=spec.priority or 0,
+        priority_class=spec.priority_class_name or "",
+        gates=gates,
+        pinned=pinned,
+        nominated=NodeName(status.nominated_node_name or ""),
+        preempts=spec.preemption_policy != "Never",
+        owner=meta.owner(head.owner_references),
+        started=times.epoch(status.start_time),
+    )

@@ -1,0 +1,1 @@
+"""Tests of objects as JSON."""

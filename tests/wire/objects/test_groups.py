@@ -1,0 +1,105 @@
+"""PodGroups."""
+
+from typing import Any
+
+import pytest
+
+from app.model.workload import Condition, GroupPhase, PodGroup
+from app.wire.errors import DecodeError
+from app.wire.objects.groups import decode_pod_group
+from tests.wire.manifests import encode, metadata
+
+
+def read(*, meta: Any = None, status: Any = None, **spec: Any) -> PodGroup:
+    body = {"metadata": metadata("g", **(meta or {})), "spec": spec, "status": status}
+    return decode_pod_group(encode(body))
+
+
+def test_a_group_has_every_field() -> None:
+    found = read(
+        meta={
+            "labels": {"a": "b"},
+            "annotations": {"sla-waiting-time": "1h", "other": "x"},
+            "generation": 3,
+            "deletionTimestamp": "2026-11-21T04:32:15Z",
+            "ownerReferences": [
+                {
+                    "apiVersion": "batch.volcano.sh/v1alpha1",
+                    "kind": "Job",
+                    "name": "job-1",
+                    "uid": "u",
+                    "controller": True,
+                }
+            ],
+        },
+        minMember=3,
+        minTaskMember={"ps": 1, "worker": 2},
+        queue="test",
+        priorityClassName="high",
+        minResources={"cpu": "3", "memory": "1Gi"},
+        status={
+            "phase": "Inqueue",
+            "running": 1,
+            "succeeded": 2,
+            "failed": 3,
+            "conditions": [
+                {
+                    "type": "Unschedulable",
+                    "status": "True",
+                    "reason": "NotEnoughResources",
+                    "message": "2/3 tasks",
+                    "transitionID": "7",
+                    "lastTransitionTime": "2026-11-21T04:32:15Z",
+                },
+                {"type": "Scheduled", "status": "False", "reason": None},
+            ],
+        },
+    )
+    assert (found.key, found.uid, found.created) == ("default/g", "uid-g", 1795235535.0)
+    assert (found.min_member, found.role_minimum) == (3, {"ps": 1, "worker": 2})
+    assert (found.queue, found.priority_class) == ("test", "high")
+    assert found.min_resources == (("cpu", 3000), ("memory", 1 << 30))
+    assert (found.labels, found.annotations) == ({"a": "b"}, {"sla-waiting-time": "1h"})
+    assert (found.phase, found.running, found.succeeded, found.failed) == (
+        GroupPhase.INQUEUE,
+        1,
+        2,
+        3,
+    )
+    assert found.conditions == (
+        Condition(
+            "Unschedulable", "True", "NotEnoughResources", "2/3 tasks", "7", "2026-11-21T04:32:15Z"
+        ),
+        Condition("Scheduled", "False"),
+    )
+    assert (found.deleting, found.owner_kind, found.generation) == (True, "Job", 3)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{}, dict.fromkeys(["minMember", "minTaskMember", "queue", "minResources"]), {"queue": ""}],
+)
+def test_a_bare_group_is_in_the_default_queue_and_new(spec: dict[str, Any]) -> None:
+    found = read(**spec)
+    assert (found.queue, found.phase, found.min_member) == ("default", GroupPhase.NEW, 0)
+    assert (found.min_resources, found.role_minimum, found.conditions) == (None, {}, ())
+    assert (found.owner_kind, found.deleting) == ("", False)
+
+
+def test_minimum_resources_that_are_empty_are_not_unset() -> None:
+    assert read(minResources={}).min_resources == ()
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"minMember": "3"}, "spec.minMember: Expected `int | null`, got `str`"),
+        ({"minResources": {"cpu": "a"}}, 'spec.minResources.cpu: "a" is not a quantity'),
+        ({"status": {"phase": "Odd"}}, 'status.phase: "Odd" is not a phase'),
+        ({"meta": {"uid": ""}}, "metadata.uid: is missing"),
+    ],
+)
+def test_a_group_that_cannot_be_read_names_the_field(parts: dict[str, Any], message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        read(**parts)
+    assert str(caught.value) == message
