@@ -1,0 +1,30 @@
+"""Durations as Go writes them."""
+
+import pytest
+
+from app.core.durations import parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0),
+        ("10s", 10),
+        ("1h30m", 5400),
+        ("1.5m", 90),
+        (".5s", 0.5),
+        ("1h2m3s4ms5us6ns", 3723.004005006),
+        ("5\u00b5s", 5e-6),
+        ("5\u03bcs", 5e-6),
+        ("-2m", -120),
+        ("+2m", 120),
+    ],
+)
+def test_a_duration_is_a_sum_of_numbers_with_units(text: str, seconds: float) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "10", "1d", "h", "1h 30m", "ten", "1e3s", "-", "."])
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
+        parse_duration(text)

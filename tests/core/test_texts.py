@@ -1,0 +1,131 @@
+"""Refusals in words."""
+
+import pytest
+
+from app.core.quantities import amount_text
+from app.core.texts import describe, filter_text
+from app.model.reason import Cause, Holder, NodeCount, Refusal, Shortfall
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("refusal", "text"),
+    [
+        (
+            Refusal(
+                Cause.QUEUE_QUOTA,
+                where="test",
+                shortfalls=(Shortfall("cpu", asked=2000, free=0, limit=2000),),
+                holders=(Holder("default/job-1", "cpu", 2000),),
+                detail="queue resource quota insufficient: insufficient cpu",
+            ),
+            "queue test: cpu asked 2, free 0 of 2; held by default/job-1 (cpu 2)",
+        ),
+        (
+            Refusal(
+                Cause.QUEUE_QUOTA,
+                where="test",
+                shortfalls=(
+                    Shortfall("cpu", asked=1500, free=500, limit=2000),
+                    Shortfall("memory", asked=2 * GIB, free=512 << 20),
+                ),
+                holders=(Holder("a/x", "cpu", 1000), Holder("a/y", "cpu", 500)),
+            ),
+            "queue test: cpu asked 1500m, free 500m of 2, memory asked 2Gi, free 512Mi; "
+            "held by a/x (cpu 1), a/y (cpu 500m)",
+        ),
+        (
+            Refusal(
+                Cause.CLUSTER_OVERUSED,
+                where="cluster",
+                shortfalls=(Shortfall("nvidia.com/gpu", asked=8, free=4, limit=12),),
+            ),
+            "cluster: nvidia.com/gpu asked 8, free 4 of 12",
+        ),
+        (
+            Refusal(
+                Cause.NAMESPACE_QUOTA,
+                where="team",
+                shortfalls=(Shortfall("requests.cpu", asked=2000, free=0, limit=1000),),
+            ),
+            "resource quota of namespace team: requests.cpu asked 2, free 0 of 1",
+        ),
+        (
+            Refusal(
+                Cause.NOT_ENOUGH_TASKS,
+                where="default/job-1",
+                shortfalls=(Shortfall("pods", asked=3, free=2),),
+            ),
+            "group default/job-1: pods asked 3, free 2",
+        ),
+        (
+            Refusal(
+                Cause.NO_NODE_FITS,
+                where="worker",
+                nodes=(NodeCount("node(s) had a taint", 1), NodeCount("Insufficient cpu", 4)),
+                total_nodes=5,
+            ),
+            "0/5 nodes are available: 4 Insufficient cpu, 1 node(s) had a taint",
+        ),
+        (
+            Refusal(
+                Cause.NOT_ENOUGH_RESOURCES,
+                where="default/g",
+                shortfalls=(Shortfall("cpu", asked=2000, free=1000),),
+                total_nodes=5,
+            ),
+            "group default/g: cpu asked 2, free 1; 0/5 nodes are available",
+        ),
+        (Refusal(Cause.QUEUE_MISSING, where="lost"), "queue lost does not exist"),
+        (Refusal(Cause.QUEUE_CLOSED, where="test"), "queue test is not open"),
+        (Refusal(Cause.QUEUE_OVERUSED, where="test"), "share of queue test is used up"),
+        (
+            Refusal(Cause.QUEUE_BROKEN, where="a", detail="queue a is its own ancestor"),
+            "queue a is its own ancestor",
+        ),
+        (
+            Refusal(Cause.QUEUE_BROKEN, where="a"),
+            "queue a: waiting for the tree of queues to be mended",
+        ),
+        (Refusal(Cause.GATED), "waiting for a scheduling gate to be removed"),
+    ],
+)
+def test_a_refusal_is_one_sentence_with_its_numbers(refusal: Refusal, text: str) -> None:
+    assert describe(refusal) == text
+
+
+@pytest.mark.parametrize("cause", list(Cause))
+def test_every_cause_has_a_constant_text_for_filter_without_numbers(cause: Cause) -> None:
+    text = filter_text(cause)
+    assert text
+    assert not any(char.isdigit() for char in text)
+
+
+def test_the_texts_for_filter_differ() -> None:
+    assert len({filter_text(cause) for cause in Cause}) == len(Cause)
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [
+        ("cpu", 0, "0"),
+        ("cpu", 2000, "2"),
+        ("cpu", 1500, "1500m"),
+        ("limits.cpu", 250, "250m"),
+        ("memory", 0, "0"),
+        ("memory", 1000, "1000"),
+        ("memory", 1 << 20, "1Mi"),
+        ("memory", 3 << 29, "1536Mi"),
+        ("memory", 1 << 40, "1Ti"),
+        ("requests.memory", 1 << 30, "1Gi"),
+        ("memory", 16_393_244 << 10, "15.63Gi"),
+        ("memory", 2_000_000_000, "1.86Gi"),
+        ("hugepages-2Mi", 4 << 20, "4Mi"),
+        ("ephemeral-storage", 5 << 30, "5Gi"),
+        ("nvidia.com/gpu", 4, "4"),
+        ("pods", 110, "110"),
+    ],
+)
+def test_amounts_are_written_as_people_write_them(resource: str, amount: int, text: str) -> None:
+    assert amount_text(resource, amount) == text

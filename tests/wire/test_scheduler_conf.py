@@ -1,0 +1,283 @@
+"""volcano-scheduler.conf as a value."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.conf_error import ConfError
+from app.core.tiers import build
+from app.wire.scheduler_conf import DEFAULT_CONF, parse_scheduler_conf
+
+PLUGINS = (
+    "binpack, capacity, cdp, conformance, deviceshare, drf, extender, gang, "
+    "network-topology-aware, nodegroup, nodeorder, numa-aware, overcommit, pdb, predicates, "
+    "priority, proportion, rescheduling, resource-strategy-fit, resourcequota, sla, "
+    "task-topology, tdm, usage"
+)
+ACTIONS = "allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle"
+
+HELM = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+"""
+
+CI = """
+actions: "enqueue, allocate, backfill, reclaim, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+  - name: sla
+- plugins:
+  - name: overcommit
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+    arguments:
+      predicate.DynamicResourceAllocationEnable: true
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+  - name: network-topology-aware
+"""
+
+
+def names(text: str) -> list[list[str]]:
+    return [[plugin.name for plugin in tier] for tier in parse_scheduler_conf(text).tiers]
+
+
+def test_the_default_is_volcanos() -> None:
+    conf = parse_scheduler_conf(DEFAULT_CONF)
+
+    assert conf.actions == ("enqueue", "allocate", "backfill")
+    assert names(DEFAULT_CONF) == [
+        ["priority", "gang", "conformance"],
+        ["overcommit", "drf", "predicates", "proportion", "nodeorder"],
+    ]
+    assert conf.warnings == ()
+    build(conf)
+
+
+def test_the_configuration_of_the_helm_chart_is_read() -> None:
+    conf = parse_scheduler_conf(HELM)
+    gang = conf.plugin("gang")
+
+    assert conf.warnings == ()
+    assert gang is not None
+    assert not gang.enabled("enablePreemptable")
+    assert gang.enabled("enableReclaimable")
+    assert names(HELM)[1][-1] == "binpack"
+    build(conf)
+
+
+def test_the_configuration_of_volcanos_own_tests_is_read_with_warnings() -> None:
+    conf = parse_scheduler_conf(CI)
+    predicates = conf.plugin("predicates")
+
+    assert conf.actions == ("enqueue", "allocate", "backfill", "reclaim", "preempt")
+    assert predicates is not None
+    assert predicates.arguments == {"predicate.DynamicResourceAllocationEnable": True}
+    assert conf.warnings == (
+        "action reclaim is not implemented: it has no effect",
+        "action preempt is not implemented: it has no effect",
+        "plugin network-topology-aware is not implemented: it has no effect",
+    )
+    build(conf)
+
+
+def test_text_that_tools_rewrote_means_the_same() -> None:
+    conf = parse_scheduler_conf("""
+actions: allocate,backfill
+tiers:
+- plugins:
+  - {name: drf, enableHierarchy: "true", enablePreemptable: "false", enableJobOrder: null}
+  - name: nodeorder
+    arguments: {leastrequested.weight: "10"}
+""")
+    drf, nodeorder = conf.tiers[0]
+
+    assert conf.actions == ("allocate", "backfill")
+    assert drf.switches == {"enableHierarchy": True, "enablePreemptable": False}
+    assert nodeorder.arguments == {"leastrequested.weight": "10"}
+    assert build(conf).tiers
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        "enableJobOrder",
+        "enableHierarchy",
+        "enableJobReady",
+        "enableJobPipelined",
+        "enableTaskOrder",
+        "enablePreemptable",
+        "enableReclaimable",
+        "enablePreemptive",
+        "enableQueueOrder",
+        "enabledClusterOrder",
+        "enablePredicate",
+        "enableBestNode",
+        "enableNodeOrder",
+        "enableTargetJob",
+        "enableReservedNodes",
+        "enableJobEnqueued",
+        "enabledVictim",
+        "enableJobStarving",
+        "enabledOverused",
+        "enabledAllocatable",
+        "enabledHyperNodeOrder",
+        "enabledSubJobReady",
+        "enabledSubJobPipelined",
+        "enabledSubJobOrder",
+        "enabledHyperNodeGradient",
+    ],
+)
+def test_every_switch_of_volcano_is_kept(switch: str) -> None:
+    text = f"actions: allocate\ntiers: [{{plugins: [{{name: gang, {switch}: false}}]}}]"
+    conf = parse_scheduler_conf(text)
+
+    assert conf.tiers[0][0].switches == {switch: False}
+    assert conf.warnings == ()
+
+
+def test_arguments_of_actions_are_kept_and_the_first_entry_counts() -> None:
+    conf = parse_scheduler_conf("""
+actions: allocate
+configurations:
+- name: allocate
+  arguments: {predicateErrorCacheEnable: false}
+- name: allocate
+  arguments: {predicateErrorCacheEnable: true}
+- name: preempt
+- name: elect
+""")
+    assert conf.action_arguments == {
+        "allocate": {"predicateErrorCacheEnable": False},
+        "preempt": {},
+        "elect": {},
+    }
+    assert conf.warnings == ("configurations, entry 4: there is no action elect: it has no effect",)
+
+
+def test_what_has_no_effect_is_told() -> None:
+    conf = parse_scheduler_conf("""
+actions: enqueue
+schedulePeriod: 1s
+tiers:
+- plugins:
+  - name: tdm
+  - name: gang
+    enableJobOrdr: false
+metrics:
+  type: prometheus
+  address: http://prometheus
+""")
+    assert conf.warnings == (
+        "key schedulePeriod is unknown: it has no effect",
+        "plugin tdm is not implemented: it has no effect",
+        "tier 1, plugin 2 (gang): key enableJobOrdr is unknown: it has no effect",
+        "metrics is not implemented: it has no effect",
+    )
+
+
+def test_no_tiers_is_no_plugins() -> None:
+    assert parse_scheduler_conf("actions: allocate").tiers == ()
+    assert parse_scheduler_conf("actions: allocate\ntiers:\n- plugins:\n").tiers == ((),)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the configuration must be a mapping, not empty"),
+        ("- actions", "the configuration must be a mapping, not a list"),
+        ("allocate", "the configuration must be a mapping, not text"),
+        ("tiers: []", f"actions: missing, known are {ACTIONS}"),
+        ("actions: ''", f"actions: unknown action '', known are {ACTIONS}"),
+        ("actions: allocate,", f"actions: unknown action '', known are {ACTIONS}"),
+        (
+            "actions: enqueue, alocate",
+            f"actions: unknown action 'alocate', known are {ACTIONS}",
+        ),
+        (
+            "actions: [enqueue]",
+            "actions: must be text such as 'enqueue, allocate', not a list",
+        ),
+        ("actions: allocate\ntiers: 3", "tiers must be a list, not 3"),
+        ("actions: allocate\ntiers: [gang]", "tier 1 must be a mapping, not text"),
+        (
+            "actions: allocate\ntiers: [{plugins: {name: gang}}]",
+            "tier 1: plugins must be a list, not a mapping",
+        ),
+        (
+            "actions: allocate\ntiers: [{plugins: [gang]}]",
+            "tier 1, plugin 1 must be a mapping, not text",
+        ),
+        (
+            "actions: allocate\ntiers: [{plugins: [{nme: gang}]}]",
+            "tier 1, plugin 1: name is missing or not text",
+        ),
+        (
+            "actions: allocate\ntiers: [{plugins: []}, {plugins: [{name: drf}, {name: gagn}]}]",
+            f"tier 2, plugin 2: unknown plugin 'gagn', known are {PLUGINS}",
+        ),
+        (
+            "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobOrder: maybe}]}]",
+            "tier 1, plugin 1 (gang): enableJobOrder: 'maybe' is not true or false",
+        ),
+        (
+            "actions: allocate\ntiers: [{plugins: [{name: gang, arguments: [x]}]}]",
+            "tier 1, plugin 1 (gang): arguments must be a mapping, not a list",
+        ),
+        (
+            "actions: allocate\nconfigurations: [{arguments: {}}]",
+            "configurations, entry 1: name is missing or not text",
+        ),
+        (
+            "actions: allocate\nconfigurations: [{name: preempt, arguments: 1}]",
+            "configurations, entry 1 (preempt): arguments must be a mapping, not 1",
+        ),
+        (
+            "actions: allocate\ntiers: [",
+            "not valid YAML: line 2, column 9: expected the node content, but found '<stream end>'",
+        ),
+        (
+            "actions: a: b",
+            "not valid YAML: line 1, column 11: mapping values are not allowed here",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(ConfError) as caught:
+        parse_scheduler_conf(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "text", ["actions: \x00", "actions: 2001-99-99", "x: " + "9" * 5000, "[" * 5000]
+)
+def test_text_that_the_yaml_library_trips_over_is_refused(text: str) -> None:
+    with pytest.raises(ConfError, match=r"^not valid YAML: "):
+        parse_scheduler_conf(text)
+
+
+@given(st.text())
+def test_any_text_is_either_read_or_refused(text: str) -> None:
+    with suppress(ConfError):
+        assert parse_scheduler_conf(text).actions
