@@ -4,11 +4,13 @@ Every option is a flag with Volcano's name where Volcano has it, and a variable 
 Times are seconds.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.service.activity import Activity
 from app.service.limits import Hint, Limits
 
 
@@ -54,6 +56,16 @@ class ExtenderSettings(BaseSettings):
     def scheduler_names(self) -> frozenset[str]:
         """The scheduler names that are ours."""
         return frozenset(name.strip() for name in self.scheduler_name.split(",") if name.strip())
+
+    def activity(self, clock: Callable[[], float], *, host: str) -> Activity:
+        """Who leads, as far as this process is concerned."""
+        return Activity(
+            clock=clock,
+            elected=self.leader_elect,
+            namespace=self.leader_elect_resource_namespace,
+            name=self.leader_elect_resource_name,
+            identity=self.leader_identity or host,
+        )
 
     def limits(self) -> Limits:
         """The protocol's times and counts."""

@@ -90,6 +90,8 @@ class Informers:
             for kind in kinds
         }
         self._delivered: set[str] = set()
+        self.synced = asyncio.Event()
+        """Set once every kind has been listed."""
 
     def start(self) -> None:
         """Start all threads."""
@@ -131,5 +133,7 @@ class Informers:
             case ListDone():
                 feed.end_listing(kind)
                 self._delivered.add(kind)
+                if not self.unsynced():
+                    self.synced.set()
             case Malformed():
                 feed.reject(kind, event.uid or event.key, event.message)

@@ -20,7 +20,7 @@ from app.core.texts import filter_text
 from app.model.ids import NodeName, PodUid
 from app.model.pod import Pod
 from app.model.reason import Cause
-from app.service.limits import Limits
+from app.service.limits import Hint, Limits
 from app.service.planning import Planning
 from app.service.ports import Clock
 
@@ -100,11 +100,20 @@ class Filtering:
             self._cache.set_pod(pod, now=self._clock(), observed=True)
             member = self._cache.members[question.uid]
         answer = self._place(member, question.names)
-        if isinstance(answer, Chosen):
+        if answer is not None:
             member.refused = False
             self._waiting.pop(question.uid, None)
             return answer
         return self._wait(member)
+
+    def scores(self, question: Question) -> list[tuple[NodeName, int]]:
+        """0 to 10 per offered node: the planned one first, else as the policies rate them."""
+        member = self._cache.members.get(question.uid)
+        if member is None:
+            return [(name, 0) for name in question.names]
+        if member.stage is not Stage.WAITING and self._limits.hint is not Hint.GUIDE:
+            return [(name, 10 * (name == member.node)) for name in question.names]
+        return self._planning.rate(member, question.names)
 
     def waiting(self) -> int:
         """How many ungated pods of ours were told to wait and are still unplaced."""
@@ -120,6 +129,8 @@ class Filtering:
                 return None
             if member.stage is Stage.WAITING:
                 return None
+            if self._limits.hint is Hint.GUIDE and self._cache.groups[member.group].solo:
+                return self._with_room(member, names)
             if member.node in names:
                 if member.stage is Stage.PLANNED:
                     member.since = self._clock()
@@ -130,6 +141,16 @@ class Filtering:
                 return Chosen(member.node)
             self._veto(member)
         return None
+
+    def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
+        """Guided placement: every offered node that has room; kube-scheduler chooses by score."""
+        rooms, request = self._cache.rooms, member.task.request
+        roomy = tuple(
+            name
+            for name in names
+            if name == member.node or (rooms.takes(name) and (rooms.idle(name) >= request).all())
+        )
+        return Some(roomy, _GUARD_TEXT) if roomy else None
 
     def _only_a_guess(self, member: Member, names: Sequence[NodeName]) -> bool:
         """One offered name is a nominated node or a hint, not all there is: refuse just that."""

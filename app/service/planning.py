@@ -18,15 +18,29 @@ from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import Member
 from app.cache.snapshotter import Snapshotter
-from app.core.placement.engine import ShapeCache
+from app.core.ledger import Ledger
+from app.core.placement.engine import Placer
+from app.core.placement.statics import ShapeCache
 from app.core.planner import plan_gang, plan_steps
+from app.core.policy import Policies, Session
+from app.core.tiers import open_policies
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.plan import GangPlacement, Plan
 from app.model.reason import Refusal
+from app.model.snapshot import Snapshot
+from app.service.activity import Activity
 from app.service.configuration import Configuration
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.vetoes import Vetoes
+
+
+def open_placer(snapshot: Snapshot, policies: Policies, now: float, shapes: ShapeCache) -> Placer:
+    """A placer on an untouched ledger of ``snapshot``, with the policies' scoring."""
+    ledger = Ledger(snapshot)
+    opened = open_policies(policies, Session(ledger=ledger, conf=policies.conf, now=now))
+    return Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes)
+
 
 PlanSteps = Generator[None, None, Plan]
 Published = Callable[[GangPlacement], None]
@@ -48,16 +62,20 @@ class CycleLog:
 
 @dataclass(slots=True, eq=False)
 class Planning:
-    """Runs cycles. ``published`` is told of every placement that took effect, ``after`` which
-    groups changed since the cycle before."""
+    """Runs cycles.
+
+    ``published`` are told of every placement that took effect, ``after`` which groups changed
+    since the cycle before.
+    """
 
     cache: ClusterCache
     configuration: Configuration
     vetoes: Vetoes
     limits: Limits
     clock: Clock
-    published: Published
-    after: AfterCycle
+    activity: Activity
+    published: list[Published] = field(default_factory=list)
+    after: list[AfterCycle] = field(default_factory=list)
     refusals: dict[GroupKey, Refusal] = field(default_factory=dict)
     log: CycleLog = field(default_factory=CycleLog)
     first_cycle: asyncio.Event = field(default_factory=asyncio.Event)
@@ -67,6 +85,8 @@ class Planning:
     """Queues planned for on demand while a cycle is under way; None outside a cycle."""
     _in_one_go: bool = False
     _next_expiry: float = 0.0
+
+    _snapshotter: Snapshotter = field(init=False)
 
     def __post_init__(self) -> None:
         self._snapshotter = Snapshotter(self.cache)
@@ -85,7 +105,10 @@ class Planning:
             except TimeoutError:
                 self.cache.signals.dirty = True
             self._wake.clear()
-            await self.cycle()
+            if self.activity.active:
+                await self.cycle()
+            else:
+                self._stand_by()
 
     async def cycle(self) -> None:
         """One cycle: expire, plan, publish, report."""
@@ -99,7 +122,8 @@ class Planning:
         self.log.cycles += 1
         self.log.last_at = started
         self.log.last_s = self.clock() - started
-        self.after(changed | self.cache.signals.groups)
+        for tell in self.after:
+            tell(changed | self.cache.signals.groups)
         self.first_cycle.set()
 
     async def _plan(self, now: float) -> None:
@@ -145,7 +169,8 @@ class Planning:
     def _take(self, decided: GangPlacement, *, now: float) -> bool:
         if not self.cache.promise(decided, now=now):
             return False
-        self.published(decided)
+        for tell in self.published:
+            tell(decided)
         return True
 
     def on_demand(self, key: GroupKey) -> bool:
@@ -171,6 +196,26 @@ class Planning:
     def best_of(self, member: Member, names: Sequence[NodeName]) -> NodeName | None:
         """The best of the offered nodes (which passed the stock filters) that has room for it."""
         return self.cache.rooms.best_of(names, member.task.request, pack=self.configuration.packs)
+
+    def rate(self, member: Member, names: Sequence[NodeName]) -> list[tuple[NodeName, int]]:
+        """The policies' scores of ``names`` for it, spread over 0 to 10."""
+        snapshot = self._snapshotter.snapshot()
+        placer = open_placer(snapshot, self.configuration.policies, self.clock(), self._shapes)
+        rows = [snapshot.table.index[name] for name in names if name in snapshot.table.index]
+        scores = placer.scores(member.task, rows)
+        low, high = float(scores.min(initial=0.0)), float(scores.max(initial=0.0))
+        width = (high - low) or 1.0
+        rated = {
+            snapshot.table.nodes[row].name: round(10 * (float(score) - low) / width)
+            for row, score in zip(rows, scores, strict=True)
+        }
+        return [(name, rated.get(name, 0)) for name in names]
+
+    def _stand_by(self) -> None:
+        """Another replica decides: whatever was promised here is void."""
+        for key in list(self.cache.registry.promised):
+            self.cache.release(key, why="another replica leads")
+        self.first_cycle.set()
 
     def _expire(self, now: float) -> None:
         """Give back promises nobody came for, and forget pods that only a Filter call showed."""

@@ -61,6 +61,9 @@ class PodWriter(Protocol):
     ) -> None:
         """Merge into the status; raises WriteError."""
 
+    async def wake_pod(self, namespace: str, name: str, *, token: str) -> None:
+        """Set our annotation to ``token``, so that kube-scheduler tries the pod again."""
+
 
 class GroupWriter(Protocol):
     """Writes PodGroups and queues."""

@@ -1,0 +1,157 @@
+"""kube-scheduler's four calls: decode, call the use case, encode.
+
+Filter and Bind are the hot path, so bodies are decoded by msgspec and answered as bytes; FastAPI
+only routes. The same routes are served under ``/v1``.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from fastapi import APIRouter, Request, Response
+
+from app.api.body import BadRequest, json_bytes, read_body
+from app.api.services import ExtenderServices
+from app.model.ids import NodeName
+from app.service.binding import BindCall
+from app.service.filtering import Answer, Chosen, Everything, Protect, Question, Some, Wait
+from app.service.preemption import Candidate, guard
+from app.telemetry import metrics
+from app.wire import extender as wire
+from app.wire.errors import DecodeError
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def extender_router(services: ExtenderServices) -> APIRouter:
+    """``/filter``, ``/prioritize``, ``/bind`` and ``/preempt``."""
+    router = APIRouter(tags=["extender"])
+    for verb, handler, about in (
+        ("filter", _filter(services), "Which of the offered nodes the pod may go to."),
+        ("prioritize", _prioritize(services), "Scores 0-10 of nodes the pod may go to."),
+        ("bind", _bind(services), "Bind the pod, once enough members of its gang can be."),
+        ("preempt", _preempt(services), "Which nodes the pod may preempt on."),
+    ):
+        router.add_api_route(
+            f"/{verb}",
+            timed(verb, handler),
+            methods=["POST"],
+            summary=about,
+            response_class=Response,
+            name=verb,
+            openapi_extra=wire_schema(verb),
+        )
+    return router
+
+
+def wire_schema(verb: str) -> dict[str, object]:
+    """What ``/docs`` says of the body: the stock scheduler's extender/v1 types."""
+    kind = {"bind": "ExtenderBindingArgs", "preempt": "ExtenderPreemptionArgs"}.get(
+        verb, "ExtenderArgs"
+    )
+    schema = {"type": "object", "title": kind, "description": f"k8s.io/kube-scheduler {kind}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def timed(verb: str, handler: Handler) -> Handler:
+    """``handler`` with its time measured and undecodable bodies refused."""
+    seconds = metrics.CALLS.labels(verb)
+
+    async def call(request: Request) -> Response:
+        started = time.perf_counter()
+        try:
+            return await handler(request)
+        except DecodeError as error:
+            raise BadRequest(f"{verb}: {error}") from error
+        finally:
+            seconds.observe(time.perf_counter() - started)
+
+    return call
+
+
+def _filter(services: ExtenderServices) -> Handler:
+    filtering = services.filtering
+    outcomes = {
+        kind: metrics.ANSWERS.labels("filter", kind.__name__.lower())
+        for kind in (Chosen, Everything, Some, Wait, Protect)
+    }
+
+    async def handle(request: Request) -> Response:
+        asked = wire.decode_filter(await read_body(request))
+        question = _question(services, asked.pod, asked.names)
+        answer = filtering.answer(question)
+        outcomes[type(answer)].inc()
+        return json_bytes(encode_filter(asked, answer))
+
+    return handle
+
+
+def encode_filter(asked: wire.FilterRequest, answer: Answer) -> bytes:
+    """``answer`` in the stock scheduler's words."""
+    match answer:
+        case Chosen(node):
+            return wire.filter_answer(asked, [node])
+        case Everything():
+            return wire.filter_answer(asked, asked.names)
+        case Some(nodes, text):
+            return wire.filter_answer(asked, nodes, refused=text)
+        case Wait(text):
+            return wire.filter_answer(asked, (), refused=text)
+        case Protect(text):
+            return wire.filter_error(text)
+
+
+def _question(
+    services: ExtenderServices, pod: wire.AskedPod, names: Sequence[NodeName]
+) -> Question:
+    """The call as a question; BadRequest when not one of the nodes is known."""
+    if names and not any(name in services.cache.rooms.nodes for name in names):
+        raise BadRequest(f"none of the {len(names)} nodes is known, e.g. {names[0]}", status=404)
+    return Question(pod.uid, pod.decode, names)
+
+
+def _prioritize(services: ExtenderServices) -> Handler:
+    async def handle(request: Request) -> Response:
+        asked = wire.decode_prioritize(await read_body(request))
+        scores = services.filtering.scores(_question(services, asked.pod, asked.names))
+        return json_bytes(wire.prioritize_answer(scores))
+
+    return handle
+
+
+def _bind(services: ExtenderServices) -> Handler:
+    binding = services.binding
+    bound = metrics.ANSWERS.labels("bind", "bound")
+    failed = metrics.ANSWERS.labels("bind", "error")
+
+    async def handle(request: Request) -> Response:
+        asked = wire.decode_bind(await read_body(request))
+        if asked.node not in services.cache.rooms.nodes:
+            raise BadRequest(f"bind: node {asked.node} is not known", status=404)
+        call = BindCall(asked.uid, asked.namespace, asked.name, asked.node)
+
+        async def gone() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+
+        error = await binding.bind(call, gone=gone)
+        (failed if error else bound).inc()
+        return json_bytes(wire.bind_answer(error))
+
+    return handle
+
+
+def _preempt(services: ExtenderServices) -> Handler:
+    async def handle(request: Request) -> Response:
+        asked = wire.decode_preempt(await read_body(request))
+        candidates = {
+            node: Candidate(victims.uids, victims.budget_violations)
+            for node, victims in asked.victims.items()
+        }
+        verdict = guard(services.cache, asked.pod.decode(), candidates)
+        for strike in verdict.struck.values():
+            metrics.ANSWERS.labels("preempt", strike.value).inc()
+        return json_bytes(
+            wire.preempt_answer({node: asked.victims[node] for node in verdict.nodes})
+        )
+
+    return handle

@@ -1,0 +1,79 @@
+"""``pumice extender``: the scheduler extender's process."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic import ValidationError
+
+from app.service.limits import Hint
+from app.settings import ExtenderSettings
+
+Switch = Literal["true", "false"]
+
+
+def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
+    ] = None,
+    scheduler_conf: Annotated[
+        Path | None, typer.Option(help="volcano-scheduler.conf; reloaded when it changes.")
+    ] = None,
+    scheduler_name: Annotated[
+        str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
+    ] = None,
+    default_queue: Annotated[
+        str | None, typer.Option(help="Queue of groups that name none.")
+    ] = None,
+    bind_address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    tls_cert_file: Annotated[Path | None, typer.Option(help="Certificate: serve HTTPS.")] = None,
+    tls_private_key_file: Annotated[Path | None, typer.Option(help="Its key.")] = None,
+    client_ca_file: Annotated[
+        Path | None, typer.Option(help="Clients must show a certificate signed by this CA.")
+    ] = None,
+    kube_api_qps: Annotated[float | None, typer.Option(help="Requests a second.")] = None,
+    kube_api_burst: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
+    leader_elect: Annotated[
+        Switch | None, typer.Option(help="Decide only while our kube-scheduler leads.")
+    ] = None,
+    leader_elect_resource_name: Annotated[
+        str | None, typer.Option(help="Name of kube-scheduler's Lease.")
+    ] = None,
+    leader_elect_resource_namespace: Annotated[
+        str | None, typer.Option(help="Namespace of kube-scheduler's Lease.")
+    ] = None,
+    placement: Annotated[
+        Hint | None, typer.Option(help="How a gated pod is told its place.")
+    ] = None,
+    barrier_timeout: Annotated[
+        float | None, typer.Option(help="Seconds a Bind is held; below httpTimeout.")
+    ] = None,
+    planned_timeout: Annotated[
+        float | None, typer.Option(help="Seconds a planned pod may take to be bound.")
+    ] = None,
+    slot_timeout: Annotated[
+        float | None, typer.Option(help="Seconds room is kept for pods not yet created.")
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
+) -> None:
+    """Answer kube-scheduler's filter, prioritize, bind and preempt calls.
+
+    Every option is also an environment variable: PUMICE_ and its name in capitals.
+    """
+    given = {name: value for name, value in locals().items() if value is not None}
+    settings = settings_of(given)
+    from app.main.extender import run
+
+    raise typer.Exit(run(settings))
+
+
+def settings_of(given: dict[str, Any]) -> ExtenderSettings:
+    """Flags over environment over defaults; a bad value ends the command with what is wrong."""
+    try:
+        return ExtenderSettings(**given)
+    except ValidationError as error:
+        lines = [f"--{e['loc'][0]}: {e['msg']}".replace("_", "-") for e in error.errors()]
+        typer.echo("\n".join(lines), err=True)
+        raise typer.Exit(2) from error

@@ -1,0 +1,30 @@
+"""The ``pumice`` command: one file per subcommand, registered here."""
+
+from importlib.metadata import version as installed_version
+
+import typer
+
+from app.cli import crds, extender, scheduler_config
+from app.telemetry import logging
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    help="Batch scheduling for Kubernetes on the stock kube-scheduler.",
+)
+app.command("extender")(extender.extender)
+app.command("scheduler-config")(scheduler_config.scheduler_config)
+app.command("crds")(crds.crds)
+
+
+@app.command("version")
+def version() -> None:
+    """Print the version."""
+    typer.echo(f"pumice {installed_version('pumice')}")
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    logging.configure("INFO", "text")
+    app()

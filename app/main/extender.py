@@ -1,0 +1,178 @@
+"""``pumice extender``: informers -> cache -> planning -> kube-scheduler's four calls.
+
+Start: the socket opens first (probes get answers while caches fill), then the informers, then the
+planner once every kind is listed. Stop (SIGTERM, SIGINT): no more decisions, held Bind calls are
+answered with an error, the server drains, the process ends with 0.
+"""
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import uvloop
+
+from app.api.app import create_app
+from app.api.services import ExtenderServices
+from app.kube import config
+from app.kube.client import ApiClient, ClientOptions
+from app.kube.events import EventRecorder
+from app.kube.writer import ClusterWriter
+from app.main.clock import steady_clock
+from app.main.conf_file import follow
+from app.main.informers import KINDS, Informers, lease_kind
+from app.main.ports import ClusterPorts
+from app.main.server import Bind, listen, server
+from app.main.wiring import Parts, assemble
+from app.service.queues import ensure_queues
+from app.settings import ExtenderSettings
+from app.telemetry.metrics import REGISTRY
+
+log = logging.getLogger(__name__)
+
+SWITCH_INTERVAL_S = 0.001
+"""How long an informer thread may keep the event loop waiting while it decodes."""
+
+
+def run(settings: ExtenderSettings) -> int:
+    """Run until a signal; returns the exit code."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(settings))
+
+
+async def _serve(settings: ExtenderSettings) -> int:
+    bind = Bind(
+        host=settings.bind_address,
+        port=settings.port,
+        cert_file=settings.tls_cert_file,
+        key_file=settings.tls_private_key_file,
+        client_ca_file=settings.client_ca_file,
+    )
+    listener = listen(bind)
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(
+            ApiClient(
+                config.load(settings.kubeconfig),
+                ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst),
+            )
+        )
+        extender = _Extender(settings, client)
+        await extender.run(listener, bind, stopping)
+    return 0
+
+
+class _Extender:
+    """One running process: its parts, tasks and readiness."""
+
+    def __init__(self, settings: ExtenderSettings, client: ApiClient) -> None:
+        self._settings = settings
+        clock = steady_clock()
+        recorder = EventRecorder(
+            client,
+            component=sorted(settings.scheduler_names())[0],
+            now=lambda: datetime.fromtimestamp(clock(), UTC),
+            suffix=lambda: uuid4().hex[:16],
+        )
+        self._ports = ClusterPorts(client, ClusterWriter(client, events=recorder))
+        self._parts: Parts = assemble(
+            ports=self._ports,
+            clock=clock,
+            limits=settings.limits(),
+            schedulers=settings.scheduler_names(),
+            activity=settings.activity(clock, host=socket.gethostname()),
+        )
+        kinds = list(KINDS)
+        if settings.leader_elect:
+            kinds.append(lease_kind(settings.leader_elect_resource_namespace))
+        self._informers = Informers(
+            kinds, connection=config.load(settings.kubeconfig), feed=self._parts.feed
+        )
+
+    async def run(self, listener: socket.socket, bind: Bind, stopping: asyncio.Event) -> None:
+        """Serve until ``stopping`` is set, then drain."""
+        parts = self._parts
+        self._load_configuration()
+        web = server(create_app(self._services()), bind)
+        serving = asyncio.create_task(web.serve(sockets=[listener]))
+        self._informers.start()
+        work = asyncio.create_task(self._work())
+        stopped = asyncio.create_task(stopping.wait())
+        await asyncio.wait({serving, work, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        parts.barrier.drain()
+        work.cancel()
+        web.should_exit = True
+        await asyncio.gather(serving, self._informers.stop())
+        await _ended(work)
+        stopped.cancel()
+
+    def _load_configuration(self) -> None:
+        path = self._settings.scheduler_conf
+        if path is not None:
+            self._parts.configuration.load(path.read_text())
+
+    async def _work(self) -> None:
+        """Plan and act for ever, once everything is listed."""
+        await self._informers.synced.wait()
+        gc.collect()
+        gc.freeze()
+        async with asyncio.TaskGroup() as group:
+            for task in self._tasks():
+                group.create_task(task)
+
+    def _tasks(self) -> list[Coroutine[Any, Any, None]]:
+        parts, settings = self._parts, self._settings
+        tasks = [
+            parts.planning.run(),
+            parts.actuator.run(),
+            ensure_queues(parts.cache, self._ports, default=settings.default_queue),
+        ]
+        if settings.scheduler_conf is not None:
+            tasks.append(follow(settings.scheduler_conf, self._reload))
+        return tasks
+
+    def _reload(self, text: str) -> None:
+        if self._parts.configuration.load(text):
+            self._parts.cache.signals.dirty = True
+            self._parts.planning.notice()
+
+    def _services(self) -> ExtenderServices:
+        parts = self._parts
+        return ExtenderServices(
+            cache=parts.cache,
+            planning=parts.planning,
+            filtering=parts.filtering,
+            barrier=parts.barrier,
+            binding=parts.binding,
+            feed=parts.feed,
+            audit=parts.audit,
+            unready=self._unready,
+            notices=parts.configuration.notices,
+            metrics=REGISTRY,
+        )
+
+    def _unready(self) -> list[str]:
+        waits = [f"the first listing of {kind}" for kind in self._informers.unsynced()]
+        if not self._parts.planning.first_cycle.is_set():
+            waits.append("the first planning cycle")
+        return waits
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """Wait for a cancelled task; a failure of its own is worth a line."""
+    try:
+        await task
+    except asyncio.CancelledError:
+        return
+    except Exception:
+        log.exception("work ended with an error")

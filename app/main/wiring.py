@@ -1,0 +1,95 @@
+"""The use cases of the scheduler's side, wired to whatever meets their ports.
+
+Used by ``pumice extender`` with the API-server adapter and by tests with fakes.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.cache.audit import Audit, audit
+from app.cache.cluster import ClusterCache
+from app.model.ids import GroupKey
+from app.service.activity import Activity
+from app.service.actuator import Actuator
+from app.service.barrier import Barrier
+from app.service.binding import Binding
+from app.service.configuration import Configuration
+from app.service.feed import Feed
+from app.service.filtering import Filtering
+from app.service.limits import Limits
+from app.service.planning import Planning
+from app.service.ports import Binder, Clock, EventSink, GroupWriter, PodLister, PodWriter
+from app.service.status import StatusWriter
+from app.service.vetoes import Vetoes
+from app.telemetry import metrics
+
+
+class Ports(Binder, PodWriter, GroupWriter, EventSink, PodLister, Protocol):
+    """Everything the scheduler's side needs of the API server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parts:
+    """The wired use cases."""
+
+    cache: ClusterCache
+    configuration: Configuration
+    activity: Activity
+    barrier: Barrier
+    planning: Planning
+    filtering: Filtering
+    binding: Binding
+    actuator: Actuator
+    feed: Feed
+    audit: Callable[[], Awaitable[Audit]]
+
+
+def assemble(
+    *,
+    ports: Ports,
+    clock: Clock,
+    limits: Limits,
+    schedulers: frozenset[str],
+    activity: Activity,
+) -> Parts:
+    """Build every use case once and connect them."""
+    cache = ClusterCache(schedulers=schedulers)
+    configuration = Configuration()
+    barrier = Barrier(cache, limits=limits, clock=clock)
+    planning = Planning(
+        cache=cache,
+        configuration=configuration,
+        activity=activity,
+        vetoes=Vetoes(keep_s=limits.veto_s),
+        limits=limits,
+        clock=clock,
+    )
+    status = StatusWriter(cache, planning=planning, groups=ports, events=ports, clock=clock)
+    actuator = Actuator(cache, pods=ports, status=status, limits=limits, clock=clock)
+    planning.published.append(actuator.placed)
+    planning.after.append(actuator.after_cycle)
+    planning.after.append(barrier.settle)
+
+    def settled(changed: Iterable[GroupKey]) -> None:
+        barrier.settle(changed)
+        if cache.signals.dirty:
+            planning.notice()
+
+    async def compare() -> Audit:
+        outcome = audit(cache, await ports.list_pods())
+        metrics.LEDGER_DRIFT.set(len(outcome.drifts))
+        return outcome
+
+    return Parts(
+        cache=cache,
+        configuration=configuration,
+        activity=activity,
+        barrier=barrier,
+        planning=planning,
+        filtering=Filtering(cache, planning=planning, limits=limits, clock=clock),
+        binding=Binding(cache, barrier=barrier, binder=ports, limits=limits, clock=clock),
+        actuator=actuator,
+        feed=Feed(cache, activity=activity, clock=clock, settled=settled),
+        audit=compare,
+    )

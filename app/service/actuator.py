@@ -1,0 +1,158 @@
+"""Carries out what was decided; the one place with effects on pods, groups and queues.
+
+Work is asked for by key (a pod, a group, a queue) and read off the cache when its turn comes, so
+doing it twice or late does no harm: a pod that lost its place meanwhile is left alone, a group's
+status is written as it is now. Failures come back with a growing pause; what the API server refuses
+for good is counted and left.
+
+A pod that got its place is told in the cheapest way that reaches it (design §4):
+
+* behind our gate: the gate is removed, with a pin (one write) or after a nomination (two);
+* refused by Filter before: woken by an annotation, which wakes nobody else;
+* otherwise nothing: kube-scheduler will ask.
+"""
+
+import asyncio
+import logging
+from collections.abc import Hashable, Iterable
+
+from app.cache.cluster import ClusterCache
+from app.cache.members import Member, Stage
+from app.model.ids import GroupKey, PodUid, QueueName
+from app.model.plan import GangPlacement
+from app.service.limits import Hint, Limits
+from app.service.ports import Clock, PodWriter, Reaction, WriteError
+from app.service.status import StatusWriter
+from app.service.workqueue import Again, WorkQueue
+from app.telemetry import metrics
+from app.wire import patches
+
+log = logging.getLogger(__name__)
+
+VCJOB = "batch.volcano.sh/v1alpha1"
+
+_REPEAT_S = 5.0
+"""A gate that is still there this long after its removal was accepted is removed again."""
+
+
+class Actuator:
+    """Tells pods their places and keeps statuses up to date."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        *,
+        pods: PodWriter,
+        status: StatusWriter,
+        limits: Limits,
+        clock: Clock,
+    ) -> None:
+        self._cache = cache
+        self._pods = pods
+        self._status = status
+        self._limits = limits
+        self._clock = clock
+        self._told: dict[PodUid, float] = {}
+        self._next_look = 0.0
+        self._pod_work: WorkQueue[PodUid] = WorkQueue(self._tell, failed=log_failure)
+        self._group_work: WorkQueue[GroupKey] = WorkQueue(status.write_group, failed=log_failure)
+        self._queue_work: WorkQueue[QueueName] = WorkQueue(status.write_queue, failed=log_failure)
+
+    async def run(self) -> None:
+        """Work for ever; cancel to stop."""
+        workers = self._limits.writes_in_flight
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._pod_work.run(workers))
+            group.create_task(self._group_work.run(max(workers // 4, 1)))
+            group.create_task(self._queue_work.run(2))
+
+    def placed(self, decided: GangPlacement) -> None:
+        """Placements took effect: tell the pods that must be told."""
+        for placement in decided.placements:
+            member = self._cache.members.get(placement.task.uid)
+            if member is not None and _must_be_told(member):
+                self._pod_work.add(member.pod.uid)
+
+    def after_cycle(self, changed: Iterable[GroupKey]) -> None:
+        """A cycle ended: bring the statuses of what changed up to date."""
+        for key in changed:
+            self._group_work.add(key)
+        now = self._clock()
+        if now >= self._next_look:
+            self._next_look = now + self._limits.cycle_idle_s
+            for name in self._status.stale_queues():
+                self._queue_work.add(name)
+            self._retell(now - _REPEAT_S)
+
+    def _retell(self, before: float) -> None:
+        """Look for planned pods that still wait to be told (an effect was lost)."""
+        for group in self._cache.registry.promised.values():
+            for member in group.members.values():
+                uid = member.pod.uid
+                if _must_be_told(member) and self._told.get(uid, 0.0) < before:
+                    self._pod_work.add(uid)
+        self._told = {uid: at for uid, at in self._told.items() if at >= before}
+
+    async def _tell(self, uid: PodUid) -> None:
+        member = self._cache.members.get(uid)
+        if member is None or not _must_be_told(member):
+            return
+        try:
+            if member.pod.gated:
+                await self._open_gate(member)
+            else:
+                await self._wake(member)
+        except WriteError as error:
+            self._give_up_or_repeat(member, error)
+        else:
+            now = self._clock()
+            self._told[uid] = now
+            if member.stage is Stage.PLANNED:
+                member.since = now
+            metrics.WRITES.labels("gate" if member.pod.gated else "wake", "done").inc()
+
+    async def _open_gate(self, member: Member) -> None:
+        pod, node = member.pod, member.node
+        hint = self._hint(member)
+        if pod.pinned or hint is Hint.GUIDE:
+            await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
+        elif hint is Hint.PIN:
+            await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod, pin=node))
+        else:
+            if pod.nominated != node:
+                await self._pods.patch_pod_status(pod.namespace, pod.name, patches.nomination(node))
+            await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
+
+    def _hint(self, member: Member) -> Hint:
+        if self._limits.hint is not Hint.AUTO:
+            return self._limits.hint
+        owner = member.pod.owner
+        recreated = owner is not None and owner.api_version == VCJOB and owner.kind == "Job"
+        return Hint.PIN if recreated else Hint.NOMINATE
+
+    async def _wake(self, member: Member) -> None:
+        member.refused = False
+        pod = member.pod
+        await self._pods.wake_pod(pod.namespace, pod.name, token=f"{self._clock():.3f}")
+
+    def _give_up_or_repeat(self, member: Member, error: WriteError) -> None:
+        if error.reaction is Reaction.RETRY:
+            raise Again(str(error), after_s=error.retry_after_s) from error
+        metrics.WRITES.labels("gate" if member.pod.gated else "wake", "refused").inc()
+        log.warning(
+            "pod could not be told its place", extra={"pod": member.pod.key, "reason": str(error)}
+        )
+
+
+def log_failure(key: Hashable, error: Exception) -> None:
+    """An effect failed in a way nobody foresaw; it comes back."""
+    metrics.WRITES.labels("effect", "failed").inc()
+    log.error("effect failed", extra={"key": key}, exc_info=error)
+
+
+def _must_be_told(member: Member) -> bool:
+    if member.stage is not Stage.PLANNED or member.pod.node or member.pod.deleting:
+        return False
+    return (member.pod.gated and not member.pod.foreign_gates) or (
+        member.refused and not member.pod.gates
+    )

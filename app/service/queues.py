@@ -1,0 +1,41 @@
+"""The two queues that must exist: ``root`` and the default one (volcano.md §3.2).
+
+Created when missing, at the start and whenever somebody deleted them; a failure is tried again.
+"""
+
+import asyncio
+import logging
+
+from app.cache.cluster import ClusterCache
+from app.model.ids import ROOT_QUEUE, QueueName
+from app.service.ports import GroupWriter, Reaction, WriteError
+from app.wire import patches
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 1.0
+REPEAT_S = 5.0
+"""The watch shows a new queue within this time; until then it is not created again."""
+
+
+async def ensure_queues(cache: ClusterCache, writer: GroupWriter, *, default: str) -> None:
+    """Keep both queues in being; cancel to stop."""
+    while True:
+        missing = [
+            (name, reclaimable)
+            for name, reclaimable in ((ROOT_QUEUE, False), (QueueName(default), True))
+            if name not in cache.queues
+        ]
+        for name, reclaimable in missing:
+            await _create(writer, name, reclaimable=reclaimable)
+        await asyncio.sleep(REPEAT_S if missing else LOOK_EVERY_S)
+
+
+async def _create(writer: GroupWriter, name: QueueName, *, reclaimable: bool) -> None:
+    try:
+        await writer.create_queue(patches.queue(name, weight=1, reclaimable=reclaimable))
+    except WriteError as error:
+        if error.reaction is not Reaction.CONFLICT:
+            log.warning("queue not created", extra={"queue": name, "reason": str(error)})
+    else:
+        log.info("queue created", extra={"queue": name})
