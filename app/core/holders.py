@@ -18,10 +18,11 @@ _MOST = 3
 
 @dataclass(slots=True, eq=False)
 class _Ranking:
-    """The biggest holders so far, and how many admissions it has seen."""
+    """The biggest holders so far, the same as values, and how many admissions it has seen."""
 
     amounts: dict[GroupKey, int]
-    seen: int
+    holders: tuple[Holder, ...] = ()
+    seen: int = -1
 
 
 class Holders:
@@ -30,36 +31,34 @@ class Holders:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._below: dict[QueueName | None, list[Gang]] | None = None
-        self._rankings: dict[tuple[QueueName | None, int], _Ranking] = {}
+        self._rankings: dict[tuple[QueueName | None, str], _Ranking] = {}
 
     def most(self, queue: QueueName | None, resource: str) -> tuple[Holder, ...]:
         """The groups that hold most of ``resource`` in the subtree of ``queue``, biggest first."""
-        position = self._ledger.snapshot.axis.index.get(resource)
-        if position is None:
-            return ()
-        ranking = self._rankings.get((queue, position))
+        ranking = self._rankings.get((queue, resource))
         if ranking is None:
-            ranking = self._first_look(queue, position)
-            self._rankings[queue, position] = ranking
-        self._follow(ranking, queue, position)
-        return tuple(
-            Holder(who=key, resource=resource, amount=amount)
-            for key, amount in ranking.amounts.items()
-        )
+            ranking = self._rankings[queue, resource] = self._first_look(queue, resource)
+        if ranking.seen != len(self._ledger.admitted):
+            self._follow(ranking, queue, resource)
+        return ranking.holders
 
-    def _first_look(self, queue: QueueName | None, position: int) -> _Ranking:
+    def _first_look(self, queue: QueueName | None, resource: str) -> _Ranking:
+        position = self._ledger.snapshot.axis.index[resource]
         gangs = self._gangs_below().get(queue, [])
         held = {gang.key: _held(gang, position, admitted=_claims(gang)) for gang in gangs}
-        return _Ranking(amounts=_biggest(held), seen=0)
+        return _Ranking(amounts=_biggest(held))
 
-    def _follow(self, ranking: _Ranking, queue: QueueName | None, position: int) -> None:
+    def _follow(self, ranking: _Ranking, queue: QueueName | None, resource: str) -> None:
+        position = self._ledger.snapshot.axis.index[resource]
         admitted = self._ledger.admitted
-        if ranking.seen == len(admitted):
-            return
-        for gang in admitted[ranking.seen :]:
+        for gang in admitted[max(ranking.seen, 0) :]:
             if queue is None or queue in self._ledger.path(gang.queue):
                 ranking.amounts[gang.key] = _held(gang, position, admitted=True)
         ranking.amounts = _biggest(ranking.amounts)
+        ranking.holders = tuple(
+            Holder(who=key, resource=resource, amount=amount)
+            for key, amount in ranking.amounts.items()
+        )
         ranking.seen = len(admitted)
 
     def _gangs_below(self) -> dict[QueueName | None, list[Gang]]:

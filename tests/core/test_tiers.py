@@ -25,7 +25,7 @@ from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.reason import Cause, Holder, Refusal, Shortfall
 from app.model.snapshot import Snapshot
-from app.model.workload import QueueState
+from app.model.workload import GroupPhase, QueueState
 from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot, make_task
 from tests.core.plugins.sessions import (
     amounts_of,
@@ -336,6 +336,41 @@ class TestHolders:
 
         assert refusal is not None
         assert [h.who for h in refusal.holders] == ["default/y", "default/x"]
+
+    def test_a_limit_up_the_tree_is_held_by_its_whole_subtree(self) -> None:
+        queues = (
+            make_queue("top", capability=amounts_of(cpu=4)),
+            make_queue("a", parent=QueueName("top")),
+            make_queue("b", parent=QueueName("top")),
+        )
+        gangs = (holding("x", cpu=1, queue="a"), holding("y", cpu=3, queue="b"))
+        snapshot = make_snapshot(
+            nodes=self.NODES, queues=queues, gangs=(*gangs, holding("z", cpu=9))
+        )
+        tree = PluginConf("capacity", switches={"enableHierarchy": True})
+        opened, _ = open_conf(snapshot, (tree,))
+        refusal = opened.enqueueable(claiming("g", cpu=3, queue="a"))
+
+        assert refusal is not None
+        assert refusal.where == "top"
+        assert [h.who for h in refusal.holders] == ["default/y", "default/x"]
+
+    def test_admitted_groups_hold_what_they_may_claim_and_pending_ones_nothing(self) -> None:
+        queue = make_queue("a", capability=amounts_of(cpu=4))
+        gangs = (
+            claiming("in", cpu=3, queue="a", gated_request=room(cpu=1)),
+            claiming("out", cpu=4, queue="a", phase=GroupPhase.PENDING),
+            holding("grown", cpu=1, queue="a", min_request=room(cpu=0.5)),
+        )
+        snapshot = make_snapshot(nodes=self.NODES, queues=(queue,), gangs=gangs)
+        opened, _ = open_conf(snapshot, (PluginConf("capacity"),))
+        refusal = opened.enqueueable(claiming("g", cpu=5, queue="a"))
+
+        assert refusal is not None
+        assert refusal.holders == (
+            Holder("default/in", "cpu", 2000),
+            Holder("default/grown", "cpu", 1000),
+        )
 
     def test_nobody_holds_what_is_just_too_little(self) -> None:
         queue = make_queue("a", capability=amounts_of(cpu=1))

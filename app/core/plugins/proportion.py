@@ -1,18 +1,18 @@
 """proportion: queues deserve the cluster by weight, and hold no more than they deserve.
 
 Only queues that have groups take part. *Deserved* is worked out when the cycle opens
-(:mod:`app.core.plugins.water_filling`); what a queue holds is read from the ledger whenever it is
-asked, so the order of queues follows the placements of the cycle. Admission looks at the queue's
-real capability instead: what it could hold if the others asked for nothing.
+(:mod:`app.core.plugins.entitlements`), and once more after groups were admitted; what a queue holds
+is read from the ledger whenever it is asked, so the order of queues follows the placements of the
+cycle. Admission looks at the queue's real capability instead: what it could hold if the others
+asked for nothing.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.plugins import limits, water_filling
-from app.core.plugins.shares import Share, share_of
+from app.core.plugins import limits
+from app.core.plugins.entitlements import Entitlement, entitlements
+from app.core.plugins.shares import share_of
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
@@ -36,14 +36,6 @@ def _open(session: Session) -> Hooks:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entitlement:
-    """What one queue deserves: as whole units, and as a share to compare by."""
-
-    deserved: Vector
-    share: Share
-
-
 class Proportion:
     """The queues of one cycle."""
 
@@ -51,9 +43,9 @@ class Proportion:
         self._ledger = ledger
         self._real = limits.real_capabilities(ledger.snapshot)
         self._entitled = entitlements(ledger, self._real)
-        axis = ledger.snapshot.axis
-        nothing = np.zeros(len(axis), dtype=np.int64)
-        self._unentitled = Entitlement(nothing, share_of(nothing))
+        self._seen = len(ledger.admitted)
+        nothing = np.zeros(len(self._axis), dtype=np.int64)
+        self._unentitled = Entitlement(nothing, nothing, share_of(nothing))
 
     def compare(self, left: QueueName, right: QueueName) -> int:
         """Higher queue priority first, then the smaller share of what is deserved."""
@@ -76,6 +68,7 @@ class Proportion:
 
     def allocatable(self, queue: QueueName, task: Task) -> Refusal | None:
         """Whether the queue deserves one more ``task``."""
+        self._follow_admissions()
         held = self._ledger.queue(queue).allocated
         deserved = self._entitlement(queue).deserved
         short = limits.exceeding(task.request, held=held, limit=deserved)
@@ -91,18 +84,15 @@ class Proportion:
 
     def overused(self, queue: QueueName) -> Refusal | None:
         """Refuses a queue that holds all it deserves, of every resource."""
-        account = self._ledger.queue(queue)
-        deserved = self._entitlement(queue).deserved
-        if not (deserved <= account.allocated).all():
+        self._follow_admissions()
+        held = self._ledger.queue(queue).allocated
+        entitled = self._entitlement(queue)
+        deserved = entitled.deserved
+        if not (deserved <= held).all():
             return None
-        waiting: Vector = np.maximum(account.request - account.allocated, 0)
-        lack = limits.shortfalls(
-            limits.exceeding(waiting, held=account.allocated, limit=deserved),
-            axis=self._axis,
-            asked=waiting,
-            held=account.allocated,
-            limit=deserved,
-        )
+        waiting: Vector = np.maximum(entitled.request - held, 0)
+        short = limits.exceeding(waiting, held=held, limit=deserved)
+        lack = limits.shortfalls(short, axis=self._axis, asked=waiting, held=held, limit=deserved)
         return Refusal(Cause.QUEUE_OVERUSED, where=queue, shortfalls=lack)
 
     @property
@@ -115,6 +105,13 @@ class Proportion:
     def _entitlement(self, queue: QueueName) -> Entitlement:
         return self._entitled.get(queue, self._unentitled)
 
+    def _follow_admissions(self) -> None:
+        """Let groups admitted since ask too; not while admitting, where it would cost each time."""
+        admitted = len(self._ledger.admitted)
+        if self._seen != admitted:
+            self._entitled = entitlements(self._ledger, self._real)
+            self._seen = admitted
+
     def _compare_with(
         self, limit: Vector, queue: QueueName, *, asked: Vector, held: Vector
     ) -> Refusal | None:
@@ -123,25 +120,3 @@ class Proportion:
             return None
         lack = limits.shortfalls(short, axis=self._axis, asked=asked, held=held, limit=limit)
         return limits.no_room(queue, lack, cause=Cause.QUEUE_QUOTA)
-
-
-def entitlements(ledger: Ledger, real: dict[QueueName, Vector]) -> dict[QueueName, Entitlement]:
-    """What every queue that has groups deserves."""
-    snapshot = ledger.snapshot
-    names = sorted(name for name, account in ledger.queues().items() if account.groups)
-    if not names:
-        return {}
-    shares = water_filling.fill(
-        snapshot.table.total,
-        np.array([snapshot.queues[name].weight for name in names], dtype=np.int64),
-        request=np.array([ledger.queue(name).request for name in names]),
-        ceiling=np.array([real[name] for name in names]),
-        floor=np.array(
-            [limits.on_axis(snapshot.queues[n].guarantee, snapshot.axis) for n in names]
-        ),
-    )
-    deserved = water_filling.whole(shares)
-    return {
-        name: Entitlement(deserved=deserved[row], share=share_of(shares[row]))
-        for row, name in enumerate(names)
-    }

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from app.core.ledger import Ledger
 from app.core.plugins import limits
-from app.core.plugins.proportion import entitlements
+from app.core.plugins.entitlements import entitlements
 from app.core.policy import Vote
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.reason import Cause, Shortfall
 from app.model.snapshot import QueueUsage, Snapshot
-from app.model.workload import Queue
+from app.model.workload import GroupPhase, Queue
 from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot
 from tests.core.plugins.sessions import (
     amounts_of,
@@ -61,6 +61,22 @@ class TestDeserved:
             queues=queues,
         )
         assert deserved_cpu(snapshot) == {"a": 2, "b": 8}
+
+    def test_a_guarantee_beyond_the_capability_does_not_lift_it(self) -> None:
+        queue = make_queue("a", capability=amounts_of(cpu=2), guarantee=amounts_of(cpu=3))
+        snapshot = snapshot_of(holding("a", cpu=0, wants=9, queue="a"), queues=(queue,))
+        assert deserved_cpu(snapshot) == {"a": 2}
+
+    def test_members_that_nobody_created_yet_count_once_their_group_is_admitted(self) -> None:
+        half = make_gang(
+            "half",
+            waiting=(sized_task(cpu=1, gib=0),),
+            min_member=3,
+            min_request=room(cpu=3),
+        )
+        none_yet = claiming("none-yet", cpu=2, min_member=2)
+        outside = claiming("outside", cpu=4, min_member=4, phase=GroupPhase.PENDING)
+        assert deserved_cpu(snapshot_of(half, none_yet, outside)) == {"default": 5}
 
     def test_no_groups_no_entitlements(self) -> None:
         assert deserved_cpu(snapshot_of()) == {}
@@ -195,6 +211,24 @@ class TestAllocation:
         assert refusal.cause is Cause.QUEUE_OVERUSED
         assert refusal.shortfalls == (Shortfall("cpu", asked=2000, free=1000, limit=5000),)
         assert hooks.overused(queue) is None
+
+    def test_a_group_admitted_in_this_cycle_gets_places_in_this_cycle(self) -> None:
+        gang = claiming("g", cpu=3, min_member=3, phase=GroupPhase.PENDING)
+        hooks, ledger = open_plugin("proportion", snapshot_of(gang))
+        assert hooks.allocatable
+        assert hooks.overused
+        slot = sized_task(cpu=1, gib=0, uid="")
+        refusal = hooks.overused(QueueName("default"))
+        assert refusal is not None
+        assert refusal.shortfalls == ()
+        assert hooks.allocatable(QueueName("default"), slot) is not None
+
+        ledger.admit(gang)
+        assert hooks.overused(QueueName("default")) is None
+        for _ in range(3):
+            assert hooks.allocatable(QueueName("default"), slot) is None
+            ledger.place(gang, slot, node=0)
+        assert hooks.allocatable(QueueName("default"), slot) is not None
 
     def test_a_capability_that_stands_in_the_way_is_called_quota(self) -> None:
         queue = make_queue("q", capability=amounts_of(cpu=2))

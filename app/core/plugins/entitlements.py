@@ -1,0 +1,74 @@
+"""What each queue deserves of the cluster (:mod:`app.core.plugins.water_filling`).
+
+A queue asks for what its groups hold, for their waiting members, and for members of *admitted*
+groups that nobody has created yet: those get their places first and are created for them, so a
+queue that had to wait for its pods to exist would never deserve any.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from app.core.ledger import Ledger
+from app.core.plugins import limits, water_filling
+from app.core.plugins.shares import Share, share_of
+from app.model.gang import Gang
+from app.model.ids import QueueName
+from app.model.resources import Vector
+from app.model.workload import GroupPhase
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entitlement:
+    """What a queue asks for and deserves, in whole units, and its share to compare by."""
+
+    request: Vector
+    deserved: Vector
+    share: Share
+
+
+def entitlements(ledger: Ledger, real: Mapping[QueueName, Vector]) -> dict[QueueName, Entitlement]:
+    """The entitlements of all queues that have groups, admissions of the cycle included."""
+    snapshot = ledger.snapshot
+    names = sorted(name for name, account in ledger.queues().items() if account.groups)
+    if not names:
+        return {}
+    unseen = _unseen(ledger)
+    request = np.array([ledger.queue(name).request + unseen.get(name, 0) for name in names])
+    ceiling = np.array([real[name] for name in names])
+    shares = water_filling.fill(
+        snapshot.table.total,
+        np.array([snapshot.queues[name].weight for name in names], dtype=np.int64),
+        request=request,
+        ceiling=ceiling,
+        floor=np.array(
+            [limits.on_axis(snapshot.queues[n].guarantee, snapshot.axis) for n in names]
+        ),
+    )
+    deserved = np.minimum(water_filling.whole(shares), ceiling)
+    return {
+        name: Entitlement(request=request[row], deserved=deserved[row], share=share_of(shares[row]))
+        for row, name in enumerate(names)
+    }
+
+
+def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
+    """What members that do not exist yet will ask for, by queue."""
+    found: dict[QueueName, Vector] = {}
+    for gang in chain(_waiting_since_before(ledger), ledger.admitted):
+        if gang.min_request is None or not _lacks_members(gang):
+            continue
+        unseen = np.maximum(gang.min_request - gang.request, 0)
+        at = found.get(gang.queue)
+        found[gang.queue] = unseen if at is None else at + unseen
+    return found
+
+
+def _waiting_since_before(ledger: Ledger) -> Iterable[Gang]:
+    return (g for g in ledger.snapshot.pending if g.phase is GroupPhase.INQUEUE)
+
+
+def _lacks_members(gang: Gang) -> bool:
+    return gang.counts.tasks + gang.counts.slots < gang.min_member
