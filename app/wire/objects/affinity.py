@@ -27,11 +27,11 @@ from app.wire.objects.selectors import NodeTermJson, node_term
 
 NODE_NAME_FIELD: Final = "metadata.name"
 
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _AT: Final = "spec.affinity"
 _NODES_AT: Final = f"{_AT}.nodeAffinity"
-_TERMS_AT: Final = f"{_NODES_AT}.{_REQUIRED}.nodeSelectorTerms"
+_TERMS_AT: Final = f"{_NODES_AT}.{REQUIRED}.nodeSelectorTerms"
 
 
 class _NodeSelectorJson(Struct, rename="camel", gc=False):
@@ -44,12 +44,12 @@ class _PreferredNodeJson(Struct, gc=False):
 
 
 class _NodeAffinityJson(Struct, gc=False):
-    required: _NodeSelectorJson | None = field(default=None, name=_REQUIRED)
+    required: _NodeSelectorJson | None = field(default=None, name=REQUIRED)
     preferred: list[_PreferredNodeJson] | None = field(default=None, name=_PREFERRED)
 
 
 class _PodAffinityJson(Struct, gc=False):
-    required: list[PodTermJson] | None = field(default=None, name=_REQUIRED)
+    required: list[PodTermJson] | None = field(default=None, name=REQUIRED)
     preferred: list[WeightedPodTermJson] | None = field(default=None, name=_PREFERRED)
 
 
@@ -207,7 +207,7 @@ def _is_empty(term: NodeTerm) -> bool:
 def _required(json: _PodAffinityJson | None, kind: str) -> Iterator[tuple[PodTermJson, str]]:
     if json is not None:
         for i, term in enumerate(json.required or ()):
-            yield term, f"{_AT}.{kind}.{_REQUIRED}[{i}]"
+            yield term, f"{_AT}.{kind}.{REQUIRED}[{i}]"
 
 
 def _preferred(json: _PodAffinityJson | None, kind: str) -> Iterator[tuple[int, PodTermJson, str]]:
