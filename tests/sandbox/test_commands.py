@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+
+from app.sandbox.commands import Program, parse_command, program_of
+from tests.sandbox.documents import pod
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds", "code"),
+    [
+        (["sleep", "5"], 5.0, 0),
+        (["sleep", "1m"], 60.0, 0),
+        (["sleep", "infinity"], None, 0),
+        (["sleep", "soon"], 0.0, 1),
+        (["/bin/true"], 0.0, 0),
+        (["false"], 0.0, 1),
+        (["sh", "-c", "sleep 5; exit 3"], 5.0, 3),
+        (["/bin/bash", "-ec", "sleep 2 && sleep 3"], 5.0, 0),
+        (["sh", "-c", "false && sleep 9"], 0.0, 1),
+        (["sh", "-c", "false || sleep 9"], 9.0, 0),
+        (["sh", "-c", "exit 2; sleep 9"], 0.0, 2),
+        (["sh", "-c", "X=1 sleep 1\necho done"], 1.0, 0),
+        (["sh", "-c", "sleep 1; python train.py"], None, 0),
+        (["sh"], None, 0),
+        (["python", "train.py"], None, 0),
+        ([], None, 0),
+    ],
+)
+def test_a_command_tells_how_long_it_runs_and_how_it_ends(
+    command: list[str], seconds: float | None, code: int
+) -> None:
+    program = parse_command(command)
+    assert (program.seconds, program.exit_code) == (seconds, code)
+
+
+def test_a_shell_does_not_listen_to_sigterm() -> None:
+    assert parse_command(["sh", "-c", "sleep 5"]).ignores_term
+    assert not parse_command(["sleep", "5"]).ignores_term
+
+
+def test_what_a_script_echoes_is_its_output() -> None:
+    assert parse_command(["sh", "-c", "echo hello world; echo bye"]).output == (
+        "hello world",
+        "bye",
+    )
+
+
+def test_annotations_overrule_the_command() -> None:
+    noted = pod(
+        metadata={
+            "annotations": {
+                "pumice.sh/sandbox-run-seconds": "7",
+                "pumice.sh/sandbox-exit-code": "4",
+            }
+        },
+        command=["sleep", "99"],
+    )
+    program = program_of(noted, noted["spec"]["containers"][0])
+    assert (program.seconds, program.exit_code) == (7.0, 4)
+
+
+def test_an_exit_code_alone_ends_a_server_at_once() -> None:
+    noted = pod(metadata={"annotations": {"pumice.sh/sandbox-exit-code": "1"}})
+    assert program_of(noted, noted["spec"]["containers"][0]) == Program(
+        seconds=0.0, exit_code=1, stop_code=0
+    )

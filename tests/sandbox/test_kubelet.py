@@ -1,0 +1,239 @@
+"""The simulated kubelet against the embedded API server, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import pytest
+
+from app.sandbox.apiserver.binding import bind
+from app.sandbox.apiserver.deletion import DeleteOptions
+from app.sandbox.apiserver.server import ApiServer
+from app.sandbox.clock import SimClock
+from app.sandbox.documents import Document, condition
+from app.sandbox.kubelet import Kubelet
+from app.sandbox.nodes import host_ip
+from app.sandbox.store_kubelet_api import StoreKubeletApi
+from tests.sandbox.documents import at, make_server, node, pod, stored_pod
+
+Scenario: TypeAlias = Callable[[ApiServer, SimClock], Awaitable[None]]
+
+
+def run(scenario: Scenario, *, start_seconds: float = 0.0) -> None:
+    async def main() -> None:
+        clock = SimClock()
+        server = make_server(node("n1"), clock=clock)
+        kubelet = Kubelet(StoreKubeletApi(server), clock=clock, start_seconds=start_seconds)
+        serving = asyncio.create_task(kubelet.run())
+        await clock.settle()
+        try:
+            await scenario(server, clock)
+        finally:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def start(server: ApiServer, document: Document) -> None:
+    server.create(document)
+    target = server.target("/pods", at(document["metadata"]["name"]), subresource="binding")
+    bind(server.operations, target, {"target": {"name": "n1"}})
+
+
+def phase(server: ApiServer, name: str = "p") -> str:
+    return str(stored_pod(server, name)["status"]["phase"])
+
+
+def container(server: ApiServer, name: str = "p") -> Document:
+    found: Document = stored_pod(server, name)["status"]["containerStatuses"][0]
+    return found
+
+
+def test_a_bound_pod_runs_with_address_conditions_and_container_status() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod())
+        await clock.settle()
+        status = stored_pod(server, "p")["status"]
+        assert status["phase"] == "Running"
+        assert status["podIP"].startswith("10.244.")
+        assert status["hostIP"] == host_ip("n1")
+        assert status["startTime"]
+        assert {one["type"]: one["status"] for one in status["conditions"]} == {
+            "PodScheduled": "True",
+            "Initialized": "True",
+            "ContainersReady": "True",
+            "Ready": "True",
+        }
+        assert container(server)["ready"]
+        assert "running" in container(server)["state"]
+
+    run(scenario)
+
+
+def test_a_pod_without_a_node_is_left_alone() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        server.create(pod())
+        await clock.advance(60)
+        assert phase(server) == "Pending"
+
+    run(scenario)
+
+
+def test_starting_takes_the_time_that_is_set() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod())
+        await clock.advance(2)
+        assert phase(server) == "Pending"
+        assert container(server)["state"] == {"waiting": {"reason": "ContainerCreating"}}
+        await clock.advance(2)
+        assert phase(server) == "Running"
+
+    run(scenario, start_seconds=3)
+
+
+@pytest.mark.parametrize(
+    ("script", "phase_after", "reason"),
+    [("sleep 5", "Succeeded", "Completed"), ("sleep 5; exit 3", "Failed", "Error")],
+)
+def test_a_pod_ends_as_its_command_says(script: str, phase_after: str, reason: str) -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["sh", "-c", script], restartPolicy="Never"))
+        await clock.advance(4.9)
+        assert phase(server) == "Running"
+        await clock.advance(0.2)
+        assert phase(server) == phase_after
+        assert container(server)["state"]["terminated"]["reason"] == reason
+
+    run(scenario)
+
+
+def test_on_failure_restarts_until_it_succeeds_or_for_ever_with_back_off() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["sh", "-c", "sleep 1; exit 1"], restartPolicy="OnFailure"))
+        await clock.advance(1.5)
+        assert container(server)["restartCount"] == 1
+        await clock.advance(1.0)
+        assert container(server)["restartCount"] == 2
+        assert container(server)["state"] == {"waiting": {"reason": "CrashLoopBackOff"}}
+        assert container(server)["lastState"]["terminated"]["exitCode"] == 1
+        await clock.advance(10.0)
+        assert "running" in container(server)["state"]
+
+    run(scenario)
+
+
+def test_always_restarts_what_succeeded() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["sleep", "1"]))
+        await clock.advance(1.5)
+        assert container(server)["restartCount"] == 1
+        assert phase(server) == "Running"
+
+    run(scenario)
+
+
+def test_init_containers_run_one_after_the_other_before_the_rest() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        inits = [
+            {"name": f"i{number}", "image": "x", "command": ["sleep", "2"]} for number in (1, 2)
+        ]
+        start(server, pod(initContainers=inits))
+        await clock.advance(3)
+        status = stored_pod(server, "p")["status"]
+        assert status["phase"] == "Pending"
+        states = [one["state"] for one in status["initContainerStatuses"]]
+        assert ["terminated" in states[0], "running" in states[1]] == [True, True]
+        await clock.advance(2)
+        assert phase(server) == "Running"
+
+    run(scenario)
+
+
+def test_a_failed_init_container_fails_a_pod_that_never_restarts() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        inits = [{"name": "i", "image": "x", "command": ["false"]}]
+        start(server, pod(initContainers=inits, restartPolicy="Never"))
+        await clock.settle()
+        assert phase(server) == "Failed"
+
+    run(scenario)
+
+
+def test_a_deleted_server_stops_at_once() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod())
+        await clock.settle()
+        server.delete("/pods", at("p"))
+        await clock.settle()
+        assert server.store.get("/pods", at("p")) is None
+
+    run(scenario)
+
+
+def test_a_deleted_shell_uses_its_whole_grace_period() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["sh", "-c", "sleep 1000"], terminationGracePeriodSeconds=20))
+        await clock.settle()
+        server.delete("/pods", at("p"))
+        await clock.advance(19)
+        assert stored_pod(server, "p")["metadata"]["deletionTimestamp"]
+        await clock.advance(2)
+        assert server.store.get("/pods", at("p")) is None
+
+    run(scenario)
+
+
+def test_the_last_status_of_a_deleted_pod_is_final() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["sleep", "1000"]))
+        await clock.settle()
+        watched = server.store.subscribe("/pods")
+        server.delete("/pods", at("p"))
+        await clock.settle()
+        last = watched.take()[-1].document
+        assert last["status"]["phase"] == "Failed"
+        assert last["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 143
+
+    run(scenario)
+
+
+def test_an_ended_pod_stays_until_it_is_deleted() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["true"], restartPolicy="Never"))
+        await clock.advance(100)
+        assert phase(server) == "Succeeded"
+        server.delete("/pods", at("p"), DeleteOptions())
+        assert server.store.get("/pods", at("p")) is None
+
+    run(scenario)
+
+
+def test_a_wrong_scheduling_condition_of_a_bound_pod_is_put_right() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        server.create(pod())
+        wrong = {"type": "PodScheduled", "status": "False", "reason": "SchedulerError"}
+        server.patch("/pods", at("p"), {"status": {"conditions": [wrong]}}, subresource="status")
+        target = server.target("/pods", at("p"), subresource="binding")
+        bind(server.operations, target, {"target": {"name": "n1"}})
+        await clock.settle()
+        found = condition(stored_pod(server, "p"), "PodScheduled")
+        assert found is not None
+        assert (found["status"], found.get("reason")) == ("True", None)
+
+    run(scenario)
+
+
+def test_after_an_expired_watch_the_kubelet_lists_again() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod("before"))
+        await clock.settle()
+        server.close()
+        server.store.forget_history()
+        start(server, pod("after"))
+        await clock.settle()
+        assert phase(server, "after") == "Running"
+
+    run(scenario)
