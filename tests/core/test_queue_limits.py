@@ -1,0 +1,110 @@
+"""Whatever is asked for in whatever order: no queue gets beyond its limits."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.ledger import Ledger
+from app.core.policy import Opened, Session
+from app.core.tiers import build, open_policies
+from app.model.conf import PluginConf, SchedulerConf
+from app.model.gang import Gang
+from app.model.ids import QueueName
+from app.model.reason import Cause, Refusal
+from app.model.workload import GroupPhase, Queue
+from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot
+from tests.core.plugins.sessions import amounts_of, room, sized_task
+
+NODES = (make_node("n", cpu=20_000, memory=100 * GIB, pods=1000),)
+PARENTS = {"top": "", "left": "top", "right": "top", "alone": ""}
+LEAVES = ("left", "right", "alone")
+
+PLUGINS = {
+    "proportion": PluginConf("proportion"),
+    "capacity": PluginConf("capacity"),
+    "tree": PluginConf("capacity", switches={"enableHierarchy": True}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one queue, in cores; None: not set."""
+
+    capability: int | None
+    guarantee: int
+    weight: int
+
+
+LIMITS = st.builds(
+    Limits,
+    capability=st.one_of(st.none(), st.integers(0, 12)),
+    guarantee=st.integers(0, 4),
+    weight=st.integers(1, 5),
+)
+REQUESTS = st.lists(st.tuples(st.sampled_from(LEAVES), st.integers(1, 5)), min_size=1, max_size=12)
+
+
+def queue(name: str, limits: Limits) -> Queue:
+    return make_queue(
+        name,
+        parent=QueueName(PARENTS[name]),
+        capability=(("cpu", limits.capability * 1000),) if limits.capability is not None else (),
+        guarantee=amounts_of(cpu=limits.guarantee),
+        weight=limits.weight,
+    )
+
+
+def gang(i: int, leaf: str, cpu: int) -> Gang:
+    return make_gang(
+        f"g{i}",
+        queue=QueueName(leaf),
+        waiting=(sized_task(f"g{i}-0", cpu=cpu, gib=0),),
+        min_request=room(cpu=cpu),
+        phase=GroupPhase.PENDING,
+    )
+
+
+def opened_on(
+    plugin: str, limits: dict[str, Limits], gangs: tuple[Gang, ...]
+) -> tuple[Opened, Ledger]:
+    queues = tuple(queue(name, own) for name, own in limits.items())
+    ledger = Ledger(make_snapshot(nodes=NODES, queues=queues, gangs=gangs))
+    conf = SchedulerConf(actions=(), tiers=((PLUGINS[plugin],),))
+    return open_policies(build(conf), Session(ledger=ledger, conf=conf, now=0.0)), ledger
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+@given(limits=st.fixed_dictionaries(dict.fromkeys(PARENTS, LIMITS)), requests=REQUESTS)
+def test_no_queue_gets_beyond_its_capability(
+    plugin: str, limits: dict[str, Limits], requests: list[tuple[str, int]]
+) -> None:
+    gangs = tuple(gang(i, leaf, cpu) for i, (leaf, cpu) in enumerate(requests))
+    opened, ledger = opened_on(plugin, limits, gangs)
+    refusals: list[Refusal | None] = []
+    for each in gangs:
+        refusals.append(opened.enqueueable(each))
+        if refusals[-1] is None:
+            ledger.admit(each)
+            opened.enqueued(each)
+    for name, own in limits.items():
+        account = ledger.queue(QueueName(name))
+        claimed = account.tree_inqueue if plugin == "tree" else account.inqueue
+        assert own.capability is None or claimed[0] <= own.capability * 1000
+    for each in gangs:
+        refusals.append(opened.allocatable(each.queue, each.waiting[0]))
+        if refusals[-1] is None:
+            ledger.place(each, each.waiting[0], node=0)
+    for name, own in limits.items():
+        account = ledger.queue(QueueName(name))
+        held = account.tree_allocated if plugin == "tree" else account.allocated
+        assert own.capability is None or held[0] <= own.capability * 1000
+    assert all(has_numbers(refusal) for refusal in refusals if refusal is not None)
+
+
+def has_numbers(refusal: Refusal) -> bool:
+    assert refusal.cause in {Cause.QUEUE_QUOTA, Cause.QUEUE_OVERUSED}
+    assert refusal.where in PARENTS
+    assert refusal.detail.startswith("queue resource quota insufficient: insufficient ")
+    return all(s.asked > s.free and s.limit is not None for s in refusal.shortfalls)
