@@ -25,24 +25,24 @@ class ExtenderSettings(BaseSettings):
     """Scheduler names that are ours, separated by commas."""
     default_queue: str = "default"
     bind_address: str = "127.0.0.1"
-    port: int = Field(8890, ge=0, le=65535)
+    port: int = Field(default=8890, ge=0, le=65535)
     tls_cert_file: Path | None = None
     tls_private_key_file: Path | None = None
     client_ca_file: Path | None = None
     """With it, clients must show a certificate it signed (mutual TLS)."""
-    kube_api_qps: float = Field(2000.0, gt=0)
-    kube_api_burst: int = Field(2000, gt=0)
+    kube_api_qps: float = Field(default=2000.0, gt=0)
+    kube_api_burst: int = Field(default=2000, gt=0)
     leader_elect: bool = True
     leader_elect_resource_name: str = "pumice-scheduler"
     leader_elect_resource_namespace: str = "pumice-system"
     leader_identity: str = ""
     """Start of the Lease's holder name when our kube-scheduler leads; empty: the host name."""
     placement: Hint = Hint.AUTO
-    barrier_timeout: float = Field(20.0, gt=0)
-    planned_timeout: float = Field(30.0, gt=0)
-    slot_timeout: float = Field(60.0, gt=0)
-    veto_time: float = Field(60.0, ge=0)
-    protect_above: int = Field(36, ge=0)
+    barrier_timeout: float = Field(default=20.0, gt=0)
+    planned_timeout: float = Field(default=30.0, gt=0)
+    slot_timeout: float = Field(default=60.0, gt=0)
+    veto_time: float = Field(default=60.0, ge=0)
+    protect_above: int = Field(default=36, ge=0)
     log_level: str = "INFO"
     log_format: str = "text"
 

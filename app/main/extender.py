@@ -12,7 +12,6 @@ import signal
 import socket
 import sys
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -60,19 +59,20 @@ async def _serve(settings: ExtenderSettings) -> int:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(
-            ApiClient(
-                config.load(settings.kubeconfig),
-                ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst),
-            )
-        )
-        extender = _Extender(settings, client)
-        await extender.run(listener, bind, stopping)
+    async with open_client(settings) as client:
+        await ExtenderProcess(settings, client).run(listener, bind, stopping)
     return 0
 
 
-class _Extender:
+def open_client(settings: ExtenderSettings) -> ApiClient:
+    """The client for writes; an async context manager."""
+    return ApiClient(
+        config.load(settings.kubeconfig),
+        ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst),
+    )
+
+
+class ExtenderProcess:
     """One running process: its parts, tasks and readiness."""
 
     def __init__(self, settings: ExtenderSettings, client: ApiClient) -> None:
@@ -115,6 +115,10 @@ class _Extender:
         await asyncio.gather(serving, self._informers.stop())
         await _ended(work)
         stopped.cancel()
+
+    async def ready(self) -> None:
+        """Wait until the first planning cycle has run."""
+        await self._parts.planning.first_cycle.wait()
 
     def _load_configuration(self) -> None:
         path = self._settings.scheduler_conf

@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import TypeVar
 
 from app.kube import errors, paths
-from app.kube.client import ApiClient
+from app.kube.client import ApiClient, ContentType
 from app.kube.decode import decoder
 from app.kube.writer import ClusterWriter
 from app.model.pod import Pod
 from app.service.ports import EventType, Reaction, WriteError
+from app.wire import patches
 from app.wire.objects.pods import decode_pod
 
 T = TypeVar("T")
@@ -79,6 +80,14 @@ class ClusterPorts:
     ) -> None:
         """Merge into the status."""
         await _guarded(self._writer.patch_pod_status(namespace, name, merge))
+
+    async def wake_pod(self, namespace: str, name: str, *, token: str) -> None:
+        """Set our annotation, so that kube-scheduler tries the pod again."""
+        await _guarded(
+            self._client.patch(
+                paths.pod(namespace, name), patches.wake(token), content_type=ContentType.MERGE
+            )
+        )
 
     async def patch_pod_group(self, namespace: str, name: str, merge: Mapping[str, object]) -> None:
         """Merge into the PodGroup."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 KEEP_ALIVE_S = 120
 """Longer than kube-scheduler keeps an idle connection (90 s), so it never meets a closed one."""
@@ -50,7 +50,7 @@ def listen(bind: Bind) -> socket.socket:
     return sock
 
 
-def server(app: FastAPI, bind: Bind) -> Server:
+def server(app: ASGIApp, bind: Bind) -> Server:
     """A server for ``app``; run it with ``serve(sockets=[listen(bind)])``."""
     config = uvicorn.Config(
         app,

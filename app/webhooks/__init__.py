@@ -1,0 +1,1 @@
+"""Admission rules: pure functions on parsed objects."""
