@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 import yaml
 
-from app.sandbox.apiserver import errors
+from app.sandbox.apiserver import errors, protobuf
 from app.sandbox.apiserver.operations import WriteOptions
 
 JSON = "application/json"
@@ -39,11 +39,13 @@ class Request:
         )
 
     def document(self) -> Any:
-        """The body as data; 400 where it is neither JSON nor YAML, 415 for protobuf."""
-        if "protobuf" in self.content_type or "cbor" in self.content_type:
+        """The body as data; 400 where it cannot be read, 415 for CBOR and unknown protobuf."""
+        if "cbor" in self.content_type:
             raise errors.unsupported_media_type([JSON, "application/yaml"])
         if not self.body:
             return {}
+        if "protobuf" in self.content_type:
+            return protobuf.decode(self.body)
         try:
             if "yaml" in self.content_type:
                 return yaml.safe_load(self.body)

@@ -12,8 +12,8 @@
   node changed, a write on the pod itself. One that only plugins refused is woken by the events that
   could help those plugins.
 * A woken pod whose back-off runs waits in ``backoff``, and is popped early when nothing is active.
-* An error is left by the ladder only: 1, 2, 4, 8, 10, 10 ... seconds, rounded up to a full second
-  of the queue's life.
+* An error is left by the ladder only: 1, 2, 4, 8, 10, 10 ... seconds, and on to the next
+  full second of the queue's life.
 * Events that happen while a pod is in flight count when it comes back.
 """
 
@@ -180,7 +180,7 @@ class PodQueue:
             return
         queued.errors += 1
         due = self._clock.now() + self._backoff.step(queued.errors)
-        queued.not_before = self._began + math.ceil(due - self._began)
+        queued.not_before = self._began + math.floor(due - self._began) + 1
         self._move(queued, Place.ERROR)
 
     def _wake_one(self, queued: QueuedPod, event: Wake) -> None:

@@ -186,3 +186,57 @@ def test_cordon_and_uncordon(kubectl: Kubectl) -> None:
     assert "SchedulingDisabled" in kubectl("get", "nodes")
     kubectl("uncordon", "n1")
     assert "SchedulingDisabled" not in kubectl("get", "nodes")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["namespace", "x"],
+        ["serviceaccount", "x"],
+        ["configmap", "x", "--from-literal=a=b"],
+        ["secret", "generic", "x", "--from-literal=a=b"],
+        ["priorityclass", "x", "--value=-5", "--description=low"],
+        ["quota", "x", "--hard=cpu=1,pods=2"],
+        ["poddisruptionbudget", "x", "--selector=app=a", "--min-available=50%"],
+        ["deployment", "x", "--image=nginx", "--replicas=2"],
+        ["job", "x", "--image=busybox", "--", "sleep", "1"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_create_makes_what_a_dry_run_shows(kubectl: Kubectl, words: list[str]) -> None:
+    """These go over the wire as protobuf."""
+    head, tail = words, list[str]()
+    if "--" in words:
+        head, tail = words[: words.index("--")], words[words.index("--") :]
+    shown = json.loads(kubectl("create", *head, "--dry-run=client", "-o", "json", *tail))
+    kubectl("create", *words)
+    found = json.loads(kubectl("get", words[0], "x", "-o", "json"))
+    for document in (shown, found):
+        document.pop("status", None)
+    assert_contains(found, shown)
+
+
+def assert_contains(found: object, wanted: object) -> None:
+    """Everything that is wanted and says something is there; defaults may have come on top."""
+    if isinstance(wanted, dict):
+        assert isinstance(found, dict)
+        for key, value in wanted.items():
+            if value not in (None, {}, ""):
+                assert key in found, key
+                assert_contains(found[key], value)
+    elif isinstance(wanted, list):
+        assert isinstance(found, list)
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            assert_contains(one, other)
+    else:
+        assert found == wanted
+
+
+def test_drain_evicts(kubectl: Kubectl, server: ApiServer) -> None:
+    server.create(pod())
+    target = server.target("/pods", at("p"), subresource="binding")
+    bind(server.operations, target, {"target": {"name": "n1"}})
+    arguments = ["drain", "n1", "--force", "--grace-period=0", "--timeout=5s"]
+    assert "pod/p evicted" in kubectl(*arguments)
+    assert server.store.get("/pods", at("p")) is None
