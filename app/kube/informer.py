@@ -11,7 +11,8 @@
 Bytes are read, split and decoded in the thread; what leaves it are batches of events (see
 `app.kube.stream`). Invariants: batches are handed over in the server's order; the version to
 resume from moves only with a line that was handed over; nothing but `stop` ends the thread, least
-of all an object that cannot be decoded.
+of all an object that cannot be decoded. Pauses grow until the watch brings something: a listing
+alone proves nothing to a server that forgets at once.
 """
 
 import logging
@@ -126,7 +127,8 @@ class Informer(Generic[T]):
         """End the thread, whatever it is waiting for."""
         self._stopping.set()
         self._source.cancel()
-        self._thread.join(STOP_S)
+        if self._thread.is_alive():
+            self._thread.join(STOP_S)
         if self._thread.is_alive():
             log.warning("informer does not end", extra={"kind": self.kind})
         metrics.INFORMER_LAG_SECONDS.remove(self.kind)
@@ -157,6 +159,8 @@ class Informer(Generic[T]):
             self._sink(batch)
             batch = []
             page = self._next_page(page.token)
+        if not page.version:
+            raise errors.ServerError("the listing has no resourceVersion to watch from")
         batch.append(ListDone(page.version))
         self._sink(batch)
         self._version = page.version
@@ -172,7 +176,7 @@ class Informer(Generic[T]):
         page = watched.decoder.page(
             self._source.read(watched.path, params, silence_s=watched.silence_s)
         )
-        self._heard()
+        self._heard_at = self._clock()
         return page
 
     def _watch(self) -> None:
@@ -187,7 +191,7 @@ class Informer(Generic[T]):
                 lines = splitter.feed(piece)
                 if lines:
                     heard_any = True
-                    self._heard()
+                    self._heard_at = self._clock()
                     self._hand_over(lines)
         if not heard_any and self._clock() - began < SHORTEST_WATCH_S:
             raise errors.Transport("the watch ended at once", sent=True)
@@ -217,6 +221,8 @@ class Informer(Generic[T]):
                 batch.append(self._event(line.change, line.item))
         if batch:
             self._sink(batch)
+        if batch or version != self._version:
+            self._backoff.reset()
         self._version = version
         if error is not None:
             raise error
@@ -243,10 +249,6 @@ class Informer(Generic[T]):
                 extra={"kind": self.kind, "key": malformed.key, "error": malformed.message},
             )
         return malformed
-
-    def _heard(self) -> None:
-        self._heard_at = self._clock()
-        self._backoff.reset()
 
     def _recover(self, error: errors.KubeError) -> None:
         if self._stopping.is_set():

@@ -232,6 +232,18 @@ def watch(*chunks: bytes, then: Literal["end", "hold", "drop"] = "hold") -> Hand
     return handle
 
 
+def lists_and_watches(lists: Sequence[Handler], watches: Sequence[Handler]) -> Handler:
+    """Lists and watches ask the same path; each kind of request has its own turn."""
+    listing, watching = list(lists), list(watches)
+
+    async def handle(server: ScriptedServer, request: web.Request) -> web.StreamResponse:
+        handlers = watching if "watch" in request.query else listing
+        handler = handlers.pop(0) if len(handlers) > 1 else handlers[0]
+        return await handler(server, request)
+
+    return handle
+
+
 def silent() -> Handler:
     """Takes the request and never answers."""
 

@@ -38,6 +38,7 @@ from tests.kube.server import (
     failure,
     item,
     line,
+    lists_and_watches,
     page,
     silent,
     status_body,
@@ -108,14 +109,7 @@ def informing(
 
 
 def script(server: ScriptedServer, lists: list[Handler], watches: list[Handler]) -> None:
-    """Lists and watches are the same path; each has its own turn."""
-
-    async def choose(running: ScriptedServer, request: object) -> object:
-        handlers = watches if "watch" in request.query else lists  # type: ignore[attr-defined]
-        handler = handlers.pop(0) if len(handlers) > 1 else handlers[0]
-        return await handler(running, request)  # type: ignore[arg-type]
-
-    server.on("GET", PODS, choose)  # type: ignore[arg-type]
+    server.on("GET", PODS, lists_and_watches(lists, watches))
 
 
 def versions(server: ScriptedServer) -> list[str]:
@@ -342,28 +336,79 @@ def test_trouble_with_the_listing_is_tried_again(
     assert restarts(cause) == before + 1
 
 
+class Instant(threading.Event):
+    """Waits for nothing, and remembers how long it was asked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(timeout or 0.0)
+        return self.is_set()
+
+
+def waits_until(connection: Connection, enough: Callable[[list[Event[str]]], bool]) -> list[float]:
+    """How long an informer paused, time after time, until it had brought enough."""
+    sink, stopping = Collector(), Instant()
+    watched = Watched(kind=KIND, path=PODS, decoder=decoder(named))
+    informer = Informer(
+        watched, connection=connection, sink=sink, random=lambda: 1.0, stopping=stopping
+    )
+    informer.start()
+    try:
+        sink.wait(enough)
+    finally:
+        informer.stop()
+    return stopping.waits
+
+
 def test_throttling_waits_as_long_as_the_server_asks(
     server: ScriptedServer, connection: Connection
 ) -> None:
-    waits: list[float] = []
     script(
         server,
         [failure(429, "TooManyRequests", "", {"Retry-After": "17"}), page([], version=5)],
         [watch()],
     )
+    assert waits_until(connection, lambda events: ListDone("5") in events) == [17.0]
 
-    class Instant(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            waits.append(timeout or 0.0)
-            return self.is_set()
 
-    sink = Collector()
+def test_a_server_that_forgets_at_once_is_listed_less_and_less_often(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(
+        server,
+        [page([], version=1)],
+        [watch(GONE_LINE), failure(410, "Expired"), watch(GONE_LINE), watch()],
+    )
+    waits = waits_until(connection, lambda events: events.count(ListDone("1")) == 4)
+    assert waits[:3] == [pytest.approx(0.2), pytest.approx(0.4), pytest.approx(0.8)]
+
+
+def test_a_line_makes_the_waits_short_again(server: ScriptedServer, connection: Connection) -> None:
+    script(
+        server,
+        [page([], version=1)],
+        [failure(500), failure(500), watch(bookmark(2) + GONE_LINE), watch()],
+    )
+    waits = waits_until(connection, lambda events: events.count(ListDone("1")) == 2)
+    assert waits[:3] == [pytest.approx(0.2), pytest.approx(0.4), pytest.approx(0.2)]
+
+
+def test_a_listing_without_a_version_is_no_listing(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(server, [answer({"metadata": {}, "items": []}), page([], version=5)], [watch()])
+    waits = waits_until(connection, lambda events: ListDone("5") in events)
+    assert waits == [pytest.approx(0.2)]
+
+
+def test_an_informer_that_was_never_started_can_be_stopped(connection: Connection) -> None:
     watched = Watched(kind=KIND, path=PODS, decoder=decoder(named))
-    informer = Informer(watched, connection=connection, sink=sink, stopping=Instant())
-    informer.start()
-    sink.wait_for(ListDone("5"))
+    informer = Informer(watched, connection=connection, sink=Collector())
     informer.stop()
-    assert waits == [17.0]
+    assert not informer.synced
 
 
 def test_a_silent_watch_is_given_up_and_resumed(
