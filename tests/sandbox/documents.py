@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import SimClock
 from app.sandbox.documents import Document, ObjectName
@@ -114,3 +115,11 @@ def stored_pod(server: ApiServer, name: str) -> Document:
     found = server.store.get("/pods", at(name))
     assert found is not None, f"no pod {name}"
     return found
+
+
+def bind_pod(server: ApiServer, name: str, to: str, **metadata: object) -> None:
+    """Bind a pod (of ``namespace``, if given) as a scheduler would."""
+    home = str(metadata.pop("namespace", "default"))
+    target = server.target("/pods", at(name, home), subresource="binding")
+    binding = {"metadata": {"name": name, **metadata}, "target": {"name": to}}
+    bind(server.operations, target, binding)

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import pytest
 
-from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import SimClock
@@ -16,7 +15,7 @@ from app.sandbox.documents import Document, condition
 from app.sandbox.kubelet import Kubelet
 from app.sandbox.nodes import host_ip
 from app.sandbox.store_kubelet_api import StoreKubeletApi
-from tests.sandbox.documents import at, make_server, node, pod, stored_pod
+from tests.sandbox.documents import at, bind_pod, make_server, node, pod, stored_pod
 
 Scenario: TypeAlias = Callable[[ApiServer, SimClock], Awaitable[None]]
 
@@ -39,8 +38,7 @@ def run(scenario: Scenario, *, start_seconds: float = 0.0) -> None:
 
 def start(server: ApiServer, document: Document) -> None:
     server.create(document)
-    target = server.target("/pods", at(document["metadata"]["name"]), subresource="binding")
-    bind(server.operations, target, {"target": {"name": "n1"}})
+    bind_pod(server, document["metadata"]["name"], "n1")
 
 
 def phase(server: ApiServer, name: str = "p") -> str:
@@ -216,8 +214,7 @@ def test_a_wrong_scheduling_condition_of_a_bound_pod_is_put_right() -> None:
         server.create(pod())
         wrong = {"type": "PodScheduled", "status": "False", "reason": "SchedulerError"}
         server.patch("/pods", at("p"), {"status": {"conditions": [wrong]}}, subresource="status")
-        target = server.target("/pods", at("p"), subresource="binding")
-        bind(server.operations, target, {"target": {"name": "n1"}})
+        bind_pod(server, "p", "n1")
         await clock.settle()
         found = condition(stored_pod(server, "p"), "PodScheduled")
         assert found is not None

@@ -17,6 +17,8 @@ PODS = "/pods"
 def bind(operations: Operations, target: Target, binding: Document) -> Document:
     """Bind the pod and answer with a ``Status``."""
     pod = operations.stored(target)
+    if section(binding, "metadata").get("name") != target.name:
+        raise errors.bad_request("name in URL does not match name in Binding object")
     node = section(binding, "target").get("name")
     if not node:
         problem = errors.required("target.name")

@@ -77,4 +77,6 @@ def established(crd: Document, *, now: float) -> Document:
         "acceptedNames": accepted,
         "storedVersions": [one["name"] for one in spec["versions"] if one.get("storage")],
     }
-    return {**crd, "spec": {**spec, "names": accepted}, "status": status}
+    conversion = spec.get("conversion") or {"strategy": "None"}
+    served = {**spec, "conversion": conversion, "names": accepted}
+    return {**crd, "spec": served, "status": status}

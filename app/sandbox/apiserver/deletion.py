@@ -89,10 +89,10 @@ class Deletion:
         ):
             if wanted and wanted != found:
                 why = (
-                    f"Precondition failed: {word} in precondition: {wanted},"
-                    f" {word} in object meta: {found}"
+                    f"the {word} in the precondition ({wanted}) does not match the {word} in"
+                    f" record ({found}). The object might have been deleted and then recreated"
                 )
-                raise errors.conflict(kind.plural, kind.group, target.name, why=why)
+                raise errors.conflict(kind.kind, kind.group, target.name, why=why)
 
     def _delete(
         self, target: Target, document: Document, options: DeleteOptions

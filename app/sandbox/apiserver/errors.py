@@ -55,6 +55,10 @@ def invalid_value(path: str, value: object, text: str) -> FieldError:
     return FieldError(path, "FieldValueInvalid", f"Invalid value: {_shown(value)}: {text}")
 
 
+def wrong_type(path: str, value: object, text: str) -> FieldError:
+    return FieldError(path, "FieldValueTypeInvalid", f"Invalid value: {_shown(value)}: {text}")
+
+
 def unsupported_value(path: str, value: object, allowed: Sequence[object]) -> FieldError:
     listed = ", ".join(_shown(one) for one in allowed)
     text = f"Unsupported value: {_shown(value)}: supported values: {listed}"

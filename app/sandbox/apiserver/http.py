@@ -96,6 +96,13 @@ class HttpApi:
                 return self._openapi(rest)
             case _ if request.path in _PROBES:
                 return text_reply("ok")
+        return self._nothing(steps)
+
+    def _nothing(self, steps: list[str]) -> Reply:
+        """Unknown groups are not found in plain text, unknown kinds of known groups as Status."""
+        known = len(steps) > 3 and self._registry.of_group(steps[1], steps[2])
+        if steps[0] == "apis" and len(steps) > 3 and not known:
+            return text_reply("404 page not found\n", code=404)
         raise errors.no_such_path()
 
     def _openapi(self, steps: list[str]) -> Reply:

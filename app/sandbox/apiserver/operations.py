@@ -16,6 +16,7 @@ from uuid import UUID
 
 from app.sandbox.apiserver import errors, schema
 from app.sandbox.apiserver.admission import Admission, AdmissionRequest, Denied
+from app.sandbox.apiserver.names import name_errors
 from app.sandbox.apiserver.patches import json_patch, merge_patch
 from app.sandbox.apiserver.pod_updates import pod_status_errors
 from app.sandbox.apiserver.registry import Registry, ResourceKind
@@ -125,6 +126,7 @@ class Operations:
         rules.defaults(document)
         self._name(document)
         target = replace(target, name=document["metadata"]["name"])
+        self._refuse(target, name_errors(kind, target.name))
         document = self.admitted("CREATE", target, document, old=None, options=options)
         if self.store.get(kind.key, target.object_name) is not None:
             raise errors.already_exists(kind.plural, kind.group, target.name)
@@ -143,10 +145,11 @@ class Operations:
             raise errors.bad_request("the request body is not an object")
         said = (body.get("apiVersion") or kind.api_version, body.get("kind") or kind.kind)
         if said != (kind.api_version, kind.kind):
+            group_version, name = said
+            version = group_version.rpartition("/")[2]
             raise errors.bad_request(
-                f"{said[1]} in version {said[0]!r} cannot be handled as a {kind.kind}:"
-                f" the API version in the data ({said[0]}) does not match the expected API"
-                f" version ({kind.api_version})"
+                f'{name} in version "{version}" cannot be handled as a {kind.kind}:'
+                f' no kind "{name}" is registered for version "{group_version}"'
             )
         named = {**body, "kind": kind.kind, "apiVersion": kind.api_version}
         document: Document = kind.to_storage(copied(named))
@@ -311,7 +314,7 @@ class Operations:
             problem = errors.invalid_value(
                 "metadata.resourceVersion", 0, "must be specified for an update"
             )
-            raise errors.invalid(kind.kind, kind.group, target.name, errors=[problem])
+            raise errors.invalid(kind.plural, kind.group, target.name, errors=[problem])
         uid = metadata.get("uid")
         if uid and uid != old["metadata"]["uid"]:
             why = (

@@ -38,7 +38,7 @@ def _apply(document: Any, operation: Document) -> Any:
     match kind:
         case "test":
             if _read(document, path) != operation.get("value"):
-                raise _failed(f"testing path {operation['path']} failed")
+                raise _failed()
             return document
         case "add" | "replace":
             return _write(document, path, copied(operation.get("value")), insert=kind == "add")
@@ -54,9 +54,9 @@ def _apply(document: Any, operation: Document) -> Any:
             raise errors.bad_request(f"Unexpected kind: {kind}")
 
 
-def _failed(why: str) -> errors.ApiError:
+def _failed() -> errors.ApiError:
     return errors.ApiError(
-        422, "Invalid", f"the server rejected our request due to an error in our request: {why}"
+        422, "Invalid", "the server rejected our request due to an error in our request"
     )
 
 
@@ -71,7 +71,7 @@ def _child(here: Any, step: str) -> Any:
         return here[step]
     if isinstance(here, list) and step.isdigit() and int(step) < len(here):
         return here[int(step)]
-    raise _failed(f"missing path step {step!r}")
+    raise _failed()
 
 
 def _read(document: Any, path: list[str]) -> Any:
@@ -89,7 +89,7 @@ def _write(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:
     elif isinstance(parent, dict) and (insert or last in parent):
         parent[last] = value
     else:
-        raise _failed(f"replace operation does not apply: missing key {last!r}")
+        raise _failed()
     return document
 
 
@@ -98,7 +98,7 @@ def _write_item(parent: list[Any], last: str, value: Any, *, insert: bool) -> No
         parent.append(value)
         return
     if not last.isdigit() or int(last) > len(parent) - (0 if insert else 1):
-        raise _failed(f"unable to access invalid index: {last}")
+        raise _failed()
     if insert:
         parent.insert(int(last), value)
     else:
@@ -107,7 +107,7 @@ def _write_item(parent: list[Any], last: str, value: Any, *, insert: bool) -> No
 
 def _without(document: Any, path: list[str]) -> Any:
     if not path:
-        raise _failed("remove operation does not apply: the whole document")
+        raise _failed()
     parent, last = _read(document, path[:-1]), path[-1]
     _child(parent, last)
     if isinstance(parent, list):

@@ -63,11 +63,9 @@ def _frozen(spec: Document, *, gated: bool) -> Any:
 
 def _gate_errors(before: Document, after: Document) -> list[FieldError]:
     known = {gate["name"] for gate in before.get("schedulingGates") or []}
+    only = "only deletion is allowed, but found new scheduling gate"
     return [
-        forbidden_field(
-            f"spec.schedulingGates[{index}].name",
-            f"only deletion is allowed, but found new gate '{gate['name']}'",
-        )
+        forbidden_field(f"spec.schedulingGates[{index}].name", f"{only} '{gate['name']}'")
         for index, gate in enumerate(after.get("schedulingGates") or [])
         if gate["name"] not in known
     ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.sandbox.apiserver.errors import (
-    ApiError,
     FieldError,
+    bad_request,
     forbidden,
     invalid_value,
     required,
@@ -21,7 +21,6 @@ _DEFAULTS: Document = {
     "terminationGracePeriodSeconds": 30,
     "dnsPolicy": "ClusterFirst",
     "schedulerName": "default-scheduler",
-    "enableServiceLinks": True,
 }
 
 
@@ -38,6 +37,7 @@ def template_defaults(spec: Document) -> None:
 def pod_defaults(pod: Document) -> None:
     if isinstance(pod.get("spec"), dict):
         template_defaults(pod["spec"])
+        pod["spec"].setdefault("enableServiceLinks", True)
 
 
 def _containers(spec: Document) -> list[Document]:
@@ -63,7 +63,7 @@ def complete_pod(pod: Document, around: Surroundings) -> None:
     """Priority, standard tolerations and the first status."""
     spec = pod["spec"]
     _resolve_priority(pod, around)
-    _add_tolerations(spec)
+    add_tolerations(spec)
     status: Document = {"phase": "Pending", "qosClass": quality_of_service(spec)}
     if spec.get("schedulingGates"):
         status["conditions"] = [
@@ -108,7 +108,13 @@ def _global_default(around: Surroundings) -> Document | None:
     return min(defaults, key=lambda one: int(one["value"])) if defaults else None
 
 
-def _add_tolerations(spec: Document) -> None:
+def keep_tolerations(new: Document, _: Document) -> None:
+    """An update cannot take the standard tolerations away."""
+    add_tolerations(new["spec"])
+
+
+def add_tolerations(spec: Document) -> None:
+    """The standard ones, unless the pod says something about the same taints."""
     tolerations = list(spec.get("tolerations") or [])
     for key in _NOT_READY:
         if not any(
@@ -173,13 +179,9 @@ def _container_errors(container: Document, path: str) -> list[FieldError]:
             try:
                 amount = parse_milli(value)
             except ValueError:
-                raise ApiError(
-                    400,
-                    "BadRequest",
-                    f'Pod in version "v1" cannot be handled as a Pod: {path}.resources.{side}.'
-                    f"{name}:"
-                    f" quantities must match the regular expression"
-                    " '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+                raise bad_request(
+                    'Pod in version "v1" cannot be handled as a Pod: quantities must match the'
+                    " regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
                 ) from None
             if amount < 0:
                 text = "must be greater than or equal to 0"

@@ -12,7 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.sandbox.apiserver.errors import FieldError, invalid_value, required, unsupported_value
+from app.sandbox.apiserver.errors import (
+    FieldError,
+    invalid_value,
+    required,
+    unsupported_value,
+    wrong_type,
+)
 from app.sandbox.documents import Document, copied
 
 _NO_DEFAULT: Any = object()
@@ -134,7 +140,7 @@ def validate(value: Any, schema: Schema, *, path: str = "") -> Iterator[FieldErr
         return
     if not _has_type(value, schema):
         text = f"{path} in body must be of type {schema.type}: {_type_name(value)}"
-        yield invalid_value(path, _type_word(value), text)
+        yield wrong_type(path, _type_word(value), text)
         return
     if schema.enum and value not in schema.enum:
         yield unsupported_value(path, value, schema.enum)

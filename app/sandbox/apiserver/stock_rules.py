@@ -7,7 +7,13 @@ from base64 import b64encode
 from app.sandbox.apiserver import crds
 from app.sandbox.apiserver.errors import FieldError, forbidden_field, required
 from app.sandbox.apiserver.pod_updates import pod_update_errors
-from app.sandbox.apiserver.pods import complete_pod, pod_defaults, pod_errors, template_defaults
+from app.sandbox.apiserver.pods import (
+    complete_pod,
+    keep_tolerations,
+    pod_defaults,
+    pod_errors,
+    template_defaults,
+)
 from app.sandbox.apiserver.rules import PLAIN, Rules, Surroundings
 from app.sandbox.documents import Document, section
 
@@ -113,6 +119,7 @@ RULES: dict[str, Rules] = {
     "/pods": Rules(
         defaults=pod_defaults,
         complete=complete_pod,
+        prepare_update=keep_tolerations,
         create_errors=pod_errors,
         update_errors=pod_update_errors,
     ),

@@ -7,6 +7,7 @@ field has several possible keys (``ports``) takes the first key that all its ite
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -83,14 +84,26 @@ def _merge_list(field: str, target: list[Any], patch: list[Any]) -> list[Any]:
         return [copied(one) for one in patch]
     if any(one.get("$patch") == "replace" for one in patch):
         return [copied(one) for one in patch if "$patch" not in one]
-    merged = {one[merge_key]: one for one in target}
+    live = {one[merge_key]: one for one in target}
+    merged: list[Any] = []
     for one in patch:
         identity = one[merge_key]
-        if one.get("$patch") == "delete":
-            merged.pop(identity, None)
-        else:
-            merged[identity] = strategic_merge(merged.get(identity), one)
-    return list(merged.values())
+        if one.get("$patch") != "delete":
+            merged.append(strategic_merge(live.get(identity), one))
+    named = {one[merge_key] for one in patch}
+    kept = [one for one in target if one[merge_key] not in named]
+    return _interleaved(merged, kept, order=list(live), key=merge_key)
+
+
+def _interleaved(patched: list[Any], kept: list[Any], *, order: list[Any], key: str) -> list[Any]:
+    """Both lists keep their order; between them the live order decides, new items go first."""
+    ranks = {identity: rank for rank, identity in enumerate(order)}
+    result: list[Any] = []
+    left, right = deque(patched), deque(kept)
+    while left and right:
+        first = ranks.get(left[0][key], -1) < ranks[right[0][key]]
+        result.append(left.popleft() if first else right.popleft())
+    return [*result, *left, *right]
 
 
 def _merge_key(field: str, values: Sequence[Any]) -> str | None:

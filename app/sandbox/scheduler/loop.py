@@ -211,8 +211,12 @@ class SchedulerLoop:
         self._reporter.event(pod, kind="Normal", reason="Scheduled", note=note)
 
     def _bind_directly(self, pod: Document, node: str) -> None:
-        binding = {"metadata": {"uid": uid_of(pod)}, "target": {"kind": "Node", "name": node}}
-        target = self._server.target("/pods", name_of(pod), subresource="binding")
+        name = name_of(pod)
+        binding = {
+            "metadata": {"name": name.name, "uid": uid_of(pod)},
+            "target": {"kind": "Node", "name": node},
+        }
+        target = self._server.target("/pods", name, subresource="binding")
         bind(self._server.operations, target, binding)
 
     def _binding_failed(self, pod: Document, why: str, *, errors: int) -> None:

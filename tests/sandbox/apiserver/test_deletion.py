@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.documents import Document
-from tests.sandbox.documents import at, make_server, pod, stored_pod, widget
+from tests.sandbox.documents import at, bind_pod, make_server, pod, stored_pod, widget
 
 WIDGETS = "example.com/widgets"
 
@@ -37,8 +36,7 @@ def test_a_pod_without_a_node_goes_at_once() -> None:
 
 def test_a_bound_pod_stays_for_its_grace_period() -> None:
     server = make_server(pod())
-    target = server.target("/pods", at("p"), subresource="binding")
-    bind(server.operations, target, {"target": {"name": "n1"}})
+    bind_pod(server, "p", "n1")
     server.delete("/pods", at("p"))
     metadata = stored_pod(server, "p")["metadata"]
     assert metadata["deletionGracePeriodSeconds"] == 30
@@ -49,7 +47,7 @@ def test_a_bound_pod_stays_for_its_grace_period() -> None:
 
 def test_a_precondition_on_the_uid_protects_a_namesake() -> None:
     server = make_server(pod())
-    with pytest.raises(ApiError, match="Precondition failed: UID in precondition: other"):
+    with pytest.raises(ApiError, match=r"the UID in the precondition \(other\) does not match"):
         server.delete("/pods", at("p"), DeleteOptions(uid="other"))
 
 
@@ -97,8 +95,7 @@ def test_in_the_foreground_the_owner_goes_last() -> None:
     server = make_server()
     owner = server.create(widget())
     server.create(owned("a", owner))
-    target = server.target("/pods", at("a"), subresource="binding")
-    bind(server.operations, target, {"target": {"name": "n1"}})
+    bind_pod(server, "a", "n1")
     server.delete(WIDGETS, at("w"), DeleteOptions(propagation="Foreground"))
     assert exists(server, WIDGETS, "w")
     assert stored_pod(server, "a")["metadata"]["deletionTimestamp"]
@@ -124,8 +121,7 @@ def test_a_namespace_goes_with_its_content() -> None:
 def test_nothing_is_created_in_a_namespace_that_is_going() -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
     server = make_server(namespace, pod(metadata={"namespace": "n"}))
-    target = server.target("/pods", at("p", "n"), subresource="binding")
-    bind(server.operations, target, {"target": {"name": "n1"}})
+    bind_pod(server, "p", "n1", namespace="n")
     server.delete("/namespaces", at("n", ""))
     with pytest.raises(ApiError, match="because it is being terminated"):
         server.create(pod("late", metadata={"namespace": "n"}))

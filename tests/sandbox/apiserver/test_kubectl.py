@@ -12,11 +12,10 @@ from typing import Protocol
 import pytest
 import yaml
 
-from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.assembly import kubeconfig
 from app.sandbox.clock import WallClock
-from tests.sandbox.documents import WIDGET_CRD, at, node, pod, widget
+from tests.sandbox.documents import WIDGET_CRD, at, bind_pod, node, pod, widget
 from tests.sandbox.serving import serving
 
 KUBECTL = shutil.which("kubectl")
@@ -149,8 +148,7 @@ def test_delete_waits_for_the_object_to_go(kubectl: Kubectl) -> None:
 
 def test_delete_with_force_removes_a_bound_pod(kubectl: Kubectl, server: ApiServer) -> None:
     server.create(pod())
-    target = server.target("/pods", at("p"), subresource="binding")
-    bind(server.operations, target, {"target": {"name": "n1"}})
+    bind_pod(server, "p", "n1")
     kubectl("delete", "pod", "p", "--grace-period=0", "--force")
     assert server.store.get("/pods", at("p")) is None
 
@@ -235,8 +233,7 @@ def assert_contains(found: object, wanted: object) -> None:
 
 def test_drain_evicts(kubectl: Kubectl, server: ApiServer) -> None:
     server.create(pod())
-    target = server.target("/pods", at("p"), subresource="binding")
-    bind(server.operations, target, {"target": {"name": "n1"}})
+    bind_pod(server, "p", "n1")
     arguments = ["drain", "n1", "--force", "--grace-period=0", "--timeout=5s"]
     assert "pod/p evicted" in kubectl(*arguments)
     assert server.store.get("/pods", at("p")) is None

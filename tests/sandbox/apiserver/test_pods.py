@@ -9,10 +9,10 @@ import pytest
 from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.disruption import evict
 from app.sandbox.apiserver.errors import ApiError
-from app.sandbox.apiserver.operations import STRATEGIC_PATCH
+from app.sandbox.apiserver.operations import MERGE_PATCH, STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.documents import Document, condition
-from tests.sandbox.documents import at, cpu, make_server, pod, stored_pod
+from tests.sandbox.documents import at, bind_pod, cpu, make_server, pod, stored_pod
 
 GATES = [{"name": "pumice.sh/plan"}]
 PIN = {
@@ -31,8 +31,7 @@ PIN = {
 
 
 def bind_to(server: ApiServer, node: str, **metadata: object) -> None:
-    target = server.target("/pods", at("p"), subresource="binding")
-    bind(server.operations, target, {"metadata": metadata, "target": {"name": node}})
+    bind_pod(server, "p", node, **metadata)
 
 
 def patch(server: ApiServer, document: Document, *, subresource: str = "") -> None:
@@ -234,3 +233,28 @@ def test_a_budget_with_room_lets_the_pod_go() -> None:
     assert found["status"]["disruptionsAllowed"] == 1
     evict_it(server)
     assert server.store.get("/pods", at("p")) is None
+
+
+def test_a_binding_must_name_the_pod() -> None:
+    server = make_server(pod())
+    target = server.target("/pods", at("p"), subresource="binding")
+    assert refusal(lambda: bind(server.operations, target, {"target": {"name": "n1"}})) == (
+        400,
+        "name in URL does not match name in Binding object",
+    )
+
+
+def test_the_standard_tolerations_come_back() -> None:
+    server = make_server(pod())
+    before = server.store.revision
+    target = server.target("/pods", at("p"))
+    server.operations.patch(target, {"spec": {"tolerations": []}}, content_type=MERGE_PATCH)
+    assert server.store.revision == before
+
+
+def test_a_name_follows_the_rules() -> None:
+    code, message = refusal(lambda: make_server().create(pod("Bad_Name")))
+    assert code == 422
+    assert message.startswith(
+        'Pod "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123'
+    )

@@ -8,15 +8,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.assembly import Form, Sandbox, build_sandbox
 from app.sandbox.clock import SimClock
-from app.sandbox.documents import Document, ObjectName, condition, section
+from app.sandbox.documents import Document, condition, section
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.ports import ExtenderUnreachable
 from app.sandbox.scheduler.loop import LoopConfig
-from tests.sandbox.documents import at, stored_pod
+from tests.sandbox.documents import at, bind_pod, stored_pod
 
 Answer: TypeAlias = Callable[[Document], Document]
 
@@ -76,11 +75,8 @@ class ScriptedExtender:
             return {"Error": self.bind_error}
         assert self.sandbox is not None
         server = self.sandbox.server
-        name = ObjectName(args["PodNamespace"], args["PodName"])
-        binding = {"metadata": {"uid": args["PodUID"]}, "target": {"name": args["Node"]}}
         try:
-            target = server.target("/pods", name, subresource="binding")
-            bind(server.operations, target, binding)
+            bind_pod(server, args["PodName"], args["Node"], uid=args["PodUID"])
         except ApiError as refusal:
             return {"Error": refusal.message}
         return {"Error": ""}

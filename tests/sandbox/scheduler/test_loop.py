@@ -6,11 +6,10 @@ import asyncio
 
 import pytest
 
-from app.sandbox.apiserver.binding import bind
 from app.sandbox.assembly import Form
 from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
-from tests.sandbox.documents import at, cpu, node, pod
+from tests.sandbox.documents import at, bind_pod, cpu, node, pod
 from tests.sandbox.scheduler.scripted import Stage, error, play, refuse
 
 GATES = [{"name": "pumice.sh/plan"}]
@@ -264,9 +263,8 @@ def test_bound_is_what_the_node_name_says() -> None:
         stage.extender.holds = asyncio.Event()
         stage.create(ours())
         await stage.clock.settle()
-        binding = {"target": {"name": "node-00001"}}
         server = stage.sandbox.server
-        bind(server.operations, server.target("/pods", at("p"), subresource="binding"), binding)
+        bind_pod(server, "p", "node-00001")
         stage.extender.holds.set()
         await stage.clock.advance(30)
         assert stage.node_of("p") == "node-00001"
