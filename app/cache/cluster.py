@@ -13,19 +13,21 @@ back at once and listed in :attr:`ClusterCache.lost` for whoever holds a Bind ca
 from dataclasses import dataclass
 
 from app.cache.groups import Group
-from app.cache.members import Member, Slot, Stage
+from app.cache.members import Kind, Member, Slot, Stage, decides_like
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
 from app.cache.views import task_of
 from app.model.disruption import DisruptionBudget
 from app.model.gang import Task
-from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
+from app.model.ids import NO_NODE, ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
 from app.model.plan import GangPlacement
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.resources import Vector
 from app.model.shape import HostPort
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
+
+_TAKEN = "another pod took the room"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class ClusterCache:
         self.budgets: dict[str, DisruptionBudget] = {}
         self.choosy: set[PodUid] = set()
         """Pods with a rule about other pods: while there are any, snapshots list the residents."""
-        self.with_ports: dict[PodUid, frozenset[HostPort]] = {}
+        self.with_ports: dict[str, frozenset[HostPort]] = {}
+        """Host ports of pods and slots that ask for some, by holder."""
         self.lost: list[Lost] = []
         self._observed: dict[PodUid, float] = {}
 
@@ -66,7 +69,7 @@ class ClusterCache:
             return
         self.signals.dirty = True
         if self.rooms.takes(node.name):
-            self._relieve(node.name)
+            self._relieve(node.name, "node became smaller")
         else:
             self._lose_promises(node.name, "node does not take pods any more")
 
@@ -92,25 +95,20 @@ class ClusterCache:
         if old is None:
             if observed:
                 self._observed[pod.uid] = now
-            self._join(
-                Member(
-                    pod=pod,
-                    group=pod.group,
-                    task=task_of(pod, self.rooms.vector),
-                    observed=observed,
-                )
-            )
-            if not pod.node:
-                self._adopt_slot(self.members[pod.uid], now=now)
+            task = task_of(pod, self.rooms.vector)
+            self._join(Member(pod, pod.group, task, since=now, observed=observed), now=now)
+        elif observed:
             return
-        if observed:
-            return
-        self._replace(old, pod)
+        elif pod.group != old.group:
+            self._regroup(old, pod, now=now)
+        elif decides_like(old.pod, pod):
+            old.pod, old.observed = pod, False
+        else:
+            self._replace(old, pod, now=now)
 
     def drop_pod(self, uid: PodUid) -> None:
         """Forget a pod; what it held is free at once."""
-        self.choosy.discard(uid)
-        self.with_ports.pop(uid, None)
+        self._forget_rules(uid)
         if self.foreign.pop(uid, None) is not None:
             self.signals.dirty |= self.rooms.discharge(uid)
             return
@@ -123,10 +121,17 @@ class ClusterCache:
 
     def _note_rules(self, pod: Pod) -> None:
         shape = pod.shape
+        if pod.status in TERMINAL:
+            self._forget_rules(pod.uid)
+            return
         if shape.pod_anti_affinity or (shape.looks_at_pods and self.ours(pod)):
             self.choosy.add(pod.uid)
         if shape.host_ports:
             self.with_ports[pod.uid] = frozenset(shape.host_ports)
+
+    def _forget_rules(self, uid: PodUid) -> None:
+        self.choosy.discard(uid)
+        self.with_ports.pop(uid, None)
 
     def _set_foreign(self, pod: Pod) -> None:
         if not pod.node or pod.status in TERMINAL:
@@ -142,14 +147,16 @@ class ClusterCache:
         )
         if changed:
             self.signals.dirty = True
-            self._relieve(pod.node)
+            self._relieve(pod.node, _TAKEN)
 
-    def _join(self, member: Member) -> None:
+    def _join(self, member: Member, *, now: float) -> None:
         group = self.registry.open(member.group, solo=not member.pod.grouped)
         self.members[member.pod.uid] = member
         group.add(member)
         self._charge(member)
         self.registry.changed(group)
+        if group.slots and member.kind is Kind.WAITING:
+            self._adopt_slot(group, member, now=now)
 
     def _leave(self, member: Member) -> None:
         group = self.groups[member.group]
@@ -158,44 +165,53 @@ class ClusterCache:
         self.rooms.discharge(member.pod.uid)
         self.registry.changed(group)
 
-    def _replace(self, member: Member, pod: Pod) -> None:
-        if pod.group != member.group:
-            fresh = Member(
-                pod,
-                pod.group,
-                task_of(pod, self.rooms.vector),
-                member.stage,
-                member.node,
-                member.since,
-            )
-            self._leave(member)
-            self._join(fresh)
-            return
+    def _regroup(self, member: Member, pod: Pod, *, now: float) -> None:
+        """It moved to another group; a promise was made to the old one and stays there.
+
+        Not when its Binding is under way: that cannot be taken back.
+        """
+        fresh = Member(
+            pod, pod.group, task_of(pod, self.rooms.vector), since=now, refused=member.refused
+        )
+        if member.stage is Stage.BINDING or pod.node:
+            fresh.stage, fresh.node, fresh.since = member.stage, member.node, member.since
+        elif member.stage is not Stage.WAITING:
+            self.lost.append(Lost(pod.uid, member.group, "pod moved to another group"))
+        self._leave(member)
+        self._join(fresh, now=now)
+
+    def _replace(self, member: Member, pod: Pod, *, now: float) -> None:
         group = self.groups[member.group]
+        before = member.kind
         group.remove(member)
-        if pod.deleting and not pod.node and member.stage is not Stage.WAITING:
-            self.lost.append(Lost(pod.uid, member.group, "pod is being deleted"))
-            member.stage, member.node = Stage.WAITING, NO_NODE
         member.pod, member.observed = pod, False
+        if member.promised and pod.status is not TaskStatus.PENDING:
+            why = "pod is being deleted" if pod.deleting else "pod is over"
+            self.lost.append(Lost(pod.uid, member.group, why))
+            member.stage, member.node = Stage.WAITING, NO_NODE
         member.task = task_of(pod, self.rooms.vector)
         group.add(member)
         self._charge(member)
-        if pod.node and pod.node != member.node:
-            self._relieve(pod.node)
         self.registry.changed(group)
+        if group.orphaned and pod.status in TERMINAL:
+            self._leave(member)
+        elif group.slots and before is Kind.GATED and member.kind is Kind.WAITING:
+            self._adopt_slot(group, member, now=now)
 
     def _charge(self, member: Member) -> None:
         node, pod = member.charged_node, member.pod
         if not node:
             self.rooms.discharge(pod.uid)
             return
-        self.rooms.charge(
+        changed = self.rooms.charge(
             pod.uid,
             node,
             pod.shape.requests,
             promised=not pod.node,
             releasing=pod.status is TaskStatus.RELEASING,
         )
+        if changed:
+            self._relieve(node, _TAKEN)
 
     # --- events: groups and the rest -------------------------------------------------------------
 
@@ -204,21 +220,36 @@ class ClusterCache:
         group = self.registry.open(pod_group.key, solo=False)
         if group.pod_group is None or group.pod_group.uid != pod_group.uid:
             group.phase = pod_group.phase
-        group.pod_group = pod_group
+        group.pod_group, group.orphaned = pod_group, False
         group.template_shapes = self.registry.templates.get(pod_group.owner_uid, {})
         if pod_group.min_resources:
             self.rooms.vector(pod_group.min_resources)
         self.registry.changed(group)
 
     def drop_group(self, key: GroupKey) -> None:
-        """Forget a PodGroup; members that are not on a node yet lose their places."""
+        """Forget a PodGroup; members that are not on a node yet lose their places.
+
+        Finished members are forgotten with it: nobody counts them any more.
+        """
         group = self.groups.get(key)
         if group is None or group.pod_group is None:
             return
         self.release(key, why="PodGroup was deleted")
-        group.pod_group = None
+        group.pod_group, group.orphaned = None, True
         group.phase = GroupPhase.NEW
         self.registry.changed(group)
+        self._forget_finished(group)
+
+    def forget_finished(self) -> None:
+        """Drop finished pods of groups that do not exist (pods and PodGroups have been listed)."""
+        for group in list(self.groups.values()):
+            if not group.known:
+                self._forget_finished(group)
+
+    def _forget_finished(self, group: Group) -> None:
+        for member in list(group.members.values()):
+            if member.pod.status in TERMINAL:
+                self._leave(member)
 
     def set_queue(self, queue: Queue) -> None:
         """Add or replace a queue."""
@@ -226,6 +257,16 @@ class ClusterCache:
             self.rooms.vector(limits)
         self.queues[queue.name] = queue
         self.signals.dirty = True
+
+    def ancestors(self, name: QueueName) -> list[QueueName]:
+        """The queues above ``name`` up to the root, nearest first; cut at a cycle or a gap."""
+        path = [name]
+        while path[-1] != ROOT_QUEUE and path[-1] in self.queues:
+            above = self.queues[path[-1]].parent or ROOT_QUEUE
+            if above in path or above not in self.queues:
+                break
+            path.append(above)
+        return path[1:]
 
     def drop_queue(self, name: QueueName) -> None:
         """Forget a queue."""
@@ -249,6 +290,9 @@ class ClusterCache:
                 self._move(
                     self.members[placement.task.uid], Stage.PLANNED, node=placement.node, now=now
                 )
+        if any(placement.task.is_slot for placement in decided.placements):
+            for late in [m for m in group.waiting.values() if m.since > now]:
+                self._adopt_slot(group, late, now=now)
         return True
 
     def _still_holds(self, group: Group, decided: GangPlacement) -> bool:
@@ -269,7 +313,9 @@ class ClusterCache:
         member = self.members.get(uid)
         if member is None or member.stage not in (Stage.PLANNED, Stage.WAITING):
             return False
-        if not self.rooms.takes(node) or member.pod.node:
+        if member.kind not in (Kind.PLACED, Kind.WAITING) or not self.rooms.takes(node):
+            return False
+        if not self.groups[member.group].known:
             return False
         if member.node != node and not (self.rooms.idle(node) >= member.task.request).all():
             return False
@@ -278,29 +324,51 @@ class ClusterCache:
 
     def assume(self, uid: PodUid, *, now: float) -> None:
         """Bind was called for a planned member."""
-        self._stage(uid, Stage.ASSUMED, now=now)
+        member = self.members.get(uid)
+        if member is not None and member.revocable:
+            self._stage(member, Stage.ASSUMED, now=now)
 
-    def binding(self, uid: PodUid, *, now: float) -> None:
-        """Its Binding is about to be sent."""
-        self._stage(uid, Stage.BINDING, now=now)
+    def binding(self, uid: PodUid, *, now: float) -> bool:
+        """Its Binding is about to be sent; False when it has lost its place meanwhile.
+
+        From here on no event takes the place away but the pod's own end.
+        """
+        member = self.members.get(uid)
+        if member is None or member.stage is Stage.WAITING:
+            return False
+        if not member.pod.node:
+            self._stage(member, Stage.BINDING, now=now)
+        return True
 
     def unassume(self, uid: PodUid, *, now: float) -> None:
-        """The scheduler gave the Bind call up (or it failed): planned again, the room is kept."""
-        self._stage(uid, Stage.PLANNED, now=now)
+        """The scheduler gave the Bind call up (or it failed): planned again, the room is kept.
 
-    def _stage(self, uid: PodUid, stage: Stage, *, now: float) -> None:
+        Unless the place became void while the Binding was under way: then it waits.
+        """
         member = self.members.get(uid)
-        if member is not None and member.stage is not Stage.WAITING:
-            group = self.groups[member.group]
-            group.remove(member)
-            member.stage, member.since = stage, now
-            group.add(member)
+        if member is None or not member.promised:
+            return
+        node = member.node
+        kept = self.rooms.takes(node) and self.groups[member.group].known
+        if kept and not self.rooms.is_short(node):
+            self._stage(member, Stage.PLANNED, now=now)
+        else:
+            self._move(member, Stage.WAITING, node=NO_NODE, now=now)
+
+    def _stage(self, member: Member, stage: Stage, *, now: float) -> None:
+        group = self.groups[member.group]
+        group.remove(member)
+        member.stage, member.since = stage, now
+        group.add(member)
 
     def withdraw(self, uid: PodUid, *, now: float) -> None:
-        """Take the place of one member back; it waits again."""
+        """Take the place of one member back; it waits again. Not while its Binding is under way."""
         member = self.members.get(uid)
-        if member is not None and member.stage is not Stage.WAITING and not member.pod.node:
-            self._move(member, Stage.WAITING, node=NO_NODE, now=now)
+        if member is None or not member.revocable:
+            return
+        if member.stage is Stage.ASSUMED:
+            self.lost.append(Lost(uid, member.group, "place was taken back"))
+        self._move(member, Stage.WAITING, node=NO_NODE, now=now)
 
     def release(self, key: GroupKey, *, why: str) -> None:
         """Give back every promise of a group whose Binding is not on its way."""
@@ -310,7 +378,7 @@ class ClusterCache:
         for holder in list(group.slots):
             self._drop_slot(group, holder)
         for member in list(group.members.values()):
-            if member.stage in (Stage.PLANNED, Stage.ASSUMED) and not member.pod.node:
+            if member.revocable:
                 self.lost.append(Lost(member.pod.uid, key, why))
                 self._move(member, Stage.WAITING, node=NO_NODE, now=member.since)
 
@@ -335,13 +403,22 @@ class ClusterCache:
             if any(slot.since < before for slot in group.slots.values())
         ]
 
+    def observed(self) -> frozenset[PodUid]:
+        """Pods that only a Filter call has shown so far."""
+        return frozenset(
+            u for u in self._observed if u in self.members and self.members[u].observed
+        )
+
     def forget_observed(self, *, before: float) -> None:
-        """Drop pods that only a Filter call showed and the watch never did."""
+        """Drop pods that only a Filter call showed and the watch never did.
+
+        Not those whose Binding was sent: the API server knows them, so the watch is late.
+        """
         for uid, seen in list(self._observed.items()):
             member = self.members.get(uid)
             if member is None or not member.observed:
                 del self._observed[uid]
-            elif seen < before:
+            elif seen < before and member.stage is not Stage.BINDING:
                 del self._observed[uid]
                 self.drop_pod(uid)
 
@@ -375,33 +452,42 @@ class ClusterCache:
         group.serial += 1
         holder = f"{group.key}#{group.serial}"
         self.rooms.charge(holder, node, task.shape.requests, promised=True, releasing=False)
+        if task.shape.host_ports:
+            self.with_ports[holder] = frozenset(task.shape.host_ports)
         group.add_slot(Slot(holder, task.role, node, task.shape, now))
         self.registry.changed(group)
 
     def _drop_slot(self, group: Group, holder: str) -> None:
         group.remove_slot(holder)
         self.rooms.discharge(holder)
+        self.with_ports.pop(holder, None)
         self.registry.changed(group)
 
-    def _adopt_slot(self, member: Member, *, now: float) -> None:
+    def _adopt_slot(self, group: Group, member: Member, *, now: float) -> None:
         """Give a new member the room kept for it.
 
         When no slot is like it, one is given back all the same, so that what is kept never exceeds
         what the group needs: the member is planned like any other.
         """
-        group = self.groups[member.group]
         pod = member.pod
-        if not group.slots or pod.foreign_gates:
+        hint = pod.pinned or pod.nominated
+        mine = sorted(
+            (slot for slot in group.slots.values() if slot.role in (pod.role, "")),
+            key=lambda slot: (slot.node != hint, slot.role != pod.role),
+        )
+        if not mine:
             return
-        mine = [s for s in group.slots.values() if s.role in (pod.role, "")]
-        wanted = pod.pinned or pod.nominated
-        fitting = (s for s in mine if (s.node == wanted if wanted else True))
-        chosen = next((s for s in fitting if s.shape.fits_like(pod.shape)), None)
+        chosen = next(
+            (
+                slot
+                for slot in mine
+                if slot.shape.fits_like(pod.shape) and pod.pinned in (slot.node, NO_NODE)
+            ),
+            None,
+        )
+        self._drop_slot(group, (chosen or mine[0]).holder)
         if chosen is not None:
-            self._drop_slot(group, chosen.holder)
             self._move(member, Stage.PLANNED, node=chosen.node, now=now)
-        elif mine:
-            self._drop_slot(group, mine[0].holder)
 
     # --- promises made void by events ------------------------------------------------------------
 
@@ -412,28 +498,34 @@ class ClusterCache:
     def _lose(self, holder: str, why: str) -> bool:
         member = self.members.get(PodUid(holder))
         if member is None:
-            group = self.groups.get(GroupKey(holder.rpartition("#")[0]))
+            group = self.groups.get(_group_of_slot(holder))
             if group is None or holder not in group.slots:
                 return False
             self._drop_slot(group, holder)
             return True
-        if member.pod.node or member.stage in (Stage.WAITING, Stage.BINDING):
+        if not member.revocable:
             return False
         self.lost.append(Lost(member.pod.uid, member.group, why))
         self._move(member, Stage.WAITING, node=NO_NODE, now=member.since)
         return True
 
-    def _relieve(self, node: NodeName) -> None:
+    def _relieve(self, node: NodeName, why: str) -> None:
         """Give promises back, latest first, while the node has less room than it promised."""
-        if node not in self.rooms.nodes or (self.rooms.idle(node) >= 0).all():
+        if not self.rooms.is_short(node):
             return
         for holder in sorted(self.rooms.holders(node), key=self._age, reverse=True):
-            if (
-                self._lose(holder, "a pod of others took the room")
-                and (self.rooms.idle(node) >= 0).all()
-            ):
+            if self._lose(holder, why) and not self.rooms.is_short(node):
                 return
 
     def _age(self, holder: str) -> tuple[float, str]:
+        """When the promise was made; holders without one do not matter."""
         member = self.members.get(PodUid(holder))
-        return (member.since if member else 0.0, holder)
+        if member is not None:
+            return (member.since, holder)
+        group = self.groups.get(_group_of_slot(holder))
+        slot = group.slots.get(holder) if group else None
+        return (slot.since if slot else 0.0, holder)
+
+
+def _group_of_slot(holder: str) -> GroupKey:
+    return GroupKey(holder.rpartition("#")[0])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.cache.groups import Group, usage_of
-from app.cache.rooms import Rooms
+from app.cache.rooms import Rooms, frozen
 from app.cache.views import gang_view, task_of
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
@@ -39,7 +39,8 @@ class Registry:
         self.usage: dict[QueueName, QueueUsage] = {}
         self.signals = Signals()
         self._rooms = rooms
-        self._axis = rooms.axis
+        self._grown = False
+        rooms.grown = self._widen
         self._unviewed: dict[GroupKey, Group] = {}
         self._views: dict[GroupKey, Gang] = {}
 
@@ -85,8 +86,8 @@ class Registry:
 
     def refresh(self) -> Mapping[GroupKey, Gang]:
         """Bring views and sums up to date; returns all views."""
-        if self._axis is not self._rooms.axis:
-            self._widen()
+        if self._grown:
+            self._recount()
         for key, group in self._unviewed.items():
             view = gang_view(group, vector=self._rooms.vector, classes=self.classes)
             self._views[key] = view
@@ -98,6 +99,10 @@ class Registry:
         self._unviewed.clear()
         return self._views
 
+    def view(self, key: GroupKey) -> Gang | None:
+        """The planner's view of one group."""
+        return self.refresh().get(key)
+
     def _forget(self, group: Group) -> None:
         for table in (self.groups, self._views, self._unviewed, self.pending, self.promised):
             table.pop(group.key, None)
@@ -108,19 +113,28 @@ class Registry:
             self.changed(group)
 
     def _widen(self) -> None:
-        """The axis grew: every vector kept anywhere is made anew."""
-        self._axis = self._rooms.axis
+        """The axis grew: members are compared with live rooms, so they change at once."""
+        self._grown = True
+        for group in self.groups.values():
+            for member in group.members.values():
+                member.task = task_of(member.pod, self._rooms.vector)
+
+    def _recount(self) -> None:
+        """Sums and views are made anew together: all of them are as long as the axis was."""
+        self._grown = False
         self.usage.clear()
         for group in self.groups.values():
             group.usage = None
-            for member in group.members.values():
-                member.task = task_of(member.pod, self._rooms.vector)
         self._unviewed = dict(self.groups)
 
     def _forget_usage(self, group: Group) -> None:
         if group.usage is not None:
             name, own = group.usage
-            self.usage[name] = _combine(self.usage[name], own, sign=-1)
+            left = _combine(self.usage[name], own, sign=-1)
+            if left.groups:
+                self.usage[name] = left
+            else:
+                del self.usage[name]
             group.usage = None
 
 
@@ -133,9 +147,9 @@ def _file(table: dict[GroupKey, Group], group: Group, *, wanted: bool) -> None:
 
 def _combine(left: QueueUsage, right: QueueUsage, *, sign: int) -> QueueUsage:
     return QueueUsage(
-        allocated=left.allocated + sign * right.allocated,
-        request=left.request + sign * right.request,
-        inqueue=left.inqueue + sign * right.inqueue,
-        elastic=left.elastic + sign * right.elastic,
+        allocated=frozen(left.allocated + sign * right.allocated),
+        request=frozen(left.request + sign * right.request),
+        inqueue=frozen(left.inqueue + sign * right.inqueue),
+        elastic=frozen(left.elastic + sign * right.elastic),
         groups=left.groups + sign * right.groups,
     )

@@ -5,6 +5,9 @@ is not complete yet is held; the call that completes the gang lets all of them g
 early: the pod loses its place (deleted, node gone, room taken), the PodGroup goes away, the time is
 up (the whole gang is given back, so that another can have the room), or the process drains.
 
+Letting go is one step: all members that are let go count as *binding* from then on, so nothing that
+happens before their calls continue takes a place away from one of them.
+
 A held call costs one future; nothing polls.
 """
 
@@ -12,12 +15,17 @@ import asyncio
 from collections.abc import Iterable
 
 from app.cache.cluster import ClusterCache
+from app.cache.groups import Group
 from app.model.ids import GroupKey, PodUid
 from app.service.limits import Limits
 from app.service.ports import Clock
 
 OPEN = ""
 """What a hold ends with when the member may be bound; anything else is the error text."""
+
+_LATE = "gang did not complete in time"
+_STOPPING = "extender is stopping"
+_MOST_DOUBLINGS = 30
 
 
 class Barrier:
@@ -36,7 +44,7 @@ class Barrier:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[str] = loop.create_future()
         if self._draining:
-            future.set_result("extender is stopping")
+            future.set_result(_STOPPING)
             return future
         room = self._held.setdefault(key, {})
         before = room.get(uid)
@@ -56,20 +64,25 @@ class Barrier:
 
     def settle(self, changed: Iterable[GroupKey] = ()) -> None:
         """Look again at the groups that ``changed``, and end the holds of lost promises."""
-        lost, self._cache.lost = self._cache.lost, []
-        for loss in lost:
-            self._end(loss.group, loss.uid, loss.why)
+        self._end_lost()
         if not self._held:
             return
-        for key in changed:
+        for key in tuple(changed):
             if key in self._held:
                 self.check(key)
 
-    def check(self, key: GroupKey) -> None:
-        """Open the group's barrier if enough members are there."""
+    def check(self, key: GroupKey) -> bool:
+        """Open the group's barrier if enough members are there; returns whether they are."""
+        self._end_lost()
         group = self._cache.groups.get(key)
-        if group is not None and group.known and group.complete:
-            self._end_all(key, OPEN)
+        if group is None or not group.known or not group.complete:
+            return False
+        group.failures = 0
+        now = self._clock()
+        for uid in self._held.get(key, ()):
+            self._cache.binding(uid, now=now)
+        self._end_all(key, OPEN)
+        return True
 
     def held(self) -> dict[GroupKey, int]:
         """How many calls are held per group."""
@@ -79,19 +92,28 @@ class Barrier:
         """End every hold with an error and take no more (the process is stopping)."""
         self._draining = True
         for key in list(self._held):
-            self._end_all(key, "extender is stopping")
+            self._end_all(key, _STOPPING)
 
     def _expire(self, key: GroupKey) -> None:
         self._timers.pop(key, None)
+        self._end_all(key, _LATE)
         group = self._cache.groups.get(key)
-        self._end_all(key, "gang did not complete in time")
-        if group is None:
-            return
-        self._cache.release(key, why="gang did not complete in time")
-        self._cache.lost.clear()
+        if group is not None:
+            self._cache.release(key, why=_LATE)
+            self._put_back(group)
+        self._end_lost()
+
+    def _put_back(self, group: Group) -> None:
+        """Let others go first, for longer each time in a row."""
         group.failures += 1
-        pause = min(self._limits.hold_base_s * 2 ** (group.failures - 1), self._limits.hold_max_s)
-        self._cache.hold(key, until=self._clock() + pause)
+        doublings = min(group.failures - 1, _MOST_DOUBLINGS)
+        pause = min(self._limits.hold_base_s * 2**doublings, self._limits.hold_max_s)
+        self._cache.hold(group.key, until=self._clock() + pause)
+
+    def _end_lost(self) -> None:
+        lost, self._cache.lost = self._cache.lost, []
+        for loss in lost:
+            self._end(loss.group, loss.uid, loss.why)
 
     def _end(self, key: GroupKey, uid: PodUid, result: str) -> None:
         future = self._held.get(key, {}).pop(uid, None)

@@ -22,6 +22,8 @@ Gone = Callable[[], Awaitable[None]]
 """Returns when the client has closed the connection."""
 
 _FIRST_PAUSE_S = 0.05
+_CLIENT_GONE = "client is gone"
+_NO_PLACE = "the place was given back; the pod is planned again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +53,36 @@ class Binding:
         self._binder = binder
         self._limits = limits
         self._clock = clock
+        self._latest: dict[PodUid, object] = {}
+        """The call that speaks for a pod: kube-scheduler may call again before we answered."""
 
     async def bind(self, call: BindCall, *, gone: Gone) -> str:
         """Bind a pod of ours once its gang is complete; other pods are bound at once."""
         member = self._cache.members.get(call.uid)
         if member is None:
-            return await self._bind_stranger(call)
+            return await self._bind_stranger(call, gone=gone)
         if member.pod.node:
             return _already(member, call)
         refusal = self._take_place(member, call)
         if refusal:
             return refusal
         self._cache.assume(call.uid, now=self._clock())
-        verdict = await self._pass_barrier(member, call, gone=gone)
-        if verdict != OPEN:
-            self._cache.unassume(call.uid, now=self._clock())
-            return verdict
-        return await self._send(call)
+        turn = self._latest[call.uid] = object()
+        error = "call was cancelled"
+        try:
+            error = await self._pass_barrier(member, call, gone=gone)
+            if error == OPEN:
+                error = await self._post(call, gone=gone)
+        finally:
+            if self._latest.get(call.uid) is turn:
+                del self._latest[call.uid]
+                if error:
+                    self._cache.unassume(call.uid, now=self._clock())
+        return error
 
     def _take_place(self, member: Member, call: BindCall) -> str:
         if member.stage is Stage.WAITING:
-            return "the place was given back; the pod is planned again"
+            return _NO_PLACE
         if member.node == call.node:
             return ""
         if member.stage is Stage.PLANNED and self._cache.move(
@@ -84,9 +95,8 @@ class Binding:
         group = self._cache.groups[member.group]
         if not group.known:
             return "PodGroup is gone"
-        if group.complete:
-            self._barrier.check(member.group)
-            return OPEN
+        if self._barrier.check(member.group):
+            return self._start(call)
         future = self._barrier.hold(member.group, call.uid)
         closed = asyncio.ensure_future(gone())
         try:
@@ -96,10 +106,13 @@ class Binding:
             closed.cancel()
             self._barrier.leave(member.group, call.uid, future)
         if closed.done() and not closed.cancelled():
-            return "client is gone"
-        return future.result()
+            return _CLIENT_GONE
+        return future.result() or self._start(call)
 
-    async def _bind_stranger(self, call: BindCall) -> str:
+    def _start(self, call: BindCall) -> str:
+        return OPEN if self._cache.binding(call.uid, now=self._clock()) else _NO_PLACE
+
+    async def _bind_stranger(self, call: BindCall, *, gone: Gone) -> str:
         """A pod that is not ours (form C), or that the watch has not shown: look, then bind."""
         try:
             pod = await self._binder.read_pod(call.namespace, call.name)
@@ -109,16 +122,9 @@ class Binding:
             return "pod does not exist any more"
         if self._cache.ours(pod):
             return "pod is not planned yet"
-        return await self._send(call)
+        return await self._post(call, gone=gone)
 
-    async def _send(self, call: BindCall) -> str:
-        self._cache.binding(call.uid, now=self._clock())
-        error = await self._post(call)
-        if error:
-            self._cache.unassume(call.uid, now=self._clock())
-        return error
-
-    async def _post(self, call: BindCall) -> str:
+    async def _post(self, call: BindCall, *, gone: Gone) -> str:
         deadline = self._clock() + self._limits.bind_patience_s
         pause = _FIRST_PAUSE_S
         while True:
@@ -127,9 +133,11 @@ class Binding:
             except WriteError as error:
                 if error.reaction is Reaction.CONFLICT:
                     return await self._look(call, error)
-                if error.reaction is not Reaction.RETRY or self._clock() + pause > deadline:
+                wait = max(pause, error.retry_after_s or 0.0)
+                if error.reaction is not Reaction.RETRY or self._clock() + wait > deadline:
                     return str(error)
-                await asyncio.sleep(max(pause, error.retry_after_s or 0.0))
+                if await _gone_within(gone, wait):
+                    return _CLIENT_GONE
                 pause = min(pause * 2, 1.0)
             else:
                 return ""
@@ -143,6 +151,16 @@ class Binding:
         if pod is not None and pod.uid == call.uid and pod.node == call.node:
             return ""
         return str(conflict)
+
+
+async def _gone_within(gone: Gone, seconds: float) -> bool:
+    """Wait that long, or until the client is gone; returns whether it is."""
+    closed = asyncio.ensure_future(gone())
+    try:
+        done, _ = await asyncio.wait({closed}, timeout=seconds)
+    finally:
+        closed.cancel()
+    return bool(done)
 
 
 def _already(member: Member, call: BindCall) -> str:

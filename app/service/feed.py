@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.cache.cluster import ClusterCache
-from app.model.ids import GroupKey
+from app.model.ids import GroupKey, PodUid
 from app.service.activity import Activity
 from app.service.ports import Clock
 
@@ -29,16 +29,21 @@ class Malformed:
 
 @dataclass(frozen=True, slots=True)
 class KindFeed:
-    """``put`` stores an object, ``take`` removes it by key, ``key`` tells its key."""
+    """``put`` stores an object, ``take`` removes it by key, ``key`` tells its key.
+
+    ``by_uid``: the key is the UID, not the name.
+    """
 
     put: Callable[[Any], object]
     take: Callable[[Any], object]
     key: Callable[[Any], str]
+    by_uid: bool = False
 
 
 Settled = Callable[[Iterable[GroupKey]], None]
 
 _MALFORMED_KEPT = 200
+_MEMBERSHIP = frozenset({"pods", "podgroups"})
 
 
 class Feed:
@@ -51,6 +56,8 @@ class Feed:
         self._settled = settled
         self._listing: dict[str, set[str]] = {}
         self._known: dict[str, set[str]] = {}
+        self._listed: set[str] = set()
+        self._observed: frozenset[PodUid] = frozenset()
         self.malformed: dict[tuple[str, str], Malformed] = {}
         self._kinds = _kinds(cache, activity, clock)
 
@@ -70,27 +77,49 @@ class Feed:
 
     def remove(self, kind: str, value: Any) -> None:
         """An object was deleted."""
-        feed = self._kinds[kind]
-        key = feed.key(value)
+        self._remove(kind, self._kinds[kind].key(value))
+
+    def _remove(self, kind: str, key: str) -> None:
         self._known.setdefault(kind, set()).discard(key)
+        self._listing.get(kind, set()).discard(key)
         self.malformed.pop((kind, key), None)
-        feed.take(key)
+        self._kinds[kind].take(key)
 
     def begin_listing(self, kind: str) -> None:
         """A full listing of ``kind`` starts."""
         self._listing[kind] = set()
+        if kind == "pods":
+            self._observed = self._cache.observed()
 
     def end_listing(self, kind: str) -> None:
-        """It is complete: drop what was not in it."""
+        """It is complete: drop what was not in it.
+
+        So are pods that a Filter call had shown before it began and that it does not have.
+        """
         listed = self._listing.pop(kind, None)
         if listed is None:
             return
         for key in self._known.get(kind, set()) - listed:
             self._kinds[kind].take(key)
         self._known[kind] = listed
+        for rejected in [k for k in self.malformed if k[0] == kind and k[1] not in listed]:
+            del self.malformed[rejected]
+        if kind == "pods":
+            for uid in self._observed - listed:
+                self._cache.drop_pod(uid)
+        self._listed.add(kind)
+        if kind in _MEMBERSHIP and self._listed >= _MEMBERSHIP:
+            self._cache.forget_finished()
 
-    def reject(self, kind: str, key: str, message: str) -> None:
-        """An object could not be read."""
+    def reject(
+        self, kind: str, key: str, message: str, *, uid: str = "", deleted: bool = False
+    ) -> None:
+        """An object could not be read: what was known of it stays, unless it was deleted."""
+        if uid and self._kinds[kind].by_uid:
+            key = uid
+        if deleted:
+            self._remove(kind, key)
+            return
         if len(self.malformed) < _MALFORMED_KEPT:
             self.malformed[kind, key] = Malformed(kind, key, message)
         if kind in self._listing:
@@ -104,7 +133,10 @@ class Feed:
 def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, KindFeed]:
     return {
         "pods": KindFeed(
-            lambda pod: cache.set_pod(pod, now=clock()), cache.drop_pod, lambda pod: pod.uid
+            lambda pod: cache.set_pod(pod, now=clock()),
+            cache.drop_pod,
+            lambda pod: pod.uid,
+            by_uid=True,
         ),
         "nodes": KindFeed(cache.set_node, cache.drop_node, lambda node: node.name),
         "podgroups": KindFeed(cache.set_group, cache.drop_group, lambda group: group.key),
@@ -134,5 +166,6 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             lambda job: cache.registry.set_template(job.uid, job.role_shapes),
             lambda uid: cache.registry.set_template(uid, {}),
             lambda job: job.uid,
+            by_uid=True,
         ),
     }

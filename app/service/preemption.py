@@ -9,7 +9,8 @@ A node goes when one of its victims
 1. is not known here (the cache is behind: nothing can be said for it),
 2. is protected: ``kube-system`` or a system-critical priority class (volcano.md §3.6, conformance),
 3. belongs to a queue with ``reclaimable: false`` other than the preemptor's,
-4. would leave a gang with fewer members than its minimum, unless the whole gang goes with it,
+4. would leave a gang with fewer members than its minimum, unless the whole gang goes with it
+   (members being bound count as there, members on their way out as gone),
 
 or when a PodDisruptionBudget would be violated. A member of a gang of ours never preempts through
 the stock scheduler at all: room for one member is of no use without room for the gang, which is
@@ -23,6 +24,7 @@ from enum import StrEnum
 
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
+from app.cache.members import PLACED_KINDS, Kind
 from app.model.ids import NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import Pod
 
@@ -108,11 +110,13 @@ def _is_protected(pod: Pod) -> bool:
 
 
 def _losses(cache: ClusterCache, victims: Iterable[Pod]) -> list[tuple[Group, Counter[str]]]:
-    """Per group of ours that would lose members: how many of each role."""
+    """Per group of ours with victims: how many members it loses, by role."""
     lost: dict[GroupKey, Counter[str]] = {}
     for pod in victims:
-        if pod.uid in cache.members:
-            lost.setdefault(cache.members[pod.uid].group, Counter())[pod.role] += 1
+        member = cache.members.get(pod.uid)
+        if member is not None:
+            roles = lost.setdefault(member.group, Counter())
+            roles[pod.role] += member.kind in PLACED_KINDS
     return [(cache.groups[key], roles) for key, roles in lost.items()]
 
 
@@ -122,9 +126,11 @@ def _is_kept(cache: ClusterCache, group: Group, queue: QueueName) -> bool:
 
 
 def _breaks(group: Group, lost: Counter[str]) -> bool:
-    left = group.on_nodes - lost.total()
-    if left <= 0:
+    loses = lost.total()
+    there = group.on_nodes + group.arrived.total()
+    if not loses or loses >= there - group.kinds[Kind.SUCCEEDED]:
         return False
-    return left < group.min_member or any(
-        group.role_on_nodes(role) - lost[role] < least for role, least in group.role_minimum.items()
+    return there - loses < group.min_member or any(
+        group.role_on_nodes(role) + group.arrived[role] - lost[role] < least
+        for role, least in group.role_minimum.items()
     )

@@ -13,7 +13,10 @@ from typing import Generic, TypeVar
 
 
 class Again(Exception):
-    """Raised by the work: come back to this key, after ``after_s`` if given."""
+    """Raised by the work: come back to this key, after ``after_s`` if given.
+
+    Without ``after_s`` it counts as a failure; with it the key starts afresh.
+    """
 
     def __init__(self, why: str, *, after_s: float | None = None) -> None:
         super().__init__(why)
@@ -89,6 +92,7 @@ class WorkQueue(Generic[K]):
         finally:
             for timer in self._later.values():
                 timer.cancel()
+            self._later.clear()
 
     async def settled(self) -> None:
         """Wait until nothing is queued or being worked on (keys due later do not count)."""
@@ -120,8 +124,12 @@ class WorkQueue(Generic[K]):
             self._failures.pop(key, None)
 
     def _repeat(self, key: K, after_s: float | None) -> None:
+        if after_s is not None:
+            self._failures.pop(key, None)
+            self.add_later(key, after_s)
+            return
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        self.add_later(key, self._backoff.pause(failures) if after_s is None else after_s)
+        self.add_later(key, self._backoff.pause(failures))
 
     def _finish(self, key: K) -> None:
         self._processing.discard(key)

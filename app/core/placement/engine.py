@@ -132,7 +132,10 @@ class Placer:
         return mask if allowed is None else mask & allowed
 
     def scores(self, task: Task, rows: Sequence[int]) -> Scores:
-        """The summed scores of ``task`` on the nodes of ``rows``, whether it fits there or not."""
+        """The summed scores of ``task`` on the nodes of ``rows``, whether it fits there or not.
+
+        A pin is left out of account.
+        """
         standing = self._standing(task)
         at = np.asarray(rows, dtype=np.intp)
         _, score = standing.pricing.price(*self._columns(at))

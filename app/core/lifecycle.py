@@ -1,0 +1,163 @@
+"""PodGroup life: which phase, counts and conditions a group has (volcano.md §4.1).
+
+Pure: the group as the cache sees it, the last plan's reason, and what is stored go in; the status
+to write comes out. The phase is decided in the order of the table there:
+
+1. some members run and the gang lacks its minimum -> Unknown
+2. enough members reached a node and all of those are finished -> Completed
+3. enough members reached a node -> Running
+4. it is not in the queue -> Pending; else it stays Inqueue
+
+A group that nobody has created pods for is none of 1 to 3, whatever its minimum.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from app.model.gang import Gang
+from app.model.reason import Cause, Refusal
+from app.model.workload import Condition, GroupPhase, PodGroup
+
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULED = "Scheduled"
+RESERVED = "Reserved"
+
+_READY = "tasks in gang are ready to be scheduled"
+_REASONS = {
+    Cause.NOT_ENOUGH_TASKS: "NotEnoughTasks",
+    Cause.NOT_ENOUGH_PODS_OF_TASK: "NotEnoughPodsOfTask",
+}
+_BEFORE_RUNNING = frozenset(
+    {GroupPhase.NEW, GroupPhase.PENDING, GroupPhase.INQUEUE, GroupPhase.UNKNOWN}
+)
+
+Describe = Callable[[Refusal], str]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    """The status a PodGroup should have."""
+
+    phase: GroupPhase
+    running: int
+    succeeded: int
+    failed: int
+    conditions: tuple[Condition, ...]
+
+
+def lacks_minimum(gang: Gang) -> bool:
+    """Whether it has members and cannot reach its minimum with those that have a place."""
+    counts = gang.counts
+    if not counts.tasks or counts.ready >= gang.min_member:
+        return False
+    return counts.pending > 0 or counts.scheduled < gang.min_member
+
+
+def next_phase(gang: Gang) -> GroupPhase:
+    """The phase after a cycle."""
+    counts = gang.counts
+    if counts.running and lacks_minimum(gang):
+        return GroupPhase.UNKNOWN
+    if counts.scheduled and counts.scheduled >= gang.min_member:
+        done = counts.scheduled == counts.completed
+        return GroupPhase.COMPLETED if done else GroupPhase.RUNNING
+    return GroupPhase.INQUEUE if gang.phase is GroupPhase.INQUEUE else GroupPhase.PENDING
+
+
+def desired_status(
+    gang: Gang, stored: PodGroup, refusal: Refusal | None, *, describe: Describe
+) -> GroupStatus:
+    """The status ``gang`` should have; conditions keep their stamps where nothing changed."""
+    counts = gang.counts
+    return GroupStatus(
+        phase=next_phase(gang),
+        running=counts.running,
+        succeeded=counts.succeeded,
+        failed=counts.failed,
+        conditions=_conditions(gang, stored, refusal, describe),
+    )
+
+
+def differs(wanted: GroupStatus, stored: PodGroup) -> bool:
+    """Whether more than time stamps and transition ids would change."""
+    return summary(wanted, stored) != "" or any(
+        _content(condition) != _content(_find(stored, condition.type))
+        for condition in wanted.conditions
+    )
+
+
+def summary(wanted: GroupStatus, stored: PodGroup) -> str:
+    """What changes beside the texts: ``phase``, ``counts``, or nothing."""
+    if wanted.phase is not stored.phase:
+        return "phase"
+    now = (wanted.running, wanted.succeeded, wanted.failed)
+    return "" if now == (stored.running, stored.succeeded, stored.failed) else "counts"
+
+
+def unschedulable_text(gang: Gang, refusal: Refusal, *, describe: Describe) -> str:
+    """Volcano's sentence: how many members of how many, and why."""
+    if refusal.cause in _REASONS and refusal.detail:
+        return refusal.detail
+    unready = max(gang.min_member - gang.counts.ready, 0)
+    return f"{unready}/{gang.counts.tasks} tasks in gang unschedulable: {describe(refusal)}"
+
+
+def waits(phase: GroupPhase) -> bool:
+    """Whether a group in ``phase`` is still to run (so its user is told why it does not)."""
+    return phase in _BEFORE_RUNNING
+
+
+def stamped(
+    conditions: tuple[Condition, ...], stored: PodGroup, *, at: str, transition: str
+) -> tuple[Condition, ...]:
+    """``conditions`` with time and transition id on those that are new or say something new."""
+    return tuple(
+        condition
+        if _content(condition) == _content(_find(stored, condition.type))
+        else replace(condition, changed=at, transition_id=transition)
+        for condition in conditions
+    )
+
+
+def _conditions(
+    gang: Gang, stored: PodGroup, refusal: Refusal | None, describe: Describe
+) -> tuple[Condition, ...]:
+    found: list[Condition] = []
+    if lacks_minimum(gang) and refusal is not None:
+        reason = _REASONS.get(refusal.cause, "NotEnoughResources")
+        text = unschedulable_text(gang, refusal, describe=describe)
+        found.append(_kept(stored, Condition(UNSCHEDULABLE, "True", reason, text)))
+    elif gang.counts.tasks and not lacks_minimum(gang):
+        found.append(_kept(stored, Condition(SCHEDULED, "True", _READY)))
+        if _find(stored, UNSCHEDULABLE) is not None:
+            found.append(_kept(stored, Condition(UNSCHEDULABLE, "False", "Scheduled")))
+    reserved = _reserved(gang, refusal, describe)
+    if reserved is not None:
+        found.append(_kept(stored, reserved))
+    return tuple(found)
+
+
+def _reserved(gang: Gang, refusal: Refusal | None, describe: Describe) -> Condition | None:
+    """Design §4: room for the minimum is kept (or taken), or why it is not."""
+    counts = gang.counts
+    if counts.ready >= gang.min_member and (counts.tasks or counts.slots):
+        return Condition(RESERVED, "True", "Placed")
+    if refusal is None:
+        return None
+    return Condition(RESERVED, "False", refusal.cause.value, describe(refusal))
+
+
+def _find(stored: PodGroup, kind: str) -> Condition | None:
+    return next((c for c in stored.conditions if c.type == kind), None)
+
+
+def _content(condition: Condition | None) -> tuple[str, str, str] | None:
+    if condition is None:
+        return None
+    return condition.status, condition.reason, condition.message
+
+
+def _kept(stored: PodGroup, condition: Condition) -> Condition:
+    """The stored one when it says the same, so that its stamps stay."""
+    before = _find(stored, condition.type)
+    return before if before and _content(before) == _content(condition) else condition

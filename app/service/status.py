@@ -1,0 +1,199 @@
+"""Writing PodGroup and Queue statuses, and the events that go with them.
+
+What should stand there is worked out when the write's turn comes. A change of phase or counts is
+written at once; when only a text would change, not more often than every few seconds, so a group
+that waits on a busy cluster does not cost a write per cycle.
+"""
+
+from dataclasses import dataclass
+from uuid import uuid4
+
+from app.cache.cluster import ClusterCache
+from app.core.lifecycle import (
+    GroupStatus,
+    desired_status,
+    differs,
+    next_phase,
+    stamped,
+    summary,
+    unschedulable_text,
+    waits,
+)
+from app.core.texts import describe
+from app.model.gang import Gang
+from app.model.ids import GroupKey, QueueName
+from app.model.reason import Refusal
+from app.model.resources import Amounts
+from app.model.workload import GroupPhase, PodGroup
+from app.service.planning import Planning
+from app.service.ports import Clock, EventSink, EventType, GroupWriter, Reaction, WriteError
+from app.service.workqueue import Again
+from app.wire import patches, times
+
+TEXT_EVERY_S = 5.0
+EVENT_EVERY_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What we last wrote for a group, over which stored version, and when."""
+
+    status: GroupStatus
+    over: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The last event about a waiting group."""
+
+    text: str
+    at: float
+
+
+class StatusWriter:
+    """Brings statuses up to date, one object at a time."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        *,
+        planning: Planning,
+        groups: GroupWriter,
+        events: EventSink,
+        clock: Clock,
+    ) -> None:
+        self._cache = cache
+        self._planning = planning
+        self._groups = groups
+        self._events = events
+        self._clock = clock
+        self._written: dict[GroupKey, Written] = {}
+        self._told: dict[GroupKey, Told] = {}
+        self._allocated: dict[QueueName, Amounts] = {}
+
+    async def write_group(self, key: GroupKey) -> None:
+        """Write the PodGroup's status if it should be another."""
+        group, gang = self._cache.groups.get(key), self._cache.registry.view(key)
+        if group is None or gang is None:
+            self._written.pop(key, None)
+            self._told.pop(key, None)
+            return
+        self._cache.set_phase(key, next_phase(gang))
+        stored = group.pod_group
+        if stored is None or stored.deleting:
+            return
+        refusal = self._planning.refusals.get(key)
+        wanted = desired_status(gang, stored, refusal, describe=describe)
+        if differs(wanted, stored) and not self._is_written(key, wanted, stored):
+            await self._write(key, stored, wanted)
+        await self._tell(key, gang, stored, refusal)
+
+    def stale_queues(self) -> list[QueueName]:
+        """Queues whose ``status.allocated`` is not what is stored."""
+        self._allocated = self._sums()
+        return [
+            name
+            for name, queue in self._cache.queues.items()
+            if self._allocated.get(name, ()) != queue.allocated
+        ]
+
+    async def write_queue(self, name: QueueName) -> None:
+        """Write ``status.allocated``: what the queue's members and its children's hold."""
+        queue = self._cache.queues.get(name)
+        allocated = self._allocated.get(name, ())
+        if queue is None or queue.allocated == allocated:
+            return
+        try:
+            await self._groups.patch_queue_status(
+                name, patches.queue_allocated(allocated, before=queue.allocated)
+            )
+        except WriteError as error:
+            _unless_gone(error)
+
+    def _is_written(self, key: GroupKey, wanted: GroupStatus, stored: PodGroup) -> bool:
+        """Whether the same was written already and the watch has not caught up; or texts only."""
+        last = self._written.get(key)
+        if last is None:
+            return False
+        if last.status == wanted and last.over == stored.resource_version:
+            return True
+        waited = self._clock() - last.at
+        if not summary(wanted, stored) and waited < TEXT_EVERY_S:
+            raise Again("texts only", after_s=TEXT_EVERY_S - waited)
+        return False
+
+    async def _write(self, key: GroupKey, stored: PodGroup, wanted: GroupStatus) -> None:
+        now = self._clock()
+        conditions = stamped(
+            wanted.conditions, stored, at=times.seconds(now), transition=str(uuid4())
+        )
+        body = patches.group_status(
+            phase=wanted.phase,
+            running=wanted.running,
+            succeeded=wanted.succeeded,
+            failed=wanted.failed,
+            conditions=patches.with_conditions(stored.conditions, conditions),
+        )
+        try:
+            await self._groups.patch_pod_group(stored.namespace, stored.name, body)
+        except WriteError as error:
+            _unless_gone(error)
+        self._written[key] = Written(wanted, stored.resource_version, now)
+        if wanted.phase is GroupPhase.RUNNING and stored.phase is not GroupPhase.RUNNING:
+            await self._event(stored, "Normal", "Scheduled", "pod group is ready")
+
+    async def _tell(
+        self, key: GroupKey, gang: Gang, stored: PodGroup, refusal: Refusal | None
+    ) -> None:
+        """The event of a group that waits: when the reason is new, and now and then again."""
+        if refusal is None or not waits(gang.phase):
+            self._told.pop(key, None)
+            return
+        text = unschedulable_text(gang, refusal, describe=describe)
+        last, now = self._told.get(key), self._clock()
+        if last is not None:
+            pause = EVENT_EVERY_S if last.text == text else TEXT_EVERY_S
+            if now - last.at < pause:
+                raise Again("told a moment ago", after_s=pause - (now - last.at))
+        self._told[key] = Told(text, now)
+        if not gang.inqueue and refusal.detail:
+            await self._event(stored, "Normal", "Unschedulable", refusal.detail)
+        await self._event(stored, "Warning", "Unschedulable", text)
+        raise Again("tell again", after_s=EVENT_EVERY_S)
+
+    async def _event(
+        self, group: PodGroup, event_type: EventType, reason: str, message: str
+    ) -> None:
+        try:
+            await self._events.record_event(
+                kind="PodGroup",
+                api_version="scheduling.volcano.sh/v1beta1",
+                namespace=group.namespace,
+                name=group.name,
+                uid=group.uid,
+                event_type=event_type,
+                reason=reason,
+                message=message,
+            )
+        except WriteError as error:
+            _unless_gone(error)
+
+    def _sums(self) -> dict[QueueName, Amounts]:
+        """Allocated amounts per queue, children counted into every ancestor (volcano.md §4.3)."""
+        cache = self._cache
+        cache.registry.refresh()
+        totals = {name: usage.allocated.copy() for name, usage in cache.registry.usage.items()}
+        for name, usage in cache.registry.usage.items():
+            for above in cache.ancestors(name):
+                here = totals.get(above)
+                totals[above] = usage.allocated.copy() if here is None else here + usage.allocated
+        axis = cache.rooms.axis
+        return {name: axis.amounts(total) for name, total in totals.items()}
+
+
+def _unless_gone(error: WriteError) -> None:
+    """What is gone needs no status; anything else comes back."""
+    if error.reaction is Reaction.GONE:
+        return
+    raise Again(str(error), after_s=error.retry_after_s) from error

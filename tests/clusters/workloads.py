@@ -1,0 +1,91 @@
+"""Manifests of queues, groups and pods, as users and operators write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.clusters.client import Object
+
+SCHEDULER = "volcano"
+GROUP = "scheduling.k8s.io/group-name"
+GATE = "pumice.sh/plan"
+
+
+def queue(name: str, **spec: Any) -> Object:
+    """A queue of weight 1."""
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"weight": 1, **spec},
+    }
+
+
+def pod_group(name: str, *, min_member: int, queue: str = "default", **spec: Any) -> Object:
+    """A PodGroup."""
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": {"minMember": min_member, "queue": queue, **spec},
+    }
+
+
+def pod(
+    name: str,
+    *,
+    group: str | None = None,
+    cpu: str = "1",
+    memory: str = "64Mi",
+    gated: bool = False,
+    scheduler: str = SCHEDULER,
+    role: str | None = None,
+    pin: str | None = None,
+    **spec: Any,
+) -> Object:
+    """A pod of a group (or alone); ``gated`` as the admission policy would make it."""
+    annotations: dict[str, str] = {}
+    if group is not None:
+        annotations[GROUP] = group
+    if role is not None:
+        annotations["volcano.sh/task-spec"] = role
+    requests = {"cpu": cpu, "memory": memory}
+    body: dict[str, Any] = {
+        "schedulerName": scheduler,
+        "terminationGracePeriodSeconds": 0,
+        "automountServiceAccountToken": False,
+        "containers": [{"name": "main", "image": "none", "resources": {"requests": requests}}],
+    }
+    if gated:
+        body["schedulingGates"] = [{"name": GATE}]
+    if pin is not None:
+        body["affinity"] = pinned_to(pin)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": annotations, "labels": {"group": group or ""}},
+        "spec": body | spec,
+    }
+
+
+def pinned_to(node: str) -> dict[str, Any]:
+    """The node affinity of a pod that is made for one node, as DaemonSet pods have it."""
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def members(group: str, count: int, **fields: Any) -> list[Object]:
+    """``count`` equal pods of ``group``."""
+    return [pod(f"{group}-{index}", group=group, **fields) for index in range(count)]
+
+
+def node_of(item: Object) -> str:
+    """The node a pod is bound to, or empty."""
+    name: str = item["spec"].get("nodeName", "")
+    return name
+
+
+def bound(pods: list[Object]) -> list[Object]:
+    """Those that are bound."""
+    return [item for item in pods if node_of(item)]
