@@ -26,7 +26,7 @@ from app.core.policy import Policies, Session
 from app.core.tiers import open_policies
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.plan import GangPlacement, Plan
-from app.model.reason import Refusal
+from app.model.reason import Cause, Refusal
 from app.model.snapshot import Snapshot
 from app.service.activity import Activity
 from app.service.configuration import Configuration
@@ -43,6 +43,8 @@ def open_placer(snapshot: Snapshot, policies: Policies, now: float, shapes: Shap
 
 
 PlanSteps = Generator[None, None, Plan]
+_LACKS_MEMBERS = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.NOT_ENOUGH_PODS_OF_TASK})
+
 Published = Callable[[GangPlacement], None]
 AfterCycle = Callable[[Iterable[GroupKey]], None]
 
@@ -174,9 +176,16 @@ class Planning:
         return True
 
     def on_demand(self, key: GroupKey) -> bool:
-        """Plan one gang now; True when something was placed."""
+        """Plan one gang now; True when something was placed.
+
+        A gang that was refused waits for the next cycle, unless what it lacked was members: asking
+        again before anything was given back costs much and brings nothing.
+        """
         group = self.cache.groups.get(key)
         if group is None or not group.known:
+            return False
+        before = self.refusals.get(key)
+        if before is not None and before.cause not in _LACKS_MEMBERS:
             return False
         now = self.clock()
         self.log.on_demand += 1
