@@ -39,9 +39,8 @@ def _check_identity(target: Target, pod: Document, wanted: Document) -> None:
     for word, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
         found = pod["metadata"][field]
         if wanted.get(field) and wanted[field] != found:
-            why = (
-                f"Precondition failed: {word} in precondition: {wanted[field]},"
-                f" {word} in object meta: {found}"
+            why = errors.storage_precondition(
+                f"/registry/pods/{target.object_name}", word, wanted[field], found=found
             )
             raise errors.conflict("pods", "", target.name, why=why)
 
@@ -75,7 +74,6 @@ def _bound(pod: Document, node: str, binding: Document, *, now: float) -> Docume
         added = section(binding, "metadata").get(field)
         if added:
             metadata[field] = {**(metadata.get(field) or {}), **added}
-    metadata["generation"] = metadata.get("generation", 0) + 1
     return {
         **pod,
         "metadata": metadata,

@@ -18,6 +18,7 @@ from app.sandbox.clock import timestamp
 from app.sandbox.documents import Document, ObjectName, is_terminal, name_of, section, uid_of
 
 FOREGROUND = "foregroundDeletion"
+PODS = "/pods"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,9 @@ class Deletion:
         grace = self._grace(target, document, options)
         is_namespace = kind.key == "/namespaces"
         if not finalizers and not grace and not is_namespace:
-            return self._store.remove(kind.key, name_of(document)) or document, True
+            gone = self._store.remove(kind.key, name_of(document)) or document
+            is_pod = kind.key == PODS
+            return self._marked(gone, grace=0, finalizers=[]) if is_pod else gone, True
         marked = self._marked(document, grace=grace, finalizers=finalizers)
         if is_namespace:
             marked["status"] = {"phase": "Terminating"}
@@ -117,7 +120,7 @@ class Deletion:
 
     def _grace(self, target: Target, document: Document, options: DeleteOptions) -> int:
         """Only a pod on a node that has not ended needs time to stop."""
-        if target.kind.key != "/pods":
+        if target.kind.key != PODS:
             return 0
         if not section(document, "spec").get("nodeName") or is_terminal(document):
             return 0
@@ -134,7 +137,7 @@ class Deletion:
             metadata["deletionGracePeriodSeconds"] = grace
             due = self._operations.clock.now() + grace
             metadata["deletionTimestamp"] = timestamp(due)
-            if "generation" in metadata:
+            if "generation" in metadata and before is None:
                 metadata["generation"] += 1
         return {**document, "metadata": metadata}
 

@@ -6,6 +6,7 @@ real server uses, because ``kubectl`` and people read them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,9 +79,7 @@ def forbidden_field(path: str, text: str) -> FieldError:
 def _shown(value: object) -> str:
     if isinstance(value, str):
         return f'"{value}"'
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)
+    return json.dumps(value, separators=(",", ":"))
 
 
 def qualified(plural: str, group: str) -> str:
@@ -116,6 +115,15 @@ def modified(plural: str, group: str, name: str) -> ApiError:
         " and try again"
     )
     return conflict(plural, group, name, why=why)
+
+
+def storage_precondition(key: str, word: str, wanted: str, *, found: str) -> str:
+    """The reason of a conflict that etcd's layer found."""
+    return (
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0,"
+        f" AdditionalErrorMsg: Precondition failed: {word} in precondition: {wanted},"
+        f" {word} in object meta: {found}"
+    )
 
 
 def invalid(kind: str, group: str, name: str, *, errors: Sequence[FieldError]) -> ApiError:

@@ -317,10 +317,8 @@ class Operations:
             raise errors.invalid(kind.plural, kind.group, target.name, errors=[problem])
         uid = metadata.get("uid")
         if uid and uid != old["metadata"]["uid"]:
-            why = (
-                f"Precondition failed: UID in precondition: {uid}, UID in object meta:"
-                f" {old['metadata']['uid']}"
-            )
+            key = f"/registry/{kind.plural}/{target.object_name}"
+            why = errors.storage_precondition(key, "UID", uid, found=old["metadata"]["uid"])
             raise errors.conflict(kind.plural, kind.group, target.name, why=why)
 
     # Shared

@@ -88,7 +88,7 @@ def _selector_errors(before: Document, after: Document) -> list[FieldError]:
     if all(now.get(key) == value for key, value in section(before, "nodeSelector").items()):
         return []
     text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-    return [invalid_value("spec.nodeSelector", str(now), text)]
+    return [invalid_value("spec.nodeSelector", now, text)]
 
 
 def _affinity_errors(before: Document, after: Document) -> list[FieldError]:
@@ -99,7 +99,7 @@ def _affinity_errors(before: Document, after: Document) -> list[FieldError]:
         return []
     if len(old) != len(new):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [invalid_value(path, str(len(new)), text)]
+        return [invalid_value(path, new or None, text)]
     return [
         invalid_value(
             f"{path}[{index}]",

@@ -38,6 +38,8 @@ def pod_defaults(pod: Document) -> None:
     if isinstance(pod.get("spec"), dict):
         template_defaults(pod["spec"])
         pod["spec"].setdefault("enableServiceLinks", True)
+        if not pod["spec"].get("schedulingGates"):
+            pod["spec"].pop("schedulingGates", None)
 
 
 def _containers(spec: Document) -> list[Document]:

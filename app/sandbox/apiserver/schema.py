@@ -156,7 +156,7 @@ def _validate_object(value: Document, schema: Schema, *, path: str) -> Iterator[
     for name in schema.required:
         if name not in value:
             yield required(f"{path}.{name}" if path else name)
-    for name, item in value.items():
+    for name, item in sorted(value.items()):
         if not path and name in _TYPE_META:
             continue
         child = schema.properties.get(name) or schema.values

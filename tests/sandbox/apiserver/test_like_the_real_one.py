@@ -1,0 +1,177 @@
+"""The same requests to the embedded API server and to kube-apiserver: the same refusals.
+
+Compared are the status code, the reason and the first line of the message of every answer, and of
+the answers that are objects the parts that schedulers and controllers live on.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from httpx2 import Client, Response
+
+from app.sandbox.apiserver.server import ApiServer
+from app.sandbox.clock import WallClock
+from app.sandbox.documents import Document, section
+from tests.clusters import certificates
+from tests.clusters.client import tls_context
+from tests.clusters.controlplane import ControlPlane
+from tests.sandbox.documents import WIDGET_CRD, node, pod, widget
+from tests.sandbox.serving import serving
+
+pytestmark = pytest.mark.real
+
+PODS = "/api/v1/namespaces/default/pods"
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GATES = [{"name": "pumice.sh/plan"}]
+MERGE, STRATEGIC, JSON = "merge-patch+json", "strategic-merge-patch+json", "json-patch+json"
+AFFINITY = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+            ]
+        }
+    }
+}
+
+
+class Step(NamedTuple):
+    """One request."""
+
+    method: str
+    path: str
+    body: object = None
+    kind: str = "json"
+
+
+def binding(name: str, **metadata: object) -> Step:
+    body = {"metadata": {"name": name, **metadata}, "target": {"kind": "Node", "name": "n1"}}
+    return Step("POST", f"{PODS}/{name}/binding", body)
+
+
+STEPS = (
+    Step("POST", "/api/v1/nodes", node("n1")),
+    Step("POST", PODS, pod("a", resources={"limits": {"cpu": "1", "memory": "1Gi"}})),
+    Step("POST", PODS, pod("a")),
+    Step("POST", PODS, pod("g", schedulingGates=GATES)),
+    Step("PATCH", f"{PODS}/g", {"spec": {"schedulingGates": [{"name": "new"}]}}, STRATEGIC),
+    binding("g"),
+    Step("PATCH", f"{PODS}/a", {"spec": {"affinity": AFFINITY}}, STRATEGIC),
+    Step("PATCH", f"{PODS}/g", {"spec": {"schedulingGates": None, "affinity": AFFINITY}}, MERGE),
+    Step("PATCH", f"{PODS}/g", {"spec": {"nodeSelector": {"a": "b"}}}, MERGE),
+    Step(
+        "POST", PODS, pod("g2", schedulingGates=GATES, affinity=AFFINITY, nodeSelector={"a": "b"})
+    ),
+    Step("PATCH", f"{PODS}/g2", {"spec": {"affinity": None}}, MERGE),
+    Step("PATCH", f"{PODS}/g2", {"spec": {"nodeSelector": {"a": "c"}}}, MERGE),
+    Step("PATCH", f"{PODS}/g2", {"spec": {"schedulingGates": []}}, MERGE),
+    Step("POST", f"{PODS}/a/binding", {"target": {"name": "n1"}}),
+    binding("a", annotations={"rank": "0"}),
+    binding("a"),
+    Step("GET", f"{PODS}/a"),
+    Step("PATCH", f"{PODS}/a/status", {"status": {"nominatedNodeName": "n1"}}, MERGE),
+    Step("PATCH", f"{PODS}/a", {"spec": {"schedulerName": "other"}}, MERGE),
+    Step("PATCH", f"{PODS}/a", {"spec": {"tolerations": []}}, MERGE),
+    Step("PATCH", f"{PODS}/a/status", {"status": {"phase": "Running"}}, STRATEGIC),
+    Step("DELETE", f"{PODS}/a"),
+    binding("a"),
+    Step("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0}),
+    Step("GET", f"{PODS}/a"),
+    Step("POST", PODS, pod("b", priorityClassName="nope")),
+    Step("POST", PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}, "spec": {}}),
+    Step("POST", PODS, pod("b", resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})),
+    Step("POST", PODS, pod("b", resources={"requests": {"cpu": "many"}})),
+    Step("POST", PODS, pod("Bad_Name")),
+    Step("POST", PODS, pod("b", metadata={"namespace": "other"})),
+    Step("POST", "/api/v1/namespaces/none/pods", pod("b", metadata={"namespace": "none"})),
+    Step("GET", f"{PODS}?fieldSelector=spec.foo=1"),
+    Step("POST", WIDGETS, widget()),
+    Step("POST", WIDGETS, widget("w2", spec={})),
+    Step("POST", WIDGETS, widget("w2", spec={"size": 0, "colour": "green"})),
+    Step("POST", WIDGETS, widget("w2", spec={"size": "1"})),
+    Step("POST", f"{WIDGETS}?fieldValidation=Strict", widget("w2", spec={"size": 1, "odd": 1})),
+    Step("PUT", f"{WIDGETS}/w", widget()),
+    Step("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, MERGE),
+    Step("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, STRATEGIC),
+    Step("PATCH", f"{WIDGETS}/w/status", {"status": {"phase": "x"}, "spec": {"size": 7}}, MERGE),
+    Step("PATCH", f"{WIDGETS}/w", [{"op": "test", "path": "/spec/size", "value": 9}], JSON),
+    Step("PATCH", f"{WIDGETS}/w", {"metadata": {"resourceVersion": "1"}, "spec": {}}, MERGE),
+    Step("PATCH", f"{WIDGETS}/none", {"spec": {"size": 2}}, MERGE),
+    Step("DELETE", f"{WIDGETS}/w"),
+    Step("GET", f"{WIDGETS}/w"),
+)
+
+
+def seen(response: Response) -> Document:
+    """What must be equal of an answer."""
+    body = response.json()
+    if body["kind"] == "Status":
+        first_line = body.get("message", "").splitlines()[:1]
+        return {"code": response.status_code, "reason": body.get("reason"), "text": first_line}
+    metadata = body["metadata"]
+    kept = ("name", "generation", "annotations", "labels", "deletionGracePeriodSeconds")
+    status = section(body, "status")
+    return {
+        "code": response.status_code,
+        "metadata": {name: metadata.get(name) for name in kept},
+        "spec": body.get("spec"),
+        "phase": status.get("phase"),
+        "conditions": [
+            (one["type"], one["status"], one.get("reason"), one.get("message"))
+            for one in status.get("conditions") or []
+        ],
+    }
+
+
+def played(client: Client) -> Iterator[Document]:
+    for step in STEPS:
+        yield seen(
+            client.request(
+                step.method,
+                step.path,
+                content=None if step.body is None else json.dumps(step.body),
+                headers={"content-type": f"application/{step.kind}"},
+            )
+        )
+
+
+def wait_until_served(client: Client) -> None:
+    """The real server serves a definition a moment after it has taken it."""
+    deadline = time.monotonic() + 20
+    while (code := client.get(WIDGETS).status_code) != 200:
+        assert time.monotonic() < deadline, code
+        time.sleep(0.05)
+
+
+def on_the_real_server(folder: Path) -> list[Document]:
+    with ControlPlane(folder) as control_plane:
+        pki = folder / "pki"
+        context = tls_context(
+            control_plane.authority.certificate,
+            certificates.KeyPair(pki / "admin.crt", pki / "admin.key"),
+        )
+        with Client(base_url=control_plane.url, verify=context, timeout=20) as client:
+            client.post(CRDS, json=WIDGET_CRD)
+            wait_until_served(client)
+            return list(played(client))
+
+
+def in_the_sandbox() -> list[Document]:
+    with (
+        serving(ApiServer(clock=WallClock(), crds=[WIDGET_CRD])) as url,
+        Client(base_url=url, timeout=20) as client,
+    ):
+        return list(played(client))
+
+
+def test_both_servers_answer_alike(tmp_path: Path) -> None:
+    real, ours = on_the_real_server(tmp_path / "real"), in_the_sandbox()
+    for step, expected, found in zip(STEPS, real, ours, strict=True):
+        assert found == expected, f"{step.method} {step.path} {step.body}"
