@@ -1,0 +1,143 @@
+"""The simulated kubelet on a real API server: the same behaviour, and every status is accepted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from httpx2 import AsyncClient
+
+from app.sandbox.clock import WallClock
+from app.sandbox.documents import Document, ObjectName
+from app.sandbox.kubelet import Kubelet
+from app.sandbox.ports import PodEvent, PodMissing, WatchExpired
+from tests.clusters import certificates
+from tests.clusters.client import tls_context
+from tests.clusters.controlplane import ControlPlane
+from tests.sandbox.documents import node, pod
+
+pytestmark = pytest.mark.real
+
+PODS = "/api/v1/namespaces/default/pods"
+LIMIT_S = 20.0
+
+
+class HttpKubeletApi:
+    """The least client that a kubelet needs."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def list_pods(self) -> tuple[list[Document], str]:
+        body = (await self._client.get("/api/v1/pods")).json()
+        return body["items"], body["metadata"]["resourceVersion"]
+
+    async def watch_pods(self, revision: str) -> AsyncIterator[PodEvent]:
+        path = f"/api/v1/pods?watch=true&resourceVersion={revision}"
+        async with self._client.stream("GET", path) as response:
+            async for line in response.aiter_lines():
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise WatchExpired
+                yield PodEvent(event["type"], event["object"])
+
+    async def patch_pod_status(self, name: ObjectName, *, uid: str, status: Document) -> None:
+        answer = await self._client.patch(
+            f"/api/v1/namespaces/{name.namespace}/pods/{name.name}/status",
+            content=json.dumps({"metadata": {"uid": uid}, "status": status}),
+            headers={"content-type": "application/strategic-merge-patch+json"},
+        )
+        if answer.status_code in {404, 409}:
+            raise PodMissing(answer.text)
+        assert answer.status_code == 200, answer.text
+
+    async def delete_pod(self, name: ObjectName, *, uid: str) -> None:
+        answer = await self._client.request(
+            "DELETE",
+            f"/api/v1/namespaces/{name.namespace}/pods/{name.name}",
+            content=json.dumps({"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}),
+        )
+        if answer.status_code in {404, 409}:
+            raise PodMissing(answer.text)
+
+
+async def start(client: AsyncClient, document: Document) -> str:
+    name = document["metadata"]["name"]
+    created = await client.post(PODS, json=document)
+    assert created.status_code == 201, created.text
+    binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": "n1"}}
+    assert (await client.post(f"{PODS}/{name}/binding", json=binding)).status_code == 201
+    return f"{PODS}/{name}"
+
+
+async def until(
+    client: AsyncClient, path: str, reached: Callable[[int, Document], bool]
+) -> Document:
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            answer = await client.get(path)
+            if reached(answer.status_code, answer.json()):
+                found: Document = answer.json()
+                return found
+            await asyncio.sleep(0.05)
+
+
+def in_phase(phase: str) -> Callable[[int, Document], bool]:
+    return lambda code, body: code == 200 and body["status"].get("phase") == phase
+
+
+def is_gone(code: int, body: Document) -> bool:
+    return code == 404
+
+
+async def lives(client: AsyncClient) -> None:
+    assert (await client.post("/api/v1/nodes", json=node("n1"))).status_code == 201
+    server = await start(client, pod("server", terminationGracePeriodSeconds=5))
+    inits = [{"name": "i", "image": "x", "command": ["sleep", "0.2"]}]
+    failing = pod(
+        "failing",
+        command=["sh", "-c", "sleep 0.2; exit 3"],
+        restartPolicy="Never",
+        initContainers=inits,
+    )
+    failed = await until(client, await start(client, failing), in_phase("Failed"))
+    ended = failed["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (3, "Error")
+    running = await until(client, server, in_phase("Running"))
+    statuses = {one["type"]: one["status"] for one in running["status"]["conditions"]}
+    assert statuses["Ready"] == statuses["PodScheduled"] == "True"
+    assert running["status"]["podIP"]
+    shell = await start(
+        client, pod("shell", command=["sh", "-c", "sleep 99"], terminationGracePeriodSeconds=1)
+    )
+    await until(client, shell, in_phase("Running"))
+    for path in (server, shell, f"{PODS}/failing"):
+        await client.delete(path)
+    for path in (server, shell, f"{PODS}/failing"):
+        await until(client, path, is_gone)
+
+
+async def scenario(url: str, context: ssl.SSLContext) -> None:
+    async with AsyncClient(base_url=url, verify=context, timeout=None) as client:
+        kubelet = Kubelet(HttpKubeletApi(client), clock=WallClock(), start_seconds=0.1)
+        serving = asyncio.create_task(kubelet.run())
+        try:
+            await lives(client)
+            assert not serving.done(), serving.exception()
+        finally:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+
+def test_pods_live_and_die_on_the_real_api_server(tmp_path: Path) -> None:
+    folder = tmp_path / "real"
+    with ControlPlane(folder) as control_plane:
+        context = tls_context(
+            control_plane.authority.certificate,
+            certificates.KeyPair(folder / "pki" / "admin.crt", folder / "pki" / "admin.key"),
+        )
+        asyncio.run(scenario(control_plane.url, context))
