@@ -5,11 +5,12 @@ but the model values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 
 from app.core.policy import Scoring
 from app.model.gang import Gang, Task
+from app.model.ids import NO_NODE
 from app.model.node import Node, Taint
 from app.model.resources import CPU, MEMORY, PODS
 from app.model.shape import HostPort, LabelSelector, NodeTerm, PodShape, PodTerm, Spread
@@ -186,6 +187,8 @@ class Reference:
     # Scores
 
     def scores(self, task: Task) -> list[float]:
+        """Of every node; a pin is left out of account."""
+        task = replace(task, pinned=NO_NODE)
         shape, scoring = task.shape, self.scoring
         rows = range(len(self.nodes))
         among = [row for row in rows if self.static(shape, row)]

@@ -1,6 +1,7 @@
 """Hypothesis strategies: small clusters with every kind of rule, made to collide."""
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,20 @@ APPS = ("web", "db")
 NAMESPACES = ("default", "other")
 KEYS = ("zone", "rack", "kubernetes.io/hostname")
 
-values = st.sampled_from(("a", "b", "1", "5"))
-label_maps = st.fixed_dictionaries({}, optional={"zone": values, "rack": values, "disk": values})
+
+class Theme(Enum):
+    """What an example is about: one family of rules at a time meets often, all at once seldom."""
+
+    NODES = "selectors, taints, images, vetoes"
+    ROOM = "resources and scores of room"
+    PORTS = "host ports"
+    PODS = "inter-pod affinity and anti-affinity"
+    SPREAD = "topology spread"
+    ALL = "everything"
+
+
+values = st.sampled_from(("1", "5"))
+label_maps = st.fixed_dictionaries({"zone": values}, optional={"rack": values, "disk": values})
 taints = st.builds(
     Taint,
     key=st.sampled_from(("dedicated", "spot")),
@@ -42,19 +55,24 @@ taints = st.builds(
 
 
 @st.composite
-def nodes(draw: st.DrawFn, name: str) -> Node:
-    """A node, mostly usable."""
+def nodes(draw: st.DrawFn, name: str, theme: Theme) -> Node:
+    """A node; only the themes of nodes and room make it hard to use."""
+    about_nodes = theme in (Theme.NODES, Theme.ALL)
+    about_room = theme in (Theme.ROOM, Theme.ALL)
+    tainted = about_nodes or theme is Theme.SPREAD
     return make_node(
         name,
-        cpu=draw(st.sampled_from((0, 2000, 4000))),
-        memory=draw(st.sampled_from((1 << 20, 1 << 30))),
-        pods=draw(st.sampled_from((1, 2, 5))),
-        extra=draw(st.sampled_from(({}, {GPU: 2}))),
+        cpu=draw(st.sampled_from((2000, 4000, 0))) if about_room else 9000,
+        memory=draw(st.sampled_from((1 << 30, 1 << 20))) if about_room else 1 << 31,
+        pods=draw(st.sampled_from((5, 2, 1))) if about_room else 20,
+        extra=draw(st.sampled_from(({GPU: 2}, {}))) if about_room else {},
         labels={"kubernetes.io/hostname": name} | draw(label_maps),
-        taints=tuple(draw(st.lists(taints, max_size=2))) if draw(st.booleans()) else (),
-        unschedulable=draw(st.integers(0, 7)) == 7,
-        ready=draw(st.integers(0, 7)) != 7,
-        images=draw(st.none() | st.dictionaries(st.sampled_from(IMAGES), st.integers(0, 2 << 30))),
+        taints=tuple(draw(st.lists(taints, max_size=2))) if tainted else (),
+        unschedulable=about_nodes and draw(st.integers(0, 7)) == 7,
+        ready=not about_nodes or draw(st.integers(0, 7)) != 7,
+        images=draw(st.dictionaries(st.sampled_from(IMAGES), st.integers(0, 2 << 30)))
+        if about_nodes
+        else None,
     )
 
 
@@ -81,7 +99,7 @@ app_selectors = st.builds(
     st.sampled_from((Operator.IN, Operator.NOT_IN, Operator.EXISTS)),
     st.lists(st.sampled_from(APPS), min_size=1, max_size=2),
 )
-selectors = st.one_of(st.none(), st.just(LabelSelector()), app_selectors, app_selectors)
+selectors = st.one_of(app_selectors, app_selectors, st.just(LabelSelector()), st.none())
 namespace_selectors = st.one_of(
     st.none(),
     st.none(),
@@ -121,45 +139,51 @@ ports = st.builds(
 weights = st.integers(1, 3)
 
 
-def some(strategy: st.SearchStrategy[Any], most: int = 2) -> st.SearchStrategy[tuple[Any, ...]]:
-    """Often nothing, at times up to ``most`` of ``strategy``."""
-    return st.one_of(
-        st.just(()), st.just(()), st.lists(strategy, min_size=1, max_size=most).map(tuple)
-    )
+def some(
+    strategy: st.SearchStrategy[Any], *, on: bool, most: int = 2
+) -> st.SearchStrategy[tuple[Any, ...]]:
+    """Nothing, or (when ``on``, mostly) up to ``most`` of ``strategy``."""
+    if not on:
+        return st.just(())
+    return st.lists(strategy, max_size=most).map(tuple)
 
 
 @st.composite
-def shapes(draw: st.DrawFn) -> PodShape:
-    """A shape with a few of all rules; it has an identity whenever a rule looks at pods."""
+def shapes(draw: st.DrawFn, theme: Theme) -> PodShape:
+    """A shape with rules of ``theme``; it has an identity, as when a rule looks at pods."""
+    about = {each: theme in (each, Theme.ALL) for each in Theme}
     namespace, app = draw(st.sampled_from(NAMESPACES)), draw(st.sampled_from((*APPS, "")))
     signed = st.tuples(weights | weights.map(lambda w: -w), pod_terms)
+    room, on_nodes = about[Theme.ROOM], about[Theme.NODES]
+    tolerant = on_nodes or about[Theme.SPREAD]
+    wish = st.lists(node_terms, max_size=2).map(tuple)
     return PodShape(
         requests=make_amounts(
-            cpu=draw(st.sampled_from((0, 500, 1500))),
-            memory=draw(st.sampled_from((0, 1 << 19, 1 << 28))),
+            cpu=draw(st.sampled_from((0, 500, 1500))) if room else 100,
+            memory=draw(st.sampled_from((0, 1 << 19, 1 << 28))) if room else 1 << 10,
             pods=1,
-            **draw(st.sampled_from(({}, {}, {GPU: 1}))),
+            **(draw(st.sampled_from(({}, {GPU: 1}))) if room else {}),
         ),
-        node_selector=draw(some(st.tuples(st.sampled_from(("zone", "disk")), values), 1)),
-        required_terms=draw(st.none() | st.none() | st.lists(node_terms, max_size=2).map(tuple)),
-        preferred_terms=draw(some(st.tuples(weights, node_terms))),
-        tolerations=draw(some(tolerations)),
-        host_ports=draw(some(ports)),
-        pod_affinity=draw(some(pod_terms)),
-        pod_anti_affinity=draw(some(pod_terms)),
-        preferred_pods=draw(some(signed)),
-        spread=draw(some(spreads)),
-        images=draw(some(st.sampled_from(("nginx:1", "tf:2", "busybox")))),
+        node_selector=draw(some(st.tuples(st.just("zone"), values), on=tolerant, most=1)),
+        required_terms=draw(st.none() | wish) if on_nodes else None,
+        preferred_terms=draw(some(st.tuples(weights, node_terms), on=on_nodes)),
+        tolerations=draw(some(tolerations, on=tolerant)),
+        host_ports=draw(some(ports, on=about[Theme.PORTS])),
+        pod_affinity=draw(some(pod_terms, on=about[Theme.PODS])),
+        pod_anti_affinity=draw(some(pod_terms, on=about[Theme.PODS])),
+        preferred_pods=draw(some(signed, on=about[Theme.PODS])),
+        spread=draw(some(spreads, on=about[Theme.SPREAD])),
+        images=draw(some(st.sampled_from(("nginx:1", "tf:2", "busybox")), on=on_nodes)),
         spread_identity=(namespace, (("app", app),) if app else ()),
     )
 
 
 @st.composite
-def residents(draw: st.DrawFn, count: int) -> tuple[Resident, ...]:
+def residents(draw: st.DrawFn, count: int, theme: Theme) -> tuple[Resident, ...]:
     """Pods on the first ``count`` nodes."""
     found = []
     for number in range(draw(st.integers(0, 5))):
-        shape = draw(shapes())
+        shape = draw(shapes(theme))
         assert shape.spread_identity is not None
         namespace, labels = shape.spread_identity
         pod = make_pod(
@@ -175,14 +199,14 @@ def residents(draw: st.DrawFn, count: int) -> tuple[Resident, ...]:
 
 
 @st.composite
-def snapshots(draw: st.DrawFn, known: Sequence[PodShape] = ()) -> Snapshot:
+def snapshots(draw: st.DrawFn, theme: Theme, known: Sequence[PodShape] = ()) -> Snapshot:
     """A cluster of a few nodes with residents; vetoes are about ``known`` shapes."""
     count = draw(st.integers(1, 6))
     table = make_table(
-        tuple(draw(nodes(f"n{i}")) for i in range(count)),
+        tuple(draw(nodes(f"n{i}", theme)) for i in range(count)),
         axis=make_snapshot().axis.covering([GPU]),
     )
-    living = draw(residents(count))
+    living = draw(residents(count, theme))
     used = np.zeros_like(table.allocatable)
     listening: dict[int, frozenset[HostPort]] = {}
     for resident in living:
@@ -194,7 +218,7 @@ def snapshots(draw: st.DrawFn, known: Sequence[PodShape] = ()) -> Snapshot:
     vetoes = [
         Veto(shape, NodeName(f"n{draw(st.integers(0, count))}"))
         for shape in known
-        if draw(st.integers(0, 3)) == 3
+        if theme is Theme.NODES and draw(st.integers(0, 3)) == 3
     ]
     return make_snapshot(
         table=table,

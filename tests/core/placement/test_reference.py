@@ -16,7 +16,7 @@ from app.model.ids import NodeName
 from app.model.snapshot import Snapshot
 from tests.builders import make_gang
 from tests.core.placement.reference import Reference
-from tests.core.placement.strategies import scorings, shapes, snapshots, tasks_of
+from tests.core.placement.strategies import Theme, scorings, shapes, snapshots, tasks_of
 
 
 def check(placer: Placer, reference: Reference, task: Task) -> int | None:
@@ -42,14 +42,17 @@ def table_names(snapshot: Snapshot) -> list[NodeName]:
 
 
 @settings(
-    max_examples=300,
+    max_examples=150,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+@pytest.mark.parametrize("theme", Theme, ids=lambda theme: theme.name.lower())
 @given(data=st.data())
-def test_the_engine_agrees_with_the_obvious_implementation(data: st.DataObject) -> None:
-    known = data.draw(st.lists(shapes(), min_size=1, max_size=3))
-    snapshot = data.draw(snapshots(known))
+def test_the_engine_agrees_with_the_obvious_implementation(
+    data: st.DataObject, theme: Theme
+) -> None:
+    known = data.draw(st.lists(shapes(theme), min_size=1, max_size=3))
+    snapshot = data.draw(snapshots(theme, known))
     scoring = data.draw(scorings)
     ledger = Ledger(snapshot)
     placer = Placer(ledger, predicates=Predicates(), scoring=scoring)
