@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.cache.members import ARRIVED, PLACED_KINDS, Kind, Member, Slot
+from app.cache.rooms import frozen
 from app.core.ledger import claimable
 from app.model.gang import Counts, Gang
 from app.model.ids import DEFAULT_QUEUE, GroupKey, PodUid, QueueName
@@ -45,6 +46,8 @@ class Group:
     held: dict[Amounts, int] = field(default_factory=dict)
     """How many members or slots hold each request (their group's allocation)."""
     gated: dict[Amounts, int] = field(default_factory=dict)
+    wanted: dict[Amounts, int] = field(default_factory=dict)
+    """The same for members that wait."""
     role_shapes: dict[str, PodShape] = field(default_factory=dict)
     template_shapes: Mapping[str, PodShape] = field(default_factory=dict)
     """Shapes of the roles as the owning vcjob describes them."""
@@ -82,6 +85,7 @@ class Group:
         self.role_kinds[role, kind] += sign
         if kind is Kind.WAITING:
             self.best_effort_waiting += sign * member.task.best_effort
+            _bump(self.wanted, request, sign)
             if sign > 0:
                 self.waiting[member.pod.uid] = member
             else:
@@ -104,6 +108,11 @@ class Group:
     def known(self) -> bool:
         """Whether it can be planned at all: its PodGroup exists, or it needs none."""
         return self.solo or self.pod_group is not None
+
+    @property
+    def deleting(self) -> bool:
+        """Whether its PodGroup is going away."""
+        return self.pod_group is not None and self.pod_group.deleting
 
     @property
     def min_member(self) -> int:
@@ -158,6 +167,11 @@ class Group:
         )
 
     @property
+    def placed_minimum(self) -> bool:
+        """Whether its minimum has places, kept or taken."""
+        return self.counts().ready >= self.min_member
+
+    @property
     def promises(self) -> bool:
         """Whether room is kept for members that are not on a node yet."""
         return bool(self.slots) or self.kinds[Kind.PLACED] > 0
@@ -165,9 +179,13 @@ class Group:
     @property
     def wants_planning(self) -> bool:
         """Whether the planner has a decision to make about it."""
-        if not self.known or (self.pod_group is not None and self.pod_group.deleting):
+        if not self.known or self.deleting:
             return False
-        if self.waiting or self.phase in (GroupPhase.NEW, GroupPhase.PENDING):
+        if self.waiting:
+            return True
+        if self.solo or self.phase is GroupPhase.COMPLETED:
+            return False
+        if self.phase in (GroupPhase.NEW, GroupPhase.PENDING):
             return True
         return self.on_nodes + self.kinds[Kind.PLACED] + len(self.slots) < self.min_member
 
@@ -200,17 +218,17 @@ def _bump(counts: dict[Amounts, int], key: Amounts, by: int) -> None:
 
 def usage_of(gang: Gang) -> QueueUsage:
     """What ``gang`` adds to its queue's sums (volcano.md §3.6, proportion)."""
-    zero = np.zeros_like(gang.allocated)
+    zero = frozen(np.zeros_like(gang.allocated))
     counts = gang.phase is GroupPhase.INQUEUE or (
         gang.phase is GroupPhase.RUNNING and gang.counts.ready >= gang.min_member
     )
     elastic: Vector = zero
     if gang.min_request is not None:
-        elastic = np.maximum(gang.allocated - gang.min_request, 0)
+        elastic = frozen(np.maximum(gang.allocated - gang.min_request, 0))
     return QueueUsage(
         allocated=gang.allocated,
         request=gang.request,
-        inqueue=claimable(gang) if counts else zero,
+        inqueue=frozen(claimable(gang)) if counts else zero,
         elastic=elastic,
         groups=1,
     )

@@ -1,10 +1,11 @@
 """The ``pumice`` command: one file per subcommand, registered here."""
 
 from importlib.metadata import version as installed_version
+from logging import getLogger
 
 import typer
 
-from app.cli import crds, extender, scheduler_config
+from app.cli import crds, extender, sandbox, scheduler_config
 from app.telemetry import logging
 
 app = typer.Typer(
@@ -16,6 +17,8 @@ app = typer.Typer(
 app.command("extender")(extender.extender)
 app.command("scheduler-config")(scheduler_config.scheduler_config)
 app.command("crds")(crds.crds)
+app.command("sandbox")(sandbox.sandbox)
+app.command("demo")(sandbox.demo)
 
 
 @app.command("version")
@@ -27,4 +30,5 @@ def version() -> None:
 def main() -> None:
     """Entry point of the console script."""
     logging.configure("INFO", "text")
+    getLogger("uvicorn").setLevel("WARNING")
     app()

@@ -6,9 +6,10 @@ and writes through the HTTP API, the scheduling loop calls the extender over HTT
 
 import asyncio
 import logging
+import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,3 +164,17 @@ async def _deciding(
         finally:
             stopping.set()
             await deciding
+
+
+async def serve(options: SandboxOptions, *, say: Callable[[str], None]) -> None:
+    """Run a sandbox until SIGINT or SIGTERM; ``say`` is told where everything is."""
+    stopping = asyncio.Event()
+    async with running(options) as cluster:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+        say(f"kubeconfig: {cluster.kubeconfig}")
+        say(f"API server: {cluster.api_url}")
+        say(f"extender:   {cluster.extender_url}  (/docs, /explain, /debug, /metrics)")
+        say(f"try:        kubectl --kubeconfig {cluster.kubeconfig} get nodes")
+        say("Ctrl-C ends it; nothing is kept.")
+        await stopping.wait()

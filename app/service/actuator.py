@@ -136,12 +136,12 @@ class Actuator:
         await self._pods.wake_pod(pod.namespace, pod.name, token=f"{self._clock():.3f}")
 
     def _give_up_or_repeat(self, member: Member, error: WriteError) -> None:
-        if error.reaction is Reaction.RETRY:
-            raise Again(str(error), after_s=error.retry_after_s) from error
-        metrics.WRITES.labels("gate" if member.pod.gated else "wake", "refused").inc()
-        log.warning(
-            "pod could not be told its place", extra={"pod": member.pod.key, "reason": str(error)}
-        )
+        """A pod that is gone needs nothing; all else comes back, the cache having caught up."""
+        kind = "gate" if member.pod.gated else "wake"
+        metrics.WRITES.labels(kind, error.reaction.value).inc()
+        if error.reaction is Reaction.GONE:
+            return
+        raise Again(str(error), after_s=error.retry_after_s) from error
 
 
 def log_failure(key: Hashable, error: Exception) -> None:

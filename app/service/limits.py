@@ -35,6 +35,8 @@ class Limits:
     """Room kept for pods nobody creates is given back."""
     observed_s: float = 30.0
     """A pod seen in a Filter call that the watch never shows is forgotten."""
+    stuck_s: float = 3.0
+    """A gang that has only part of its places and cannot get the others gives them back."""
     veto_s: float = 60.0
     hold_base_s: float = 1.0
     hold_max_s: float = 60.0

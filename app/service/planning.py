@@ -87,6 +87,7 @@ class Planning:
     """Queues planned for on demand while a cycle is under way; None outside a cycle."""
     _in_one_go: bool = False
     _next_expiry: float = 0.0
+    _stuck: dict[GroupKey, float] = field(default_factory=dict)
 
     _snapshotter: Snapshotter = field(init=False)
 
@@ -165,6 +166,7 @@ class Planning:
                 self.log.stale += 1
                 again = True
         self.refusals = {k: r for k, r in plan.refused.items() if k in self.cache.groups}
+        self._give_back_stuck(now)
         self.log.generation = plan.generation
         return again
 
@@ -240,6 +242,23 @@ class Planning:
         for group in self.cache.stale_slots(before=now - self.limits.slot_s):
             self._give_back(group, now)
         self.cache.forget_observed(before=now - self.limits.observed_s)
+
+    def _give_back_stuck(self, now: float) -> None:
+        """Release gangs that hold part of their room and cannot get the rest of it.
+
+        That happens when a member turns out bigger than the room kept for it, or loses its node.
+        After a moment (another cycle may find the rest) others may have what they hold.
+        """
+        stuck = {
+            key
+            for key in self.refusals
+            if key in self.cache.registry.promised and not self.cache.groups[key].placed_minimum
+        }
+        self._stuck = {key: self._stuck.get(key, now) for key in stuck}
+        for key, since in list(self._stuck.items()):
+            if now - since > self.limits.stuck_s:
+                del self._stuck[key]
+                self._give_back(self.cache.groups[key], now)
 
     def _give_back(self, group: Group, now: float) -> None:
         """Release a gang that did not come together, and let others go first for a while."""

@@ -7,14 +7,12 @@ owning vcjob says; without either, an equal part of what ``minResources`` leaves
 members.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import PODS, Amounts, ResourceAxis, amounts, is_best_effort
+from app.model.resources import PODS, Amounts, ResourceAxis, Vector, amounts, is_best_effort
 from app.model.shape import PodShape
 
 _TOO_FEW = "Not enough valid tasks for gang-scheduling, valid: {valid}, min: {minimum}"
@@ -25,34 +23,63 @@ def missing(gang: Gang, axis: ResourceAxis) -> tuple[Task, ...] | Refusal:
 
     Refused (NotEnoughTasks) when nothing tells what they will ask for.
     """
-    valid = gang.counts.ready + len(gang.waiting)
-    if valid >= gang.min_member and not _lacking(gang):
+    roles = _missing_roles(gang)
+    if not roles:
         return ()
-    slots: list[Task] = []
-    unknown = max(gang.min_member - valid, 0)
-    for role, count in _lacking(gang):
-        shape = gang.role_shapes.get(role)
-        if shape is not None:
-            slots += _slots(role, shape, count, axis)
-            unknown -= count
-    if unknown <= 0:
-        return tuple(slots)
-    return _completed(gang, axis, slots, unknown)
+    shapes = {role: _shape_of(gang, role) for role in roles}
+    unknown = [role for role in roles if shapes[role] is None]
+    known = [
+        _slot(role, shape, number, axis)
+        for number, role in enumerate(roles)
+        if (shape := shapes[role]) is not None
+    ]
+    if not unknown:
+        return tuple(known)
+    if gang.min_request is None:
+        return _too_few(gang)
+    taken = gang.request + sum((slot.request for slot in known), np.zeros_like(gang.request))
+    parts = _parts(np.maximum(gang.min_request - taken, 0), len(unknown), axis)
+    return (
+        *known,
+        *(
+            _slot(role, PodShape(requests=part), number, axis)
+            for number, (role, part) in enumerate(zip(unknown, parts, strict=True))
+        ),
+    )
 
 
-def _completed(
-    gang: Gang, axis: ResourceAxis, slots: list[Task], count: int
-) -> tuple[Task, ...] | Refusal:
-    role, shape = _any_shape(gang) or ("", _share(gang, axis, slots, count))
-    if shape is None:
-        valid = gang.counts.ready + len(gang.waiting)
-        return Refusal(
-            Cause.NOT_ENOUGH_TASKS,
-            where=gang.key,
-            shortfalls=(Shortfall(PODS, asked=gang.min_member, free=valid),),
-            detail=_TOO_FEW.format(valid=valid, minimum=gang.min_member),
-        )
-    return (*slots, *_slots(role, shape, count, axis))
+def _missing_roles(gang: Gang) -> list[str]:
+    """The role of each missing member, empty where any role will do."""
+    roles = [role for role, count in _lacking(gang) for _ in range(count)]
+    valid = gang.counts.ready + len(gang.waiting)
+    return roles + [""] * max(gang.min_member - valid - len(roles), 0)
+
+
+def _shape_of(gang: Gang, role: str) -> PodShape | None:
+    """A sibling's shape; for a member of any role, that of the only role, else of the first."""
+    if role in gang.role_shapes:
+        return gang.role_shapes[role]
+    if role or (len(gang.role_shapes) > 1 and gang.min_request is not None):
+        return None
+    return next((gang.role_shapes[name] for name in sorted(gang.role_shapes)), None)
+
+
+def _too_few(gang: Gang) -> Refusal:
+    valid = gang.counts.ready + len(gang.waiting)
+    return Refusal(
+        Cause.NOT_ENOUGH_TASKS,
+        where=gang.key,
+        shortfalls=(Shortfall(PODS, asked=gang.min_member, free=valid),),
+        detail=_TOO_FEW.format(valid=valid, minimum=gang.min_member),
+    )
+
+
+def _parts(rest: Vector, count: int, axis: ResourceAxis) -> list[Amounts]:
+    """``rest`` in ``count`` parts as equal as integers can be, adding up to it exactly."""
+    return [
+        amounts({**dict(axis.amounts(rest * (n + 1) // count - rest * n // count)), PODS: 1})
+        for n in range(count)
+    ]
 
 
 def _lacking(gang: Gang) -> list[tuple[str, int]]:
@@ -64,37 +91,14 @@ def _lacking(gang: Gang) -> list[tuple[str, int]]:
     ]
 
 
-def _any_shape(gang: Gang) -> tuple[str, PodShape] | None:
-    """The shape of the only role there is: with several, nobody knows which one is missing."""
-    if len(gang.role_shapes) == 1:
-        return next(iter(gang.role_shapes.items()))
-    return None
-
-
-def _share(gang: Gang, axis: ResourceAxis, slots: list[Task], count: int) -> PodShape | None:
-    """An equal part of what ``minResources`` leaves, rounded up."""
-    if gang.min_request is None:
-        return next((gang.role_shapes[role] for role in sorted(gang.role_shapes)), None)
-    known = gang.request + sum((s.request for s in slots), np.zeros_like(gang.request))
-    rest = np.maximum(gang.min_request - known, 0)
-    part = -(-rest // count)
-    return PodShape(requests=_with_pod(axis.amounts(part)))
-
-
-def _with_pod(requests: Amounts) -> Amounts:
-    return amounts({**dict(requests), PODS: 1})
-
-
-def _slots(role: str, shape: PodShape, count: int, axis: ResourceAxis) -> Iterator[Task]:
-    request = axis.vector(shape.requests)
-    for number in range(count):
-        yield Task(
-            uid=PodUid(""),
-            name=f"{role}#{number}",
-            role=role,
-            shape=shape,
-            request=request,
-            priority=1,
-            created=0.0,
-            best_effort=is_best_effort(shape.requests),
-        )
+def _slot(role: str, shape: PodShape, number: int, axis: ResourceAxis) -> Task:
+    return Task(
+        uid=PodUid(""),
+        name=f"{role}#{number}",
+        role=role,
+        shape=shape,
+        request=axis.vector(shape.requests),
+        priority=1,
+        created=0.0,
+        best_effort=is_best_effort(shape.requests),
+    )
