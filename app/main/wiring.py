@@ -11,7 +11,7 @@ from app.cache.audit import Audit, audit
 from app.cache.cluster import ClusterCache
 from app.model.ids import GroupKey
 from app.service.activity import Activity
-from app.service.actuator import Actuator
+from app.service.actuator import Actuator, log_failure
 from app.service.barrier import Barrier
 from app.service.binding import Binding
 from app.service.configuration import Configuration
@@ -19,6 +19,7 @@ from app.service.feed import Feed
 from app.service.filtering import Filtering
 from app.service.limits import Limits
 from app.service.planning import Planning
+from app.service.pod_reasons import PodReasons
 from app.service.ports import Binder, Clock, EventSink, GroupWriter, PodLister, PodWriter
 from app.service.status import StatusWriter
 from app.service.vetoes import Vetoes
@@ -66,7 +67,10 @@ def assemble(
         clock=clock,
     )
     status = StatusWriter(cache, planning=planning, groups=ports, events=ports, clock=clock)
-    actuator = Actuator(cache, pods=ports, status=status, limits=limits, clock=clock)
+    reasons = PodReasons(cache, planning=planning, pods=ports, clock=clock, failed=log_failure)
+    actuator = Actuator(
+        cache, pods=ports, status=status, reasons=reasons, limits=limits, clock=clock
+    )
     planning.published.append(actuator.placed)
     planning.after.append(actuator.after_cycle)
     planning.after.append(barrier.settle)

@@ -14,13 +14,14 @@ A pod that got its place is told in the cheapest way that reaches it (design §4
 
 import asyncio
 import logging
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.plan import GangPlacement
 from app.service.limits import Hint, Limits
+from app.service.pod_reasons import PodReasons
 from app.service.ports import Clock, PodWriter, Reaction, WriteError
 from app.service.status import StatusWriter
 from app.service.workqueue import Again, WorkQueue
@@ -44,12 +45,14 @@ class Actuator:
         *,
         pods: PodWriter,
         status: StatusWriter,
+        reasons: PodReasons,
         limits: Limits,
         clock: Clock,
     ) -> None:
         self._cache = cache
         self._pods = pods
         self._status = status
+        self._reasons = reasons
         self._limits = limits
         self._clock = clock
         self._told: dict[PodUid, float] = {}
@@ -65,6 +68,7 @@ class Actuator:
             group.create_task(self._pod_work.run(workers))
             group.create_task(self._group_work.run(max(workers // 4, 1)))
             group.create_task(self._queue_work.run(2))
+            group.create_task(self._reasons.run(max(workers // 4, 1)))
 
     def placed(self, decided: GangPlacement) -> None:
         """Placements took effect: tell the pods that must be told."""
@@ -73,10 +77,11 @@ class Actuator:
             if member is not None and _must_be_told(member):
                 self._pod_work.add(member.pod.uid)
 
-    def after_cycle(self, changed: Iterable[GroupKey]) -> None:
+    def after_cycle(self, changed: Collection[GroupKey]) -> None:
         """A cycle ended: bring the statuses of what changed up to date."""
         for key in changed:
             self._group_work.add(key)
+        self._reasons.after_cycle(changed)
         now = self._clock()
         if now >= self._next_look:
             self._next_look = now + self._limits.cycle_idle_s
@@ -114,13 +119,16 @@ class Actuator:
     async def _open_gate(self, member: Member) -> None:
         pod, node = member.pod, member.node
         hint = self._hint(member)
+        status = self._reasons.placed(member)
+        if hint is Hint.NOMINATE and not pod.pinned and pod.nominated != node:
+            status = patches.merged(status, patches.nomination(node))
+        if status is not None:
+            await self._pods.patch_pod_status(pod.namespace, pod.name, status)
         if pod.pinned or hint is Hint.GUIDE:
             await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
         elif hint is Hint.PIN:
             await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod, pin=node))
         else:
-            if pod.nominated != node:
-                await self._pods.patch_pod_status(pod.namespace, pod.name, patches.nomination(node))
             await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
 
     def _hint(self, member: Member) -> Hint:

@@ -11,7 +11,8 @@ next cycle, which then runs in one go.
 """
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
@@ -33,6 +34,7 @@ from app.service.configuration import Configuration
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.vetoes import Vetoes
+from app.telemetry import metrics
 
 
 def open_placer(snapshot: Snapshot, policies: Policies, now: float, shapes: ShapeCache) -> Placer:
@@ -46,7 +48,7 @@ PlanSteps = Generator[None, None, Plan]
 _LACKS_MEMBERS = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.NOT_ENOUGH_PODS_OF_TASK})
 
 Published = Callable[[GangPlacement], None]
-AfterCycle = Callable[[Iterable[GroupKey]], None]
+AfterCycle = Callable[[Collection[GroupKey]], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -125,6 +127,8 @@ class Planning:
         self.log.cycles += 1
         self.log.last_at = started
         self.log.last_s = self.clock() - started
+        metrics.CYCLE_SECONDS.observe(self.log.last_s)
+        self._count_refusals()
         for tell in self.after:
             tell(changed | self.cache.signals.groups)
         self.first_cycle.set()
@@ -260,8 +264,14 @@ class Planning:
                 del self._stuck[key]
                 self._give_back(self.cache.groups[key], now)
 
+    def _count_refusals(self) -> None:
+        counts = Counter(refusal.cause for refusal in self.refusals.values())
+        for cause in Cause:
+            metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
+
     def _give_back(self, group: Group, now: float) -> None:
         """Release a gang that did not come together, and let others go first for a while."""
+        metrics.GANGS_RELEASED.labels("unused").inc()
         group.failures += 1
         pause = min(self.limits.hold_base_s * 2 ** (group.failures - 1), self.limits.hold_max_s)
         self.cache.release(group.key, why="the place was not used in time")

@@ -9,7 +9,7 @@ Statuses are merge patches: lists are replaced whole, and a key that shall go is
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from app.model.ids import NO_NODE, NodeName
 from app.model.pod import GATE, Pod
@@ -19,7 +19,7 @@ from app.model.workload import Condition, GroupPhase
 from app.wire import quantity
 from app.wire.objects.affinity import NODE_NAME_FIELD, REQUIRED
 
-JsonObject = dict[str, object]
+JsonObject = dict[str, Any]
 
 WAKE_ANNOTATION: Final = "pumice.sh/wake"
 
@@ -42,6 +42,25 @@ def open_gate(pod: Pod, *, pin: NodeName = NO_NODE) -> list[JsonObject]:
 def nomination(node: NodeName) -> JsonObject:
     """Merge patch of a pod's status: the node to try first."""
     return {"status": {"nominatedNodeName": node}}
+
+
+def merged(one: JsonObject | None, other: JsonObject) -> JsonObject:
+    """Two status patches as one."""
+    if one is None:
+        return other
+    return {"status": {**one["status"], **other["status"]}}
+
+
+def pod_condition(kind: str, status: str, *, reason: str, message: str, at: str) -> JsonObject:
+    """Strategic merge patch of a pod's status: one condition, the others stay."""
+    condition = {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": at,
+    }
+    return {"status": {"conditions": [condition]}}
 
 
 def wake(token: str) -> JsonObject:

@@ -1,0 +1,92 @@
+"""The reason on the pods themselves, for those behind our gate.
+
+A pod that waits behind the gate says ``PodScheduled=False, SchedulingGated`` and nothing else; the
+condition ``pumice.sh/Placed`` says why, in the sentence that its group's condition and event carry.
+It is written when the cause changes, not when its numbers do, and never on a pod that is in
+kube-scheduler's queue: there, any write makes the scheduler try the pod again.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable
+
+from app.cache.cluster import ClusterCache
+from app.cache.members import Member
+from app.core.texts import describe
+from app.model.ids import GroupKey, PodUid
+from app.model.reason import Cause
+from app.service.planning import Planning
+from app.service.ports import Clock, PodWriter, Reaction, WriteError
+from app.service.workqueue import Again, WorkQueue
+from app.wire import patches, times
+
+CONDITION = "pumice.sh/Placed"
+
+
+class PodReasons:
+    """Keeps the condition of gated pods up to date."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        *,
+        planning: Planning,
+        pods: PodWriter,
+        clock: Clock,
+        failed: Callable[[Hashable, Exception], None],
+    ) -> None:
+        self._cache = cache
+        self._planning = planning
+        self._pods = pods
+        self._clock = clock
+        self._said: dict[PodUid, Cause] = {}
+        self._causes: dict[GroupKey, Cause] = {}
+        self._work: WorkQueue[PodUid] = WorkQueue(self._write, failed=failed)
+
+    async def run(self, workers: int) -> None:
+        """Work for ever; cancel to stop."""
+        await self._work.run(workers)
+
+    def after_cycle(self, changed: Collection[GroupKey]) -> None:
+        """Look at groups that changed, and at those that wait for something else now."""
+        causes = {key: refusal.cause for key, refusal in self._planning.refusals.items()}
+        news = {key for key, cause in causes.items() if self._causes.get(key) is not cause}
+        self._causes = causes
+        for key in news.union(changed):
+            group = self._cache.groups.get(key)
+            if group is not None and key in causes:
+                self._ask(group.waiting.values(), causes[key])
+        if len(self._said) > 2 * len(self._cache.members):
+            self._said = {u: c for u, c in self._said.items() if u in self._cache.members}
+
+    def placed(self, member: Member) -> patches.JsonObject | None:
+        """The status patch that takes the reason back, None when none was ever given."""
+        if self._said.pop(member.pod.uid, None) is None:
+            return None
+        return self._patch("True", "Planned", f"planned on {member.node}")
+
+    def _ask(self, waiting: Iterable[Member], cause: Cause) -> None:
+        for member in waiting:
+            if member.pod.gated and self._said.get(member.pod.uid) is not cause:
+                self._work.add(member.pod.uid)
+
+    async def _write(self, uid: PodUid) -> None:
+        member = self._cache.members.get(uid)
+        if member is None or not member.pod.gated:
+            return
+        refusal = self._planning.refusals.get(member.group)
+        if refusal is None or self._said.get(uid) is refusal.cause:
+            return
+        pod = member.pod
+        try:
+            await self._pods.patch_pod_status(
+                pod.namespace, pod.name, self._patch("False", refusal.cause, describe(refusal))
+            )
+        except WriteError as error:
+            if error.reaction is Reaction.GONE:
+                return
+            raise Again(str(error), after_s=error.retry_after_s) from error
+        self._said[uid] = refusal.cause
+
+    def _patch(self, status: str, reason: str, message: str) -> patches.JsonObject:
+        return patches.pod_condition(
+            CONDITION, status, reason=reason, message=message, at=times.seconds(self._clock())
+        )
