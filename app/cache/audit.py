@@ -2,7 +2,8 @@
 
 Compares the charges of the cache with a fresh listing of pods. A *drift* is room counted for a pod
 that does not hold it, not counted for one that does, or counted on another node. Promises (planned
-members, slots) are not drift: the API server does not know them; they are listed by number.
+members, slots) are not drift: the API server does not know them; they are listed by number. Nor is
+a promise on the node that the pod is bound to: the listing is ahead of the watch.
 """
 
 from collections.abc import Iterable
@@ -44,11 +45,11 @@ def audit(cache: ClusterCache, listed: Iterable[Pod]) -> Audit:
         seen.add(pod.uid)
         charge = charges.get(pod.uid)
         holds = bool(pod.node) and pod.status not in TERMINAL
-        counted = charge.node if charge and not charge.promised else ""
+        counted = charge.node if charge else ""
         if holds and counted != pod.node:
             kind = "moved" if counted else "missed"
             drifts.append(Drift(kind, pod.uid, pod.key, counted, pod.node))
-        elif counted and not holds:
+        elif charge and not charge.promised and not holds:
             drifts.append(Drift("redundant", pod.uid, pod.key, counted, pod.node))
     for holder, charge in charges.items():
         if not charge.promised and holder not in seen:

@@ -60,6 +60,7 @@ class ClusterCache:
         """Host ports of pods and slots that ask for some, by holder."""
         self.lost: list[Lost] = []
         self._observed: dict[PodUid, float] = {}
+        self._listed = False
 
     # --- events: nodes ---------------------------------------------------------------------------
 
@@ -93,6 +94,8 @@ class ClusterCache:
             return
         old = self.members.get(pod.uid)
         if old is None:
+            if self._is_history(pod):
+                return
             if observed:
                 self._observed[pod.uid] = now
             task = task_of(pod, self.rooms.vector)
@@ -119,10 +122,17 @@ class ClusterCache:
             self.lost.append(Lost(uid, member.group, "pod was deleted"))
         self._leave(member)
 
+    def _is_history(self, pod: Pod) -> bool:
+        """Whether it is over, and its PodGroup too: nobody counts it."""
+        if pod.status not in TERMINAL or not self._listed:
+            return False
+        group = self.groups.get(pod.group)
+        return pod.grouped and (group is None or not group.known)
+
     def _note_rules(self, pod: Pod) -> None:
         shape = pod.shape
+        self._forget_rules(pod.uid)
         if pod.status in TERMINAL:
-            self._forget_rules(pod.uid)
             return
         if shape.pod_anti_affinity or (shape.looks_at_pods and self.ours(pod)):
             self.choosy.add(pod.uid)
@@ -193,7 +203,7 @@ class ClusterCache:
         group.add(member)
         self._charge(member)
         self.registry.changed(group)
-        if group.orphaned and pod.status in TERMINAL:
+        if self._is_history(pod):
             self._leave(member)
         elif group.slots and before is Kind.GATED and member.kind is Kind.WAITING:
             self._adopt_slot(group, member, now=now)
@@ -220,7 +230,7 @@ class ClusterCache:
         group = self.registry.open(pod_group.key, solo=False)
         if group.pod_group is None or group.pod_group.uid != pod_group.uid:
             group.phase = pod_group.phase
-        group.pod_group, group.orphaned = pod_group, False
+        group.pod_group = pod_group
         group.template_shapes = self.registry.templates.get(pod_group.owner_uid, {})
         if pod_group.min_resources:
             self.rooms.vector(pod_group.min_resources)
@@ -235,13 +245,17 @@ class ClusterCache:
         if group is None or group.pod_group is None:
             return
         self.release(key, why="PodGroup was deleted")
-        group.pod_group, group.orphaned = None, True
+        group.pod_group = None
         group.phase = GroupPhase.NEW
         self.registry.changed(group)
         self._forget_finished(group)
 
     def forget_finished(self) -> None:
-        """Drop finished pods of groups that do not exist (pods and PodGroups have been listed)."""
+        """Pods and PodGroups have been listed: finished pods of groups that are not there may go.
+
+        From now on: such pods are not taken up again either.
+        """
+        self._listed = True
         for group in list(self.groups.values()):
             if not group.known:
                 self._forget_finished(group)
@@ -281,7 +295,9 @@ class ClusterCache:
         Checked against what is true now: members still wait, nodes still take pods, room is there.
         """
         group = self.groups.get(decided.gang)
-        if group is None or not group.known or not self._still_holds(group, decided):
+        if group is None or not group.known or group.deleting:
+            return False
+        if not self._still_holds(group, decided):
             return False
         for placement in decided.placements:
             if placement.task.is_slot:

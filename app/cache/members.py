@@ -98,6 +98,16 @@ class Member:
         return Kind.GATED if self.pod.foreign_gates else Kind.WAITING
 
     @property
+    def promised(self) -> bool:
+        """Whether it has a place that the API server does not know yet."""
+        return self.stage is not Stage.WAITING and not self.pod.node
+
+    @property
+    def revocable(self) -> bool:
+        """Whether that place can be taken back: its Binding is not under way."""
+        return self.promised and self.stage is not Stage.BINDING
+
+    @property
     def charged_node(self) -> NodeName:
         """The node it takes room on: the bound one, else the promised one, else none."""
         if self.pod.status in TERMINAL:
@@ -119,3 +129,23 @@ class Slot:
     def request(self) -> Amounts:
         """What is kept free for it."""
         return self.shape.requests
+
+
+def decides_like(old: Pod, new: Pod) -> bool:
+    """Whether a newer version of a pod says the same in all that counting and planning look at.
+
+    Most updates are a kubelet's reports about containers, and must not set off a planning cycle.
+    """
+    return (
+        old.phase == new.phase
+        and old.node == new.node
+        and old.deleting == new.deleting
+        and old.gates == new.gates
+        and old.pinned == new.pinned
+        and old.nominated == new.nominated
+        and old.priority == new.priority
+        and old.annotations == new.annotations
+        and old.labels == new.labels
+        and old.owner == new.owner
+        and (old.shape is new.shape or old.shape == new.shape)
+    )

@@ -7,7 +7,7 @@ one too); :meth:`Rooms.table` gives the planner's sorted view and :meth:`Rooms.s
 matching copy.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,12 @@ class Charge:
     releasing: bool
 
 
+def frozen(array: Matrix) -> Matrix:
+    """``array`` made read-only: snapshots share it."""
+    array.flags.writeable = False
+    return array
+
+
 class Rooms:
     """Nodes and the charges on them."""
 
@@ -37,6 +43,8 @@ class Rooms:
         self.nodes: dict[NodeName, Node] = {}
         self.charges: dict[str, Charge] = {}
         self.generation = 0
+        self.grown: Callable[[], None] | None = None
+        """Called after the axis grew: vectors that others keep are too short now."""
         self._rows: dict[NodeName, int] = {}
         self._free_rows: list[int] = []
         self._holders: dict[NodeName, set[str]] = {}
@@ -59,9 +67,7 @@ class Rooms:
         if known is not None:
             return known
         self._cover(name for name, _ in values)
-        vector = self.axis.vector(values)
-        vector.setflags(write=False)
-        self._vectors[values] = vector
+        vector = self._vectors[values] = frozen(self.axis.vector(values))
         return vector
 
     def _cover(self, names: Iterable[str]) -> None:
@@ -80,6 +86,8 @@ class Rooms:
                 old.node, old.request, self.vector(old.request), old.promised, old.releasing
             )
         self._changed()
+        if self.grown is not None:
+            self.grown()
 
     # --- nodes -----------------------------------------------------------------------------------
 
@@ -137,7 +145,7 @@ class Rooms:
             same = old.node == node and old.request == request
             if same and old.releasing == releasing:
                 if old.promised != promised:
-                    self._promises[node] = self._promises.get(node, 0) + (1 if promised else -1)
+                    self._count_promise(node, 1 if promised else -1)
                     self.charges[holder] = Charge(node, request, old.vector, promised, releasing)
                 return False
             self.discharge(holder)
@@ -148,7 +156,7 @@ class Rooms:
             self._releasing[row] += vector
         self._holders.setdefault(node, set()).add(holder)
         if promised:
-            self._promises[node] = self._promises.get(node, 0) + 1
+            self._count_promise(node, 1)
         self.charges[holder] = Charge(node, request, vector, promised, releasing)
         return True
 
@@ -163,11 +171,16 @@ class Rooms:
             self._releasing[row] -= old.vector
         self._holders[old.node].discard(holder)
         if old.promised:
-            self._promises[old.node] -= 1
-            if not self._promises[old.node]:
-                del self._promises[old.node]
+            self._count_promise(old.node, -1)
         self._vacate(old.node)
         return True
+
+    def _count_promise(self, node: NodeName, by: int) -> None:
+        count = self._promises.get(node, 0) + by
+        if count:
+            self._promises[node] = count
+        else:
+            del self._promises[node]
 
     def holders(self, node: NodeName) -> frozenset[str]:
         """Who has a charge on ``node``."""
@@ -176,6 +189,10 @@ class Rooms:
     def promised_nodes(self) -> frozenset[NodeName]:
         """Nodes with room promised to pods that are not bound yet."""
         return frozenset(self._promises)
+
+    def is_short(self, node: NodeName) -> bool:
+        """Whether ``node`` has promised room that it does not have."""
+        return node in self._promises and node in self.nodes and bool((self.idle(node) < 0).any())
 
     def idle(self, node: NodeName) -> Vector:
         """Free room on ``node``, shape ``(R,)``; may be negative. Raises ``KeyError``."""
@@ -210,14 +227,13 @@ class Rooms:
         if self._table is None:
             names = sorted(self.nodes)
             self._order = np.array([self._rows[n] for n in names], dtype=np.int64)
-            allocatable = np.asfortranarray(self._allocatable[self._order])
-            allocatable.setflags(write=False)
+            allocatable = frozen(np.asfortranarray(self._allocatable[self._order]))
             self._table = NodeTable(
                 axis=self.axis,
                 nodes=tuple(self.nodes[n] for n in names),
                 index={name: i for i, name in enumerate(names)},
                 allocatable=allocatable,
-                total=allocatable.sum(axis=0),
+                total=frozen(allocatable.sum(axis=0)),
                 generation=self.generation,
             )
         return self._table
@@ -225,4 +241,4 @@ class Rooms:
     def sorted_used(self) -> tuple[Matrix, Matrix]:
         """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``."""
         self.table()
-        return self._used[self._order], self._releasing[self._order]
+        return frozen(self._used[self._order]), frozen(self._releasing[self._order])

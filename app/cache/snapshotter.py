@@ -26,8 +26,6 @@ class Snapshotter:
         self._generation += 1
         table = cache.rooms.table()
         used, releasing = cache.rooms.sorted_used()
-        used.setflags(write=False)
-        releasing.setflags(write=False)
         inter_pod = bool(cache.choosy)
         return Snapshot(
             generation=self._generation,

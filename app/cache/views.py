@@ -6,6 +6,7 @@ import numpy as np
 
 from app.cache.groups import Group
 from app.cache.members import PLACED_KINDS, Kind
+from app.cache.rooms import frozen
 from app.model.gang import Gang, Task
 from app.model.pod import Pod
 from app.model.resources import Amounts, Vector, is_best_effort
@@ -54,9 +55,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
     allocated = _sum(group.held, vector)
     gated = _sum(group.gated, vector)
     waiting = tuple(member.task for member in group.waiting.values())
-    request = allocated + gated
-    for task in waiting:
-        request = request + task.request
+    request = frozen(allocated + gated + _sum(group.wanted, vector))
     pod_group = group.pod_group
     minimum = pod_group.min_resources if pod_group else _solo_request(group)
     counts = group.counts()
@@ -106,8 +105,8 @@ def _created(group: Group) -> float:
 def _sum(requests: Mapping[Amounts, int], vector: ToVector) -> Vector:
     total = np.zeros_like(vector(()))
     for request, count in requests.items():
-        total = total + vector(request) * count
-    return total
+        total += vector(request) * count
+    return frozen(total)
 
 
 def _roles(group: Group) -> tuple[dict[str, int], dict[str, int]]:

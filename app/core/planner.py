@@ -2,55 +2,53 @@
 
 A cycle runs the configured actions in their order over one ledger. It is a generator that yields
 after every bounded piece of work, so that an event loop can answer calls in between; nothing
-outside is touched until the plan is published, and abandoning the generator abandons the cycle.
+outside is touched, and abandoning the generator abandons the cycle.
 
-The outcome depends on the snapshot, the policies and ``now`` only: gangs, queues, tasks and nodes
+The outcome depends on the snapshot, the policies and ``now`` only: gangs, queues, members and nodes
 are walked in total orders that end in names.
 """
 
-from collections.abc import Generator
-from typing import TypeVar
+from collections.abc import Callable, Generator, Mapping, Sequence
 
-from app.core.actions.allocate import Turns, allocate
+from app.core.actions import refusals
+from app.core.actions.allocate import allocate
 from app.core.actions.backfill import backfill
-from app.core.actions.desk import Desk, Steps, open_desk
-from app.core.actions.enqueue import enqueue, vote
-from app.core.actions.minimum import reached
+from app.core.actions.cycle import Cycle, Steps
+from app.core.actions.enqueue import enqueue
+from app.core.holders import Holders
+from app.core.ledger import Ledger
+from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
-from app.core.policy import Policies
+from app.core.policy import Policies, Session
+from app.core.tiers import open_policies
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 from app.model.plan import Plan
-from app.model.reason import Cause, Refusal
 from app.model.snapshot import Snapshot
 
-T = TypeVar("T")
+ACTIONS: Mapping[str, Callable[[Cycle], Steps]] = {
+    "enqueue": enqueue,
+    "allocate": allocate,
+    "backfill": backfill,
+}
+"""The actions there are; others in a configuration are warned about when it is read."""
+
+_PIECE = 256
+"""Groups looked at between two yields when all actions have run."""
 
 
 def plan_steps(
     snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None
 ) -> Generator[None, None, Plan]:
-    """A whole cycle over the pending gangs; ``now`` is seconds since the epoch."""
-    desk = open_desk(snapshot, policies, now=now, shapes=shapes)
+    """A whole cycle, in pieces. ``now`` is seconds since the epoch; ``shapes`` outlives cycles."""
+    cycle = _open(snapshot, policies, pending=snapshot.pending, now=now, shapes=shapes)
+    cycle.holders = Holders(cycle.ledger)
     yield
-    gangs = sorted(snapshot.pending, key=lambda gang: gang.key)
-    for action in policies.conf.actions:
-        yield from _action(desk, action, gangs, policies)
-    return desk.plan()
+    yield from _run(cycle)
+    return cycle.plan()
 
 
-def _action(desk: Desk, name: str, gangs: list[Gang], policies: Policies) -> Steps:
-    if name == "enqueue":
-        yield from enqueue(desk, gangs)
-    elif name == "allocate":
-        yield from allocate(desk, gangs, enqueue="enqueue" in policies.conf.actions)
-    elif name == "backfill":
-        yield from backfill(desk, gangs)
-
-
-def plan(
-    snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None = None
-) -> Plan:
+def plan(snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None) -> Plan:
     """A whole cycle in one go."""
     return _finish(plan_steps(snapshot, policies, now=now, shapes=shapes))
 
@@ -61,37 +59,66 @@ def plan_gang(
     *,
     key: GroupKey,
     now: float,
-    shapes: ShapeCache | None = None,
+    shapes: ShapeCache | None,
 ) -> Plan:
-    """One gang, on demand: let in if the vote says so, its minimum, then what else fits.
-
-    Raises ``KeyError`` for a gang that the snapshot does not have.
-    """
-    desk = open_desk(snapshot, policies, now=now, shapes=shapes)
-    gang = snapshot.gangs[key]
-    if gang.hold_until > now:
-        desk.refuse(gang, Refusal(Cause.COOLING_DOWN, where=key))
-    elif desk.is_admitted(gang) or vote(desk, gang):
-        overused = desk.opened.overused(gang.queue)
-        if overused is not None:
-            desk.refuse(gang, overused)
-        else:
-            _finish(_place_all(desk, gang))
-    return desk.plan()
+    """The same actions over one gang, on demand; an empty plan when there is no such gang."""
+    gang = snapshot.gangs.get(key)
+    pending = () if gang is None else (gang,)
+    cycle = _open(snapshot, policies, pending=pending, now=now, shapes=shapes)
+    return _finish(_plan_run(cycle))
 
 
-def _place_all(desk: Desk, gang: Gang) -> Generator[None, None, None]:
-    turns = Turns(desk)
-    more = bool(gang.waiting) or not reached(desk, gang)
-    while more:
-        more = yield from turns.take(gang)
-    yield from backfill(desk, [gang])
+def _open(
+    snapshot: Snapshot,
+    policies: Policies,
+    *,
+    pending: Sequence[Gang],
+    now: float,
+    shapes: ShapeCache | None,
+) -> Cycle:
+    ledger = Ledger(snapshot)
+    opened = open_policies(policies, Session(ledger=ledger, conf=policies.conf, now=now))
+    return Cycle(
+        snapshot=snapshot,
+        pending=pending,
+        actions=policies.conf.actions,
+        now=now,
+        ledger=ledger,
+        opened=opened,
+        finder=Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes),
+        holders=None,
+    )
 
 
-def _finish(steps: Generator[None, None, T]) -> T:
+def _plan_run(cycle: Cycle) -> Generator[None, None, Plan]:
+    yield from _run(cycle)
+    return cycle.plan()
+
+
+def _run(cycle: Cycle) -> Steps:
+    for name in cycle.actions:
+        action = ACTIONS.get(name)
+        if action is not None:
+            yield from action(cycle)
+    for number, gang in enumerate(cycle.pending):
+        _account_for(cycle, gang)
+        if number % _PIECE == 0:
+            yield
+
+
+def _account_for(cycle: Cycle, gang: Gang) -> None:
+    """A gang that got no place and no reason gets one: nobody waits without knowing why."""
+    if cycle.is_refused(gang):
+        return
+    admitted = cycle.in_play(gang)
+    if not admitted or cycle.lacks_places(gang):
+        cycle.refuse(gang, refusals.not_taken_up(gang, admitted=admitted))
+
+
+def _finish(steps: Generator[None, None, Plan]) -> Plan:
     while True:
         try:
             next(steps)
         except StopIteration as done:
-            result: T = done.value
-            return result
+            outcome: Plan = done.value
+            return outcome

@@ -74,3 +74,5 @@ class Refusal:
     total_nodes: int = 0
     holders: tuple[Holder, ...] = ()
     detail: str = ""
+    lacking: int = 0
+    """Of a group: how many members of its minimum find no place while the others would."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 _FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?")
 _BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
@@ -27,9 +28,14 @@ _SCALE: dict[str, Fraction] = {
 
 def parse_milli(value: object) -> int:
     """Thousandths of a unit; ``ValueError`` where ``value`` is not a quantity."""
-    found = _FORM.fullmatch(str(value))
+    return _parse(str(value))
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> int:
+    found = _FORM.fullmatch(text)
     if found is None:
-        raise ValueError(f"quantities must match the regular expression: {value!r}")
+        raise ValueError(f"quantities must match the regular expression: {text!r}")
     number, suffix = Fraction(found[1]), found[2] or ""
     if suffix[:1] in {"e", "E"} and len(suffix) > 1:
         number *= Fraction(10) ** int(suffix[1:])

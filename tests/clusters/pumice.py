@@ -53,6 +53,7 @@ def start_extender(
     env: Mapping[str, str] | None = None,
     name: str = "extender",
     ready: bool = True,
+    leader_elect: bool = False,
 ) -> Extender:
     """Start one and wait until it is ready."""
     where = port or free_port()
@@ -61,7 +62,7 @@ def start_extender(
         "extender",
         f"--kubeconfig={kubeconfig or controlplane.kubeconfig}",
         f"--port={where}",
-        "--leader-elect=false",
+        f"--leader-elect={str(leader_elect).lower()}",
         *([f"--scheduler-conf={conf}"] if conf else []),
         *flags,
     ]
@@ -75,7 +76,13 @@ def start_extender(
 
 
 def scheduler_config(
-    controlplane: ControlPlane, extender_url: str, *, form: str = "a", name: str = "scheduler"
+    controlplane: ControlPlane,
+    extender_url: str,
+    *,
+    form: str = "a",
+    name: str = "scheduler",
+    kubeconfig: str | Path | None = None,
+    options: Sequence[str] = (),
 ) -> Path:
     """Write what `pumice scheduler-config` prints for this control plane."""
     text = subprocess.run(
@@ -83,8 +90,9 @@ def scheduler_config(
             COMMAND,
             "scheduler-config",
             f"--extender-url={extender_url}",
-            f"--kubeconfig={controlplane.kubeconfig}",
+            f"--kubeconfig={kubeconfig or controlplane.kubeconfig}",
             f"--form={form}",
+            *options,
         ],
         check=True,
         capture_output=True,

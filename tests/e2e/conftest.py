@@ -1,4 +1,4 @@
-"""One API server for the whole session; schedulers and our own processes are started per test."""
+"""One API server for the whole session, with everything installed; one rig per module."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.resources import NAMESPACES, PODS
+from tests.e2e import installation
+from tests.e2e.place import Place
+from tests.e2e.rig import Cluster, Rig
 
 _numbers = itertools.count(1)
 
@@ -19,6 +22,36 @@ def controlplane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPl
     with ControlPlane(tmp_path_factory.mktemp("real") / "controlplane") as running:
         running.start_controllers()
         yield running
+
+
+@pytest.fixture(scope="session")
+def installed(controlplane: ControlPlane) -> ControlPlane:
+    """The control plane with `manifests/install.yaml` in force."""
+    installation.apply(controlplane.api, installation.INSTALL)
+    installation.wait_established(controlplane.api)
+    installation.wait_gating(controlplane.api)
+    return controlplane
+
+
+@pytest.fixture(scope="module")
+def rig(installed: ControlPlane) -> Iterator[Rig]:
+    """An extender and its kube-scheduler on the real control plane, form A."""
+    with Rig(installed) as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=[pytest.param("real", marks=pytest.mark.real)])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """A cluster on which Pumice schedules, per parameter."""
+    running: Rig = request.getfixturevalue("rig")
+    return running
+
+
+@pytest.fixture
+def place(cluster: Cluster) -> Iterator[Place]:
+    """A namespace with nodes and queues of the test's own."""
+    with Place(cluster) as made:
+        yield made
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""The actions of a cycle, each over the same desk: enqueue, allocate, backfill."""
+"""The actions of a cycle, and what they share (see :mod:`app.core.actions.cycle`)."""

@@ -1,127 +1,72 @@
-"""allocate: give room to admitted groups (volcano.md §3.5).
+"""allocate: room for the groups that are in (volcano.md §3.5).
 
-Queues take turns by their order; in a turn the first gang of the queue gets either its minimum,
-whole, or, when it has that, one more member. A gang with members left goes back into its queue, so
-that gangs and queues share what is beyond their minimums. An extra member that does not fit is
-refused alone, and no equal one of its gang is tried again in this cycle.
+Queues take turns by their order. In a turn the first gang of the queue gets its minimum, whole, or
+nothing; one that has it gets one member more and goes back in line while more wait, so queues and
+gangs share what is beyond the minimums. A queue that holds all it deserves gets no more turns.
+Without ``enqueue`` among the actions everybody is in as soon as it is looked at here.
 """
 
-import heapq
-from collections import deque
-from collections.abc import Generator
-from dataclasses import dataclass, field
-from functools import cmp_to_key
-from typing import Any
+from app.core.actions.backlog import Backlog
+from app.core.actions.cycle import Cycle, Steps
+from app.core.actions.enqueue import shut_out
+from app.core.actions.extras import place_next
+from app.core.actions.minimum import is_reached, place_minimum
+from app.core.actions.turns import Turns
+from app.model.gang import Gang
+from app.model.ids import QueueName
+from app.model.reason import Refusal
 
-from app.core.actions.desk import Desk, Steps
-from app.core.actions.minimum import Minimum, place_one, reached
-from app.model.gang import Gang, Task
-from app.model.ids import GroupKey, QueueName
-from app.model.reason import Cause, Refusal
-from app.model.shape import PodShape
-
-Heap = list[tuple[Any, GroupKey, Gang]]
+_PIECE = 32
+"""Groups looked at between two yields."""
 
 
-def allocate(desk: Desk, gangs: list[Gang], *, enqueue: bool) -> Steps:
-    """Place what ``gangs`` wait for; without ``enqueue`` as an action everybody is let in."""
-    heaps: dict[QueueName, Heap] = {}
-    for gang in gangs:
-        if _may_be_placed(desk, gang, enqueue=enqueue):
-            _push(desk, heaps.setdefault(gang.queue, []), gang)
-    turns = Turns(desk)
-    order = cmp_to_key(desk.opened.queue_order)
-    while heaps:
-        queue = min(heaps, key=order)
-        heap = heaps[queue]
-        overused = desk.opened.overused(queue)
-        if overused is not None:
-            _refuse_all(desk, heap, overused)
-            del heaps[queue]
-            continue
-        gang = heapq.heappop(heap)[2]
-        more = yield from turns.take(gang)
-        if more:
-            _push(desk, heap, gang)
-        if not heap:
-            del heaps[queue]
+def allocate(cycle: Cycle) -> Steps:
+    """Place what the gangs that are in wait for."""
+    turns: Turns[Backlog] = Turns(cycle.opened)
+    for number, gang in enumerate(cycle.pending):
+        if _takes_part(cycle, gang):
+            turns.add(Backlog(gang))
+        if number % _PIECE == 0:
+            yield
+    turns.start()
+    while (queue := turns.queue()) is not None:
+        overused = cycle.opened.overused(queue)
+        if overused is None:
+            yield from _turn(cycle, turns, queue)
+        else:
+            yield from _drop(cycle, turns, queue, overused)
         yield
 
 
-def _may_be_placed(desk: Desk, gang: Gang, *, enqueue: bool) -> bool:
-    if gang.hold_until > desk.now:
-        desk.refuse(gang, Refusal(Cause.COOLING_DOWN, where=gang.key))
+def _takes_part(cycle: Cycle, gang: Gang) -> bool:
+    if cycle.sits_out(gang):
         return False
-    if desk.is_admitted(gang):
-        return bool(gang.waiting) or not reached(desk, gang)
-    if enqueue:
-        return False
-    if gang.queue not in desk.snapshot.queues:
-        desk.refuse(gang, Refusal(Cause.QUEUE_MISSING, where=gang.queue))
-        return False
-    desk.admit(gang)
-    return True
+    if not cycle.in_play(gang):
+        if "enqueue" in cycle.actions:
+            return False
+        refusal = shut_out(cycle, gang)
+        if refusal is not None:
+            cycle.refuse(gang, refusal)
+            return False
+        cycle.admit(gang)
+    return bool(gang.waiting) or not is_reached(cycle, gang)
 
 
-def _push(desk: Desk, heap: Heap, gang: Gang) -> None:
-    heapq.heappush(heap, (desk.opened.gang_key(gang), gang.key, gang))
+def _turn(cycle: Cycle, turns: Turns[Backlog], queue: QueueName) -> Steps:
+    backlog = turns.take(queue)
+    yield from backlog.sort(cycle.opened.task_key)
+    if is_reached(cycle, backlog.gang):
+        more = yield from place_next(cycle, backlog)
+    else:
+        placed = yield from place_minimum(cycle, backlog)
+        more = placed and bool(backlog.tasks)
+    if more:
+        turns.add(backlog)
+    turns.done(queue)
 
 
-def _refuse_all(desk: Desk, heap: Heap, refusal: Refusal) -> None:
-    for _, _, gang in heap:
-        desk.refuse(gang, refusal)
-
-
-@dataclass(slots=True, eq=False)
-class Extras:
-    """Members beyond the minimum that a gang still has to be tried, and what failed already."""
-
-    tasks: deque[Task]
-    failed: set[tuple[str, PodShape]] = field(default_factory=set)
-
-
-class Turns:
-    """The turns of gangs on one desk."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._minimum = Minimum(desk)
-        self._extras: dict[GroupKey, Extras] = {}
-
-    def take(self, gang: Gang) -> Generator[None, None, bool]:
-        """One turn; returns whether another may bring more."""
-        if not reached(self._desk, gang):
-            placed = yield from self._minimum.place(gang)
-            return placed and bool(self._waiting(gang).tasks)
-        return self._one_more(gang)
-
-    def _waiting(self, gang: Gang) -> Extras:
-        extras = self._extras.get(gang.key)
-        if extras is None:
-            done = {
-                placement.task.uid
-                for decided in self._desk.placed[-1:]
-                if decided.gang == gang.key
-                for placement in decided.placements
-            }
-            left = (t for t in gang.waiting if t.uid not in done and not t.best_effort)
-            extras = Extras(deque(sorted(left, key=self._desk.opened.task_key)))
-            self._extras[gang.key] = extras
-        return extras
-
-    def _one_more(self, gang: Gang) -> bool:
-        desk, extras = self._desk, self._waiting(gang)
-        while extras.tasks:
-            task = extras.tasks.popleft()
-            kind = (task.role, task.shape)
-            if not task.pinned and kind in extras.failed:
-                continue
-            with desk.ledger.trial() as trial:
-                refusal = place_one(desk, gang, task)
-                if refusal is None:
-                    trial.keep()
-                    desk.publish(gang, desk.ledger.placed_since(trial), whole=False)
-                    return bool(extras.tasks)
-            extras.failed.add(kind)
-            desk.refuse(gang, refusal)
-        return False
+def _drop(cycle: Cycle, turns: Turns[Backlog], queue: QueueName, refusal: Refusal) -> Steps:
+    for number, backlog in enumerate(turns.drop(queue)):
+        cycle.refuse(backlog.gang, refusal)
+        if number % _PIECE == 0:
+            yield

@@ -1,46 +1,55 @@
 """enqueue: which waiting groups may have pods and be placed (volcano.md §3.5).
 
-Queues take turns by their order; the first group of a queue is put to the vote, and a rejected one
-is out for this cycle while its queue goes on. A group that does not say what it needs
-(``minResources`` unset) is only kept out by its queue.
+Queues take turns; in a turn the first group of the queue is put to the vote. A rejected one is out
+for this cycle, and the queue goes on with the next. A group that does not say what it needs
+(``minResources`` unset) is let in unless its queue is shut.
 """
 
-from collections import deque
-from functools import cmp_to_key
+from dataclasses import dataclass
 
-from app.core.actions.desk import Desk, Steps
+from app.core.actions.cycle import Cycle, Steps
+from app.core.actions.turns import Turns
 from app.model.gang import Gang
-from app.model.ids import QueueName
-from app.model.reason import Cause
+from app.model.reason import Cause, Refusal
 
-_BY_QUEUE = frozenset(
-    {Cause.QUEUE_MISSING, Cause.QUEUE_CLOSED, Cause.QUEUE_NOT_LEAF, Cause.QUEUE_BROKEN}
-)
-"""Causes that hold whatever the group asks for."""
+_PIECE = 32
+"""Groups looked at between two yields."""
 
 
-def enqueue(desk: Desk, gangs: list[Gang]) -> Steps:
-    """Vote on every gang of ``gangs`` that is not in yet."""
-    waiting: dict[QueueName, deque[Gang]] = {}
-    for gang in sorted((g for g in gangs if not desk.is_admitted(g)), key=desk.opened.gang_key):
-        if gang.queue in desk.snapshot.queues:
-            waiting.setdefault(gang.queue, deque()).append(gang)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidate:
+    gang: Gang
+
+
+def enqueue(cycle: Cycle) -> Steps:
+    """Admit, or refuse, every pending group that is not in yet."""
+    turns: Turns[_Candidate] = Turns(cycle.opened)
+    for number, gang in enumerate(cycle.pending):
+        if not cycle.in_play(gang) and not cycle.sits_out(gang):
+            turns.add(_Candidate(gang))
+        if number % _PIECE == 0:
+            yield
+    turns.start()
+    while (queue := turns.queue()) is not None:
+        gang = turns.take(queue).gang
+        refusal = ballot(cycle, gang)
+        if refusal is None:
+            cycle.admit(gang)
         else:
-            vote(desk, gang)
-    order = cmp_to_key(desk.opened.queue_order)
-    while waiting:
-        queue = min(waiting, key=order)
-        vote(desk, waiting[queue].popleft())
-        if not waiting[queue]:
-            del waiting[queue]
+            cycle.refuse(gang, refusal)
+        turns.done(queue)
         yield
 
 
-def vote(desk: Desk, gang: Gang) -> bool:
-    """Admit ``gang`` or say why not."""
-    refusal = desk.opened.enqueueable(gang)
-    if refusal is not None and (gang.min_request is not None or refusal.cause in _BY_QUEUE):
-        desk.refuse(gang, refusal)
-        return False
-    desk.admit(gang)
-    return True
+def ballot(cycle: Cycle, gang: Gang) -> Refusal | None:
+    """Why ``gang`` may not come in now; None: it may."""
+    if gang.min_request is None:
+        return shut_out(cycle, gang)
+    return cycle.opened.enqueueable(gang)
+
+
+def shut_out(cycle: Cycle, gang: Gang) -> Refusal | None:
+    """The refusal of a queue that takes nobody, whatever they need."""
+    if cycle.snapshot.queues[gang.queue].is_open:
+        return None
+    return Refusal(Cause.QUEUE_CLOSED, where=gang.queue)

@@ -1,192 +1,147 @@
 """Placing a gang up to its minimum: all of it or nothing.
 
-Inside a trial, members are placed in task order, those that a role's minimum needs first, until the
-gang has its minimum; if it cannot, the trial is rolled back and the gang holds nothing, so two
-gangs never keep parts of each other's room.
+Inside a trial, members are placed in their order (those that a role's minimum needs first, slots
+for members that do not exist yet last) until the gang has its minimum. When it cannot get there the
+trial is undone and the gang holds nothing, so two gangs never keep parts of each other's room.
 
-When a gang has failed, an equal demand (same queue, same shapes in the same numbers, nothing
-pinned, no rule about other pods) fails too for the rest of the cycle: placements only take room and
-quota, nothing gives any back. It is refused with the same reason without trying.
+A member that does not fit ends the attempt only if the members not tried yet could not make up for
+it; equal ones are not tried again (volcano.md §3.5, NeedContinueAllocating). The reason of the
+first failure is kept, in the numbers of the gang: what its minimum asks for, and what is free.
 """
 
-from collections import Counter
-from collections.abc import Generator, Iterable
-from dataclasses import dataclass, field, replace
+from collections import Counter, deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
 
-import numpy as np
-
-from app.core.actions import slots
-from app.core.actions.desk import Desk
+from app.core.actions import futility, refusals, slots
+from app.core.actions.backlog import Backlog, kind_of
+from app.core.actions.cycle import Cycle, Steps
+from app.core.actions.need import Need
 from app.model.gang import Gang, Task
-from app.model.ids import QueueName
-from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import PODS, Vector
-from app.model.shape import PodShape
+from app.model.reason import Refusal
 
-Outcome = Generator[None, None, bool]
-
-PIECE = 16
+PIECE = 8
 """Members placed between two yields."""
 
-Demand = tuple[QueueName, int, tuple[tuple[str, int], ...], frozenset[tuple[tuple[str, int], int]]]
+
+def is_reached(cycle: Cycle, gang: Gang) -> bool:
+    """Whether ``gang`` has its minimum, as the ledger stands and for every plugin."""
+    return Need.of(gang, cycle.ledger.gang(gang)).met and cycle.opened.gang_ready(gang)
 
 
-def reached(desk: Desk, gang: Gang) -> bool:
-    """Whether ``gang`` has its minimum, in all and per role, as the ledger stands."""
-    account = desk.ledger.gang(gang)
-    if account.ready < gang.min_member:
+def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
+    """Give the gang its minimum, or refuse it; returns whether it got it.
+
+    ``backlog`` keeps what is left to place when it did.
+    """
+    gang = backlog.gang
+    need = Need.of(gang, cycle.ledger.gang(gang))
+    extra = slots.slots_of(gang, cycle.snapshot.axis, made=cycle.slot_shapes)
+    refusal = _too_few(cycle, gang, need, extra)
+    if refusal is not None:
+        cycle.refuse(gang, refusal)
         return False
-    return all(
-        account.role_ready.get(role, 0) >= least for role, least in gang.role_minimum.items()
-    )
-
-
-@dataclass(slots=True, eq=False)
-class Minimum:
-    """Places minimums on one desk and remembers which demands are hopeless."""
-
-    desk: Desk
-    _hopeless: dict[Demand, Refusal] = field(default_factory=dict)
-
-    def place(self, gang: Gang) -> Outcome:
-        """Give ``gang`` its minimum, or refuse it; returns whether it got it."""
-        wanted = self._wanted(gang)
-        if isinstance(wanted, Refusal):
-            self.desk.refuse(gang, wanted)
-            return False
-        demand = _demand(gang, wanted)
-        known = self._hopeless.get(demand) if demand else None
-        if known is not None:
-            self.desk.refuse(gang, known)
-            return False
-        refusal = yield from self._try(gang, wanted)
-        if refusal is None:
-            self.desk.refused.pop(gang.key, None)
+    tasks = _by_need([*backlog.tasks, *extra], need)
+    demand = futility.demand_of(gang.queue, tasks, need=need)
+    failure = cycle.futile.recall(demand)
+    if failure is None:
+        attempt = _Attempt(cycle, backlog, need.copy())
+        failure = yield from _try(cycle, attempt, tasks)
+        if failure is None:
             return True
-        self.desk.refuse(gang, refusal)
-        if demand is not None:
-            self._hopeless[demand] = refusal
-        return False
+        cycle.futile.remember(demand, failure)
+    wanted = tasks[: need.members]
+    cycle.refuse(gang, refusals.of_minimum(cycle, gang, failure, wanted=wanted))
+    return False
 
-    def _wanted(self, gang: Gang) -> list[Task] | Refusal:
-        """Members in the order to try them: needed by a role's minimum first, then the rest."""
-        extra = slots.missing(gang, self.desk.snapshot.axis)
-        if isinstance(extra, Refusal):
-            return extra
-        ordered = [*sorted(gang.waiting, key=self.desk.opened.task_key), *extra]
-        if not gang.role_minimum:
-            return ordered
-        lacking = {
-            role: least - gang.role_ready.get(role, 0) for role, least in gang.role_minimum.items()
-        }
-        first: list[Task] = []
-        rest: list[Task] = []
-        for task in ordered:
-            needed = lacking.get(task.role, 0) > 0
-            lacking[task.role] = lacking.get(task.role, 0) - 1
-            (first if needed else rest).append(task)
-        return first + rest
 
-    def _try(self, gang: Gang, wanted: list[Task]) -> Generator[None, None, Refusal | None]:
-        desk = self.desk
-        before = desk.ledger.idle.clip(min=0).sum(axis=0)
-        attempt = _Attempt(desk, gang, wanted)
-        with desk.ledger.trial() as trial:
-            for number, task in enumerate(wanted):
-                if reached(desk, gang):
-                    break
-                if not attempt.take(task) and not attempt.can_still(wanted[number + 1 :]):
-                    break
-                if number % PIECE == PIECE - 1:
-                    yield
-            if reached(desk, gang):
-                trial.keep()
-                desk.publish(gang, desk.ledger.placed_since(trial), whole=True)
-                return None
-            return attempt.refusal(before)
+def _try(
+    cycle: Cycle, attempt: "_Attempt", tasks: Sequence[Task]
+) -> Generator[None, None, futility.Failure | None]:
+    backlog = attempt.backlog
+    with cycle.ledger.trial() as trial:
+        yield from attempt.run(tasks)
+        if attempt.succeeded:
+            trial.keep()
+            cycle.decide(backlog.gang, cycle.ledger.placed_since(trial), whole=True)
+    if not attempt.succeeded:
+        first = attempt.first or refusals.kept_back(backlog.gang)
+        return futility.Failure(first, attempt.placed, len(cycle.ledger.journal))
+    backlog.tasks = attempt.left
+    if attempt.first is not None:
+        cycle.refuse(backlog.gang, refusals.of_member(backlog.gang, attempt.first))
+    return None
+
+
+def _too_few(cycle: Cycle, gang: Gang, need: Need, extra: Sequence[Task]) -> Refusal | None:
+    """The refusal of a gang that could not get its minimum in an empty cluster either."""
+    if not extra:
+        refusal = cycle.opened.gang_valid(gang)
+        if refusal is not None:
+            return refusal
+    there = len(gang.waiting) + len(extra)
+    if need.roles:
+        by_role = Counter(task.role for task in (*gang.waiting, *extra))
+        if any(count > by_role[role] for role, count in need.roles.items()):
+            there = -1
+    return refusals.too_few(gang) if need.total > there else None
+
+
+def _by_need(tasks: list[Task], need: Need) -> list[Task]:
+    """``tasks`` with those first that the minimums of roles need."""
+    if not need.roles:
+        return tasks
+    lacking = dict(need.roles)
+    first: list[Task] = []
+    rest: list[Task] = []
+    for task in tasks:
+        needed = lacking.get(task.role, 0) > 0
+        if needed:
+            lacking[task.role] -= 1
+        (first if needed else rest).append(task)
+    return first + rest
 
 
 @dataclass(slots=True, eq=False)
 class _Attempt:
-    """One gang inside its trial: what failed, and why first."""
+    """One gang inside its trial: what it lacks, what failed and why first, what is left."""
 
-    desk: Desk
-    gang: Gang
-    wanted: list[Task]
-    failed: set[tuple[str, PodShape]] = field(default_factory=set)
+    cycle: Cycle
+    backlog: Backlog
+    need: Need
     first: Refusal | None = None
-    taken: int = 0
+    placed: int = 0
+    left: deque[Task] = field(default_factory=deque)
+    succeeded: bool = False
+    _untried: Counter[str] = field(default_factory=Counter)
 
-    def take(self, task: Task) -> bool:
-        """Place ``task``; a role's shape that failed once is not tried again."""
-        kind = (task.role, task.shape)
-        if not task.pinned and kind in self.failed:
-            return False
-        refusal = place_one(self.desk, self.gang, task)
-        if refusal is None:
-            self.taken += 1
-            return True
-        self.failed.add(kind)
-        if self.first is None:
-            self.first = refusal
-        return False
+    def run(self, tasks: Sequence[Task]) -> Steps:
+        """Place until the minimum is reached or out of reach."""
+        self._untried.update([task.role for task in tasks])
+        for number, task in enumerate(tasks):
+            if self.succeeded or not self.need.takes(task.role):
+                if not task.is_slot:
+                    self.left.append(task)
+            elif not self._take(task):
+                return
+            if number % PIECE == PIECE - 1:
+                yield
 
-    def can_still(self, rest: Iterable[Task]) -> bool:
-        """Whether the members not tried yet could complete the minimum (volcano.md §3.5)."""
-        account = self.desk.ledger.gang(self.gang)
-        left = Counter(t.role for t in rest if t.pinned or (t.role, t.shape) not in self.failed)
-        if account.ready + left.total() < self.gang.min_member:
-            return False
-        return all(
-            account.role_ready.get(role, 0) + left[role] >= least
-            for role, least in self.gang.role_minimum.items()
-        )
+    def _take(self, task: Task) -> bool:
+        """Try one member; returns whether there is still a point in going on."""
+        self._untried[task.role] -= 1
+        if kind_of(task) in self.backlog.failed:
+            return self._may_succeed(task.role)
+        refusal = self.cycle.try_place(self.backlog.gang, task)
+        if refusal is not None:
+            self.backlog.failed.add(kind_of(task))
+            self.first = self.first or refusal
+            return self._may_succeed(task.role)
+        self.placed += 1
+        self.need.place(task.role)
+        self.succeeded = self.need.met and self.cycle.opened.gang_ready(self.backlog.gang)
+        return True
 
-    def refusal(self, before: Vector) -> Refusal:
-        """The first failure, in the gang's numbers: what its minimum asks and what was free."""
-        first = self.first or Refusal(Cause.NOT_ENOUGH_TASKS, where=self.gang.key)
-        if first.cause not in (Cause.NO_NODE_FITS, Cause.NOT_ENOUGH_RESOURCES):
-            return first
-        return self._in_gang_numbers(first, before)
-
-    def _in_gang_numbers(self, first: Refusal, before: Vector) -> Refusal:
-        """``first`` with the minimum's whole request against all free room, and who holds it."""
-        gang, table = self.gang, self.desk.snapshot.table
-        need = max(gang.min_member - gang.counts.ready, 1)
-        asked = sum((task.request for task in self.wanted[:need]), np.zeros_like(before))
-        names = table.axis.names
-        short = [i for i in np.flatnonzero(asked > before) if names[i] != PODS]
-        if not short:
-            return first
-        lacks = tuple(
-            Shortfall(names[i], int(asked[i]), int(before[i]), int(table.total[i])) for i in short
-        )
-        holders = self.desk.holders.most(None, lacks[0].resource)
-        return replace(
-            first, cause=Cause.NOT_ENOUGH_RESOURCES, shortfalls=lacks, holders=holders, where=""
-        )
-
-
-def place_one(desk: Desk, gang: Gang, task: Task) -> Refusal | None:
-    """Place one task where it fits best; the reason when it may not or cannot."""
-    refusal = desk.opened.allocatable(gang.queue, task)
-    if refusal is not None:
-        return refusal
-    row = desk.placer.find(task)
-    if row is None:
-        return desk.placer.explain(task)
-    desk.ledger.place(gang, task, node=row)
-    return None
-
-
-def _demand(gang: Gang, wanted: list[Task]) -> Demand | None:
-    """What an equal gang would ask; None when equality would not make it fail too."""
-    if any(task.pinned or task.shape.looks_at_pods for task in wanted):
-        return None
-    counts = Counter((task.role, id(task.shape)) for task in wanted)
-    lacking = tuple(
-        (role, least - gang.role_ready.get(role, 0))
-        for role, least in sorted(gang.role_minimum.items())
-    )
-    need = gang.min_member - gang.counts.ready
-    return gang.queue, need, lacking, frozenset(counts.items())
+    def _may_succeed(self, role: str) -> bool:
+        lacking = self.need.roles.get(role, 0)
+        return lacking <= self._untried[role] and self.need.total <= self._untried.total()

@@ -22,6 +22,21 @@ class Column:
     codes: Rows
     values: Mapping[str, int]
 
+    @classmethod
+    def of(cls, found: Sequence[str | None]) -> "Column":
+        """The column of objects whose values are ``found`` (None: missing)."""
+        values: dict[str, int] = {}
+        for value in found:
+            if value is not None and value not in values:
+                values[value] = len(values)
+        missing = len(values)
+        codes = np.fromiter(
+            (missing if value is None else values[value] for value in found),
+            dtype=np.intp,
+            count=len(found),
+        )
+        return cls(codes, values)
+
     @property
     def missing(self) -> int:
         """The code of objects without the label."""
@@ -69,7 +84,8 @@ class LabelIndex:
         """The column of ``key``, read from the labels on first use."""
         column = self._columns.get(key)
         if column is None:
-            column = self._columns[key] = self._read(key)
+            column = Column.of([labels.get(key) for labels in self._labels])
+            self._columns[key] = column
         return column
 
     def selected(self, requirements: Sequence[Requirement]) -> Mask:
@@ -84,17 +100,3 @@ class LabelIndex:
         if selector is None:
             return np.zeros(len(self._labels), dtype=np.bool_)
         return self.selected(selector.requirements)
-
-    def _read(self, key: str) -> Column:
-        values: dict[str, int] = {}
-        found = [labels.get(key) for labels in self._labels]
-        for value in found:
-            if value is not None and value not in values:
-                values[value] = len(values)
-        missing = len(values)
-        codes = np.fromiter(
-            (missing if value is None else values[value] for value in found),
-            dtype=np.intp,
-            count=len(found),
-        )
-        return Column(codes, values)

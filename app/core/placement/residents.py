@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from app.core.placement.arrays import Counts, Mask, Rows
-from app.core.placement.labels import LabelIndex
+from app.core.placement.labels import Column, LabelIndex
 from app.model.shape import PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import Namespace
@@ -68,6 +68,12 @@ class Side(Enum):
 
     REPELS = "required anti-affinity"
     ATTRACTS = "required affinity (1 each) and preferred terms (their weights)"
+
+    def has_terms(self, shape: PodShape) -> bool:
+        """Whether ``shape`` has any term on this side."""
+        if self is Side.REPELS:
+            return bool(shape.pod_anti_affinity)
+        return bool(shape.pod_affinity or shape.preferred_pods)
 
     def terms(self, shape: PodShape) -> Sequence[tuple[int, PodTerm]]:
         """The weighted terms of ``shape`` on this side."""
@@ -146,7 +152,7 @@ class ResidentIndex:
             [not r.pod.deleting for r in snapshot.residents], dtype=np.bool_
         )
         self.labels = LabelIndex([r.pod.labels for r in snapshot.residents])
-        self._homes = LabelIndex([{"": r.pod.namespace} for r in snapshot.residents])
+        self._homes = Column.of([r.pod.namespace for r in snapshot.residents])
         self._carriers: dict[Side, dict[int, tuple[PodShape, list[int]]]] = {}
         self._counts: dict[Question, Counts] = {}
 
@@ -155,9 +161,8 @@ class ResidentIndex:
 
     def covered(self, term: PodTerm) -> Mask:
         """The residents in namespaces that ``term`` looks into."""
-        column = self._homes.column("")
-        per_namespace = [covers(term, name, self.namespaces) for name in column.values]
-        return np.array([*per_namespace, False], dtype=np.bool_).take(column.codes)
+        per_namespace = [covers(term, name, self.namespaces) for name in self._homes.values]
+        return np.array([*per_namespace, False], dtype=np.bool_).take(self._homes.codes)
 
     def carriers(self, side: Side) -> Mapping[int, tuple[PodShape, list[int]]]:
         """By shape: the node rows of residents that have terms of their own on ``side``."""
@@ -166,7 +171,7 @@ class ResidentIndex:
             found = self._carriers[side] = {}
             for resident in self._residents:
                 shape = resident.pod.shape
-                if shape.looks_at_pods and side.terms(shape):
+                if side.has_terms(shape):
                     found.setdefault(id(shape), (shape, []))[1].append(resident.node)
         return found
 

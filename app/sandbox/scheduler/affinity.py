@@ -117,7 +117,7 @@ def is_repelled(pod: Document, node: NodeState, nodes: list[NodeState]) -> bool:
     """Whether a placed pod's required anti-affinity excludes this pod from the node."""
     labels = labels_of(node.document)
     for other in nodes:
-        for placed in other.pods.values():
+        for placed in other.repellers.values():
             for term in _terms(placed.document, "podAntiAffinity"):
                 key = term["topologyKey"]
                 here = labels.get(key)
@@ -151,8 +151,3 @@ def affinity_unmet(pod: Document, node: NodeState, nodes: list[NodeState]) -> bo
         if anywhere or not _selects(term, pod, pod):
             return True
     return False
-
-
-def has_pod_terms(pod: Document) -> bool:
-    affinity = section(pod, "spec", "affinity")
-    return bool(affinity.get("podAffinity") or affinity.get("podAntiAffinity"))

@@ -31,6 +31,7 @@ class NodeState:
     allocatable: dict[str, int]
     pods: dict[str, PlacedPod] = field(default_factory=dict)
     used: Counter[str] = field(default_factory=Counter)
+    repellers: dict[str, PlacedPod] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -39,11 +40,14 @@ class NodeState:
     def add(self, placed: PlacedPod) -> None:
         self.pods[placed.asks.uid] = placed
         self.used.update(placed.asks.resources)
+        if placed.asks.repels:
+            self.repellers[placed.asks.uid] = placed
 
     def remove(self, uid: str) -> PlacedPod | None:
         placed = self.pods.pop(uid, None)
         if placed is not None:
             self.used.subtract(placed.asks.resources)
+            self.repellers.pop(uid, None)
         return placed
 
     def free(self, resource: str) -> int:
@@ -51,7 +55,13 @@ class NodeState:
 
     def trial(self, *, without: Iterable[str] = (), extra: Iterable[PlacedPod] = ()) -> NodeState:
         """A copy to try something on."""
-        copy = NodeState(self.document, self.allocatable, dict(self.pods), Counter(self.used))
+        copy = NodeState(
+            self.document,
+            self.allocatable,
+            dict(self.pods),
+            Counter(self.used),
+            dict(self.repellers),
+        )
         for uid in without:
             copy.remove(uid)
         for placed in extra:

@@ -55,6 +55,8 @@ class Feed:
 
     def nominated_to(self, node: str, *, over: Requirements) -> list[Document]:
         """Pods nominated to a node that a pod of this priority must leave room for."""
+        if not self._nominated:
+            return []
         return [
             pod
             for uid, pod in self._nominated.items()

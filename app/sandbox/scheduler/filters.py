@@ -7,15 +7,15 @@ between *Unschedulable* (removing pods might help: a preemption candidate) and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from app.sandbox.documents import Document, items, section
 from app.sandbox.scheduler import affinity, spread
 from app.sandbox.scheduler.cluster import NodeState
-from app.sandbox.scheduler.requirements import PODS, Requirements
+from app.sandbox.scheduler.requirements import PODS, Requirements, requirements_of
 
-UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+_CORDON: Document = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,40 +27,80 @@ class Failure:
     can_be_helped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """The pod that looks for a place."""
+    """The pod that looks for a place, with what is the same for every node."""
 
     pod: Document
     asks: Requirements
+    tolerations: list[Document]
+    picks_nodes: bool
+    is_spread: bool
+    has_neighbours: bool
 
 
-def first_failure(candidate: Candidate, node: NodeState, nodes: list[NodeState]) -> Failure | None:
-    """The first plugin's objection; None where the pod fits. ``nodes`` includes ``node``."""
-    return next(_failures(candidate, node, nodes), None)
+def candidate_of(pod: Document) -> Candidate:
+    spec = section(pod, "spec")
+    affinities = section(spec, "affinity")
+    return Candidate(
+        pod=pod,
+        asks=requirements_of(pod),
+        tolerations=items(spec, "tolerations"),
+        picks_nodes=bool(spec.get("nodeSelector") or affinities.get("nodeAffinity")),
+        is_spread=bool(spread.hard_constraints(pod)),
+        has_neighbours=bool(affinities.get("podAffinity") or affinities.get("podAntiAffinity")),
+    )
 
 
-def _failures(candidate: Candidate, node: NodeState, nodes: list[NodeState]) -> Iterator[Failure]:
-    pod = candidate.pod
-    if section(node.document, "spec").get("unschedulable") and not _tolerates_cordon(pod):
-        yield Failure("NodeUnschedulable", ("node(s) were unschedulable",))
-    taint = _untolerated(pod, node.document)
-    if taint is not None:
-        yield Failure("TaintToleration", ("node(s) had untolerated taint(s)",))
-    if not affinity.node_matches(pod, node.document):
-        text = "node(s) didn't match Pod's node affinity/selector"
-        yield Failure("NodeAffinity", (text,))
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """All nodes at one moment; those with pods that repel others are picked out."""
+
+    nodes: list[NodeState]
+    repelling: list[NodeState]
+
+
+def neighbourhood_of(nodes: Iterable[NodeState]) -> Neighbourhood:
+    everything = list(nodes)
+    return Neighbourhood(everything, [node for node in everything if node.repellers])
+
+
+def first_failure(candidate: Candidate, node: NodeState, around: Neighbourhood) -> Failure | None:
+    """The first plugin's objection; None where the pod fits. ``around`` includes ``node``."""
+    return next(_failures(candidate, node, around), None)
+
+
+def _failures(candidate: Candidate, node: NodeState, around: Neighbourhood) -> Iterator[Failure]:
+    yield from _node_failure(candidate, node.document)
     if candidate.asks.ports and _ports_taken(candidate.asks, node):
         text = "node(s) didn't have free ports for the requested pod ports"
         yield Failure("NodePorts", (text,), can_be_helped=True)
     yield from _resource_failure(candidate.asks, node)
-    if spread.hard_constraints(pod):
-        yield from _spread_failure(pod, node, nodes)
-    yield from _affinity_failure(pod, node, nodes)
+    if candidate.is_spread:
+        yield from _spread_failure(candidate.pod, node, around.nodes)
+    if candidate.has_neighbours or around.repelling:
+        yield from _affinity_failure(candidate.pod, node, around)
+
+
+def _node_failure(candidate: Candidate, node: Document) -> Iterator[Failure]:
+    spec = section(node, "spec")
+    if spec.get("unschedulable") and not _is_tolerated(candidate, _CORDON):
+        yield Failure("NodeUnschedulable", ("node(s) were unschedulable",))
+    for taint in spec.get("taints") or []:
+        hard = taint.get("effect") in {"NoSchedule", "NoExecute"}
+        if hard and not _is_tolerated(candidate, taint):
+            yield Failure("TaintToleration", ("node(s) had untolerated taint(s)",))
+    if candidate.picks_nodes and not affinity.node_matches(candidate.pod, node):
+        yield Failure("NodeAffinity", ("node(s) didn't match Pod's node affinity/selector",))
 
 
 def _resource_failure(asks: Requirements, node: NodeState) -> Iterator[Failure]:
-    short = [name for name, amount in asks.resources.items() if amount > max(0, node.free(name))]
+    used, total = node.used, node.allocatable
+    short = [
+        name
+        for name, amount in asks.resources.items()
+        if amount > 0 and amount > total.get(name, 0) - used[name]
+    ]
     if short:
         reasons = tuple(
             "Too many pods" if name == PODS else f"Insufficient {name}"
@@ -78,14 +118,14 @@ def _spread_failure(pod: Document, node: NodeState, nodes: list[NodeState]) -> I
         yield Failure("PodTopologySpread", (text,), can_be_helped=True)
 
 
-def _affinity_failure(pod: Document, node: NodeState, nodes: list[NodeState]) -> Iterator[Failure]:
+def _affinity_failure(pod: Document, node: NodeState, around: Neighbourhood) -> Iterator[Failure]:
     plugin = "InterPodAffinity"
-    if affinity.affinity_unmet(pod, node, nodes):
+    if affinity.affinity_unmet(pod, node, around.nodes):
         yield Failure(plugin, ("node(s) didn't match pod affinity rules",))
-    if affinity.anti_affinity_broken(pod, node, nodes):
+    if affinity.anti_affinity_broken(pod, node, around.nodes):
         text = "node(s) didn't match pod anti-affinity rules"
         yield Failure(plugin, (text,), can_be_helped=True)
-    elif affinity.is_repelled(pod, node, nodes):
+    elif affinity.is_repelled(pod, node, around.repelling):
         text = "node(s) didn't satisfy existing pods anti-affinity rules"
         yield Failure(plugin, (text,), can_be_helped=True)
 
@@ -103,16 +143,5 @@ def _tolerates(toleration: Document, taint: Document) -> bool:
     return key == taint["key"] and (toleration.get("value") or "") == (taint.get("value") or "")
 
 
-def _untolerated(pod: Document, node: Document) -> Document | None:
-    tolerations = items(pod, "spec", "tolerations")
-    for taint in items(node, "spec", "taints"):
-        hard = taint.get("effect") in {"NoSchedule", "NoExecute"}
-        if hard and not any(_tolerates(one, taint) for one in tolerations):
-            found: Document = taint
-            return found
-    return None
-
-
-def _tolerates_cordon(pod: Document) -> bool:
-    taint = {"key": UNSCHEDULABLE_TAINT, "effect": "NoSchedule"}
-    return any(_tolerates(one, taint) for one in items(pod, "spec", "tolerations"))
+def _is_tolerated(candidate: Candidate, taint: Document) -> bool:
+    return any(_tolerates(toleration, taint) for toleration in candidate.tolerations)

@@ -28,7 +28,14 @@ from app.sandbox.scheduler import affinity, messages
 from app.sandbox.scheduler.cluster import Cluster, NodeState, PlacedPod
 from app.sandbox.scheduler.extender import Extender, ExtenderError, Filtered
 from app.sandbox.scheduler.feed import Feed
-from app.sandbox.scheduler.filters import Candidate, Failure, first_failure
+from app.sandbox.scheduler.filters import (
+    Candidate,
+    Failure,
+    Neighbourhood,
+    candidate_of,
+    first_failure,
+    neighbourhood_of,
+)
 from app.sandbox.scheduler.preemption import Preemption
 from app.sandbox.scheduler.queue import EXTENDER, BackoffConfig, PodQueue, QueuedPod, Wake
 from app.sandbox.scheduler.reporting import Reporter
@@ -110,7 +117,7 @@ class SchedulerLoop:
             )
             self.queue.remove(queued.uid)
             return
-        candidate = Candidate(pod, requirements_of(pod))
+        candidate = candidate_of(pod)
         try:
             chosen = await self._choose(candidate)
         except ExtenderError as error:
@@ -136,15 +143,15 @@ class SchedulerLoop:
         if feasible and self._extender is not None:
             filtered = await self._extender.filter(candidate.pod, feasible)
             failures.update(_extender_failures(filtered, feasible))
-            feasible = [name for name in feasible if name in set(filtered.passed)]
+            feasible = [name for name in feasible if name not in failures]
         if not feasible:
             return _Refusal(failures)
         return feasible[0] if len(feasible) == 1 else await self._best(candidate, feasible)
 
     async def _nominated_fits(self, candidate: Candidate, name: str) -> bool:
         """The one-node path: an extender's error is only logged, the full path follows."""
-        nodes = list(self.cluster.nodes.values())
-        if self._failure(candidate, self.cluster.nodes[name], nodes) is not None:
+        around = neighbourhood_of(self.cluster.nodes.values())
+        if self._failure(candidate, self.cluster.nodes[name], around) is not None:
             return False
         if self._extender is None:
             return True
@@ -158,29 +165,29 @@ class SchedulerLoop:
     def _plugin_failures(self, candidate: Candidate) -> dict[str, Failure]:
         pinned = affinity.pinned_nodes(candidate.pod)
         elsewhere = Failure("NodeAffinity", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
-        nodes = list(self.cluster.nodes.values())
+        around = neighbourhood_of(self.cluster.nodes.values())
         found: dict[str, Failure] = {}
-        for node in nodes:
+        for node in around.nodes:
             failure: Failure | None = elsewhere
             if pinned is None or node.name in pinned:
-                failure = self._failure(candidate, node, nodes)
+                failure = self._failure(candidate, node, around)
             if failure is not None:
                 found[node.name] = failure
         return found
 
     def _failure(
-        self, candidate: Candidate, node: NodeState, nodes: list[NodeState]
+        self, candidate: Candidate, node: NodeState, around: Neighbourhood
     ) -> Failure | None:
         """With the pods nominated to the node first, then without them: both must pass."""
         nominated = self._feed.nominated_to(node.name, over=candidate.asks)
         if nominated:
             placed = [PlacedPod(pod, requirements_of(pod)) for pod in nominated]
             crowded = node.trial(extra=placed)
-            others = [crowded if one is node else one for one in nodes]
+            others = neighbourhood_of(crowded if one is node else one for one in around.nodes)
             failure = first_failure(candidate, crowded, others)
             if failure is not None:
                 return failure
-        return first_failure(candidate, node, nodes)
+        return first_failure(candidate, node, around)
 
     async def _best(self, candidate: Candidate, feasible: list[str]) -> str:
         """Least used first, plus the extender's opinion; ties go to the first name."""

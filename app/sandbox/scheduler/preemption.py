@@ -17,7 +17,7 @@ from app.sandbox.documents import Document, section
 from app.sandbox.scheduler import messages
 from app.sandbox.scheduler.cluster import Cluster, NodeState, PlacedPod
 from app.sandbox.scheduler.extender import Extender, ExtenderError, Victims
-from app.sandbox.scheduler.filters import Candidate, Failure, first_failure
+from app.sandbox.scheduler.filters import Candidate, Failure, first_failure, neighbourhood_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ class Preemption:
         return Victims(tuple(one.asks.uid for one in victims), violations)
 
     def _fits(self, candidate: Candidate, trial: NodeState) -> bool:
-        nodes = [
+        around = neighbourhood_of(
             trial if node.name == trial.name else node for node in self._cluster.nodes.values()
-        ]
-        return first_failure(candidate, trial, nodes) is None
+        )
+        return first_failure(candidate, trial, around) is None
 
     def _is_guarded(self, placed: PlacedPod) -> bool:
         return any(

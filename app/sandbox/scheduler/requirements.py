@@ -14,12 +14,16 @@ PODS = "pods"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirements:
-    """Resources in thousandths (one ``pods`` included) and host ports of one pod."""
+    """Resources in thousandths (one ``pods`` included) and host ports of one pod.
+
+    ``repels``: it has anti-affinity, so that others must be checked against it.
+    """
 
     uid: str
     priority: int
     resources: Mapping[str, int]
     ports: frozenset[tuple[str, int]]
+    repels: bool
 
 
 def requirements_of(pod: Document) -> Requirements:
@@ -34,6 +38,7 @@ def requirements_of(pod: Document) -> Requirements:
             for port in items(container, "ports")
             if port.get("hostPort")
         ),
+        repels=bool(section(spec, "affinity").get("podAntiAffinity")),
     )
 
 

@@ -83,6 +83,12 @@ def test_anti_affinity_of_a_task_placed_in_this_cycle_counts_until_rolled_back()
     assert rig.names(pod_shape("db")) == ["a1", "a2", "b1", "x1"]
 
 
+def test_anti_affinity_of_a_task_placed_before_anybody_asked_counts() -> None:
+    rig = Rig(NODES, inter_pod=True)
+    rig.put(pod_shape("web", pod_anti_affinity=(term("db"),)), "b1")
+    assert rig.names(pod_shape("db")) == ["a1", "a2", "x1"]
+
+
 @pytest.mark.parametrize(
     ("looks", "refused"),
     [

@@ -1,0 +1,138 @@
+"""What the actions of one cycle work on, and what they have decided so far.
+
+Actions are generators over a :class:`Cycle`; they yield after every bounded piece of work, so that
+whoever drives them may do something else in between. Decisions go three ways: a gang is *admitted*,
+members are *placed* (on the ledger at once, in the plan when decided), or a gang is *refused*.
+"""
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from app.core.actions.futility import Futility
+from app.core.actions.ports import NodeFinder
+from app.core.holders import Holders
+from app.core.ledger import Entry, Ledger
+from app.core.policy import Opened
+from app.model.gang import Gang, Task
+from app.model.ids import GroupKey
+from app.model.plan import GangPlacement, Placement, Plan
+from app.model.reason import Cause, Refusal
+from app.model.resources import Amounts, Vector
+from app.model.shape import PodShape
+from app.model.snapshot import Snapshot
+
+Steps = Generator[None, None, None]
+
+
+@dataclass(slots=True, eq=False)
+class Cycle:
+    """One cycle over ``pending`` (a full one: all that the snapshot has; on demand: one gang).
+
+    ``actions`` are the configured ones. ``holders`` is None on demand: looking for who holds what
+    is missing walks all groups.
+    """
+
+    snapshot: Snapshot
+    pending: Sequence[Gang]
+    actions: Sequence[str]
+    now: float
+    ledger: Ledger
+    opened: Opened
+    finder: NodeFinder
+    holders: Holders | None
+    futile: Futility = field(init=False)
+    slot_shapes: dict[Amounts, PodShape] = field(default_factory=dict)
+    """Shapes made up for slots, one object per request."""
+    _admitted: dict[GroupKey, None] = field(default_factory=dict)
+    _placed: list[GangPlacement] = field(default_factory=list)
+    _refused: dict[GroupKey, Refusal] = field(default_factory=dict)
+    _served: dict[GroupKey, set[str]] = field(default_factory=dict)
+    _free: tuple[int, Vector] | None = None
+
+    def __post_init__(self) -> None:
+        self.futile = Futility(self.ledger.journal)
+
+    # --- who takes part --------------------------------------------------------------------------
+
+    def in_play(self, gang: Gang) -> bool:
+        """Whether ``gang`` may be placed: let in earlier, or by this cycle."""
+        return gang.inqueue or gang.key in self._admitted
+
+    def sits_out(self, gang: Gang) -> bool:
+        """Whether ``gang`` takes no part at all; says so when that is news.
+
+        Its queue is missing, or its last reservation was not used and others go first for a while.
+        """
+        if gang.queue not in self.snapshot.queues:
+            self.refuse(gang, queue_missing(gang))
+            return True
+        if gang.hold_until > self.now:
+            self.refuse(gang, Refusal(Cause.COOLING_DOWN, where=gang.key))
+            return True
+        return False
+
+    # --- decisions -------------------------------------------------------------------------------
+
+    def admit(self, gang: Gang) -> None:
+        """Let ``gang`` in: its claim counts from now on."""
+        self.ledger.admit(gang)
+        self.opened.enqueued(gang)
+        self._admitted[gang.key] = None
+
+    def try_place(self, gang: Gang, task: Task) -> Refusal | None:
+        """Give ``task`` the best node on the ledger, or say why that cannot be."""
+        refusal = self.opened.allocatable(gang.queue, task)
+        if refusal is not None:
+            return refusal
+        row = self.finder.find(task)
+        if row is None:
+            return self.finder.explain(task)
+        self.ledger.place(gang, task, node=row)
+        return None
+
+    def decide(self, gang: Gang, entries: Iterable[Entry], *, whole: bool) -> None:
+        """Put placements that stand on the ledger into the plan."""
+        nodes = self.snapshot.table.nodes
+        placements = tuple(Placement(e.task, nodes[e.node].name) for e in entries)
+        served = self._served.setdefault(gang.key, set())
+        served.update(p.task.uid for p in placements if not p.task.is_slot)
+        self._placed.append(GangPlacement(gang.key, placements, whole))
+
+    def refuse(self, gang: Gang, refusal: Refusal) -> None:
+        """Say why ``gang``, or part of it, has no place; the first reason of a cycle stands."""
+        self._refused.setdefault(gang.key, refusal)
+
+    # --- how it stands ---------------------------------------------------------------------------
+
+    def is_refused(self, gang: Gang) -> bool:
+        """Whether it got a no already."""
+        return gang.key in self._refused
+
+    def is_served(self, gang: Gang, task: Task) -> bool:
+        """Whether ``task`` has a place in the plan."""
+        return task.uid in self._served.get(gang.key, ())
+
+    def lacks_places(self, gang: Gang) -> bool:
+        """Whether some member of ``gang`` is without a place still."""
+        return len(self._served.get(gang.key, ())) < len(gang.waiting)
+
+    def free(self) -> Vector:
+        """All free room of the cluster, shape ``(R,)``; not inside a trial."""
+        at = len(self.ledger.journal)
+        if self._free is None or self._free[0] != at:
+            self._free = (at, self.ledger.idle.clip(min=0).sum(axis=0))
+        return self._free[1]
+
+    def plan(self) -> Plan:
+        """The decisions as a value."""
+        return Plan(
+            generation=self.snapshot.generation,
+            admitted=tuple(self._admitted),
+            placed=tuple(self._placed),
+            refused=self._refused,
+        )
+
+
+def queue_missing(gang: Gang) -> Refusal:
+    """The refusal of a gang whose queue does not exist."""
+    return Refusal(Cause.QUEUE_MISSING, where=gang.queue, detail=f"queue {gang.queue} not found")

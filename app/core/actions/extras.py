@@ -1,0 +1,43 @@
+"""Members beyond the minimum: each stands alone.
+
+One that does not fit is refused without harm to its gang, and no equal one of the gang is tried
+again in this cycle: the cluster only fills up.
+"""
+
+from collections.abc import Generator
+
+from app.core.actions import futility, refusals
+from app.core.actions.backlog import Backlog, kind_of
+from app.core.actions.cycle import Cycle
+from app.model.gang import Gang, Task
+from app.model.reason import Refusal
+
+
+def place_next(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
+    """Place one more member; returns whether more wait. Those that request nothing are left."""
+    while backlog.tasks and not backlog.tasks[0].best_effort:
+        task = backlog.tasks.popleft()
+        if kind_of(task) in backlog.failed:
+            continue
+        refusal = place_alone(cycle, backlog.gang, task)
+        if refusal is None:
+            return bool(backlog.tasks) and not backlog.tasks[0].best_effort
+        backlog.failed.add(kind_of(task))
+        cycle.refuse(backlog.gang, refusals.of_member(backlog.gang, refusal))
+        yield
+    return False
+
+
+def place_alone(cycle: Cycle, gang: Gang, task: Task) -> Refusal | None:
+    """Place one member for good, or say why not."""
+    demand = futility.single(gang.queue, task)
+    known = cycle.futile.recall(demand)
+    if known is not None:
+        return known.refusal
+    at = len(cycle.ledger.journal)
+    refusal = cycle.try_place(gang, task)
+    if refusal is None:
+        cycle.decide(gang, cycle.ledger.journal[at:], whole=False)
+    else:
+        cycle.futile.remember(demand, futility.Failure(refusal, 0, at))
+    return refusal

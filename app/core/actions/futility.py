@@ -1,0 +1,90 @@
+"""Demands that failed in this cycle, so that equal ones are refused without trying.
+
+A cycle only takes: room and quota that are gone stay gone until it ends (trials that fail give back
+what they took, and nothing else does). For demands of *one* shape whose rules do not look at other
+pods that makes a failure final: the number of such pods that fit is the sum over the nodes of how
+many fit on each, whatever the order they are placed in, and every placement, of whomever, can only
+lower it; so can the queue's limits. When ``k`` of them did not fit, no later demand of the same
+queue for ``k`` or more does.
+
+Demands of several shapes (or with rules about other pods) are placed greedily, and what a greedy
+choice leaves over may grow as well as shrink when others move in. Such a failure is only recalled
+while nothing has been placed since: the ledger is then the same, number by number, and so is the
+outcome.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.core.actions.need import Need
+from app.core.ledger import Entry
+from app.model.gang import Task
+from app.model.ids import QueueName
+from app.model.reason import Refusal
+from app.model.shape import PodShape
+
+LONGEST = 256
+"""Demands of more members are not compared: trying them is what their size costs anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """``what`` is asked for, hashable, ``count`` times (of one shape), or exactly so (0)."""
+
+    what: tuple[object, ...]
+    count: int
+    lasting: bool
+    """Whether it stays futile when others take room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """``refusal`` of the first member that did not fit, after ``placed`` that did."""
+
+    refusal: Refusal
+    placed: int
+    since: int
+    """Length of the journal when it failed, outside any trial."""
+
+
+class Futility:
+    """The failures of one cycle, by demand; ``journal`` is the ledger's."""
+
+    def __init__(self, journal: Sequence[Entry]) -> None:
+        self._journal = journal
+        self._failed: dict[tuple[object, ...], Failure] = {}
+
+    def recall(self, demand: Demand | None) -> Failure | None:
+        """The failure that tells that ``demand`` fails too, or None: it must be tried."""
+        known = self._failed.get(demand.what) if demand is not None else None
+        if known is None or demand is None or 0 < demand.count <= known.placed:
+            return None
+        return known if demand.lasting or known.since == len(self._journal) else None
+
+    def remember(self, demand: Demand | None, failure: Failure) -> None:
+        """``demand`` failed; its trial has been rolled back."""
+        if demand is not None:
+            self._failed[demand.what] = failure
+
+
+def single(queue: QueueName, task: Task) -> Demand | None:
+    """The demand of one ``task``; None when it is special (pinned)."""
+    return None if task.pinned else _uniform(queue, task.shape, 1)
+
+
+def demand_of(queue: QueueName, tasks: Sequence[Task], *, need: Need) -> Demand | None:
+    """The demand for what ``need`` lacks, out of ``tasks``; None: too special or too long."""
+    if not tasks or len(tasks) > LONGEST or any(task.pinned for task in tasks):
+        return None
+    shape = tasks[0].shape
+    if all(task.shape is shape for task in tasks):
+        return _uniform(queue, shape, need.members)
+    if any(task.nominated for task in tasks):
+        return None
+    wanted = tuple((task.role, task.shape) for task in tasks)
+    roles = tuple(sorted(need.roles.items()))
+    return Demand((queue, need.total, roles, wanted), 0, lasting=False)
+
+
+def _uniform(queue: QueueName, shape: PodShape, count: int) -> Demand:
+    return Demand((queue, shape), count, lasting=not shape.looks_at_pods)

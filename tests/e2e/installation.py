@@ -1,0 +1,71 @@
+"""What an operator applies: `manifests/install.yaml` on the real API server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.clusters import workloads
+from tests.clusters.client import ApiClient, ApiError, Object
+from tests.clusters.processes import wait_until
+from tests.clusters.resources import CUSTOM_RESOURCE_DEFINITIONS
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTALL = ROOT / "manifests" / "install.yaml"
+MARK_PODS = ROOT / "manifests" / "policy" / "mark-pods.yaml"
+POLICY_S = 30
+
+
+def documents(path: Path) -> list[Object]:
+    """The manifests in a file."""
+    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+
+
+def apply(api: ApiClient, path: Path) -> list[Object]:
+    """Apply a file and return what the API server stored.
+
+    A Deployment gets no replicas: its pods would only wait, as there is no kubelet and no default
+    scheduler; the programs are started by the tests.
+    """
+    stored = []
+    for document in documents(path):
+        if document["kind"] == "Deployment":
+            document["spec"]["replicas"] = 0
+        stored.append(api.apply(document))
+    return stored
+
+
+def wait_established(api: ApiClient) -> None:
+    """Wait until every custom kind is served."""
+    api.until(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        lambda kinds: bool(kinds) and all(_is_established(kind) for kind in kinds),
+        what="all established",
+    )
+
+
+def _is_established(kind: Object) -> bool:
+    conditions: list[dict[str, Any]] = kind.get("status", {}).get("conditions", [])
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+
+def dry_run(api: ApiClient, pod: Object) -> Object:
+    """The pod as the API server would store it."""
+    path = "/api/v1/namespaces/default/pods"
+    stored: Object = api.request("POST", path, body=pod, params={"dryRun": "All"})
+    return stored
+
+
+def wait_gating(api: ApiClient) -> None:
+    """Wait until the policy puts our gate on new pods (the API server takes seconds for that)."""
+
+    def is_gated() -> bool:
+        try:
+            stored = dry_run(api, workloads.pod("probe"))
+        except ApiError:
+            return False
+        return {"name": workloads.GATE} in stored["spec"].get("schedulingGates", [])
+
+    wait_until(is_gated, timeout_s=POLICY_S, what="pods of our scheduler name are gated")

@@ -1,0 +1,247 @@
+"""A place of a test's own: a namespace, nodes and queues, with what is asked of them in words.
+
+Everything made through it is taken away at the end, and then the extender must hold nothing back:
+no promise, no drift between its ledger and the API server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from tests.clusters import nodes, workloads
+from tests.clusters.client import Object, Objects
+from tests.clusters.nodes import in_parallel
+from tests.clusters.processes import wait_until
+from tests.clusters.resources import (
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    QUEUES,
+)
+from tests.e2e.rig import Cluster
+
+_numbers = itertools.count(1)
+_WAIT_S = 20.0
+
+
+class Place:
+    """A namespace on a cluster; `with` makes it and clears it away."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.api = cluster.api
+        self.name = f"place-{next(_numbers)}"
+        self._nodes: list[str] = []
+        self._queues: list[str] = []
+
+    def __enter__(self) -> Self:
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.name}}
+        self.api.create(space, resource=NAMESPACES)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.clear()
+        if error is None and self.cluster.extender.running:
+            self.wait_nothing_held()
+
+    def clear(self) -> None:
+        """Take everything away and wait until it is gone."""
+        # Groups first: a gang that lost its pods would be given slots.
+        self.api.delete_all(POD_GROUPS, namespace=self.name)
+        self.api.delete_all(PODS, namespace=self.name)
+        self.api.until(PODS, lambda left: not left, namespace=self.name, what="all pods gone")
+        self.api.delete(NAMESPACES, self.name)
+        nodes.delete(self.api, self._nodes)
+        for name in self._queues:
+            self.api.delete(QUEUES, name)
+
+    # What is made -------------------------------------------------------------------------------
+
+    def add_nodes(self, count: int, **fields: Any) -> list[str]:
+        """Nodes named after the place, so that no veto of another test meets them."""
+        prefix = f"{self.name}-{len(self._nodes)}"
+        made = nodes.create(self.api, count, prefix=prefix, **fields)
+        self._nodes += made
+        self._wait_for_nodes()
+        return made
+
+    def _wait_for_nodes(self) -> None:
+        wait_until(
+            lambda: set(self._nodes) <= set(self.cluster.extender.get("/debug/snapshot")["nodes"]),
+            timeout_s=_WAIT_S,
+            what="the extender knows the nodes",
+        )
+
+    def add_queue(self, name: str, **spec: Any) -> str:
+        """A queue; queues are global, so its name gets the place's in front."""
+        full = f"{self.name}-{name}"
+        self.api.create(workloads.queue(full, **spec), resource=QUEUES)
+        self._queues.append(full)
+        wait_until(
+            lambda: full in self.cluster.extender.get("/debug/queues"),
+            timeout_s=_WAIT_S,
+            what="the extender knows the queue",
+        )
+        return full
+
+    def add_group(self, name: str, minimum: int, **spec: Any) -> None:
+        """A PodGroup."""
+        group = workloads.pod_group(name, min_member=minimum, **spec)
+        self.api.create(group, resource=POD_GROUPS, namespace=self.name)
+
+    def submit(self, pods: Iterable[Object]) -> None:
+        """Create pods, several at a time."""
+        in_parallel(self.submit_one, list(pods))
+
+    def submit_one(self, pod: Object) -> None:
+        self.api.create(pod, resource=PODS, namespace=self.name)
+
+    def add_gang(
+        self,
+        name: str,
+        size: int,
+        *,
+        minimum: int | None = None,
+        spec: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> None:
+        """A PodGroup with its pods; `spec` is the group's, `fields` are the pods'."""
+        self.add_group(name, size if minimum is None else minimum, **(spec or {}))
+        self.submit(workloads.members(name, size, **fields))
+
+    def delete_pods(self, group: str) -> None:
+        self.api.delete_all(PODS, namespace=self.name, label_selector=f"group={group}")
+
+    def delete_pod(self, name: str) -> None:
+        self.api.delete(PODS, name, namespace=self.name, grace_s=0)
+
+    # What is there ------------------------------------------------------------------------------
+
+    def pods(self, group: str | None = None) -> Objects:
+        selector = "" if group is None else f"group={group}"
+        return self.api.list(PODS, namespace=self.name, label_selector=selector)
+
+    def pod(self, name: str) -> Object:
+        return self.api.get(PODS, name, namespace=self.name)
+
+    def bound(self, group: str | None = None) -> Objects:
+        return workloads.bound(self.pods(group))
+
+    def group(self, name: str) -> Object:
+        return self.api.get(POD_GROUPS, name, namespace=self.name)
+
+    def condition(self, group: str, kind: str) -> dict[str, Any] | None:
+        return condition(self.group(group), kind)
+
+    def events(self, name: str) -> Objects:
+        """Events about the object of that name, oldest first."""
+        found = self.api.list(
+            EVENTS, namespace=self.name, field_selector=f"involvedObject.name={name}"
+        )
+        return sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))
+
+    def explain(self, name: str) -> Any:
+        return self.cluster.extender.get(f"/explain/{self.name}/{name}")
+
+    def gang_state(self, group: str) -> Mapping[str, Any]:
+        """What `/debug/gangs` says of a group: empty when it holds nothing."""
+        found: Mapping[str, Any] = self.cluster.extender.get("/debug/gangs").get(
+            f"{self.name}/{group}", {}
+        )
+        return found
+
+    # What is waited for -------------------------------------------------------------------------
+
+    def wait_bound(self, group: str, count: int, *, timeout_s: float = _WAIT_S) -> Objects:
+        """Wait until that many pods of the group are bound; returns them."""
+        pods = self.api.until(
+            PODS,
+            lambda pods: len(workloads.bound(pods)) >= count,
+            namespace=self.name,
+            label_selector=f"group={group}",
+            timeout_s=timeout_s,
+            what=f"{count} of {group} bound",
+        )
+        return workloads.bound(pods)
+
+    def wait_pod_bound(self, name: str, *, timeout_s: float = _WAIT_S) -> str:
+        """Wait until the pod is bound; returns its node."""
+        pod = self.api.until_one(
+            PODS,
+            name,
+            lambda pod: bool(workloads.node_of(pod)),
+            namespace=self.name,
+            timeout_s=timeout_s,
+        )
+        return workloads.node_of(pod)
+
+    def wait_group(
+        self, name: str, holds: Callable[[Object], bool], *, timeout_s: float = _WAIT_S
+    ) -> Object:
+        """Wait until something holds for the PodGroup."""
+        return self.api.until_one(
+            POD_GROUPS, name, holds, namespace=self.name, timeout_s=timeout_s
+        )
+
+    def wait_phase(self, name: str, phase: str, *, timeout_s: float = _WAIT_S) -> Object:
+        return self.wait_group(
+            name, lambda group: group.get("status", {}).get("phase") == phase, timeout_s=timeout_s
+        )
+
+    def wait_condition(
+        self, name: str, kind: str, status: str = "True", *, reason: str = ""
+    ) -> dict[str, Any]:
+        """Wait until the PodGroup has that condition; returns it."""
+
+        def has(group: Object) -> bool:
+            found = condition(group, kind)
+            return (
+                found is not None
+                and found["status"] == status
+                and (not reason or found.get("reason") == reason)
+            )
+
+        found = condition(self.wait_group(name, has), kind)
+        assert found is not None
+        return found
+
+    def wait_held(self, group: str, count: int, *, timeout_s: float = _WAIT_S) -> None:
+        """Wait until the barrier holds that many Bind calls of the group."""
+        wait_until(
+            lambda: self.gang_state(group).get("heldBinds", 0) == count,
+            timeout_s=timeout_s,
+            what=f"{count} Binds of {group} held",
+        )
+
+    def wait_nothing_held(self, *, timeout_s: float = _WAIT_S) -> None:
+        """Wait until the extender keeps no room back and counts what the API server has."""
+        seen: dict[str, Any] = {}
+
+        def is_even() -> bool:
+            seen.update(self.cluster.extender.get("/debug/ledger"))
+            return not seen["promises"] and not seen["drifts"]
+
+        with contextlib.suppress(AssertionError):
+            wait_until(is_even, timeout_s=timeout_s, what="nothing held")
+        assert is_even(), (seen, self.cluster.extender.get("/debug/gangs"))
+
+    def change_node(self, name: str, change: Mapping[str, Any]) -> None:
+        """Merge into a node."""
+        self.api.patch(NODES, name, change)
+
+
+def condition(item: Object, kind: str) -> dict[str, Any] | None:
+    """The condition of that type, if the object has it."""
+    conditions: list[dict[str, Any]] = item.get("status", {}).get("conditions", [])
+    return next((each for each in conditions if each["type"] == kind), None)

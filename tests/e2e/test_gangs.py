@@ -1,0 +1,145 @@
+"""Gangs run whole or wait whole, and who waits is told why, with numbers."""
+
+from __future__ import annotations
+
+from tests.clusters import workloads
+from tests.clusters.resources import POD_GROUPS, PRIORITY_CLASSES
+from tests.e2e.place import Place
+
+UNGATED = {"pumice.sh/gate": "false"}
+
+
+def test_a_gang_that_fits_runs_whole(place: Place) -> None:
+    place.add_nodes(5, cpu="4")
+    place.add_gang("whole", 20)
+
+    assert len(place.wait_bound("whole", 20)) == 20
+    running = place.wait_phase("whole", "Running")
+    kinds = {c["type"]: c["status"] for c in running["status"]["conditions"]}
+    assert kinds == {"Scheduled": "True", "Reserved": "True"}
+
+
+def test_a_gang_that_does_not_fit_waits_whole_with_numbers_and_follows_when_there_is_room(
+    place: Place,
+) -> None:
+    place.add_nodes(3, cpu="4")
+    place.add_gang("first", 8)
+    place.wait_bound("first", 8)
+    place.add_gang("second", 6)
+
+    told = place.wait_condition("second", "Unschedulable")
+    assert not place.bound("second")
+    assert told["reason"] == "NotEnoughResources"
+    assert "cpu asked 6, free 4 of 12" in told["message"]
+    assert f"held by {place.name}/first (cpu 8)" in told["message"]
+
+    sentence = place.explain("second")["summary"]
+    reserved = place.wait_condition("second", "Reserved", "False")
+    assert reserved["message"] == sentence
+    assert told["message"] == f"6/6 tasks in gang unschedulable: {sentence}"
+    event = place.events("second")[-1]
+    assert (event["type"], event["reason"]) == ("Warning", "Unschedulable")
+    assert event["message"] == told["message"]
+    assert place.explain("second-0")["summary"] == sentence
+
+    place.delete_pods("first")
+    place.api.delete(POD_GROUPS, "first", namespace=place.name)
+    place.wait_bound("second", 6)
+    place.wait_phase("second", "Running")
+    assert place.wait_condition("second", "Unschedulable", "False")
+
+
+def test_members_beyond_the_minimum_are_bound_as_far_as_there_is_room(place: Place) -> None:
+    place.add_nodes(2, cpu="3")
+    place.add_gang("elastic", 8, minimum=4)
+
+    place.wait_bound("elastic", 6)
+    place.wait_phase("elastic", "Running")
+    waiting = [pod for pod in place.pods("elastic") if not workloads.node_of(pod)]
+    assert len(waiting) == 2
+    assert all(pod["spec"]["schedulingGates"] == [{"name": workloads.GATE}] for pod in waiting)
+
+    place.add_nodes(1, cpu="2")
+    place.wait_bound("elastic", 8)
+
+
+def test_every_role_gets_its_minimum_or_nobody_runs(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    minimum = {"ps": 1, "worker": 3}
+    place.add_group("roles", 4, minTaskMember=minimum)
+    place.submit(
+        workloads.pod(f"worker-{i}", group="roles", role="worker", cpu="1") for i in range(5)
+    )
+    told = place.wait_condition("roles", "Unschedulable")
+    assert not place.bound("roles")
+    assert "ps" in told["message"] or "tasks" in told["message"]
+
+    place.submit_one(workloads.pod("ps-0", group="roles", role="ps", cpu="2"))
+    place.wait_bound("roles", 6)
+
+
+def test_a_gang_whose_role_does_not_fit_waits_whole(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    place.add_group("roles", 4, minTaskMember={"ps": 1, "worker": 3})
+    pods = [workloads.pod(f"worker-{i}", group="roles", role="worker") for i in range(5)]
+    place.submit([*pods, workloads.pod("ps-0", group="roles", role="ps", cpu="6")])
+
+    told = place.wait_condition("roles", "Unschedulable")
+    assert "cpu" in told["message"]
+    assert not place.bound("roles")
+
+
+def test_a_gang_of_pods_that_come_late_finds_its_room_kept(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    place.add_group("late", 6, minResources={"cpu": "6", "memory": "384Mi"})
+    place.wait_condition("late", "Reserved")
+    # 6 of 8 are kept, so 4 more do not fit.
+    place.add_gang("other", 4)
+    place.wait_condition("other", "Unschedulable")
+
+    place.submit(workloads.members("late", 6))
+    place.wait_bound("late", 6)
+    assert not place.bound("other")
+
+
+def test_a_pod_without_a_group_is_a_gang_of_one(place: Place) -> None:
+    place.add_nodes(1, cpu="2")
+    place.submit([workloads.pod("alone-0"), workloads.pod("alone-1"), workloads.pod("alone-2")])
+
+    place.wait_bound("", 2)
+    (waiting,) = [pod for pod in place.pods("") if not workloads.node_of(pod)]
+    summary = place.explain(waiting["metadata"]["name"])["summary"]
+    assert "cpu asked 1, free 0 of 2" in summary
+    place.add_nodes(1, cpu="1")
+    place.wait_bound("", 3)
+
+
+def test_the_gang_of_higher_priority_goes_first(place: Place) -> None:
+    urgent = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": f"urgent-{place.name}"},
+        "value": 1000,
+    }
+    place.api.create(urgent, resource=PRIORITY_CLASSES)
+    try:
+        place.add_gang("calm", 4)
+        place.add_gang("urgent", 4, spec={"priorityClassName": f"urgent-{place.name}"})
+        place.wait_condition("calm", "Unschedulable")
+        place.wait_condition("urgent", "Unschedulable")
+
+        place.add_nodes(1, cpu="5")
+        place.wait_bound("urgent", 4)
+        assert not place.bound("calm")
+    finally:
+        place.api.delete(PRIORITY_CLASSES, f"urgent-{place.name}")
+
+
+def test_a_group_that_is_missing_keeps_its_pods_waiting(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    place.submit(workloads.members("later", 2))
+    assert not place.bound("later")
+    assert "does not exist" in place.explain("later-0")["summary"]
+
+    place.add_group("later", 2)
+    place.wait_bound("later", 2)
