@@ -135,9 +135,7 @@ def hopeless() -> str:
     """2,000 gangs of 5 that are in already and for which a full cluster has no room."""
     by, cache = policies(), ShapeCache()
     shape = make_shape(cpu=64_000)
-    members = [
-        tuple(make_task(f"g{n}-{i}", shape=shape) for i in range(5)) for n in range(2_000)
-    ]
+    members = [tuple(make_task(f"g{n}-{i}", shape=shape) for i in range(5)) for n in range(2_000)]
     pending = tuple(make_gang(f"g{n}", waiting=tasks) for n, tasks in enumerate(members))
     plan, took, pause = min(
         (drive(cluster(pending), by, cache) for _ in range(ROUNDS)), key=lambda round_: round_[1]

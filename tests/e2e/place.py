@@ -190,9 +190,7 @@ class Place:
         self, name: str, holds: Callable[[Object], bool], *, timeout_s: float = _WAIT_S
     ) -> Object:
         """Wait until something holds for the PodGroup."""
-        return self.api.until_one(
-            POD_GROUPS, name, holds, namespace=self.name, timeout_s=timeout_s
-        )
+        return self.api.until_one(POD_GROUPS, name, holds, namespace=self.name, timeout_s=timeout_s)
 
     def wait_phase(self, name: str, phase: str, *, timeout_s: float = _WAIT_S) -> Object:
         return self.wait_group(
