@@ -1,7 +1,9 @@
 """The same requests to the embedded API server and to kube-apiserver: the same refusals.
 
-Compared are the status code, the reason and the first line of the message of every answer, and of
-the answers that are objects the parts that schedulers and controllers live on.
+Compared are the status code, the reason, the causes and the first line of the message of every
+answer, and of the answers that are objects the parts that schedulers and controllers live on. The
+real server walks the fields of a custom resource in no particular order, so the order in which it
+names several causes says nothing and is not compared.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ pytestmark = pytest.mark.real
 
 PODS = "/api/v1/namespaces/default/pods"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+NAMESPACE = "/api/v1/namespaces/default"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GATES = [{"name": "pumice.sh/plan"}]
 MERGE, STRATEGIC, JSON = "merge-patch+json", "strategic-merge-patch+json", "json-patch+json"
@@ -109,12 +112,34 @@ STEPS = (
 )
 
 
+def first_line(message: str | None) -> str:
+    """Further lines show a difference of objects, in a form that is meant for people only."""
+    return (message or "").partition("\n")[0]
+
+
+def in_one_order(message: str) -> str:
+    """The message with its bracketed causes sorted."""
+    head, bracket, listed = message.partition(": [")
+    if not bracket or not listed.endswith("]"):
+        return message
+    return f"{head}: [{', '.join(sorted(listed[:-1].split(', ')))}]"
+
+
+def causes(status: Document) -> Iterator[tuple[str, str, str]]:
+    for cause in section(status, "details").get("causes") or []:
+        yield cause.get("field", ""), cause.get("reason", ""), first_line(cause.get("message"))
+
+
 def seen(response: Response) -> Document:
     """What must be equal of an answer."""
     body = response.json()
     if body["kind"] == "Status":
-        first_line = body.get("message", "").splitlines()[:1]
-        return {"code": response.status_code, "reason": body.get("reason"), "text": first_line}
+        return {
+            "code": response.status_code,
+            "reason": body.get("reason"),
+            "text": in_one_order(first_line(body.get("message"))),
+            "causes": sorted(causes(body)),
+        }
     metadata = body["metadata"]
     kept = ("name", "generation", "annotations", "labels", "deletionGracePeriodSeconds")
     status = section(body, "status")
@@ -143,10 +168,13 @@ def played(client: Client) -> Iterator[Document]:
 
 
 def wait_until_served(client: Client) -> None:
-    """The real server serves a definition a moment after it has taken it."""
+    """The real server serves a definition a moment after it has taken it.
+
+    It also makes the namespace itself, after it is ready.
+    """
     deadline = time.monotonic() + 20
-    while (code := client.get(WIDGETS).status_code) != 200:
-        assert time.monotonic() < deadline, code
+    while (codes := {client.get(path).status_code for path in (NAMESPACE, WIDGETS)}) != {200}:
+        assert time.monotonic() < deadline, codes
         time.sleep(0.05)
 
 
@@ -175,3 +203,12 @@ def test_both_servers_answer_alike(tmp_path: Path) -> None:
     real, ours = on_the_real_server(tmp_path / "real"), in_the_sandbox()
     for step, expected, found in zip(STEPS, real, ours, strict=True):
         assert found == expected, f"{step.method} {step.path} {step.body}"
+
+
+def test_only_the_order_of_the_causes_is_free() -> None:
+    one, other = 'w is invalid: [a: x, b: "y"]', 'w is invalid: [b: "y", a: x]'
+    assert in_one_order(one) == in_one_order(other)
+    assert in_one_order(one) != in_one_order('w is invalid: [a: x, b: "z"]')
+    assert in_one_order("pods is forbidden: no [brackets] here") == (
+        "pods is forbidden: no [brackets] here"
+    )
