@@ -6,6 +6,8 @@ again in this cycle: the cluster only fills up.
 
 from collections.abc import Generator
 
+import numpy as np
+
 from app.core.actions import futility, refusals
 from app.core.actions.backlog import Backlog, kind_of
 from app.core.actions.cycle import Cycle
@@ -39,5 +41,6 @@ def place_alone(cycle: Cycle, gang: Gang, task: Task) -> Refusal | None:
     if refusal is None:
         cycle.decide(gang, cycle.ledger.journal[at:], whole=False)
     else:
-        cycle.futile.remember(demand, futility.Failure(refusal, 0, at))
+        nothing = np.zeros_like(task.request)
+        cycle.futile.remember(demand, futility.Failure(refusal, 0, nothing, at))
     return refusal

@@ -21,6 +21,7 @@ from app.core.ledger import Entry
 from app.model.gang import Task
 from app.model.ids import QueueName
 from app.model.reason import Refusal
+from app.model.resources import Vector
 from app.model.shape import PodShape
 
 LONGEST = 256
@@ -39,10 +40,14 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """``refusal`` of the first member that did not fit, after ``placed`` that did."""
+    """``refusal`` of the first member that did not fit.
+
+    In all ``placed`` did; those before it had taken ``taken``.
+    """
 
     refusal: Refusal
     placed: int
+    taken: Vector
     since: int
     """Length of the journal when it failed, outside any trial."""
 

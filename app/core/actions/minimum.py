@@ -13,12 +13,15 @@ from collections import Counter, deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from app.core.actions import futility, refusals, slots
 from app.core.actions.backlog import Backlog, kind_of
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.need import Need
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
+from app.model.resources import Vector
 
 PIECE = 8
 """Members placed between two yields."""
@@ -66,7 +69,8 @@ def _try(
             cycle.decide(backlog.gang, cycle.ledger.placed_since(trial), whole=True)
     if not attempt.succeeded:
         first = attempt.first or refusals.kept_back(backlog.gang)
-        return futility.Failure(first, attempt.placed, len(cycle.ledger.journal))
+        at = len(cycle.ledger.journal)
+        return futility.Failure(first, attempt.placed, attempt.taken, at)
     backlog.tasks = attempt.left
     if attempt.first is not None:
         cycle.refuse(backlog.gang, refusals.of_member(backlog.gang, attempt.first))
@@ -111,9 +115,14 @@ class _Attempt:
     need: Need
     first: Refusal | None = None
     placed: int = 0
+    taken: Vector = field(init=False)
+    """What was placed before the first failure, in sum."""
     left: deque[Task] = field(default_factory=deque)
     succeeded: bool = False
     _untried: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.taken = np.zeros(len(self.cycle.snapshot.axis), dtype=np.int64)
 
     def run(self, tasks: Sequence[Task]) -> Steps:
         """Place until the minimum is reached or out of reach."""
@@ -138,6 +147,8 @@ class _Attempt:
             self.first = self.first or refusal
             return self._may_succeed(task.role)
         self.placed += 1
+        if self.first is None:
+            self.taken += task.request
         self.need.place(task.role)
         self.succeeded = self.need.met and self.cycle.opened.gang_ready(self.backlog.gang)
         return True

@@ -3,7 +3,8 @@
 A member that does not fit tells about itself and single nodes. What people want to know of a gang
 is what its minimum asks for, what is free in the cluster, and who holds the rest; the verdicts on
 the nodes stay with it. When there is room enough in sum but not where it is needed, the member's
-own numbers say more.
+own numbers say more. A limit on sums (a queue's, a namespace's) that the gang reached half way is
+told the same way: what all of it asks for, and what was free before.
 """
 
 from collections.abc import Sequence
@@ -16,18 +17,20 @@ from app.core.actions.futility import Failure
 from app.core.plugins.gang import validity
 from app.model.gang import Gang, Task
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import PODS
+from app.model.resources import PODS, ResourceAxis, Vector
 
-_OF_NODES = frozenset({Cause.NOT_ENOUGH_RESOURCES, Cause.NO_NODE_FITS, Cause.VETOED})
+_OF_LIMITS = frozenset({Cause.QUEUE_QUOTA, Cause.QUEUE_OVERUSED, Cause.NAMESPACE_QUOTA})
 
 
 def of_minimum(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[Task]) -> Refusal:
     """Why ``gang`` does not get its minimum: the ``wanted`` members, of which some fit."""
     refusal = replace(of_member(gang, failure.refusal), lacking=len(wanted) - failure.placed)
+    asked: Vector = sum((task.request for task in wanted), np.zeros_like(failure.taken))
+    if refusal.cause in _OF_LIMITS:
+        return _of_limit(refusal, cycle.snapshot.axis, asked=asked, taken=failure.taken)
     if refusal.cause is not Cause.NOT_ENOUGH_RESOURCES:
         return refusal
     axis, free = cycle.snapshot.axis, cycle.free()
-    asked = sum((task.request for task in wanted), np.zeros_like(free))
     short = [i for i in np.flatnonzero(asked > free).tolist() if axis.names[i] != PODS]
     if not short:
         return refusal
@@ -37,6 +40,17 @@ def of_minimum(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[T
     )
     holders = cycle.holders.most(None, lacks[0].resource) if cycle.holders is not None else ()
     return replace(refusal, shortfalls=lacks, holders=holders)
+
+
+def _of_limit(refusal: Refusal, axis: ResourceAxis, *, asked: Vector, taken: Vector) -> Refusal:
+    """``refusal`` by a limit on sums, as it was before the gang's first members went in."""
+
+    def whole(lack: Shortfall) -> Shortfall:
+        at = axis.index[lack.resource]
+        return replace(lack, asked=int(asked[at]), free=lack.free + int(taken[at]))
+
+    lacks = tuple(whole(lack) for lack in refusal.shortfalls)
+    return replace(refusal, shortfalls=lacks) if all(s.asked > s.free for s in lacks) else refusal
 
 
 def of_member(gang: Gang, refusal: Refusal) -> Refusal:
