@@ -5,6 +5,7 @@ Used by ``pumice extender`` with the API-server adapter and by tests with fakes.
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from app.cache.audit import Audit, audit
@@ -17,6 +18,7 @@ from app.service.binding import Binding
 from app.service.configuration import Configuration
 from app.service.feed import Feed
 from app.service.filtering import Filtering
+from app.service.giving_back import forgive
 from app.service.limits import Limits
 from app.service.planning import Planning
 from app.service.pod_reasons import PodReasons
@@ -74,6 +76,7 @@ def assemble(
     planning.published.append(actuator.placed)
     planning.after.append(actuator.after_cycle)
     planning.after.append(barrier.settle)
+    planning.after.append(partial(forgive, cache))
 
     def settled(changed: Iterable[GroupKey]) -> None:
         barrier.settle(changed)

@@ -15,17 +15,16 @@ import asyncio
 from collections.abc import Iterable
 
 from app.cache.cluster import ClusterCache
-from app.cache.groups import Group
 from app.model.ids import GroupKey, PodUid
+from app.service.giving_back import Why, give_back, text
 from app.service.limits import Limits
 from app.service.ports import Clock
 
 OPEN = ""
 """What a hold ends with when the member may be bound; anything else is the error text."""
 
-_LATE = "gang did not complete in time"
+_LATE = text(Why.LATE)
 _STOPPING = "extender is stopping"
-_MOST_DOUBLINGS = 30
 
 
 class Barrier:
@@ -77,7 +76,6 @@ class Barrier:
         group = self._cache.groups.get(key)
         if group is None or not group.known or not group.complete:
             return False
-        group.failures = 0
         now = self._clock()
         for uid in self._held.get(key, ()):
             self._cache.binding(uid, now=now)
@@ -99,16 +97,8 @@ class Barrier:
         self._end_all(key, _LATE)
         group = self._cache.groups.get(key)
         if group is not None:
-            self._cache.release(key, why=_LATE)
-            self._put_back(group)
+            give_back(self._cache, group, why=Why.LATE, limits=self._limits, now=self._clock())
         self._end_lost()
-
-    def _put_back(self, group: Group) -> None:
-        """Let others go first, for longer each time in a row."""
-        group.failures += 1
-        doublings = min(group.failures - 1, _MOST_DOUBLINGS)
-        pause = min(self._limits.hold_base_s * 2**doublings, self._limits.hold_max_s)
-        self._cache.hold(group.key, until=self._clock() + pause)
 
     def _end_lost(self) -> None:
         lost, self._cache.lost = self._cache.lost, []

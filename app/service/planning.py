@@ -31,6 +31,7 @@ from app.model.reason import Cause, Refusal
 from app.model.snapshot import Snapshot
 from app.service.activity import Activity
 from app.service.configuration import Configuration
+from app.service.giving_back import Why, give_back
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.vetoes import Vetoes
@@ -242,9 +243,9 @@ class Planning:
                 for uid in uids:
                     self.cache.withdraw(uid, now=now)
             else:
-                self._give_back(group, now)
+                self._give_back(group, now, Why.UNUSED)
         for group in self.cache.stale_slots(before=now - self.limits.slot_s):
-            self._give_back(group, now)
+            self._give_back(group, now, Why.UNUSED)
         self.cache.forget_observed(before=now - self.limits.observed_s)
 
     def _give_back_stuck(self, now: float) -> None:
@@ -262,17 +263,12 @@ class Planning:
         for key, since in list(self._stuck.items()):
             if now - since > self.limits.stuck_s:
                 del self._stuck[key]
-                self._give_back(self.cache.groups[key], now)
+                self._give_back(self.cache.groups[key], now, Why.STUCK)
 
     def _count_refusals(self) -> None:
         counts = Counter(refusal.cause for refusal in self.refusals.values())
         for cause in Cause:
             metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
 
-    def _give_back(self, group: Group, now: float) -> None:
-        """Release a gang that did not come together, and let others go first for a while."""
-        metrics.GANGS_RELEASED.labels("unused").inc()
-        group.failures += 1
-        pause = min(self.limits.hold_base_s * 2 ** (group.failures - 1), self.limits.hold_max_s)
-        self.cache.release(group.key, why="the place was not used in time")
-        self.cache.hold(group.key, until=now + pause)
+    def _give_back(self, group: Group, now: float, why: Why) -> None:
+        give_back(self.cache, group, why=why, limits=self.limits, now=now)

@@ -1,0 +1,58 @@
+"""Giving the room of a gang back that did not come together, so that others can have it.
+
+The gang is held off for a while: were it planned again at once, it would take the same room from
+whoever waits. The pause doubles each time in a row, and the row ends when the gang reaches its
+minimum on nodes (:func:`forgive`).
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from app.cache.cluster import ClusterCache
+from app.cache.groups import Group
+from app.model.ids import GroupKey
+from app.service.limits import Limits
+from app.telemetry import metrics
+
+_MOST_DOUBLINGS = 30
+
+
+class Why(StrEnum):
+    """What the gang did not do (metric label)."""
+
+    LATE = "late"
+    """Some members came to Bind, the others did not in time."""
+    UNUSED = "unused"
+    """Nobody came for the places."""
+    STUCK = "stuck"
+    """It holds part of its room and cannot get the rest."""
+
+
+_TEXTS = {
+    Why.LATE: "gang did not complete in time",
+    Why.UNUSED: "the place was not used in time",
+    Why.STUCK: "the rest of the gang finds no room",
+}
+
+
+def give_back(cache: ClusterCache, group: Group, *, why: Why, limits: Limits, now: float) -> None:
+    """Release every promise of ``group``, and let others go first for a while."""
+    metrics.GANGS_RELEASED.labels(why.value).inc()
+    group.failures += 1
+    doublings = min(group.failures - 1, _MOST_DOUBLINGS)
+    pause = min(limits.hold_base_s * 2**doublings, limits.hold_max_s)
+    cache.release(group.key, why=_TEXTS[why])
+    cache.hold(group.key, until=now + pause)
+
+
+def text(why: Why) -> str:
+    """What a held Bind call is answered with."""
+    return _TEXTS[why]
+
+
+def forgive(cache: ClusterCache, changed: Iterable[GroupKey]) -> None:
+    """Forget earlier failures of those gangs whose minimum is on nodes now."""
+    for key in changed:
+        group = cache.groups.get(key)
+        if group is not None and group.failures and group.reached_minimum:
+            group.failures = 0

@@ -1,0 +1,298 @@
+"""The scheduler's side wired as in the process, over an API server that a test can look into.
+
+A test says what the API server holds (``node``, ``gang``, ``pod``: each goes to the cache as a
+watch event would), lets cycles run, and calls as kube-scheduler does.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from app.cache.members import Member
+from app.main.wiring import Parts, assemble
+from app.model.ids import GroupKey, NodeName, PodUid, group_key
+from app.model.pod import GATE, GROUP_ANNOTATION, Pod
+from app.model.workload import GroupPhase, PodGroup, Queue
+from app.service.activity import Activity
+from app.service.binding import BindCall
+from app.service.filtering import Answer, Question
+from app.service.limits import Limits
+from app.service.ports import EventType, Reaction, WriteError
+from tests.builders import make_node, make_pod, make_queue
+from tests.service.virtual_time import clock
+
+GONE = WriteError(Reaction.GONE, "404: not found")
+CONFLICT = WriteError(Reaction.CONFLICT, "409: conflict")
+REFUSED = WriteError(Reaction.REFUSED, "422: invalid")
+FAILING = WriteError(Reaction.RETRY, "500: internal error")
+
+
+@dataclass(frozen=True)
+class Write:
+    """One accepted write: what was done to what."""
+
+    verb: str
+    target: str
+    body: Any
+
+
+@dataclass(frozen=True)
+class Told:
+    """One event."""
+
+    about: str
+    event_type: str
+    reason: str
+    message: str
+
+
+@dataclass(eq=False)
+class FakeApi:
+    """Keeps pods, takes writes down. ``fails[verb]`` are the next errors of that verb, in order."""
+
+    pods: dict[str, Pod] = field(default_factory=dict)
+    writes: list[Write] = field(default_factory=list)
+    events: list[Told] = field(default_factory=list)
+    fails: dict[str, list[WriteError]] = field(default_factory=lambda: defaultdict(list))
+    tries: list[tuple[str, str]] = field(default_factory=list)
+    slow: asyncio.Event | None = None
+    """While it is not set, Bindings are under way."""
+
+    def _attempt(self, verb: str, target: str) -> None:
+        self.tries.append((verb, target))
+        if self.fails[verb]:
+            raise self.fails[verb].pop(0)
+
+    def _done(self, verb: str, target: str, body: Any) -> None:
+        self._attempt(verb, target)
+        self.writes.append(Write(verb, target, body))
+
+    def of(self, verb: str) -> list[Write]:
+        """The accepted writes of that verb."""
+        return [write for write in self.writes if write.verb == verb]
+
+    def bound(self) -> dict[str, str]:
+        """Pod name -> node of what was bound through us."""
+        return {write.target.partition("/")[2]: write.body for write in self.of("bind")}
+
+    async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
+        key = f"{namespace}/{name}"
+        self._attempt("bind", key)
+        if self.slow is not None:
+            await self.slow.wait()
+        pod = self.pods.get(key)
+        if pod is None:
+            raise GONE
+        if pod.uid != uid or pod.node:
+            raise CONFLICT
+        self.pods[key] = replace(pod, node=NodeName(node))
+        self.writes.append(Write("bind", key, node))
+
+    async def read_pod(self, namespace: str, name: str) -> Pod | None:
+        self._attempt("read", f"{namespace}/{name}")
+        return self.pods.get(f"{namespace}/{name}")
+
+    async def list_pods(self) -> Sequence[Pod]:
+        self._attempt("list", "pods")
+        return list(self.pods.values())
+
+    async def patch_pod(
+        self, namespace: str, name: str, json_patch: Sequence[Mapping[str, object]]
+    ) -> None:
+        self._done("patch", f"{namespace}/{name}", list(json_patch))
+
+    async def patch_pod_status(
+        self, namespace: str, name: str, merge: Mapping[str, object]
+    ) -> None:
+        self._done("pod-status", f"{namespace}/{name}", merge)
+
+    async def wake_pod(self, namespace: str, name: str, *, token: str) -> None:
+        self._done("wake", f"{namespace}/{name}", token)
+
+    async def patch_pod_group(self, namespace: str, name: str, merge: Mapping[str, object]) -> None:
+        self._done("group-status", f"{namespace}/{name}", merge)
+
+    async def create_queue(self, body: Mapping[str, object]) -> None:
+        metadata: Any = body["metadata"]
+        self._done("create-queue", metadata["name"], body)
+
+    async def patch_queue_status(self, name: str, merge: Mapping[str, object]) -> None:
+        self._done("queue-status", name, merge)
+
+    async def record_event(
+        self,
+        *,
+        kind: str,
+        api_version: str,
+        namespace: str,
+        name: str,
+        uid: str,
+        event_type: EventType,
+        reason: str,
+        message: str,
+    ) -> None:
+        self._attempt("event", f"{namespace}/{name}")
+        self.events.append(Told(f"{kind} {namespace}/{name}", event_type, reason, message))
+
+
+def always_active() -> Activity:
+    """Nothing to elect."""
+    return Activity(clock=clock, elected=False, namespace="", name="", identity="")
+
+
+class Rig:
+    """Parts over a FakeApi, with the two queues in being."""
+
+    def __init__(self, limits: Limits | None = None, *, activity: Activity | None = None) -> None:
+        self.api = FakeApi()
+        self.limits = limits or Limits()
+        self.parts: Parts = assemble(
+            ports=self.api,
+            clock=clock,
+            limits=self.limits,
+            schedulers=frozenset({"volcano"}),
+            activity=activity or always_active(),
+        )
+        self.cache = self.parts.cache
+        self.planning = self.parts.planning
+        for name in ("root", "default"):
+            self.queue(make_queue(name))
+
+    # --- what the API server holds ---------------------------------------------------------------
+
+    def see(self, kind: str, *values: Any) -> None:
+        """A batch of watch events: added or modified."""
+        for value in values:
+            self.parts.feed.upsert(kind, value)
+        self.parts.feed.batch_done()
+
+    def unsee(self, kind: str, *values: Any) -> None:
+        """A batch of watch events: deleted."""
+        for value in values:
+            self.parts.feed.remove(kind, value)
+        self.parts.feed.batch_done()
+
+    def node(self, *names: str, **fields: Any) -> None:
+        """Ready nodes."""
+        self.see("nodes", *(make_node(name, **fields) for name in names))
+
+    def queue(self, queue: Queue) -> None:
+        """A queue."""
+        self.see("queues", queue)
+
+    def group(self, name: str, *, minimum: int, **fields: Any) -> PodGroup:
+        """A PodGroup, let in already unless ``phase`` says otherwise."""
+        defaults: dict[str, Any] = {
+            "uid": f"uid-{name}",
+            "resource_version": "1",
+            "created": 0.0,
+            "phase": GroupPhase.INQUEUE,
+        }
+        group = PodGroup("default", name, min_member=minimum, **(defaults | fields))
+        self.see("podgroups", group)
+        return group
+
+    def pod(self, name: str, *, group: str = "", **fields: Any) -> Pod:
+        """A pod of ours."""
+        annotations = {GROUP_ANNOTATION: group} if group else {}
+        annotations |= fields.pop("annotations", {})
+        pod = make_pod(name, annotations=annotations, **fields)
+        self.store(pod)
+        return pod
+
+    def store(self, *pods: Pod) -> None:
+        """Pods change, and the watch shows it."""
+        for pod in pods:
+            self.api.pods[pod.key] = pod
+        self.see("pods", *pods)
+
+    def delete(self, *names: str) -> None:
+        """Pods go, and the watch shows it."""
+        gone = [self.api.pods.pop(f"default/{name}") for name in names]
+        self.unsee("pods", *gone)
+
+    def gang(
+        self,
+        name: str,
+        *,
+        size: int,
+        minimum: int | None = None,
+        gated: bool = False,
+        **fields: Any,
+    ) -> list[str]:
+        """A PodGroup with pods ``<name>-0`` and so on; their names."""
+        self.group(name, minimum=size if minimum is None else minimum)
+        names = [f"{name}-{i}" for i in range(size)]
+        gates = (GATE,) if gated else ()
+        for pod in names:
+            self.pod(pod, group=name, gates=gates, **fields)
+        return names
+
+    def show_bindings(self) -> None:
+        """The watch catches up with what was bound."""
+        self.see("pods", *(pod for pod in self.api.pods.values() if pod.node))
+
+    # --- what it believes ------------------------------------------------------------------------
+
+    def member(self, name: str) -> Member:
+        """The member of that pod name."""
+        return self.cache.members[PodUid(f"uid-{name}")]
+
+    def place(self, name: str) -> str:
+        """The promised node, empty without one."""
+        return self.member(name).node
+
+    def promises(self) -> int:
+        """How many charges stand for pods that are not bound."""
+        return sum(charge.promised for charge in self.cache.rooms.charges.values())
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    async def cycle(self) -> None:
+        """One planning cycle."""
+        await self.planning.cycle()
+
+    def filter(self, name: str, nodes: Iterable[str] | None = None) -> Answer:
+        """What Filter answers for a stored pod; offered all nodes unless told."""
+        pod = self.api.pods[f"default/{name}"]
+        names = self.cache.rooms.nodes if nodes is None else nodes
+        return self.parts.filtering.answer(
+            Question(pod.uid, lambda: pod, [NodeName(node) for node in names])
+        )
+
+    def bind(self, name: str, node: str | None = None) -> "Call":
+        """A Bind call as kube-scheduler sends it, to the planned node unless told."""
+        pod = self.api.pods[f"default/{name}"]
+        target = self.place(name) if node is None else node
+        return Call(self, BindCall(pod.uid, pod.namespace, name, NodeName(target)))
+
+    def key(self, name: str) -> GroupKey:
+        """Key of the PodGroup of that name."""
+        return group_key("default", name)
+
+
+class Call:
+    """A Bind call under way, with a client that can hang up."""
+
+    def __init__(self, rig: Rig, call: BindCall) -> None:
+        self._hung_up = asyncio.Event()
+        self.task = asyncio.create_task(rig.parts.binding.bind(call, gone=self._gone))
+
+    async def _gone(self) -> None:
+        await self._hung_up.wait()
+
+    def hang_up(self) -> None:
+        """kube-scheduler closes the connection."""
+        self._hung_up.set()
+
+    @property
+    def done(self) -> bool:
+        """Whether it was answered."""
+        return self.task.done()
+
+    @property
+    def answer(self) -> str:
+        """The error text, empty for success."""
+        return self.task.result()
