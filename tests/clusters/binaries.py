@@ -25,6 +25,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from app.sandbox.controlplane.programs import FOLDER_VARIABLE, cache_root
+
 _MODULE = Path(__file__).resolve().parent.parent / "controlplane"
 _PACKAGES = {
     "etcd": "./etcd",
@@ -44,14 +46,6 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def cache_root() -> Path:
-    """Return the folder for what is expensive to make and safe to delete."""
-    if chosen := os.environ.get("PUMICE_CACHE"):
-        return Path(chosen).resolve()
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "pumice"
-
-
 def kubernetes_version() -> str:
     """Return the version that go.mod pins, such as v1.36.3."""
     found = re.search(r"^\s*k8s\.io/kubernetes (v\S+)$", (_MODULE / "go.mod").read_text(), re.M)
@@ -67,7 +61,7 @@ def _digest() -> str:
 
 def folder() -> Path:
     """Return the folder with the four programs; compile them first where they are missing."""
-    if given := os.environ.get("PUMICE_CONTROLPLANE"):
+    if given := os.environ.get(FOLDER_VARIABLE):
         return Path(given)
     target = cache_root() / f"controlplane-{kubernetes_version()}-{_digest()}"
     if not target.is_dir():

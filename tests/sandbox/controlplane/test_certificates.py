@@ -1,4 +1,4 @@
-"""The test clusters' certificates do what the API server expects of them."""
+"""The clusters' certificates do what the API server expects of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tests.clusters.certificates import Authority, write_service_account_key
+from app.sandbox.controlplane.certificates import Authority, write_service_account_key
 from tests.clusters.client import tls_context
 
 

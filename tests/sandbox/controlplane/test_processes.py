@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clusters.ports import free_port
-from tests.clusters.processes import NotReady, Process, stop_all, wait_until
+from app.sandbox.controlplane.ports import free_port
+from app.sandbox.controlplane.processes import NotReady, Process, stop_all, wait_until
 
 _STUBBORN = """
 import signal, time
@@ -85,7 +85,7 @@ def test_a_paused_process_is_alive_and_can_be_killed(tmp_path: Path) -> None:
 def test_a_process_ends_with_the_test_run_that_started_it(tmp_path: Path) -> None:
     run = (
         "import os, pathlib, signal\n"
-        "from tests.clusters.processes import Process\n"
+        "from app.sandbox.controlplane.processes import Process\n"
         f"log = pathlib.Path({str(tmp_path / 'log')!r})\n"
         "child = Process(['sh', '-c', 'echo on; exec sleep 60'], log=log)\n"
         "child.wait_ready(lambda: 'on' in child.log_tail())\n"

@@ -1,8 +1,9 @@
 """Become another program that the kernel kills when the starter dies.
 
 Run as a script: `tether.py PARENT_PID PROGRAM ARGUMENT...`. Asking the kernel before the program
-is entered, in a process of its own, avoids running Python between fork and exec of a test process
-that has threads. The signal is tied to the starter's *thread*: start processes from one that lasts.
+is entered, in a process of its own, avoids running Python between fork and exec of a process that
+has threads. The signal is tied to the starter's *thread*: start processes from one that lasts.
+Only Linux can do this; elsewhere a starter that is killed leaves the program behind.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     parent, program = int(sys.argv[1]), sys.argv[2:]
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit("the starter is gone")
     os.execvp(program[0], program)
