@@ -77,6 +77,7 @@ def assemble(
     planning.after.append(actuator.after_cycle)
     planning.after.append(barrier.settle)
     planning.after.append(partial(forgive, cache))
+    planning.stood_by.append(barrier.settle)
 
     def settled(changed: Iterable[GroupKey]) -> None:
         barrier.settle(changed)

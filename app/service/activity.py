@@ -2,13 +2,22 @@
 
 kube-scheduler calls the extender beside it, so two replicas must not both publish plans. The Lease
 is kube-scheduler's own; its holder is ``<host name>_<uuid>`` and the sidecar has the same host
-name. A Lease that was not renewed in time counts as held by nobody.
+name. A Lease that was not renewed in time counts as held by nobody. As in client-go, "in time" is
+measured from when *we* saw the last renewal: the time written in it is another clock's.
 """
 
 from dataclasses import dataclass, field
 
 from app.model.lease import Lease
 from app.service.ports import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A Lease, and when we saw it renewed."""
+
+    lease: Lease
+    at: float
 
 
 @dataclass(slots=True, eq=False)
@@ -20,11 +29,14 @@ class Activity:
     namespace: str
     name: str
     identity: str
-    leases: dict[str, Lease] = field(default_factory=dict)
+    leases: dict[str, Seen] = field(default_factory=dict)
 
     def set_lease(self, lease: Lease) -> None:
-        """A Lease was seen."""
-        self.leases[f"{lease.namespace}/{lease.name}"] = lease
+        """A Lease was seen; being listed again renews nothing."""
+        key = f"{lease.namespace}/{lease.name}"
+        before = self.leases.get(key)
+        if before is None or before.lease != lease:
+            self.leases[key] = Seen(lease, self.clock())
 
     def drop_lease(self, key: str) -> None:
         """A Lease is gone."""
@@ -35,7 +47,8 @@ class Activity:
         """Whether our kube-scheduler leads now."""
         if not self.elected:
             return True
-        lease = self.leases.get(f"{self.namespace}/{self.name}")
-        if lease is None or lease.renew + lease.duration < self.clock():
+        seen = self.leases.get(f"{self.namespace}/{self.name}")
+        if seen is None or seen.at + seen.lease.duration < self.clock():
             return False
-        return lease.holder == self.identity or lease.holder.startswith(f"{self.identity}_")
+        holder = seen.lease.holder
+        return holder == self.identity or holder.startswith(f"{self.identity}_")

@@ -70,7 +70,7 @@ class Planning:
     """Runs cycles.
 
     ``published`` are told of every placement that took effect, ``after`` which groups changed
-    since the cycle before.
+    since the cycle before, ``stood_by`` that promises were given back since another replica leads.
     """
 
     cache: ClusterCache
@@ -81,6 +81,7 @@ class Planning:
     activity: Activity
     published: list[Published] = field(default_factory=list)
     after: list[AfterCycle] = field(default_factory=list)
+    stood_by: list[Callable[[], None]] = field(default_factory=list)
     refusals: dict[GroupKey, Refusal] = field(default_factory=dict)
     log: CycleLog = field(default_factory=CycleLog)
     first_cycle: asyncio.Event = field(default_factory=asyncio.Event)
@@ -89,6 +90,7 @@ class Planning:
     _touched: set[QueueName] | None = None
     """Queues planned for on demand while a cycle is under way; None outside a cycle."""
     _in_one_go: bool = False
+    _standing_by: bool = False
     _next_expiry: float = 0.0
     _stuck: dict[GroupKey, float] = field(default_factory=dict)
 
@@ -112,6 +114,7 @@ class Planning:
                 self.cache.signals.dirty = True
             self._wake.clear()
             if self.activity.active:
+                self._lead()
                 await self.cycle()
             else:
                 self._stand_by()
@@ -227,10 +230,23 @@ class Planning:
         }
         return [(name, rated.get(name, 0)) for name in names]
 
+    def _lead(self) -> None:
+        """This replica decides from now on: the phases are those the last leader stored."""
+        if not self._standing_by:
+            return
+        self._standing_by = False
+        for key, group in list(self.cache.groups.items()):
+            if group.pod_group is not None:
+                self.cache.set_phase(key, group.pod_group.phase)
+
     def _stand_by(self) -> None:
-        """Another replica decides: whatever was promised here is void."""
+        """Another replica decides: whatever was promised here is void, and nothing is said."""
+        self._standing_by = True
         for key in list(self.cache.registry.promised):
             self.cache.release(key, why="another replica leads")
+        self.refusals = {}
+        for tell in self.stood_by:
+            tell()
         self.first_cycle.set()
 
     def _expire(self, now: float) -> None:

@@ -73,7 +73,9 @@ class StatusWriter:
         self._allocated: dict[QueueName, Amounts] = {}
 
     async def write_group(self, key: GroupKey) -> None:
-        """Write the PodGroup's status if it should be another."""
+        """Write the PodGroup's status if it should be another; the replica that leads does."""
+        if not self._planning.activity.active:
+            return
         group, gang = self._cache.groups.get(key), self._cache.registry.view(key)
         if group is None or gang is None:
             self._written.pop(key, None)

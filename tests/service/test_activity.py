@@ -1,0 +1,178 @@
+"""Who leads: read off kube-scheduler's Lease, whatever the clocks of other machines say."""
+
+import asyncio
+
+import pytest
+
+from app.model.lease import Lease
+from app.model.workload import GroupPhase
+from app.service.activity import Activity
+from tests.service.rig import Rig
+from tests.service.virtual_time import advance, clock, run, settle
+
+
+class Hand:
+    """A clock moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def elected(now: Hand, *, identity: str = "host-a") -> Activity:
+    return Activity(
+        clock=now, elected=True, namespace="pumice-system", name="scheduler", identity=identity
+    )
+
+
+def lease(holder: str, *, renew: float = 1000.0, name: str = "scheduler") -> Lease:
+    return Lease(namespace="pumice-system", name=name, holder=holder, renew=renew, duration=15)
+
+
+def test_a_process_that_is_not_elected_always_decides() -> None:
+    activity = Activity(clock=Hand(), elected=False, namespace="", name="", identity="")
+    assert activity.active
+
+
+def test_nobody_leads_before_a_lease_is_seen() -> None:
+    assert not elected(Hand()).active
+
+
+@pytest.mark.parametrize(
+    ("holder", "leads"),
+    [
+        ("host-a_0b1c", True),
+        ("host-a", True),
+        ("host-a2_0b1c", False),
+        ("host-b_0b1c", False),
+        ("", False),
+    ],
+)
+def test_the_holder_is_our_host_s_scheduler(holder: str, leads: bool) -> None:
+    activity = elected(Hand())
+    activity.set_lease(lease(holder))
+    assert activity.active is leads
+
+
+def test_other_leases_do_not_matter() -> None:
+    activity = elected(Hand())
+    activity.set_lease(lease("host-a_1", name="another"))
+    assert not activity.active
+
+
+def test_a_lease_that_is_not_renewed_runs_out() -> None:
+    now = Hand()
+    activity = elected(now)
+    activity.set_lease(lease("host-a_1", renew=1000))
+    now.now += 15
+    assert activity.active
+    now.now += 0.1
+    assert not activity.active
+    activity.set_lease(lease("host-a_1", renew=1015))
+    assert activity.active
+
+
+@pytest.mark.parametrize("skew", [-3600.0, 3600.0])
+def test_the_writer_s_clock_does_not_matter(skew: float) -> None:
+    now = Hand()
+    activity = elected(now)
+    activity.set_lease(lease("host-a_1", renew=now.now + skew))
+    assert activity.active
+    now.now += 15.1
+    assert not activity.active
+
+
+def test_being_listed_again_renews_nothing() -> None:
+    now = Hand()
+    activity = elected(now)
+    activity.set_lease(lease("host-a_1"))
+    now.now += 10
+    activity.set_lease(lease("host-a_1"))
+    now.now += 10
+    assert not activity.active
+
+
+def test_a_deleted_lease_is_held_by_nobody() -> None:
+    activity = elected(Hand())
+    activity.set_lease(lease("host-a_1"))
+    activity.drop_lease("pumice-system/scheduler")
+    activity.drop_lease("pumice-system/scheduler")
+    assert not activity.active
+
+
+def replica() -> Rig:
+    """A rig that decides only while ``host-a`` leads."""
+    activity = Activity(
+        clock=clock, elected=True, namespace="pumice-system", name="scheduler", identity="host-a"
+    )
+    rig = Rig(activity=activity)
+    rig.node("n1", "n2")
+    return rig
+
+
+def lead(rig: Rig, holder: str) -> None:
+    rig.see("leases", lease(f"{holder}_1", renew=clock()))
+
+
+def test_a_replica_that_does_not_lead_promises_and_writes_nothing() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-b")
+        rig.gang("g", size=2)
+        working = [
+            asyncio.create_task(rig.planning.run()),
+            asyncio.create_task(rig.parts.actuator.run()),
+        ]
+        await advance(10)
+        assert rig.planning.first_cycle.is_set(), "it is ready to take over"
+        assert rig.promises() == 0
+        assert rig.api.writes == []
+        for task in working:
+            task.cancel()
+
+    run(scenario())
+
+
+def test_a_replica_that_loses_the_lead_gives_its_promises_back_and_falls_silent() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-a")
+        rig.gang("small", size=2)
+        rig.gang("big", size=40)
+        working = [
+            asyncio.create_task(rig.planning.run()),
+            asyncio.create_task(rig.parts.actuator.run()),
+        ]
+        await advance(2)
+        call = rig.bind("small-0")
+        await settle()
+        assert rig.planning.refusals
+        lead(rig, "host-b")
+        await advance(2)
+        assert call.answer == "another replica leads"
+        assert rig.promises() == 0
+        written, told = len(rig.api.writes), len(rig.api.events)
+        await advance(120)
+        assert (len(rig.api.writes), len(rig.api.events)) == (written, told)
+        for task in working:
+            task.cancel()
+
+    run(scenario())
+
+
+def test_a_replica_that_takes_over_begins_with_the_phases_the_other_stored() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-b")
+        rig.group("g", minimum=40, phase=GroupPhase.PENDING)
+        working = asyncio.create_task(rig.planning.run())
+        await advance(2)
+        rig.group("g", minimum=40, phase=GroupPhase.INQUEUE)
+        lead(rig, "host-a")
+        await advance(2)
+        assert rig.cache.groups[rig.key("g")].phase is GroupPhase.INQUEUE
+        working.cancel()
+
+    run(scenario())
