@@ -86,11 +86,11 @@ unit: $(SYNCED)
 
 scenarios: $(SYNCED)
 	$(call heading,scenarios on the sandbox)
-	@$(PYTEST) -q tests/scenarios
+	@$(PYTEST) -q tests/scenarios -m sandbox
 
 e2e: $(SYNCED) controlplane
 	$(call heading,end to end on the real control plane)
-	@$(PYTEST) -q tests/e2e
+	@$(PYTEST) -q tests/e2e tests/scenarios -m real
 
 # Measures ---------------------------------------------------------------------------------------
 

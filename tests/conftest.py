@@ -11,6 +11,8 @@ import pytest
 
 from tests.clusters import binaries, report
 
+pytest_plugins = ("tests.clusters.fixtures",)
+
 _PLACE = "cluster"
 
 # A shared machine makes single examples slow for reasons that are not in the code.

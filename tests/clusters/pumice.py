@@ -9,38 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx2
-
 from tests.clusters.controlplane import ControlPlane, Scheduler
+from tests.clusters.pages import Pages
 from tests.clusters.ports import free_port
 from tests.clusters.processes import Process, wait_until
 
 COMMAND = Path(sys.executable).with_name("pumice")
 
 
-class Extender(Process):
+class Extender(Process, Pages):
     """A `pumice extender`; `url` is where kube-scheduler and curl find it."""
-
-    url: str
-
-    def get(self, path: str) -> Any:
-        """JSON of a debug page."""
-        response = httpx2.get(f"{self.url}{path}", timeout=20, trust_env=False)
-        response.raise_for_status()
-        return response.json()
-
-    def status(self, path: str) -> int:
-        """Status code of a page, 0 when nobody answers."""
-        try:
-            return httpx2.get(f"{self.url}{path}", timeout=5, trust_env=False).status_code
-        except httpx2.TransportError:
-            return 0
-
-    def metrics(self) -> dict[str, float]:
-        """Samples of `/metrics` by name with labels."""
-        text = httpx2.get(f"{self.url}/metrics", timeout=20, trust_env=False).text
-        lines = (line for line in text.splitlines() if line and not line.startswith("#"))
-        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
 def start_extender(
@@ -116,12 +94,12 @@ def start_scheduler(
     return controlplane.start_scheduler(config, name=name, extra_flags=flags)
 
 
-def drift(extender: Extender) -> list[Any]:
+def drift(extender: Pages) -> list[Any]:
     """Differences between the extender's ledger and the API server."""
     found: list[Any] = extender.get("/debug/ledger")["drifts"]
     return found
 
 
-def wait_no_drift(extender: Extender, *, timeout_s: float = 15) -> None:
+def wait_no_drift(extender: Pages, *, timeout_s: float = 15) -> None:
     """Wait until the ledger agrees with the API server."""
     wait_until(lambda: not drift(extender), timeout_s=timeout_s, what="ledger drift 0")

@@ -1,17 +1,24 @@
-"""One API server for the whole session, with everything installed; one rig per module."""
+"""The clusters that tests ask for: one real API server per session, one rig per module.
+
+A test that takes `place` runs twice, on the sandbox (marked `sandbox`) and on the real control
+plane (marked `real`). A module that needs another configuration overrides `scheduler_conf`.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.clusters import installation
+from tests.clusters.cluster import Scheduling
 from tests.clusters.controlplane import ControlPlane
+from tests.clusters.embedded import Embedded
+from tests.clusters.place import Place
 from tests.clusters.resources import NAMESPACES, PODS
-from tests.e2e import installation
-from tests.e2e.place import Place
-from tests.e2e.rig import Cluster, Rig
+from tests.clusters.rig import Rig, Setting
 
 _numbers = itertools.count(1)
 
@@ -34,21 +41,52 @@ def installed(controlplane: ControlPlane) -> ControlPlane:
 
 
 @pytest.fixture(scope="module")
-def rig(installed: ControlPlane) -> Iterator[Rig]:
+def scheduler_conf() -> str:
+    """The text of volcano-scheduler.conf; empty: what is built in."""
+    return ""
+
+
+@pytest.fixture(scope="module")
+def conf_file(scheduler_conf: str, tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """The file with it."""
+    if not scheduler_conf:
+        return None
+    path = tmp_path_factory.mktemp("conf") / "volcano-scheduler.conf"
+    path.write_text(scheduler_conf)
+    return path
+
+
+@pytest.fixture(scope="module")
+def rig(installed: ControlPlane, conf_file: Path | None) -> Iterator[Rig]:
     """An extender and its kube-scheduler on the real control plane, form A."""
-    with Rig(installed) as running:
+    with Rig(installed, Setting(conf=conf_file)) as running:
         yield running
 
 
-@pytest.fixture(scope="module", params=[pytest.param("real", marks=pytest.mark.real)])
-def cluster(request: pytest.FixtureRequest) -> Cluster:
+@pytest.fixture(scope="module")
+def embedded(
+    tmp_path_factory: pytest.TempPathFactory, conf_file: Path | None
+) -> Iterator[Embedded]:
+    """A sandbox, form A."""
+    with Embedded(tmp_path_factory.mktemp("sandbox"), conf=conf_file) as running:
+        yield running
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("embedded", id="sandbox", marks=pytest.mark.sandbox),
+        pytest.param("rig", id="real", marks=pytest.mark.real),
+    ],
+)
+def cluster(request: pytest.FixtureRequest) -> Scheduling:
     """A cluster on which Pumice schedules, per parameter."""
-    running: Rig = request.getfixturevalue("rig")
+    running: Scheduling = request.getfixturevalue(request.param)
     return running
 
 
 @pytest.fixture
-def place(cluster: Cluster) -> Iterator[Place]:
+def place(cluster: Scheduling) -> Iterator[Place]:
     """A namespace with nodes and queues of the test's own."""
     with Place(cluster) as made:
         yield made

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from tests.clusters import nodes, workloads
 from tests.clusters.client import Object, Objects
+from tests.clusters.cluster import Scheduling
 from tests.clusters.nodes import in_parallel
 from tests.clusters.processes import wait_until
 from tests.clusters.resources import (
@@ -24,7 +25,6 @@ from tests.clusters.resources import (
     PODS,
     QUEUES,
 )
-from tests.e2e.rig import Cluster
 
 _numbers = itertools.count(1)
 _WAIT_S = 20.0
@@ -33,7 +33,7 @@ _WAIT_S = 20.0
 class Place:
     """A namespace on a cluster; `with` makes it and clears it away."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Scheduling) -> None:
         self.cluster = cluster
         self.api = cluster.api
         self.name = f"place-{next(_numbers)}"
@@ -52,7 +52,7 @@ class Place:
         trace: TracebackType | None,
     ) -> None:
         self.clear()
-        if error is None and self.cluster.extender.running:
+        if error is None and self.cluster.extender.status("/readyz") == 200:
             self.wait_nothing_held()
 
     def clear(self) -> None:
@@ -152,7 +152,14 @@ class Place:
         return sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))
 
     def explain(self, name: str) -> Any:
-        return self.cluster.extender.get(f"/explain/{self.name}/{name}")
+        """The story of a group or of a pod's group, once the extender knows of it."""
+        path = f"/explain/{self.name}/{name}"
+        wait_until(
+            lambda: self.cluster.extender.status(path) == 200,
+            timeout_s=_WAIT_S,
+            what=f"{name} is known",
+        )
+        return self.cluster.extender.get(path)
 
     def gang_state(self, group: str) -> Mapping[str, Any]:
         """What `/debug/gangs` says of a group: empty when it holds nothing."""
@@ -198,9 +205,9 @@ class Place:
         )
 
     def wait_condition(
-        self, name: str, kind: str, status: str = "True", *, reason: str = ""
+        self, name: str, kind: str, status: str = "True", *, reason: str = "", says: str = ""
     ) -> dict[str, Any]:
-        """Wait until the PodGroup has that condition; returns it."""
+        """Wait until the PodGroup has that condition, with that reason and text; returns it."""
 
         def has(group: Object) -> bool:
             found = condition(group, kind)
@@ -208,16 +215,33 @@ class Place:
                 found is not None
                 and found["status"] == status
                 and (not reason or found.get("reason") == reason)
+                and says in found.get("message", "")
             )
 
         found = condition(self.wait_group(name, has), kind)
         assert found is not None
         return found
 
+    def wait_event(self, name: str, reason: str, *, says: str = "") -> Object:
+        """Wait until the object of that name has such an event; returns the newest."""
+
+        def of_that(events: Objects) -> Objects:
+            return [e for e in events if e["reason"] == reason and says in e.get("message", "")]
+
+        events = self.api.until(
+            EVENTS,
+            lambda events: bool(of_that(events)),
+            namespace=self.name,
+            field_selector=f"involvedObject.name={name}",
+            timeout_s=_WAIT_S,
+            what=f"{reason} event of {name}",
+        )
+        return max(of_that(events), key=lambda event: int(event["metadata"]["resourceVersion"]))
+
     def wait_held(self, group: str, count: int, *, timeout_s: float = _WAIT_S) -> None:
-        """Wait until the barrier holds that many Bind calls of the group."""
+        """Wait until the barrier holds that many Bind calls of the group, or more."""
         wait_until(
-            lambda: self.gang_state(group).get("heldBinds", 0) == count,
+            lambda: self.gang_state(group).get("heldBinds", 0) >= count,
             timeout_s=timeout_s,
             what=f"{count} Binds of {group} held",
         )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Literal, Self
 
 import yaml
 
@@ -23,19 +23,6 @@ from tests.clusters.pumice import Extender
 NAMESPACE = "pumice-system"
 
 _numbers = itertools.count(1)
-
-
-class Cluster(Protocol):
-    """What a behaviour test needs: a cluster on which Pumice schedules."""
-
-    @property
-    def kind(self) -> Literal["sandbox", "real"]: ...
-
-    @property
-    def api(self) -> ApiClient: ...
-
-    @property
-    def extender(self) -> Extender: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

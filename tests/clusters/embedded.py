@@ -1,0 +1,55 @@
+"""The sandbox as a process, started as a user would: `pumice sandbox`.
+
+It says on its output where it is; the test reads that from the log.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from tests.clusters.client import ApiClient
+from tests.clusters.pages import Pages
+from tests.clusters.processes import Process
+from tests.clusters.pumice import COMMAND
+
+_READY_S = 30.0
+
+
+class Embedded:
+    """A running sandbox without nodes; `with` starts and ends it."""
+
+    kind: Literal["sandbox", "real"] = "sandbox"
+    api: ApiClient
+    extender: Pages
+    kubeconfig: str
+
+    def __init__(self, folder: Path, *, conf: Path | None = None) -> None:
+        self._log = folder / "sandbox.log"
+        configuration = [f"--scheduler-conf={conf}"] if conf else []
+        self._argv = [COMMAND, "sandbox", "--nodes=0", *configuration]
+
+    def __enter__(self) -> Self:
+        self._process = Process(self._argv, log=self._log, name="sandbox")
+        self._process.wait_ready(lambda: "Ctrl-C" in self._log.read_text(), timeout_s=_READY_S)
+        self.kubeconfig = self._said("kubeconfig")
+        self.api = ApiClient(self._said("API server"))
+        self.extender = Pages()
+        self.extender.url = self._said("extender")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.api.close()
+        self._process.stop()
+
+    def _said(self, what: str) -> str:
+        found = re.search(rf"^{what}: +(\S+)", self._log.read_text(), re.MULTILINE)
+        assert found is not None, self._log.read_text()
+        return found[1]
