@@ -10,7 +10,7 @@ are walked in total orders that end in names.
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 
-from app.core.actions import refusals
+from app.core.actions import lineage, refusals
 from app.core.actions.allocate import allocate
 from app.core.actions.backfill import backfill
 from app.core.actions.cycle import Cycle, Steps
@@ -86,6 +86,7 @@ def _open(
         ledger=ledger,
         opened=opened,
         finder=Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes),
+        line=lineage.lines(ledger, policies.conf),
         holders=None,
     )
 

@@ -6,6 +6,8 @@ gangs share what is beyond the minimums. A queue that holds all it deserves gets
 Without ``enqueue`` among the actions everybody is in as soon as it is looked at here.
 """
 
+from collections.abc import Generator
+
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import shut_out
@@ -14,7 +16,6 @@ from app.core.actions.minimum import is_reached, place_minimum
 from app.core.actions.turns import Turns
 from app.model.gang import Gang
 from app.model.ids import QueueName
-from app.model.reason import Refusal
 
 _PIECE = 32
 """Groups looked at between two yields."""
@@ -22,19 +23,20 @@ _PIECE = 32
 
 def allocate(cycle: Cycle) -> Steps:
     """Place what the gangs that are in wait for."""
-    turns: Turns[Backlog] = Turns(cycle.opened)
+    turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
             turns.add(Backlog(gang))
         if number % _PIECE == 0:
             yield
+    for queue in turns.queues():
+        yield from _drop_overused(cycle, turns, queue)
     turns.start()
-    while (queue := turns.queue()) is not None:
-        overused = cycle.opened.overused(queue)
-        if overused is None:
-            yield from _turn(cycle, turns, queue)
-        else:
-            yield from _drop(cycle, turns, queue, overused)
+    while (at := turns.queue()) is not None:
+        dropped = yield from _drop_overused(cycle, turns, at)
+        if not dropped:
+            yield from _turn(cycle, turns, at)
+        turns.done(at)
         yield
 
 
@@ -62,11 +64,17 @@ def _turn(cycle: Cycle, turns: Turns[Backlog], queue: QueueName) -> Steps:
         more = placed and bool(backlog.tasks)
     if more:
         turns.add(backlog)
-    turns.done(queue)
 
 
-def _drop(cycle: Cycle, turns: Turns[Backlog], queue: QueueName, refusal: Refusal) -> Steps:
+def _drop_overused(
+    cycle: Cycle, turns: Turns[Backlog], queue: QueueName
+) -> Generator[None, None, bool]:
+    """Refuse all gangs of ``queue`` when it holds all it deserves; returns whether it does."""
+    refusal = cycle.opened.overused(queue)
+    if refusal is None:
+        return False
     for number, backlog in enumerate(turns.drop(queue)):
         cycle.refuse(backlog.gang, refusal)
         if number % _PIECE == 0:
             yield
+    return True

@@ -18,7 +18,7 @@ _PIECE = 32
 
 def backfill(cycle: Cycle) -> Steps:
     """Place best-effort members, queue by queue and gang by gang."""
-    turns: Turns[Backlog] = Turns(cycle.opened)
+    turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
             turns.add(Backlog(gang))

@@ -5,16 +5,17 @@ whoever drives them may do something else in between. Decisions go three ways: a
 members are *placed* (on the ledger at once, in the plan when decided), or a gang is *refused*.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from app.core.actions.futility import Futility
 from app.core.actions.ports import NodeFinder
+from app.core.actions.turns import Line
 from app.core.holders import Holders
 from app.core.ledger import Entry, Ledger
 from app.core.policy import Opened
 from app.model.gang import Gang, Task
-from app.model.ids import GroupKey
+from app.model.ids import GroupKey, QueueName
 from app.model.plan import GangPlacement, Placement, Plan
 from app.model.reason import Cause, Refusal
 from app.model.resources import Amounts, Vector
@@ -28,7 +29,8 @@ Steps = Generator[None, None, None]
 class Cycle:
     """One cycle over ``pending`` (a full one: all that the snapshot has; on demand: one gang).
 
-    ``actions`` are the configured ones. ``holders`` is None on demand: looking for who holds what
+    ``actions`` are the configured ones. ``line`` tells which queues move together
+    (:mod:`app.core.actions.lineage`). ``holders`` is None on demand: looking for who holds what
     is missing walks all groups.
     """
 
@@ -39,6 +41,7 @@ class Cycle:
     ledger: Ledger
     opened: Opened
     finder: NodeFinder
+    line: Callable[[QueueName], Line]
     holders: Holders | None
     futile: Futility = field(init=False)
     slot_shapes: dict[Amounts, PodShape] = field(default_factory=dict)

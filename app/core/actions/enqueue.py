@@ -23,7 +23,7 @@ class _Candidate:
 
 def enqueue(cycle: Cycle) -> Steps:
     """Admit, or refuse, every pending group that is not in yet."""
-    turns: Turns[_Candidate] = Turns(cycle.opened)
+    turns: Turns[_Candidate] = Turns(cycle.opened, cycle.line)
     for number, gang in enumerate(cycle.pending):
         if not cycle.in_play(gang) and not cycle.sits_out(gang):
             turns.add(_Candidate(gang))
