@@ -35,7 +35,51 @@ class Seen:
         return json.loads(self.body)
 
 
-Handler = Callable[["ScriptedServer", web.Request], Awaitable[web.StreamResponse]]
+Handler = Callable[["ScriptedServer", web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+class _Serving(web.Server):
+    """Listens, and ends with every connection's socket closed.
+
+    asyncio loses a connection that it is just accepting when its server closes, so accepting ends
+    first. aiohttp asks its connections to close, which those with unsent bytes never do.
+    """
+
+    def __init__(self, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
+        super().__init__(handle)
+        self._open: dict[web.RequestHandler, asyncio.Transport] = {}
+        self._none_open = asyncio.Event()
+        self._none_open.set()
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        self._open[handler] = transport
+        self._none_open.clear()
+
+    def connection_lost(
+        self, handler: web.RequestHandler, exc: BaseException | None = None
+    ) -> None:
+        super().connection_lost(handler, exc)
+        self._open.pop(handler, None)
+        if not self._open:
+            self._none_open.set()
+
+    async def listen(self, tls: ssl.SSLContext | None) -> asyncio.Server:
+        """Serve on a free port."""
+        return await asyncio.get_running_loop().create_server(self, "127.0.0.1", 0, ssl=tls)
+
+    async def end(self, listening: asyncio.Server) -> None:
+        """Accept nothing more, then close what is open."""
+        for sock in listening.sockets:
+            asyncio.get_running_loop().remove_reader(sock)
+        # One turn of the loop makes the transport of what was accepted last, the next tells us.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        listening.close()
+        await self.shutdown(0.1)
+        for transport in list(self._open.values()):
+            transport.abort()
+        await self._none_open.wait()
 
 
 class ScriptedServer:
@@ -117,28 +161,15 @@ class ScriptedServer:
             self._loop.close()
 
     async def _serve(self) -> None:
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=self._tls)
-        await site.start()
-        host, port = runner.addresses[0][:2]
+        serving = _Serving(self._handle)
+        listening = await serving.listen(self._tls)
+        host, port = listening.sockets[0].getsockname()[:2]
         self.base = f"{'https' if self._tls else 'http'}://{host}:{port}"
         self._ready.set()
         await self.closing.wait()
-        serving = runner.server
-        await runner.cleanup()
-        # A connection that was just being accepted is known only now; and closed transports let go
-        # of their sockets in later rounds of the loop.
-        for _ in range(5):
-            await asyncio.sleep(0)
-        if serving is not None:
-            await serving.shutdown(0.0)
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await serving.end(listening)
 
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
         method, path = request.method, request.path
         with self._changed:
@@ -169,7 +200,7 @@ def answer(body: object = None, *, status: int = 200) -> Handler:
     """``body`` as JSON, or as it is when it is bytes."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
 
-    async def handle(server: ScriptedServer, request: web.Request) -> web.StreamResponse:
+    async def handle(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(status=status, body=raw, content_type="application/json")
 
     return handle
@@ -180,7 +211,7 @@ def failure(
 ) -> Handler:
     """A failure as the API server words it."""
 
-    async def handle(server: ScriptedServer, request: web.Request) -> web.StreamResponse:
+    async def handle(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(status=code, body=status_body(code, reason, message), headers=headers)
 
     return handle
@@ -216,7 +247,7 @@ def bookmark(version: int) -> bytes:
 def watch(*chunks: bytes, then: Literal["end", "hold", "drop"] = "hold") -> Handler:
     """A watch that sends the chunks and then ends cleanly, stays silent, or breaks off."""
 
-    async def handle(server: ScriptedServer, request: web.Request) -> web.StreamResponse:
+    async def handle(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
         response.enable_chunked_encoding()
         await response.prepare(request)
@@ -236,7 +267,7 @@ def lists_and_watches(lists: Sequence[Handler], watches: Sequence[Handler]) -> H
     """Lists and watches ask the same path; each kind of request has its own turn."""
     listing, watching = list(lists), list(watches)
 
-    async def handle(server: ScriptedServer, request: web.Request) -> web.StreamResponse:
+    async def handle(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
         handlers = watching if "watch" in request.query else listing
         handler = handlers.pop(0) if len(handlers) > 1 else handlers[0]
         return await handler(server, request)
@@ -247,7 +278,7 @@ def lists_and_watches(lists: Sequence[Handler], watches: Sequence[Handler]) -> H
 def silent() -> Handler:
     """Takes the request and never answers."""
 
-    async def handle(server: ScriptedServer, request: web.Request) -> web.StreamResponse:
+    async def handle(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
         await server.closing.wait()
         return web.Response(status=503)
 
@@ -257,7 +288,7 @@ def silent() -> Handler:
 def cut_off() -> Handler:
     """Takes the request and closes the connection instead of answering."""
 
-    async def handle(server: ScriptedServer, request: web.Request) -> web.StreamResponse:
+    async def handle(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
         assert request.transport is not None
         request.transport.abort()
         return web.Response()
