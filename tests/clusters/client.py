@@ -236,6 +236,12 @@ class ApiClient:
         selectors = _selectors(label_selector, field_selector)
         return self._list(resource, namespace, selectors)[0]
 
+    def list_with_version(
+        self, resource: Resource, *, namespace: str | None = None
+    ) -> tuple[Objects, str]:
+        """Return all objects and the version from which a watch goes on."""
+        return self._list(resource, namespace, {})
+
     def delete_all(
         self, resource: Resource, *, namespace: str | None = None, label_selector: str = ""
     ) -> None:

@@ -60,7 +60,7 @@ class Place:
         # Groups first: a gang that lost its pods would be given slots.
         self.api.delete_all(POD_GROUPS, namespace=self.name)
         self.api.delete_all(PODS, namespace=self.name)
-        self.api.until(PODS, lambda left: not left, namespace=self.name, what="all pods gone")
+        self.wait_gone()
         self.api.delete(NAMESPACES, self.name)
         nodes.delete(self.api, self._nodes)
         for name in self._queues:
@@ -181,6 +181,10 @@ class Place:
             what=f"{count} of {group} bound",
         )
         return workloads.bound(pods)
+
+    def wait_gone(self) -> None:
+        """Wait until no pod is left."""
+        self.api.until(PODS, lambda left: not left, namespace=self.name, what="all pods gone")
 
     def wait_pod_bound(self, name: str, *, timeout_s: float = _WAIT_S) -> str:
         """Wait until the pod is bound; returns its node."""

@@ -1,0 +1,65 @@
+"""Two gangs that do not fit side by side never get in each other's way, however they arrive."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clusters import workloads
+from tests.clusters.partials import Partials
+from tests.clusters.place import Place
+from tests.clusters.processes import wait_until
+from tests.clusters.resources import POD_GROUPS
+from tests.clusters.rig import Rig
+from tests.e2e.scale import ROUND_S, ROUNDS
+
+pytestmark = pytest.mark.real
+
+SIZE = 12
+NODES = 5
+"""Of 4 cpu: each gang needs 60 % of the cluster."""
+UNGATED = {"pumice.sh/gate": "false"}
+MIN_RESOURCES = {"cpu": str(SIZE), "memory": f"{64 * SIZE}Mi"}
+
+
+def submit_in_turns(place: Place, *, gated: bool, announced: bool) -> None:
+    """Create both gangs, one pod of each after the other."""
+    spec = {"minResources": MIN_RESOURCES} if announced else {}
+    for name in ("a", "b"):
+        place.add_group(name, SIZE, **spec)
+    for number in range(SIZE):
+        for name in ("a", "b"):
+            pod = workloads.pod(f"{name}-{number}", group=name)
+            if not gated:
+                pod["metadata"]["annotations"] |= UNGATED
+            place.submit_one(pod)
+
+
+def one_runs_the_other_waits(seen: Partials) -> tuple[str, str]:
+    wait_until(
+        lambda: max(seen.bound("a"), seen.bound("b")) == SIZE,
+        timeout_s=ROUND_S / 3,
+        what="one gang is bound whole",
+    )
+    return ("a", "b") if seen.bound("a") == SIZE else ("b", "a")
+
+
+@pytest.mark.timeout(ROUNDS * ROUND_S)
+def test_of_two_gangs_of_60_percent_one_runs_whole_and_the_other_waits_whole_then_follows(
+    rig: Rig,
+) -> None:
+    with Place(rig) as place:
+        place.add_nodes(NODES, cpu="4")
+        for number in range(ROUNDS):
+            with Partials(place.api, place.name, {"a": SIZE, "b": SIZE}) as seen:
+                submit_in_turns(place, gated=number % 3 < 2, announced=number % 2 == 0)
+                first, second = one_runs_the_other_waits(seen)
+                assert "cpu asked 12, free 8 of 20" in place.explain(second)["summary"]
+                assert seen.bound(second) == 0, f"round {number}"
+                place.delete_pods(first)
+                place.api.delete(POD_GROUPS, first, namespace=place.name)
+                place.wait_bound(second, SIZE)
+                assert seen.longest_s() < 2, f"round {number}"
+            place.delete_pods(second)
+            place.api.delete(POD_GROUPS, second, namespace=place.name)
+            place.wait_gone()
+            place.wait_nothing_held()
