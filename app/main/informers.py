@@ -136,4 +136,4 @@ class Informers:
                 if not self.unsynced():
                     self.synced.set()
             case Malformed():
-                feed.reject(kind, event.uid or event.key, event.message)
+                feed.reject(kind, event.key, event.message, uid=event.uid, deleted=event.deleted)

@@ -20,10 +20,12 @@ from app.service.ports import Clock
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """An object that could not be read: where, and what is wrong with it."""
+    """An object that could not be read, and what is wrong with it at which path."""
 
     kind: str
-    key: str
+    name: str
+    """``namespace/name``, or the name alone; empty when not even that could be read."""
+    uid: str
     message: str
 
 
@@ -42,7 +44,8 @@ class KindFeed:
 
 Settled = Callable[[Iterable[GroupKey]], None]
 
-_MALFORMED_KEPT = 200
+MALFORMED_KEPT = 200
+"""For ``/debug``; all of them are counted."""
 _MEMBERSHIP = frozenset({"pods", "podgroups"})
 
 
@@ -112,16 +115,15 @@ class Feed:
             self._cache.forget_finished()
 
     def reject(
-        self, kind: str, key: str, message: str, *, uid: str = "", deleted: bool = False
+        self, kind: str, name: str, message: str, *, uid: str = "", deleted: bool = False
     ) -> None:
         """An object could not be read: what was known of it stays, unless it was deleted."""
-        if uid and self._kinds[kind].by_uid:
-            key = uid
+        key = uid if uid and self._kinds[kind].by_uid else name
         if deleted:
             self._remove(kind, key)
             return
-        if len(self.malformed) < _MALFORMED_KEPT:
-            self.malformed[kind, key] = Malformed(kind, key, message)
+        if (kind, key) in self.malformed or len(self.malformed) < MALFORMED_KEPT:
+            self.malformed[kind, key] = Malformed(kind, name, uid, message)
         if kind in self._listing:
             self._listing[kind].add(key)
 

@@ -1,0 +1,170 @@
+"""From the bytes of an API server to the cache: good objects, broken ones and their deletion."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cache.cluster import ClusterCache
+from app.kube.config import load
+from app.main.informers import KINDS, Informers
+from app.service.activity import Activity
+from app.service.feed import Feed, Malformed
+from app.telemetry import metrics
+from tests.kube.server import (
+    PATIENCE_S,
+    Handler,
+    ScriptedServer,
+    failure,
+    line,
+    lists_and_watches,
+    page,
+    watch,
+)
+from tests.wire.manifests import container, pod
+
+PODS = "/api/v1/pods"
+WHY = 'spec.containers[0].resources.requests.cpu: "lots" is not a quantity'
+
+
+def running(name: str, *, cpu: str = "1") -> dict[str, Any]:
+    return pod(meta={"name": name, "uid": f"uid-{name}"}, containers=[container(cpu=cpu)])
+
+
+class Rig:
+    """All informers of the process over one scripted server."""
+
+    def __init__(self, server: ScriptedServer, folder: Path) -> None:
+        self.cache = ClusterCache(schedulers=frozenset({"volcano"}))
+        self.feed = Feed(
+            self.cache, activity=nothing_elected(), clock=lambda: 0.0, settled=self._settled
+        )
+        self._changed = asyncio.Event()
+        self.informers = Informers(
+            KINDS, connection=load(server.kubeconfig(folder)), feed=self.feed
+        )
+
+    def _settled(self, _groups: object) -> None:
+        self._changed.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+
+def nothing_elected() -> Activity:
+    return Activity(clock=lambda: 0.0, elected=False, namespace="", name="", identity="")
+
+
+def serve(server: ScriptedServer, *, pods: list[Handler], watches: list[Handler]) -> None:
+    for kind in KINDS:
+        empty = lists_and_watches([page([], version=1)], [watch()])
+        server.on("GET", kind.path, empty)
+    server.on("GET", PODS, lists_and_watches(pods, watches))
+
+
+def follow(server: ScriptedServer, folder: Path, story: Callable[[Rig], Any]) -> None:
+    async def scenario() -> None:
+        rig = Rig(server, folder)
+        rig.informers.start()
+        try:
+            await story(rig)
+        finally:
+            await rig.informers.stop()
+
+    asyncio.run(scenario())
+
+
+def counted() -> float:
+    labels = {"kind": "pods"}
+    return metrics.REGISTRY.get_sample_value("pumice_informer_malformed_total", labels) or 0.0
+
+
+def test_a_broken_pod_is_counted_logged_once_and_shown_and_the_others_arrive(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(rig: Rig) -> None:
+        await rig.informers.synced.wait()
+        await rig.until(lambda: "uid-c" in rig.cache.members)
+        assert set(rig.cache.members) == {"uid-a", "uid-c"}
+        assert list(rig.feed.malformed.values()) == [
+            Malformed(kind="pods", name="default/b", uid="uid-b", message=WHY)
+        ]
+
+    before = counted()
+    with ScriptedServer() as server, caplog.at_level(logging.WARNING):
+        serve(
+            server,
+            pods=[page([running("a"), running("b", cpu="lots")], version=1)],
+            watches=[
+                watch(
+                    line("MODIFIED", running("b", cpu="lots")),
+                    line("ADDED", running("c")),
+                )
+            ],
+        )
+        follow(server, tmp_path, story)
+    assert counted() == before + 2
+    said = [vars(r) for r in caplog.records if r.message == "object cannot be decoded"]
+    assert [(r["kind"], r["key"], r["error"]) for r in said] == [("pods", "default/b", WHY)]
+
+
+def test_a_broken_pod_that_is_deleted_is_taken_out(tmp_path: Path) -> None:
+    async def story(rig: Rig) -> None:
+        await rig.until(lambda: "uid-last" in rig.cache.members)
+        assert set(rig.cache.members) == {"uid-last"}
+        assert rig.feed.malformed == {}
+
+    with ScriptedServer() as server:
+        serve(
+            server,
+            pods=[page([running("a")], version=1)],
+            watches=[
+                watch(
+                    line("MODIFIED", running("a", cpu="lots")),
+                    line("DELETED", running("a", cpu="lots")),
+                    line("ADDED", running("last")),
+                )
+            ],
+        )
+        follow(server, tmp_path, story)
+
+
+def test_after_gone_what_vanished_meanwhile_is_taken_out(tmp_path: Path) -> None:
+    async def story(rig: Rig) -> None:
+        await rig.until(lambda: "uid-late" in rig.cache.members)
+        assert set(rig.cache.members) == {"uid-stays", "uid-late", "uid-new"}
+
+    with ScriptedServer() as server:
+        serve(
+            server,
+            pods=[
+                page([running("stays"), running("goes")], version=1),
+                page([running("stays")], version=9, token="more"),
+                page([running("new")], version=9),
+            ],
+            watches=[
+                watch(line("ADDED", running("brief")), then="end"),
+                failure(410, "Expired", "too old resource version"),
+                watch(line("ADDED", running("late"))),
+            ],
+        )
+        follow(server, tmp_path, story)
+
+
+def test_every_kind_is_waited_for(tmp_path: Path) -> None:
+    async def story(rig: Rig) -> None:
+        assert rig.informers.unsynced() == [kind.name for kind in KINDS]
+        await rig.until(lambda: rig.informers.unsynced() == ["queues"])
+        assert not rig.informers.synced.is_set()
+
+    with ScriptedServer() as server:
+        serve(server, pods=[page([], version=1)], watches=[watch()])
+        queues = next(kind.path for kind in KINDS if kind.name == "queues")
+        server.on("GET", queues, failure(500))
+        follow(server, tmp_path, story)
