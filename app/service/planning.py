@@ -46,7 +46,6 @@ def open_placer(snapshot: Snapshot, policies: Policies, now: float, shapes: Shap
 
 
 PlanSteps = Generator[None, None, Plan]
-_LACKS_MEMBERS = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.NOT_ENOUGH_PODS_OF_TASK})
 
 Published = Callable[[GangPlacement], None]
 AfterCycle = Callable[[Collection[GroupKey]], None]
@@ -89,6 +88,8 @@ class Planning:
     _shapes: ShapeCache = field(default_factory=ShapeCache)
     _touched: set[QueueName] | None = None
     """Queues planned for on demand while a cycle is under way; None outside a cycle."""
+    _refused_with: dict[GroupKey, int] = field(default_factory=dict)
+    """How many members a gang had when it was planned on demand since the last cycle."""
     _in_one_go: bool = False
     _standing_by: bool = False
     _next_expiry: float = 0.0
@@ -125,6 +126,7 @@ class Planning:
         self._expire(started)
         signals = self.cache.signals
         changed, signals.groups = signals.groups, set()
+        self._refused_with.clear()
         if signals.dirty:
             signals.dirty = False
             await self._plan(started)
@@ -188,14 +190,11 @@ class Planning:
     def on_demand(self, key: GroupKey) -> bool:
         """Plan one gang now; True when something was placed.
 
-        A gang that was refused waits for the next cycle, unless what it lacked was members: asking
-        again before anything was given back costs much and brings nothing.
+        A gang that was refused waits for the next cycle, unless the last of its members has come
+        since: asking again before anything was given back costs much and brings nothing.
         """
         group = self.cache.groups.get(key)
-        if group is None or not group.known:
-            return False
-        before = self.refusals.get(key)
-        if before is not None and before.cause not in _LACKS_MEMBERS:
+        if group is None or not group.known or self._stands(key, group):
             return False
         now = self.clock()
         self.log.on_demand += 1
@@ -210,7 +209,16 @@ class Planning:
             self._touched.add(group.queue)
         self.refusals.pop(key, None)
         self.refusals.update(plan.refused)
+        self._refused_with[key] = len(group.members)
         return bool(placed)
+
+    def _stands(self, key: GroupKey, group: Group) -> bool:
+        """Whether asking again would bring nothing: see :meth:`on_demand`."""
+        if key not in self.refusals:
+            return False
+        before, now = self._refused_with.get(key, 0), len(group.members)
+        completed = before < max(group.min_member, 1) <= now
+        return key not in self.cache.signals.groups or not completed
 
     def best_of(self, member: Member, names: Sequence[NodeName]) -> NodeName | None:
         """The best of the offered nodes (which passed the stock filters) that has room for it."""
