@@ -1,0 +1,212 @@
+"""What the cache must hold, worked out from scratch.
+
+No sums are kept, and nothing is shared with ``app.cache`` but the types.
+
+The truth is the API state (nodes, pods, PodGroups) and the list of promises as they stand; from
+these everything else follows.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from app.cache.cluster import ClusterCache
+from app.cache.members import Kind, Stage
+from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.node import Node
+from app.model.pod import Pod, TaskStatus
+from app.model.resources import Amounts
+from app.model.shape import PodShape
+from app.model.workload import GroupPhase, PodGroup
+
+OURS = "volcano"
+ON_A_NODE = (Kind.BOUND, Kind.RUNNING, Kind.SUCCEEDED)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A member's place; ``holder`` is its UID."""
+
+    holder: str
+    group: GroupKey
+    node: NodeName
+    stage: Stage
+    since: float
+    requests: Amounts
+
+    @property
+    def revocable(self) -> bool:
+        return self.stage is not Stage.BINDING
+
+
+@dataclass(frozen=True)
+class KeptSlot:
+    """A place for a member that does not exist."""
+
+    holder: str
+    group: GroupKey
+    node: NodeName
+    role: str
+    since: float
+    shape: PodShape
+
+
+@dataclass(frozen=True)
+class Promises:
+    """All that was promised at one moment."""
+
+    members: Mapping[str, Promise]
+    slots: Mapping[str, KeptSlot]
+
+    @classmethod
+    def read(cls, cache: ClusterCache) -> "Promises":
+        members: dict[str, Promise] = {
+            m.pod.uid: Promise(m.pod.uid, m.group, m.node, m.stage, m.since, m.pod.shape.requests)
+            for m in cache.members.values()
+            if m.stage is not Stage.WAITING and not m.pod.node
+        }
+        slots = {
+            s.holder: KeptSlot(s.holder, group.key, s.node, s.role, s.since, s.shape)
+            for group in cache.groups.values()
+            for s in group.slots.values()
+        }
+        return cls(members, slots)
+
+    def places(self) -> list["Place"]:
+        """Both."""
+        return [*self.members.values(), *self.slots.values()]
+
+    def revocable(self) -> set[str]:
+        """Holders whose place can be taken back."""
+        return {p.holder for p in self.members.values() if p.revocable} | set(self.slots)
+
+
+Place = Promise | KeptSlot
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one holder takes."""
+
+    node: NodeName
+    requests: Amounts
+    promised: bool
+    releasing: bool
+
+
+@dataclass
+class Api:
+    """What the API server says."""
+
+    nodes: dict[NodeName, Node] = field(default_factory=dict)
+    pods: dict[PodUid, Pod] = field(default_factory=dict)
+    groups: dict[GroupKey, PodGroup] = field(default_factory=dict)
+
+    def takes(self, name: NodeName) -> bool:
+        node = self.nodes.get(name)
+        return node is not None and node.ready and not node.unschedulable
+
+    def taken(self, promises: Promises) -> dict[str, Taken]:
+        """Every charge there must be, by holder."""
+        out: dict[str, Taken] = {}
+        for pod in self.pods.values():
+            if pod.node and pod.status not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED):
+                releasing = pod.status is TaskStatus.RELEASING
+                out[pod.uid] = Taken(pod.node, pod.shape.requests, False, releasing)
+        for promise in promises.members.values():
+            assert promise.holder not in out, "bound and promised at once"
+            out[promise.holder] = Taken(promise.node, promise.requests, True, False)
+        for slot in promises.slots.values():
+            out[slot.holder] = Taken(slot.node, slot.shape.requests, True, False)
+        return out
+
+    def idle(self, name: NodeName, taken: Iterable[Taken]) -> Counter[str]:
+        """Free room by resource; resources that come to zero are zero."""
+        free: Counter[str] = Counter()
+        node = self.nodes.get(name)
+        if node is not None and node.ready:
+            free.update(dict(node.allocatable))
+        for one in taken:
+            if one.node == name:
+                free.subtract(dict(one.requests))
+        return free
+
+    def is_short(self, name: NodeName, taken: Iterable[Taken]) -> bool:
+        return any(value < 0 for value in self.idle(name, taken).values())
+
+    def has_group(self, pod: Pod) -> bool:
+        """Whether it can be planned: alone, or its PodGroup is there."""
+        return not pod.grouped or pod.group in self.groups
+
+
+def kind_of(pod: Pod, *, promised: bool) -> Kind:
+    """The state its group must count it under."""
+    match pod.status:
+        case TaskStatus.PENDING:
+            if promised:
+                return Kind.PLACED
+            return Kind.GATED if any(g != "pumice.sh/plan" for g in pod.gates) else Kind.WAITING
+        case TaskStatus.RELEASING:
+            return Kind.RELEASING_PLACED if pod.node else Kind.RELEASING
+        case status:
+            return Kind[status.name]
+
+
+@dataclass
+class Recount:
+    """One group, counted anew."""
+
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    roles: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    held: Counter[Amounts] = field(default_factory=Counter)
+    gated: Counter[Amounts] = field(default_factory=Counter)
+    wanted: Counter[Amounts] = field(default_factory=Counter)
+    arrived: Counter[str] = field(default_factory=Counter)
+    waiting: set[PodUid] = field(default_factory=set)
+    slots: int = 0
+
+    def add(self, pod: Pod, promise: Promise | None) -> None:
+        kind = kind_of(pod, promised=promise is not None)
+        self.kinds[kind] += 1
+        self.roles[pod.role, kind] += 1
+        if kind in (Kind.PLACED, Kind.BOUND, Kind.RUNNING):
+            self.held[pod.shape.requests] += 1
+        elif kind is Kind.GATED:
+            self.gated[pod.shape.requests] += 1
+        elif kind is Kind.WAITING:
+            self.wanted[pod.shape.requests] += 1
+            self.waiting.add(pod.uid)
+        if promise is not None and promise.stage in (Stage.ASSUMED, Stage.BINDING):
+            self.arrived[pod.role] += 1
+
+    @property
+    def on_nodes(self) -> int:
+        return sum(self.kinds[kind] for kind in ON_A_NODE)
+
+    @property
+    def promised(self) -> bool:
+        return self.kinds[Kind.PLACED] + self.slots > 0
+
+    def pending(self, pod_group: PodGroup | None, phase: GroupPhase, *, solo: bool) -> bool:
+        """Whether there is something to decide."""
+        if solo:
+            return bool(self.waiting)
+        if pod_group is None or pod_group.deleting:
+            return False
+        if self.waiting or phase in (GroupPhase.NEW, GroupPhase.PENDING):
+            return True
+        lacking = self.on_nodes + self.kinds[Kind.PLACED] + self.slots < pod_group.min_member
+        return lacking and phase is not GroupPhase.COMPLETED
+
+
+def recount(pods: Iterable[Pod], promises: Promises) -> dict[GroupKey, Recount]:
+    """Every group that has a pod of ours or a slot."""
+    out: dict[GroupKey, Recount] = {}
+    for pod in pods:
+        if pod.scheduler == OURS:
+            out.setdefault(pod.group, Recount()).add(pod, promises.members.get(pod.uid))
+    for slot in promises.slots.values():
+        group = out.setdefault(slot.group, Recount())
+        group.slots += 1
+        group.held[slot.shape.requests] += 1
+    return out
