@@ -10,10 +10,11 @@ Promises that became void by an event (node gone, foreign pod took the room, pod
 back at once and listed in :attr:`ClusterCache.lost` for whoever holds a Bind call open.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from app.cache.groups import Group
-from app.cache.members import Kind, Member, Slot, Stage, decides_like
+from app.cache.members import Kind, Member, Slot, Stage, are_equal, decides_like
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
 from app.cache.views import task_of
@@ -337,6 +338,22 @@ class ClusterCache:
             return False
         self._move(member, Stage.PLANNED, node=node, now=now)
         return True
+
+    def exchange(self, uid: PodUid, offered: Collection[NodeName], *, now: float) -> bool:
+        """Let a planned member and an equal one of its gang change nodes.
+
+        So that the first has one that is ``offered``; all room stays as it was planned.
+        """
+        member = self.members.get(uid)
+        if member is None or member.stage is not Stage.PLANNED or member.pod.pinned:
+            return False
+        for other in self.groups[member.group].members.values():
+            if other.node in offered and other.stage is Stage.PLANNED and are_equal(member, other):
+                mine, theirs = member.node, other.node
+                self._move(member, Stage.PLANNED, node=theirs, now=now)
+                self._move(other, Stage.PLANNED, node=mine, now=other.since)
+                return True
+        return False
 
     def assume(self, uid: PodUid, *, now: float) -> None:
         """Bind was called for a planned member."""

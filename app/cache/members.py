@@ -72,8 +72,9 @@ class Member:
     """A pod of ours. ``node`` is the promised node while the stage is not WAITING.
 
     ``since`` is when it entered its stage (seconds since the epoch); ``refused`` whether the last
-    Filter said "wait" (so that it must be woken when it gets a place). ``observed`` marks a pod
-    known from a Filter call only, until the watch shows it.
+    Filter said "wait" (so that it must be woken when it gets a place); ``missed`` how often in a
+    row the nodes offered held none for it. ``observed`` marks a pod known from a Filter call only,
+    until the watch shows it.
     """
 
     pod: Pod
@@ -83,6 +84,7 @@ class Member:
     node: NodeName = NO_NODE
     since: float = 0.0
     refused: bool = False
+    missed: int = 0
     observed: bool = False
 
     @property
@@ -129,6 +131,16 @@ class Slot:
     def request(self) -> Amounts:
         """What is kept free for it."""
         return self.shape.requests
+
+
+def are_equal(one: Member, other: Member) -> bool:
+    """Whether two members may have each other's node: alike, free to go anywhere, not bound."""
+    return (
+        (one.pod.shape is other.pod.shape or one.pod.shape == other.pod.shape)
+        and not (one.pod.pinned or other.pod.pinned)
+        and other.kind is Kind.PLACED
+        and not other.pod.node
+    )
 
 
 def decides_like(old: Pod, new: Pod) -> bool:

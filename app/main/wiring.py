@@ -73,9 +73,11 @@ def assemble(
     actuator = Actuator(
         cache, pods=ports, status=status, reasons=reasons, limits=limits, clock=clock
     )
+    filtering = Filtering(cache, planning=planning, limits=limits, clock=clock)
     planning.published.append(actuator.placed)
     planning.after.append(actuator.after_cycle)
     planning.after.append(barrier.settle)
+    planning.after.append(filtering.after_cycle)
     planning.after.append(partial(forgive, cache))
     planning.stood_by.append(barrier.settle)
 
@@ -95,7 +97,7 @@ def assemble(
         activity=activity,
         barrier=barrier,
         planning=planning,
-        filtering=Filtering(cache, planning=planning, limits=limits, clock=clock),
+        filtering=filtering,
         binding=Binding(cache, barrier=barrier, binder=ports, limits=limits, clock=clock),
         actuator=actuator,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),

@@ -7,17 +7,18 @@ that changes, or plain ``FailedNodes``, makes kube-scheduler try again at once, 
 ``Error`` while many pods wait, which only the back-off ladder tries again.
 
 A planned node that was not offered is a *veto* by the stock filters when all feasible nodes were
-offered, and chance when only a sample was: then an offered node with room takes its place.
+offered. When only a sample was, it may be chance: then the pod changes places with an equal member
+of its gang whose node was offered (the plan stays as it is), else an offered node with room takes
+the planned one's place, else it waits for a better sample; the third miss in a row is a veto.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
 from app.core.texts import filter_text
-from app.model.ids import NodeName, PodUid
+from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.pod import Pod
 from app.model.reason import Cause
 from app.service.limits import Hint, Limits
@@ -28,6 +29,9 @@ SAMPLE_FLOOR = 100
 """kube-scheduler offers every feasible node unless it found at least this many."""
 
 _REPLANS = 3
+_MISSES = 3
+"""Samples that may lack a pod's node, and everything else it could have, before that is a veto."""
+_TIDY_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,8 @@ class Filtering:
         self._planning = planning
         self._limits = limits
         self._clock = clock
-        self._waiting: OrderedDict[PodUid, None] = OrderedDict()
+        self._waiting: set[PodUid] = set()
+        self._next_tidying = 0.0
 
     def answer(self, question: Question) -> Answer:
         """Where the pod may go."""
@@ -101,8 +106,8 @@ class Filtering:
             member = self._cache.members[question.uid]
         answer = self._place(member, question.names)
         if answer is not None:
-            member.refused = False
-            self._waiting.pop(question.uid, None)
+            member.refused, member.missed = False, 0
+            self._waiting.discard(question.uid)
             return answer
         return self._wait(member)
 
@@ -119,15 +124,20 @@ class Filtering:
         """How many ungated pods of ours were told to wait and are still unplaced."""
         return len(self._waiting)
 
-    def forget(self, uid: PodUid) -> None:
-        """The pod is gone, or it got its place."""
-        self._waiting.pop(uid, None)
+    def after_cycle(self, _changed: Collection[GroupKey]) -> None:
+        """Forget, now and then, waiting pods that are gone or got their place."""
+        now = self._clock()
+        if self._waiting and now >= self._next_tidying:
+            self._next_tidying = now + _TIDY_EVERY_S
+            self._waiting = {uid for uid in self._waiting if self._is_without_place(uid)}
+
+    def _is_without_place(self, uid: PodUid) -> bool:
+        member = self._cache.members.get(uid)
+        return member is not None and member.stage is Stage.WAITING and not member.pod.node
 
     def _place(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         for _ in range(_REPLANS):
-            if member.stage is Stage.WAITING and not self._planning.on_demand(member.group):
-                return None
-            if member.stage is Stage.WAITING:
+            if not self._has_place(member):
                 return None
             if self._limits.hint is Hint.GUIDE and self._cache.groups[member.group].solo:
                 return self._with_room(member, names)
@@ -137,10 +147,19 @@ class Filtering:
                 return Chosen(member.node)
             if member.stage is not Stage.PLANNED or self._only_a_guess(member, names):
                 return None
-            if self._swap(member, names):
-                return Chosen(member.node)
+            if len(names) >= SAMPLE_FLOOR:
+                if self._swap(member, names):
+                    return Chosen(member.node)
+                if self._may_be_chance(member):
+                    return None
             self._veto(member)
         return None
+
+    def _has_place(self, member: Member) -> bool:
+        """Whether it has a place, planned for now if need be."""
+        if member.stage is not Stage.WAITING:
+            return True
+        return self._planning.on_demand(member.group) and member.promised
 
     def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         """Guided placement: every offered node that has room; kube-scheduler chooses by score."""
@@ -157,20 +176,26 @@ class Filtering:
         return len(names) == 1 and not member.pod.pinned and len(self._cache.rooms.nodes) > 1
 
     def _swap(self, member: Member, names: Sequence[NodeName]) -> bool:
-        """Take an offered node instead, when what was offered may be a sample."""
-        if len(names) < SAMPLE_FLOOR:
-            return False
+        """Give it an offered node instead of the planned one."""
+        uid, now = member.pod.uid, self._clock()
+        if self._cache.exchange(uid, frozenset(names), now=now):
+            return True
         chosen = self._planning.best_of(member, names)
-        return chosen is not None and self._cache.move(member.pod.uid, chosen, now=self._clock())
+        return chosen is not None and self._cache.move(uid, chosen, now=now)
+
+    def _may_be_chance(self, member: Member) -> bool:
+        member.missed += 1
+        return member.missed < _MISSES
 
     def _veto(self, member: Member) -> None:
         now = self._clock()
+        member.missed = 0
         self._planning.vetoes.add(member.pod.shape, member.node, now=now)
         self._cache.withdraw(member.pod.uid, now=now)
 
     def _wait(self, member: Member) -> Answer:
         member.refused = True
-        self._waiting[member.pod.uid] = None
+        self._waiting.add(member.pod.uid)
         group = self._cache.groups[member.group]
         refusal = self._planning.refusals.get(member.group)
         if not group.known:

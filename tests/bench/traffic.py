@@ -30,8 +30,9 @@ _JSON = {"Content-Type": "application/json"}
 _BOUND_ONLY = {"fieldSelector": "spec.nodeName!="}
 
 
-class _Metadata(msgspec.Struct):
+class _Metadata(msgspec.Struct, rename="camel"):
     uid: str
+    resource_version: str
     annotations: dict[str, str] = {}
 
 
@@ -123,29 +124,39 @@ class Traffic:
         """Feed ``binds`` while the block runs."""
         path = PODS.path(namespace=namespace)
         listed = await self.get(path, limit="1")
-        params = {
-            **_BOUND_ONLY,
-            "watch": "1",
-            "resourceVersion": listed["metadata"]["resourceVersion"],
-            "timeoutSeconds": str(_WATCH_S),
-        }
-        async with self._session.get(path, params=params) as answer:
-            reader = asyncio.create_task(_read(answer.content, binds))
-            try:
-                yield
-            finally:
-                reader.cancel()
-                await asyncio.wait({reader})
+        reader = asyncio.create_task(
+            self._follow(path, listed["metadata"]["resourceVersion"], binds)
+        )
+        try:
+            yield
+        finally:
+            reader.cancel()
+            await asyncio.wait({reader})
+        if not reader.cancelled():
+            reader.result()
+
+    async def _follow(self, path: str, version: str, binds: Binds) -> None:
+        """Watch for ever: the API server closes watches that are not read fast enough."""
+        seen: set[str] = set()
+        while True:
+            params = {
+                **_BOUND_ONLY,
+                "watch": "1",
+                "resourceVersion": version,
+                "timeoutSeconds": str(_WATCH_S),
+            }
+            async with self._session.get(path, params=params) as answer:
+                async for line in _lines(answer.content):
+                    pod = _decode_line(line).object.metadata
+                    version = pod.resource_version
+                    if pod.uid not in seen:
+                        seen.add(pod.uid)
+                        binds.add(pod.annotations.get(GROUP, ""), at=time.perf_counter())
 
 
-async def _read(content: aiohttp.StreamReader, binds: Binds) -> None:
-    seen: set[str] = set()
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
     rest = b""
     async for chunk in content.iter_any():
-        now = time.perf_counter()
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            pod = _decode_line(line).object.metadata
-            if pod.uid not in seen:
-                seen.add(pod.uid)
-                binds.add(pod.annotations.get(GROUP, ""), at=now)
+            yield line
