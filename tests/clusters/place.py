@@ -95,6 +95,15 @@ class Place:
         )
         return full
 
+    def set_state(self, full: str, state: str) -> None:
+        """Set the state of a queue, as its controller would."""
+        self.api.patch(QUEUES, full, {"status": {"state": state}}, subresource="status")
+        wait_until(
+            lambda: self.cluster.extender.get("/debug/queues")[full]["state"] == state,
+            timeout_s=_WAIT_S,
+            what=f"the extender knows that {full} is {state}",
+        )
+
     def add_group(self, name: str, minimum: int, **spec: Any) -> None:
         """A PodGroup."""
         group = workloads.pod_group(name, min_member=minimum, **spec)

@@ -1,0 +1,60 @@
+"""kill -9 of the extender at random moments while gangs are being bound.
+
+Whatever was bound when it died, the next extender learns from the API server: the rest of a gang
+that is bound in part goes first, nothing is counted twice, every gang runs.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.clusters import resources, workloads
+from tests.clusters.partials import Partials
+from tests.clusters.place import Place
+from tests.clusters.rig import Rig
+from tests.e2e.scale import ROUND_S, ROUNDS, dice
+
+pytestmark = pytest.mark.real
+
+GANGS = {f"gang-{number}": 20 for number in range(10)}
+PODS = sum(GANGS.values())
+PARTIAL_S = 15
+"""Longer than this no gang may be bound in part."""
+
+
+def submit(place: Place) -> None:
+    for name, size in GANGS.items():
+        place.add_group(name, size)
+    place.submit(pod for name, size in GANGS.items() for pod in workloads.members(name, size))
+
+
+@pytest.mark.timeout(ROUNDS * ROUND_S)
+def test_gangs_are_made_whole_after_a_kill_at_any_moment(rig: Rig) -> None:
+    die = dice()
+    partial, longest = 0, 0.0
+    with Place(rig) as place:
+        place.add_nodes(20, cpu="16")
+        for number in range(ROUNDS):
+            with Partials(place.api, place.name, GANGS) as seen:
+                submit(place)
+                seen.wait_bound(die.randrange(PODS), timeout_s=ROUND_S / 3)
+                time.sleep(die.uniform(0, 0.05))
+                rig.extender.kill()
+                time.sleep(die.uniform(0, 1))
+                died_with, broken = seen.bound(), seen.partial()
+                rig.restart_extender()
+                seen.wait_whole(timeout_s=ROUND_S / 2)
+                lasted = seen.longest_s()
+            partial, longest = partial + bool(broken), max(longest, lasted)
+            print(  # noqa: T201 - the figures of a long run
+                f"round {number}: {died_with} of {PODS} bound at the kill, "
+                f"{len(broken)} gangs in part, longest {lasted:.1f} s"
+            )
+            assert lasted < PARTIAL_S, f"round {number}: {broken}"
+            place.wait_nothing_held()
+            place.api.delete_all(resources.POD_GROUPS, namespace=place.name)
+            place.api.delete_all(resources.PODS, namespace=place.name)
+            place.wait_gone()
+    print(f"{ROUNDS} rounds, {partial} with gangs in part, longest {longest:.1f} s")  # noqa: T201
