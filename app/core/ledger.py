@@ -152,7 +152,7 @@ class Ledger:
         mine = self.gang(gang)
         mine.ready += sign
         mine.role_ready[task.role] = mine.role_ready.get(task.role, 0) + sign
-        if task.best_effort:
+        if task.best_effort and not task.is_slot:
             mine.best_effort[task.role] = mine.best_effort.get(task.role, 0) + sign
         mine.allocated += delta
         queue = self._queues.get(gang.queue)

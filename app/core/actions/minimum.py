@@ -52,7 +52,8 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
         failure = yield from _try(cycle, attempt, tasks)
         if failure is None:
             return True
-        cycle.futile.remember(demand, failure)
+        if attempt.first is not None:
+            cycle.futile.remember(demand, failure)
     wanted = tasks[: need.members]
     cycle.refuse(gang, refusals.of_minimum(cycle, gang, failure, wanted=wanted))
     return False

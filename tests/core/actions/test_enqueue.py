@@ -1,0 +1,186 @@
+"""enqueue: who comes in, in which order, and why others do not."""
+
+from typing import Any
+
+import pytest
+
+from app.model.conf import PluginConf
+from app.model.ids import QueueName
+from app.model.reason import Cause, Holder, Shortfall
+from app.model.workload import GroupPhase, Queue, QueueState, Quota
+from tests.builders import make_gang, make_queue
+from tests.core.actions.rigs import HELM, amounts_of, cores, cycle, newcomer, policies, used, vector
+
+ENQUEUE = ("enqueue",)
+
+
+def test_a_group_that_says_nothing_of_resources_comes_in() -> None:
+    outcome = cycle(newcomer("g", cpu=None), nodes=(), by=policies(HELM, ENQUEUE))
+    assert outcome.admitted == ["g"]
+
+
+@pytest.mark.parametrize("phase", [GroupPhase.INQUEUE, GroupPhase.RUNNING, GroupPhase.UNKNOWN])
+def test_a_group_that_is_in_is_not_voted_on(phase: GroupPhase) -> None:
+    group = newcomer("g", cpu=100)
+    there = make_gang("g", min_member=1, phase=phase, min_request=group.min_request)
+    outcome = cycle(there, nodes=cores(4), by=policies(HELM, ENQUEUE))
+    assert outcome.admitted == []
+
+
+@pytest.mark.parametrize(
+    "state", [QueueState.CLOSED, QueueState.CLOSING, QueueState.UNKNOWN], ids=str
+)
+@pytest.mark.parametrize("cpu", [None, 1.0], ids=["without minResources", "with minResources"])
+def test_a_queue_that_is_not_open_takes_nobody(state: QueueState, cpu: float | None) -> None:
+    outcome = cycle(
+        newcomer("g", cpu=cpu, queue="q"), nodes=cores(4), queues=[make_queue("q", state=state)]
+    )
+    assert outcome.admitted == []
+    assert outcome.refusal("g").cause is Cause.QUEUE_CLOSED
+    assert outcome.text("g") == "queue q is not open"
+
+
+def test_a_new_queue_that_nobody_has_opened_yet_takes_groups() -> None:
+    queue = make_queue("q", state=QueueState.NEW)
+    outcome = cycle(newcomer("g", cpu=1, queue="q"), nodes=cores(4), queues=[queue])
+    assert outcome.admitted == ["g"]
+
+
+def test_a_queue_on_its_way_out_takes_nobody() -> None:
+    queue = make_queue("q", deleting=True)
+    outcome = cycle(newcomer("g", cpu=1, queue="q"), nodes=cores(4), queues=[queue])
+    assert outcome.refusal("g").cause is Cause.QUEUE_CLOSED
+
+
+def test_a_group_of_a_missing_queue_waits_for_it() -> None:
+    outcome = cycle(newcomer("g", cpu=1, queue="nowhere"), nodes=cores(4))
+    assert outcome.admitted == []
+    assert outcome.refusal("g").cause is Cause.QUEUE_MISSING
+    assert outcome.text("g") == "queue nowhere not found"
+
+
+def test_a_group_that_is_cooling_down_is_left_out_until_its_time() -> None:
+    group = newcomer("g", cpu=1, hold_until=10.0)
+    assert cycle(group, nodes=cores(4), now=9.9).refusal("g").cause is Cause.COOLING_DOWN
+    assert cycle(group, nodes=cores(4), now=10.0).admitted == ["g"]
+
+
+def test_a_rejected_group_does_not_stop_the_next_one_of_its_queue() -> None:
+    big, small = newcomer("big", cpu=100, priority=9), newcomer("small", cpu=1)
+    outcome = cycle(big, small, nodes=cores(4), by=policies(HELM, ENQUEUE))
+    assert outcome.admitted == ["small"]
+    assert outcome.refused == {"big"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"priority": 5, "created": 9.0}, {"created": 1.0}),
+        ({"created": 1.0}, {"created": 9.0}),
+        ({"uid": "a"}, {"uid": "b"}),
+    ],
+    ids=["priority", "age", "uid"],
+)
+def test_of_two_claims_that_do_not_fit_together_the_first_in_order_comes_in(
+    first: dict[str, Any], second: dict[str, object]
+) -> None:
+    one, other = newcomer("one", cpu=3, **first), newcomer("other", cpu=3, **second)
+    by = policies((("priority", "gang"), (PluginConf("overcommit"),)), ENQUEUE)
+    for gangs in ((one, other), (other, one)):
+        outcome = cycle(*gangs, nodes=cores(4), by=by)
+        assert outcome.admitted == ["one"]
+        assert outcome.refused == {"other"}
+
+
+def test_the_refusal_of_an_overused_cluster_has_its_numbers() -> None:
+    running = make_gang("old", phase=GroupPhase.RUNNING, allocated=vector(cpu=2))
+    outcome = cycle(
+        running,
+        newcomer("g", cpu=4),
+        nodes=cores(4),
+        pending=(newcomer("g", cpu=4),),
+        used=used(cores(4), n0=2),
+        by=policies((("overcommit",),), ENQUEUE),
+    )
+    refusal = outcome.refusal("g")
+    assert refusal.cause is Cause.CLUSTER_OVERUSED
+    assert refusal.shortfalls == (Shortfall("cpu", asked=4000, free=2800, limit=4800),)
+    assert refusal.holders == (Holder("default/old", "cpu", 2000),)
+    assert refusal.detail == "resource in cluster is overused: overused cpu"
+
+
+def quota_queue(**fields: object) -> Queue:
+    return make_queue("q", capability=amounts_of(cpu=4), **fields)
+
+
+def test_claims_add_up_against_the_capability_of_the_queue() -> None:
+    one, other = newcomer("one", cpu=3, queue="q"), newcomer("other", cpu=2, queue="q", created=1.0)
+    by = policies((("gang",), ("proportion",)), ENQUEUE)
+    outcome = cycle(one, other, nodes=cores(100), queues=[quota_queue()], by=by)
+    assert outcome.admitted == ["one"]
+    refusal = outcome.refusal("other")
+    assert refusal.cause is Cause.QUEUE_QUOTA
+    assert refusal.where == "q"
+    assert refusal.shortfalls == (Shortfall("cpu", asked=2000, free=1000, limit=4000),)
+    assert refusal.holders == (Holder("default/one", "cpu", 3000),)
+    assert refusal.detail == "queue resource quota insufficient: insufficient cpu"
+    assert outcome.text("other") == (
+        "queue q: cpu asked 2, free 1 of 4; held by default/one (cpu 3)"
+    )
+
+
+def test_members_held_by_foreign_gates_claim_nothing() -> None:
+    held = newcomer("held", cpu=3, queue="q", gated_request=vector(cpu=3))
+    other = newcomer("other", cpu=4, queue="q", created=1.0)
+    by = policies((("gang",), ("proportion",)), ENQUEUE)
+    outcome = cycle(held, other, nodes=cores(100), queues=[quota_queue()], by=by)
+    assert outcome.admitted == ["held", "other"]
+
+
+def test_the_queue_of_higher_priority_is_asked_first() -> None:
+    queues = (make_queue("low"), make_queue("high", priority=1, created=5.0))
+    low, high = newcomer("low", cpu=3, queue="low"), newcomer("high", cpu=3, queue="high")
+    by = policies((("overcommit", "proportion"),), ENQUEUE)
+    outcome = cycle(low, high, nodes=cores(4), queues=queues, by=by)
+    assert outcome.admitted == ["high"]
+
+
+def test_queues_without_plugins_are_asked_by_age_then_name() -> None:
+    queues = (make_queue("b"), make_queue("c"), make_queue("a", created=1.0))
+    gangs = tuple(newcomer(f"g{q}", cpu=1, queue=q) for q in "abc")
+    outcome = cycle(*gangs, nodes=cores(100), queues=queues, by=policies((), ENQUEUE))
+    assert outcome.admitted == ["gb", "gc", "ga"]
+
+
+def test_a_group_that_has_waited_long_enough_comes_in_whatever_is_free() -> None:
+    late = newcomer(
+        "late", cpu=100, annotations={"volcano.sh/sla-waiting-time": "10s"}, created=0.0
+    )
+    by = policies((("sla",), ("overcommit",)), ENQUEUE)
+    assert cycle(late, nodes=cores(4), by=by, now=9.0).admitted == []
+    assert cycle(late, nodes=cores(4), by=by, now=11.0).admitted == ["late"]
+
+
+def test_a_resource_quota_of_the_namespace_is_kept() -> None:
+    quota = Quota(
+        namespace="default",
+        name="compute",
+        hard=(("requests.cpu", 4000),),
+        used=(("requests.cpu", 1000),),
+    )
+    one, other = newcomer("one", cpu=2), newcomer("other", cpu=2, created=1.0)
+    by = policies((("resourcequota",),), ENQUEUE)
+    outcome = cycle(one, other, nodes=cores(100), quotas=(quota,), by=by)
+    assert outcome.admitted == ["one"]
+    assert outcome.refusal("other").cause is Cause.NAMESPACE_QUOTA
+
+
+def test_a_queue_with_children_takes_no_groups() -> None:
+    tree = PluginConf("capacity", switches={"enableHierarchy": True})
+    queues = (make_queue("top"), make_queue("leaf", parent=QueueName("top")))
+    above, below = newcomer("above", cpu=1, queue="top"), newcomer("below", cpu=1, queue="leaf")
+    by = policies(((tree,),), ENQUEUE)
+    assert cycle(below, nodes=cores(4), queues=queues, by=by).admitted == ["below"]
+    outcome = cycle(above, below, nodes=cores(4), queues=queues, by=by)
+    assert outcome.admitted == []
+    assert outcome.refusal("below").cause is Cause.QUEUE_BROKEN

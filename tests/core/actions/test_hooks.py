@@ -1,0 +1,82 @@
+"""What plugins say of a gang binds the actions: valid, ready, allocatable."""
+
+from dataclasses import replace
+from typing import Any
+
+from app.core.actions import lineage
+from app.core.actions.allocate import allocate
+from app.core.actions.cycle import Cycle
+from app.core.ledger import Ledger
+from app.core.placement.engine import Placer
+from app.core.policy import Session
+from app.core.tiers import open_policies
+from app.model.gang import Gang
+from app.model.reason import Cause, Refusal
+from tests.builders import make_snapshot
+from tests.core.actions.rigs import Outcome, cores, gang_of, members, policies
+
+
+def allocated(*gangs: Gang, cpu: int = 20, **hooks: Any) -> Outcome:
+    """``allocate`` with some answers of the plugins replaced."""
+    snapshot = make_snapshot(nodes=cores(cpu), gangs=gangs)
+    by, ledger = policies(), Ledger(snapshot)
+    opened = open_policies(by, Session(ledger=ledger, conf=by.conf, now=0.0))
+    cycle = Cycle(
+        snapshot=snapshot,
+        pending=snapshot.pending,
+        actions=by.conf.actions,
+        now=0.0,
+        ledger=ledger,
+        opened=replace(opened, **hooks),
+        finder=Placer(ledger, predicates=opened.predicates, scoring=opened.scoring),
+        line=lineage.lines(ledger, by.conf),
+        holders=None,
+    )
+    for _ in allocate(cycle):
+        pass
+    placed = sum(len(decided.placements) for decided in cycle.plan().placed)
+    assert len(ledger.journal) == placed
+    return Outcome(cycle.plan())
+
+
+def test_a_gang_that_is_not_valid_is_not_tried() -> None:
+    no = Refusal(Cause.NOT_ENOUGH_TASKS, where="default/g", detail="not now")
+    outcome = allocated(
+        gang_of("g", 2), gang_of("h", 2), gang_valid=lambda gang: no if gang.name == "g" else None
+    )
+    assert outcome.order == ["h"]
+    assert outcome.refusal("g") is no
+
+
+def test_a_gang_that_no_plugin_calls_ready_is_kept_back_whole() -> None:
+    outcome = allocated(gang_of("g", 2), gang_ready=lambda _: False)
+    assert outcome.order == []
+    assert outcome.text("g") == "a plugin does not call the group ready"
+
+
+def test_one_gang_that_is_kept_back_says_nothing_of_equal_ones() -> None:
+    gangs = gang_of("g", 2), gang_of("h", 3, created=1.0)
+    outcome = allocated(*gangs, gang_ready=lambda gang: gang.name == "h")
+    assert outcome.order == ["h"]
+
+
+def test_a_plugin_may_ask_for_more_than_the_minimum() -> None:
+    gang = replace(gang_of("g", 4), min_member=2)
+    asked: list[int] = []
+
+    def ready(_gang: Gang) -> bool:
+        asked.append(1)
+        return len(asked) >= 3
+
+    outcome = allocated(gang, gang_ready=ready)
+    assert outcome.decisions("g")[0].whole
+    assert len(outcome.members("g")) == 4
+
+
+def test_a_member_that_its_queue_may_not_have_stops_its_equals_alone() -> None:
+    no = Refusal(Cause.QUEUE_QUOTA, where="default")
+    big = members("g", 2, cpu=5, role="big")
+    gang = replace(gang_of("g", 4), waiting=big + members("g", 2, role="small"), min_member=2)
+    outcome = allocated(gang, allocatable=lambda _queue, task: no if task.role == "big" else None)
+    assert set(outcome.members("g")) == {"g-small-0", "g-small-1"}
+    assert outcome.refusal("g") is no
