@@ -1,22 +1,31 @@
-"""The FastAPI application of the extender process."""
+"""The application of the extender process."""
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from app.api.body import BadRequest, refuse
 from app.api.debug import debug_router
+from app.api.direct import Direct
 from app.api.explain import explain_router
-from app.api.extender import extender_router
+from app.api.extender import extender_calls, extender_router
 from app.api.health import health_router
 from app.api.services import ExtenderServices
 
+PREFIXES = ("", "/v1")
+"""Where kube-scheduler's calls are served."""
 
-def create_app(services: ExtenderServices) -> FastAPI:
+
+def create_app(services: ExtenderServices) -> ASGIApp:
     """Every route of one extender process over ``services``."""
     app = FastAPI(title="Pumice", summary="Scheduler extender: gangs, queues and placement.")
     app.add_exception_handler(BadRequest, refuse)
-    app.include_router(extender_router(services))
-    app.include_router(extender_router(services), prefix="/v1", include_in_schema=False)
+    calls = extender_calls(services)
+    for prefix in PREFIXES:
+        app.include_router(
+            extender_router(calls), prefix=prefix, include_in_schema=prefix == PREFIXES[0]
+        )
     app.include_router(health_router(services))
     app.include_router(explain_router(services))
     app.include_router(debug_router(services))
-    return app
+    paths = {f"{prefix}/{verb}": call for prefix in PREFIXES for verb, call in calls.items()}
+    return Direct(app, paths)

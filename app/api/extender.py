@@ -1,11 +1,11 @@
 """kube-scheduler's four calls: decode, call the use case, encode.
 
-Filter and Bind are the hot path, so bodies are decoded by msgspec and answered as bytes; FastAPI
-only routes. The same routes are served under ``/v1``.
+Filter and Bind are the hot path, so bodies are decoded by msgspec and answered as bytes. FastAPI
+describes these routes; :mod:`app.api.direct` serves them. They are the same under ``/v1``.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from fastapi import APIRouter, Request, Response
 
@@ -21,21 +21,34 @@ from app.wire.errors import DecodeError
 
 Handler = Callable[[Request], Awaitable[Response]]
 
+_ABOUT = {
+    "filter": "Which of the offered nodes the pod may go to.",
+    "prioritize": "Scores 0-10 of nodes the pod may go to.",
+    "bind": "Bind the pod, once enough members of its gang can be.",
+    "preempt": "Which nodes the pod may preempt on.",
+}
 
-def extender_router(services: ExtenderServices) -> APIRouter:
-    """``/filter``, ``/prioritize``, ``/bind`` and ``/preempt``."""
+
+def extender_calls(services: ExtenderServices) -> dict[str, Handler]:
+    """The handlers by verb: filter, prioritize, bind and preempt."""
+    handlers = {
+        "filter": _filter(services),
+        "prioritize": _prioritize(services),
+        "bind": _bind(services),
+        "preempt": _preempt(services),
+    }
+    return {verb: timed(verb, handler) for verb, handler in handlers.items()}
+
+
+def extender_router(calls: Mapping[str, Handler]) -> APIRouter:
+    """``POST /{verb}`` for each of the ``calls``."""
     router = APIRouter(tags=["extender"])
-    for verb, handler, about in (
-        ("filter", _filter(services), "Which of the offered nodes the pod may go to."),
-        ("prioritize", _prioritize(services), "Scores 0-10 of nodes the pod may go to."),
-        ("bind", _bind(services), "Bind the pod, once enough members of its gang can be."),
-        ("preempt", _preempt(services), "Which nodes the pod may preempt on."),
-    ):
+    for verb, handler in calls.items():
         router.add_api_route(
             f"/{verb}",
-            timed(verb, handler),
+            handler,
             methods=["POST"],
-            summary=about,
+            summary=_ABOUT[verb],
             response_class=Response,
             name=verb,
             openapi_extra=wire_schema(verb),

@@ -59,6 +59,7 @@ def server(app: ASGIApp, bind: Bind) -> Server:
         lifespan="off",
         access_log=False,
         log_config=None,
+        proxy_headers=False,
         server_header=False,
         date_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
