@@ -124,6 +124,7 @@ class Actuator:
             status = patches.merged(status, patches.nomination(node))
         if status is not None:
             await self._pods.patch_pod_status(pod.namespace, pod.name, status)
+            self._reasons.taken_back(pod.uid)
         if pod.pinned or hint is Hint.GUIDE:
             await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
         elif hint is Hint.PIN:

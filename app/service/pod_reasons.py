@@ -9,7 +9,7 @@ kube-scheduler's queue: there, any write makes the scheduler try the pod again.
 from collections.abc import Callable, Collection, Hashable, Iterable
 
 from app.cache.cluster import ClusterCache
-from app.cache.members import Member
+from app.cache.members import Member, Stage
 from app.core.texts import describe
 from app.model.ids import GroupKey, PodUid
 from app.model.reason import Cause
@@ -59,9 +59,13 @@ class PodReasons:
 
     def placed(self, member: Member) -> patches.JsonObject | None:
         """The status patch that takes the reason back, None when none was ever given."""
-        if self._said.pop(member.pod.uid, None) is None:
+        if member.pod.uid not in self._said:
             return None
         return self._patch("True", "Planned", f"planned on {member.node}")
+
+    def taken_back(self, uid: PodUid) -> None:
+        """That patch was accepted."""
+        self._said.pop(uid, None)
 
     def _ask(self, waiting: Iterable[Member], cause: Cause) -> None:
         for member in waiting:
@@ -70,21 +74,22 @@ class PodReasons:
 
     async def _write(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
-        if member is None or not member.pod.gated:
+        if member is None or not member.pod.gated or member.stage is not Stage.WAITING:
             return
         refusal = self._planning.refusals.get(member.group)
         if refusal is None or self._said.get(uid) is refusal.cause:
             return
         pod = member.pod
+        self._said[uid] = refusal.cause  # from now on: it may get its place while this is written
         try:
             await self._pods.patch_pod_status(
                 pod.namespace, pod.name, self._patch("False", refusal.cause, describe(refusal))
             )
         except WriteError as error:
+            self._said.pop(uid, None)
             if error.reaction is Reaction.GONE:
                 return
             raise Again(str(error), after_s=error.retry_after_s) from error
-        self._said[uid] = refusal.cause
 
     def _patch(self, status: str, reason: str, message: str) -> patches.JsonObject:
         return patches.pod_condition(

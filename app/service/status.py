@@ -1,8 +1,9 @@
 """Writing PodGroup and Queue statuses, and the events that go with them.
 
 What should stand there is worked out when the write's turn comes. A change of phase or counts is
-written at once; when only a text would change, not more often than every few seconds, so a group
-that waits on a busy cluster does not cost a write per cycle.
+written at once, and so is a condition that turns; when only a text would change, not more often
+than every few seconds, and less often the more groups wait, so that a backlog of whatever length
+costs a bounded number of writes.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.reason import Refusal
 from app.model.resources import Amounts
-from app.model.workload import GroupPhase, PodGroup
+from app.model.workload import GroupPhase, PodGroup, Queue
 from app.service.planning import Planning
 from app.service.ports import Clock, EventSink, EventType, GroupWriter, Reaction, WriteError
 from app.service.workqueue import Again
@@ -32,6 +33,8 @@ from app.wire import patches, times
 
 TEXT_EVERY_S = 5.0
 EVENT_EVERY_S = 15.0
+TEXTS_PER_S = 20.0
+"""All waiting groups together: so many changed texts, and so many events, a second at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class StatusWriter:
         self._written: dict[GroupKey, Written] = {}
         self._told: dict[GroupKey, Told] = {}
         self._allocated: dict[QueueName, Amounts] = {}
+        self._summed: dict[QueueName, tuple[Amounts, str]] = {}
+        """What was last written for a queue, over which stored version."""
 
     async def write_group(self, key: GroupKey) -> None:
         """Write the PodGroup's status if it should be another; the replica that leads does."""
@@ -94,24 +99,31 @@ class StatusWriter:
     def stale_queues(self) -> list[QueueName]:
         """Queues whose ``status.allocated`` is not what is stored."""
         self._allocated = self._sums()
-        return [
-            name
-            for name, queue in self._cache.queues.items()
-            if self._allocated.get(name, ()) != queue.allocated
-        ]
+        return [name for name, queue in self._cache.queues.items() if self._is_stale(queue)]
+
+    def _is_stale(self, queue: Queue) -> bool:
+        """Whether another sum should stand there than does, or than was written over this one."""
+        wanted = self._allocated.get(queue.name, ())
+        if wanted == queue.allocated:
+            return False
+        return self._summed.get(queue.name) != (wanted, queue.resource_version)
 
     async def write_queue(self, name: QueueName) -> None:
         """Write ``status.allocated``: what the queue's members and its children's hold."""
         queue = self._cache.queues.get(name)
-        allocated = self._allocated.get(name, ())
-        if queue is None or queue.allocated == allocated:
+        if queue is None:
+            self._summed.pop(name, None)
             return
+        if not self._is_stale(queue):
+            return
+        allocated = self._allocated.get(name, ())
         try:
             await self._groups.patch_queue_status(
                 name, patches.queue_allocated(allocated, before=queue.allocated)
             )
         except WriteError as error:
             _unless_gone(error)
+        self._summed[name] = (allocated, queue.resource_version)
 
     def _is_written(self, key: GroupKey, wanted: GroupStatus, stored: PodGroup) -> bool:
         """Whether the same was written already and the watch has not caught up; or texts only."""
@@ -120,10 +132,14 @@ class StatusWriter:
             return False
         if last.status == wanted and last.over == stored.resource_version:
             return True
-        waited = self._clock() - last.at
-        if not summary(wanted, stored) and waited < TEXT_EVERY_S:
-            raise Again("texts only", after_s=TEXT_EVERY_S - waited)
+        waited, pause = self._clock() - last.at, self._pause(TEXT_EVERY_S)
+        if _texts_only(wanted, stored) and waited < pause:
+            raise Again("texts only", after_s=pause - waited)
         return False
+
+    def _pause(self, shortest_s: float) -> float:
+        """Seconds between two texts of one group."""
+        return max(shortest_s, len(self._planning.refusals) / TEXTS_PER_S)
 
     async def _write(self, key: GroupKey, stored: PodGroup, wanted: GroupStatus) -> None:
         now = self._clock()
@@ -155,14 +171,14 @@ class StatusWriter:
         text = unschedulable_text(gang, refusal, describe=describe)
         last, now = self._told.get(key), self._clock()
         if last is not None:
-            pause = EVENT_EVERY_S if last.text == text else TEXT_EVERY_S
+            pause = self._pause(EVENT_EVERY_S if last.text == text else TEXT_EVERY_S)
             if now - last.at < pause:
                 raise Again("told a moment ago", after_s=pause - (now - last.at))
         self._told[key] = Told(text, now)
         if not gang.inqueue and refusal.detail:
             await self._event(stored, "Normal", "Unschedulable", refusal.detail)
         await self._event(stored, "Warning", "Unschedulable", text)
-        raise Again("tell again", after_s=EVENT_EVERY_S)
+        raise Again("tell again", after_s=self._pause(EVENT_EVERY_S))
 
     async def _event(
         self, group: PodGroup, event_type: EventType, reason: str, message: str
@@ -192,6 +208,14 @@ class StatusWriter:
                 totals[above] = usage.allocated.copy() if here is None else here + usage.allocated
         axis = cache.rooms.axis
         return {name: axis.amounts(total) for name, total in totals.items()}
+
+
+def _texts_only(wanted: GroupStatus, stored: PodGroup) -> bool:
+    """Whether phase, counts and the verdict of every condition stay as they are."""
+    verdicts = {condition.type: condition.status for condition in stored.conditions}
+    return not summary(wanted, stored) and all(
+        verdicts.get(condition.type) == condition.status for condition in wanted.conditions
+    )
 
 
 def _unless_gone(error: WriteError) -> None:

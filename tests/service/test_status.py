@@ -1,0 +1,543 @@
+"""PodGroup and queue statuses and the events about groups: their texts, and how seldom."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.model.ids import NodeName, QueueName
+from app.model.resources import CPU
+from app.model.workload import Condition, GroupPhase, QueueState
+from app.service import status as status_module
+from app.service.ports import WriteError
+from app.service.status import StatusWriter
+from app.service.workqueue import Again
+from tests.builders import make_amounts, make_queue, make_shape
+from tests.service.rig import CONFLICT, FAILING, GONE, Rig, Told
+from tests.service.virtual_time import advance, run, settle
+
+
+@contextmanager
+def working(rig: Rig) -> Iterator[None]:
+    """Cycles run and effects are carried out."""
+    tasks = [
+        asyncio.create_task(rig.planning.run()),
+        asyncio.create_task(rig.parts.actuator.run()),
+    ]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def show(rig: Rig, name: str) -> None:
+    """The watch shows the last status written for a group."""
+    stored = rig.cache.groups[rig.key(name)].pod_group
+    assert stored is not None
+    status = statuses(rig, name)[-1]
+    conditions = tuple(
+        Condition(
+            type=c["type"],
+            status=c["status"],
+            reason=c.get("reason", ""),
+            message=c.get("message", ""),
+            transition_id=c.get("transitionID", ""),
+            changed=c.get("lastTransitionTime", ""),
+        )
+        for c in status["conditions"]
+    )
+    rig.see(
+        "podgroups",
+        replace(
+            stored,
+            resource_version=str(int(stored.resource_version) + 1),
+            phase=GroupPhase(status.get("phase", "")),
+            running=status["running"],
+            succeeded=status["succeeded"],
+            failed=status["failed"],
+            conditions=conditions,
+        ),
+    )
+
+
+def statuses(rig: Rig, name: str) -> list[dict[str, Any]]:
+    """All statuses written for a group."""
+    return [
+        write.body["status"]
+        for write in rig.api.of("group-status")
+        if write.target == f"default/{name}"
+    ]
+
+
+def conditions(rig: Rig, name: str) -> dict[str, tuple[str, str, str]]:
+    """The last written conditions by type: status, reason, message."""
+    return {
+        c["type"]: (c["status"], c.get("reason", ""), c.get("message", ""))
+        for c in statuses(rig, name)[-1]["conditions"]
+    }
+
+
+def full(rig: Rig) -> None:
+    """One node of 8 CPUs with one to spare."""
+    rig.node("n1")
+    rig.pod("used", node=NodeName("n1"), shape=make_shape(cpu=7000), phase="Running")
+
+
+def test_a_gang_goes_from_pending_over_inqueue_to_running_and_completed() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=2, phase=GroupPhase.NEW)
+        with working(rig):
+            await advance(1)
+            assert statuses(rig, "g")[-1]["phase"] == "Inqueue"
+            show(rig, "g")
+            names = ["g-0", "g-1"]
+            for name in names:
+                rig.pod(name, group="g")
+            await advance(1)
+            calls = [rig.bind(name) for name in names]
+            await settle()
+            assert [call.answer for call in calls] == ["", ""]
+            rig.show_bindings()
+            await advance(1)
+            assert statuses(rig, "g")[-1]["phase"] == "Running"
+            assert Told("PodGroup default/g", "Normal", "Scheduled", "pod group is ready") in (
+                rig.api.events
+            )
+            show(rig, "g")
+            for name in names:
+                rig.store(replace(rig.api.pods[f"default/{name}"], phase="Running"))
+            await advance(1)
+            assert statuses(rig, "g")[-1]["running"] == 2
+            show(rig, "g")
+            rig.store(replace(rig.api.pods["default/g-0"], phase="Succeeded"))
+            rig.store(replace(rig.api.pods["default/g-1"], phase="Failed"))
+            await advance(1)
+            last = statuses(rig, "g")[-1]
+            assert last["phase"] == "Completed"
+            assert (last["running"], last["succeeded"], last["failed"]) == (0, 1, 1)
+
+    run(scenario())
+
+
+def test_a_placed_gang_has_the_conditions_of_one() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2)
+        with working(rig):
+            await advance(1)
+        assert conditions(rig, "g") == {
+            "Scheduled": ("True", "tasks in gang are ready to be scheduled", ""),
+            "Reserved": ("True", "Placed", ""),
+        }
+        for condition in statuses(rig, "g")[-1]["conditions"]:
+            assert condition["lastTransitionTime"] == "2023-11-14T22:13:20Z"
+            assert condition["transitionID"]
+
+    run(scenario())
+
+
+def test_a_gang_without_room_says_so_with_numbers_everywhere() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        full(rig)
+        rig.gang("g", size=3)
+        with working(rig):
+            await advance(1)
+        said = conditions(rig, "g")
+        kind, reason, text = said["Unschedulable"]
+        assert (kind, reason) == ("True", "NotEnoughResources")
+        assert text.startswith("3/3 tasks in gang unschedulable: ")
+        assert "cpu" in text
+        assert said["Reserved"][0] == "False"
+        assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
+        refusal = rig.planning.refusals[rig.key("g")]
+        assert said["Reserved"][1] == refusal.cause.value
+        assert text.endswith(said["Reserved"][2])
+
+    run(scenario())
+
+
+def test_a_gang_that_lacks_members_says_how_many() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", "n3")
+        rig.pod("ballast", node=NodeName("n1"), phase="Running")
+        rig.group("g", minimum=3, min_resources=make_amounts(cpu=90_000))
+        rig.pod("g-0", group="g")
+        with working(rig):
+            await advance(1)
+        kind, reason, text = conditions(rig, "g")["Unschedulable"]
+        assert kind == "True"
+        assert reason in ("NotEnoughTasks", "NotEnoughResources")
+        assert text
+
+    run(scenario())
+
+
+def test_conditions_of_others_stay_and_unchanged_ones_keep_their_stamps() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        full(rig)
+        theirs = Condition("Theirs", "True", "Because", "x", "id-1", "2020-01-01T00:00:00Z")
+        rig.group("g", minimum=3, conditions=(theirs,))
+        for i in range(3):
+            rig.pod(f"g-{i}", group="g")
+        with working(rig):
+            await advance(1)
+            first = {c["type"]: c for c in statuses(rig, "g")[-1]["conditions"]}
+            assert first["Theirs"]["transitionID"] == "id-1"
+            show(rig, "g")
+            rig.store(replace(rig.api.pods["default/used"], shape=make_shape(cpu=6000)))
+            await advance(30)
+            second = {c["type"]: c for c in statuses(rig, "g")[-1]["conditions"]}
+            assert second["Theirs"] == first["Theirs"]
+            assert second["Unschedulable"]["message"] != first["Unschedulable"]["message"]
+            assert second["Unschedulable"]["transitionID"] != first["Unschedulable"]["transitionID"]
+
+    run(scenario())
+
+
+def test_a_gang_that_got_its_room_takes_the_complaint_back() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        full(rig)
+        rig.gang("g", size=3)
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            assert conditions(rig, "g")["Unschedulable"][0] == "True"
+            rig.node("n2")
+            await advance(1)
+        said = conditions(rig, "g")
+        assert said["Unschedulable"] == ("False", "Scheduled", "")
+        assert said["Reserved"] == ("True", "Placed", "")
+
+    run(scenario())
+
+
+def test_a_running_gang_that_cannot_replace_a_member_is_unknown() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.group("g", minimum=3, phase=GroupPhase.RUNNING)
+        for i in range(2):
+            rig.pod(f"g-{i}", group="g", node=NodeName("n1"), phase="Running")
+        rig.pod("g-2", group="g")
+        with working(rig):
+            await advance(1)
+        assert statuses(rig, "g")[-1]["phase"] == "Unknown"
+        assert conditions(rig, "g")["Unschedulable"][0] == "True"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("queue", "cause", "text"),
+    [
+        ("missing", "QueueMissing", "queue missing not found"),
+        ("closed", "QueueNotOpen", "queue closed is not open"),
+    ],
+)
+def test_a_group_in_a_queue_that_takes_none_stays_pending(
+    queue: str, cause: str, text: str
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.queue(make_queue("closed", state=QueueState.CLOSED))
+        rig.group("g", minimum=1, queue=QueueName(queue), phase=GroupPhase.NEW)
+        rig.pod("g-0", group="g")
+        with working(rig):
+            await advance(1)
+        assert statuses(rig, "g")[-1]["phase"] == "Pending"
+        assert conditions(rig, "g")["Reserved"] == ("False", cause, text)
+        assert rig.api.events[-1].event_type == "Warning"
+        assert text in rig.api.events[-1].message
+
+    run(scenario())
+
+
+def test_the_vote_of_the_enqueue_action_is_an_event_of_its_own() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.queue(make_queue("small", capability=make_amounts(cpu=1000)))
+        rig.group(
+            "g",
+            minimum=1,
+            queue=QueueName("small"),
+            phase=GroupPhase.PENDING,
+            min_resources=make_amounts(cpu=4000),
+        )
+        with working(rig):
+            await advance(1)
+        assert rig.api.events[0] == Told(
+            "PodGroup default/g",
+            "Normal",
+            "Unschedulable",
+            "queue resource quota insufficient: insufficient cpu",
+        )
+        assert statuses(rig, "g")[-1]["phase"] == "Pending"
+
+    run(scenario())
+
+
+# --- how often ------------------------------------------------------------------------------------
+
+
+def test_nothing_is_written_when_nothing_changes() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2)
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            await advance(1)
+            written = len(rig.api.writes)
+            for _ in range(8):
+                rig.node("n1", labels={"x": str(len(rig.api.tries))})
+                await advance(3)
+            assert rig.api.writes[written:] == []
+            assert rig.api.events == []
+
+    run(scenario())
+
+
+def test_the_same_is_not_written_twice_while_the_watch_is_behind() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2)
+        with working(rig):
+            await advance(1)
+            rig.cache.registry.changed(rig.cache.groups[rig.key("g")])
+            await advance(5)
+            assert len(statuses(rig, "g")) == 1
+
+    run(scenario())
+
+
+def test_what_somebody_else_overwrote_is_written_again() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2)
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            stored = rig.cache.groups[rig.key("g")].pod_group
+            assert stored is not None
+            rig.see("podgroups", replace(stored, resource_version="9", phase=GroupPhase.PENDING))
+            await advance(1)
+            assert len(statuses(rig, "g")) == 2
+            assert statuses(rig, "g")[-1]["phase"] == "Inqueue"
+
+    run(scenario())
+
+
+def test_texts_that_change_all_the_time_are_written_now_and_then() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        full(rig)
+        rig.gang("g", size=3)
+        with working(rig):
+            for step in range(30):
+                rig.store(
+                    replace(rig.api.pods["default/used"], shape=make_shape(cpu=7000 - 10 * step))
+                )
+                rig.cache.registry.changed(rig.cache.groups[rig.key("g")])
+                await advance(1)
+                if statuses(rig, "g"):
+                    show(rig, "g")
+        assert 2 <= len(statuses(rig, "g")) <= 30 / status_module.TEXT_EVERY_S + 1
+        assert 2 <= len(rig.api.events) <= 30 / status_module.TEXT_EVERY_S + 1
+
+    run(scenario())
+
+
+def test_a_reason_that_stays_is_told_again_at_long_intervals() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        full(rig)
+        rig.gang("g", size=3)
+        with working(rig):
+            await advance(61)
+        told = [event for event in rig.api.events if event.event_type == "Warning"]
+        assert len(told) == 1 + 60 // status_module.EVENT_EVERY_S
+        assert len({event.message for event in told}) == 1
+
+    run(scenario())
+
+
+def test_a_long_backlog_costs_no_more_texts_than_a_short_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(status_module, "TEXTS_PER_S", 1.0)
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=100)
+        for number in range(60):
+            rig.group(f"g{number}", minimum=1, min_resources=make_amounts(cpu=1000))
+            rig.pod(f"g{number}-0", group=f"g{number}")
+        with working(rig):
+            await advance(5)
+            began = len(rig.api.events)
+            await advance(60)
+        assert 60 <= len(rig.api.events) - began <= 70
+
+    run(scenario())
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [FAILING, CONFLICT])
+def test_a_status_that_could_not_be_written_comes_back(error: WriteError) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2)
+        rig.api.fails["group-status"] = [error] * 3
+        with working(rig):
+            await advance(3)
+        assert len(statuses(rig, "g")) == 1
+
+    run(scenario())
+
+
+def test_a_group_that_is_gone_needs_no_status() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2)
+        rig.api.fails["group-status"] = [GONE]
+        with working(rig):
+            await advance(30)
+        assert statuses(rig, "g") == []
+        assert [verb for verb, _ in rig.api.tries if verb == "group-status"] == ["group-status"]
+
+    run(scenario())
+
+
+def test_a_group_that_is_being_deleted_is_left_alone() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=1, deleting=True)
+        rig.pod("g-0", group="g")
+        with working(rig):
+            await advance(5)
+        assert statuses(rig, "g") == []
+        assert rig.api.events == []
+
+    run(scenario())
+
+
+def test_a_pod_alone_has_no_group_to_write() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p")
+        with working(rig):
+            await advance(5)
+        assert rig.api.of("group-status") == []
+
+    run(scenario())
+
+
+# --- queues ---------------------------------------------------------------------------------------
+
+
+def allocated(rig: Rig, name: str) -> list[Any]:
+    """What was written as the queue's ``status.allocated``."""
+    return [
+        write.body["status"]["allocated"]
+        for write in rig.api.of("queue-status")
+        if write.target == name
+    ]
+
+
+def test_what_a_queue_holds_is_written_up_to_the_root() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.queue(make_queue("team", parent=QueueName("root")))
+        rig.queue(make_queue("leaf", parent=QueueName("team")))
+        rig.group("g", minimum=1, queue=QueueName("leaf"), phase=GroupPhase.RUNNING)
+        rig.pod("g-0", group="g", node=NodeName("n1"), phase="Running")
+        rig.pod("alone", node=NodeName("n1"), phase="Running")
+        with working(rig):
+            await advance(2)
+        assert allocated(rig, "leaf")[-1]["cpu"] == "1"
+        assert allocated(rig, "team")[-1]["cpu"] == "1"
+        assert allocated(rig, "default")[-1]["cpu"] == "1"
+        assert allocated(rig, "root")[-1]["cpu"] == "2"
+
+    run(scenario())
+
+
+def test_a_queue_is_written_only_when_it_holds_something_else() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p", node=NodeName("n1"), phase="Running")
+        with working(rig):
+            await advance(2)
+            held = make_amounts(cpu=1000, memory=1 << 30, pods=1)
+            for name in ("default", "root"):
+                rig.queue(make_queue(name, allocated=held))
+            before = len(rig.api.of("queue-status"))
+            await advance(20)
+            assert len(rig.api.of("queue-status")) == before
+            rig.delete("p")
+            await advance(2)
+            assert allocated(rig, "default")[-1] == {"cpu": None, "memory": None, "pods": None}
+
+    run(scenario())
+
+
+def test_a_queue_that_is_gone_or_fails_stops_nothing() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p", node=NodeName("n1"), phase="Running")
+        rig.api.fails["queue-status"] = [GONE, FAILING]
+        with working(rig):
+            await advance(5)
+        tried = [target for verb, target in rig.api.tries if verb == "queue-status"]
+        assert sorted(tried) in (["default", "default", "root"], ["default", "root", "root"])
+        assert len(rig.api.of("queue-status")) == 1
+
+    run(scenario())
+
+
+def test_a_writer_that_is_asked_about_nothing_does_nothing() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        writer = StatusWriter(
+            rig.cache,
+            planning=rig.planning,
+            groups=rig.api,
+            events=rig.api,
+            clock=rig.planning.clock,
+        )
+        await writer.write_group(rig.key("none"))
+        await writer.write_queue(QueueName("none"))
+        assert rig.api.tries == []
+        full(rig)
+        rig.gang("g", size=3)
+        await rig.cycle()
+        with pytest.raises(Again):
+            await writer.write_group(rig.key("g"))
+        assert CPU in rig.api.events[-1].message
+
+    run(scenario())
