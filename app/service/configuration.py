@@ -33,7 +33,7 @@ class Configuration:
         try:
             self.policies = policies_of(text)
         except ConfError as error:
-            self.problem = str(error)
+            self.problem = " ".join(str(error).split())
             metrics.CONFIGURATION_RELOADS.labels("refused").inc()
             log.error("scheduler configuration refused", extra={"reason": self.problem})
             return False

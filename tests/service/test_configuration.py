@@ -1,0 +1,97 @@
+"""The scheduler configuration in force: a bad text changes nothing and says why."""
+
+import logging
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from app.service.configuration import Configuration
+from app.telemetry import metrics
+from app.wire.scheduler_conf import DEFAULT_CONF
+
+PACKING = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+  - name: binpack
+"""
+
+
+def reloads(outcome: str) -> float:
+    return float(metrics.CONFIGURATION_RELOADS.labels(outcome)._value.get())
+
+
+def test_the_default_is_in_force_until_something_is_loaded() -> None:
+    configuration = Configuration()
+    assert configuration.policies.conf.actions == ("enqueue", "allocate", "backfill")
+    assert configuration.notices() == ()
+    assert not configuration.packs
+
+
+def test_a_good_text_is_in_force_at_once() -> None:
+    configuration = Configuration()
+    before = reloads("loaded")
+    assert configuration.load(PACKING)
+    assert configuration.policies.conf.actions == ("enqueue", "allocate")
+    assert configuration.packs
+    assert reloads("loaded") == before + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "the configuration must be a mapping"),
+        ("actions: [", "not valid YAML"),
+        ("actions: allocate\ntiers:\n- plugins:\n  - name: nonsense\n", "nonsense"),
+        ("actions: dance\n", "unknown action 'dance'"),
+        ("tiers: []\n", "actions: missing"),
+        (
+            "actions: allocate\ntiers:\n- plugins:\n  - name: overcommit\n"
+            "    arguments: {overcommit-factor: lots}\n",
+            "overcommit",
+        ),
+    ],
+)
+def test_a_bad_text_keeps_the_old_configuration_and_says_why(
+    text: str, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    configuration = Configuration()
+    configuration.load(PACKING)
+    before, refused = configuration.policies, reloads("refused")
+    with caplog.at_level(logging.ERROR):
+        assert not configuration.load(text)
+    assert configuration.policies is before
+    [notice] = configuration.notices()
+    assert notice.startswith("scheduler configuration refused: ")
+    assert why in notice
+    assert "\n" not in notice
+    assert reloads("refused") == refused + 1
+    assert [record.message for record in caplog.records] == ["scheduler configuration refused"]
+
+
+def test_a_good_text_takes_the_complaint_back() -> None:
+    configuration = Configuration()
+    configuration.load("actions: dance")
+    assert configuration.load(DEFAULT_CONF)
+    assert configuration.notices() == ()
+
+
+def test_what_has_no_effect_is_a_notice(caplog: pytest.LogCaptureFixture) -> None:
+    configuration = Configuration()
+    with caplog.at_level(logging.WARNING):
+        assert configuration.load(PACKING + "colour: blue\n")
+    assert configuration.notices() == ("key colour is unknown: it has no effect",)
+    assert [record.message for record in caplog.records] == ["scheduler configuration"]
+
+
+@settings(max_examples=50)
+@given(st.text())
+@example("\x00")
+def test_whatever_is_in_the_file_nothing_breaks(text: str) -> None:
+    configuration = Configuration()
+    loaded = configuration.load(text)
+    assert configuration.policies.conf.actions
+    assert loaded is not bool(configuration.problem)
+    assert "\n" not in configuration.problem

@@ -1,0 +1,97 @@
+"""The root and the default queue exist, whoever deletes them and whatever fails."""
+
+import asyncio
+import logging
+
+import pytest
+
+from app.service.ports import WriteError
+from app.service.queues import ensure_queues
+from tests.builders import make_queue
+from tests.service.rig import CONFLICT, FAILING, REFUSED, Rig
+from tests.service.virtual_time import advance, run
+
+
+def without_queues() -> Rig:
+    rig = Rig()
+    rig.unsee("queues", make_queue("root"), make_queue("default"))
+    return rig
+
+
+def ensuring(rig: Rig, *, default: str = "default") -> "asyncio.Task[None]":
+    return asyncio.create_task(ensure_queues(rig.cache, rig.api, default=default))
+
+
+def created(rig: Rig) -> list[str]:
+    return [write.target for write in rig.api.of("create-queue")]
+
+
+def test_both_are_created_when_they_are_missing() -> None:
+    async def scenario() -> None:
+        rig = without_queues()
+        task = ensuring(rig, default="batch")
+        await advance(0)
+        assert created(rig) == ["root", "batch"]
+        root, batch = (write.body["spec"] for write in rig.api.of("create-queue"))
+        assert root == {"weight": 1, "reclaimable": False}
+        assert batch == {"weight": 1, "reclaimable": True}
+        task.cancel()
+
+    run(scenario())
+
+
+def test_none_is_created_when_they_are_there() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        task = ensuring(rig)
+        await advance(60)
+        assert rig.api.tries == []
+        task.cancel()
+
+    run(scenario())
+
+
+def test_one_that_somebody_deleted_is_created_again() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        task = ensuring(rig)
+        await advance(10)
+        rig.unsee("queues", make_queue("default"))
+        await advance(2)
+        assert created(rig) == ["default"]
+        rig.queue(make_queue("default"))
+        await advance(60)
+        assert created(rig) == ["default"]
+        task.cancel()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("error", "warns"), [(CONFLICT, False), (FAILING, True), (REFUSED, True)])
+def test_a_failure_is_tried_again(
+    error: WriteError, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        rig = without_queues()
+        rig.api.fails["create-queue"] = [error]
+        with caplog.at_level(logging.WARNING):
+            task = ensuring(rig)
+            await advance(0)
+        assert created(rig) == ["default"]
+        assert [record.message for record in caplog.records] == ["queue not created"] * warns
+        await advance(5)
+        assert created(rig) == ["default", "root", "default"]
+        task.cancel()
+
+    run(scenario())
+
+
+def test_the_default_queue_may_be_the_root() -> None:
+    async def scenario() -> None:
+        rig = without_queues()
+        task = ensuring(rig, default="root")
+        await advance(0)
+        assert set(created(rig)) == {"root"}
+        task.cancel()
+
+    run(scenario())
