@@ -4,6 +4,7 @@ Filter and Bind are the hot path, so bodies are decoded by msgspec and answered 
 describes these routes; :mod:`app.api.direct` serves them. They are the same under ``/v1``.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -21,6 +22,9 @@ from app.wire.errors import DecodeError
 
 Handler = Callable[[Request], Awaitable[Response]]
 
+READY_S = 20.0
+"""Below kube-scheduler's ``httpTimeout``."""
+
 _ABOUT = {
     "filter": "Which of the offered nodes the pod may go to.",
     "prioritize": "Scores 0-10 of nodes the pod may go to.",
@@ -37,7 +41,8 @@ def extender_calls(services: ExtenderServices) -> dict[str, Handler]:
         "bind": _bind(services),
         "preempt": _preempt(services),
     }
-    return {verb: timed(verb, handler) for verb, handler in handlers.items()}
+    first_cycle = services.planning.first_cycle
+    return {verb: timed(verb, once(first_cycle, handler)) for verb, handler in handlers.items()}
 
 
 def extender_router(calls: Mapping[str, Handler]) -> APIRouter:
@@ -77,6 +82,24 @@ def timed(verb: str, handler: Handler) -> Handler:
             raise BadRequest(f"{verb}: {error}") from error
         finally:
             seconds.observe(time.perf_counter() - started)
+
+    return call
+
+
+def once(ready: asyncio.Event, handler: Handler) -> Handler:
+    """``handler``, kept waiting until ``ready``.
+
+    Until the first planning cycle nothing is known: any answer would be wrong, and an error would
+    send the pod up kube-scheduler's back-off ladder, which lasts longer than our start.
+    """
+
+    async def call(request: Request) -> Response:
+        if not ready.is_set():
+            try:
+                await asyncio.wait_for(ready.wait(), READY_S)
+            except TimeoutError as error:
+                raise BadRequest("not ready, see /readyz", status=503) from error
+        return await handler(request)
 
     return call
 

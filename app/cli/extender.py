@@ -64,9 +64,20 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     """
     given = {name: value for name, value in locals().items() if value is not None}
     settings = settings_of(given)
+    from app.main.server import Bind, listen
+
+    bind = Bind(
+        host=settings.bind_address,
+        port=settings.port,
+        cert_file=settings.tls_cert_file,
+        key_file=settings.tls_private_key_file,
+        client_ca_file=settings.client_ca_file,
+    )
+    listener = listen(bind)
+    # Only now what takes a second or two to load.
     from app.main.extender import run
 
-    raise typer.Exit(run(settings))
+    raise typer.Exit(run(settings, listener, bind))
 
 
 def settings_of(given: dict[str, Any]) -> ExtenderSettings:

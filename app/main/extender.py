@@ -1,8 +1,10 @@
 """``pumice extender``: informers -> cache -> planning -> kube-scheduler's four calls.
 
-Start: the socket opens first (probes get answers while caches fill), then the informers, then the
-planner once every kind is listed. Stop (SIGTERM, SIGINT): no more decisions, held Bind calls are
-answered with an error, the server drains, the process ends with 0.
+Start: the socket opens first, before most of the code is loaded, so that kube-scheduler's calls
+wait there (a refused one would send its pod up the back-off ladder) and probes get answers while
+caches fill; then the informers, then the planner once every kind is listed. Stop (SIGTERM, SIGINT):
+no more decisions, held Bind calls are answered with an error, the server drains, the process ends
+with 0.
 """
 
 import asyncio
@@ -28,7 +30,7 @@ from app.main.clock import steady_clock
 from app.main.conf_file import follow
 from app.main.informers import KINDS, Informers, lease_kind
 from app.main.ports import ClusterPorts
-from app.main.server import Bind, listen, server
+from app.main.server import Bind, server
 from app.main.wiring import Parts, assemble
 from app.service.queues import ensure_queues
 from app.settings import ExtenderSettings
@@ -40,22 +42,14 @@ SWITCH_INTERVAL_S = 0.001
 """How long an informer thread may keep the event loop waiting while it decodes."""
 
 
-def run(settings: ExtenderSettings) -> int:
-    """Run until a signal; returns the exit code."""
+def run(settings: ExtenderSettings, listener: socket.socket, bind: Bind) -> int:
+    """Run until a signal, on a ``listener`` that is open; returns the exit code."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(settings))
+        return runner.run(_serve(settings, listener, bind))
 
 
-async def _serve(settings: ExtenderSettings) -> int:
-    bind = Bind(
-        host=settings.bind_address,
-        port=settings.port,
-        cert_file=settings.tls_cert_file,
-        key_file=settings.tls_private_key_file,
-        client_ca_file=settings.client_ca_file,
-    )
-    listener = listen(bind)
+async def _serve(settings: ExtenderSettings, listener: socket.socket, bind: Bind) -> int:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)

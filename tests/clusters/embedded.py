@@ -29,7 +29,7 @@ class Embedded:
     def __init__(self, folder: Path, *, conf: Path | None = None) -> None:
         self._log = folder / "sandbox.log"
         configuration = [f"--scheduler-conf={conf}"] if conf else []
-        self._argv = [COMMAND, "sandbox", "--nodes=0", *configuration]
+        self._argv: list[str | Path] = [COMMAND, "sandbox", "--nodes=0", *configuration]
 
     def __enter__(self) -> Self:
         self._process = Process(self._argv, log=self._log, name="sandbox")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -33,6 +33,8 @@ class Partials:
         self._bound: dict[str, set[str]] = {group: set() for group in minimums}
         self._since: dict[str, float] = {}
         self._longest: dict[str, float] = {}
+        self._trigger: tuple[int, Callable[[], object]] | None = None
+        self._fired = threading.Event()
         self._lock = threading.Lock()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -71,6 +73,15 @@ class Partials:
         """Wait until that many pods are bound in all."""
         wait_until(lambda: self.bound() >= count, timeout_s=timeout_s, what=f"{count} pods bound")
 
+    def fire_at(self, count: int, act: Callable[[], object], *, timeout_s: float) -> None:
+        """Call `act` the moment that many pods are bound, and wait until that is over.
+
+        It is called by the thread that watches, so a gang that is just being bound stays in part.
+        """
+        with self._lock:
+            self._trigger = (count, act)
+        assert self._fired.wait(timeout_s), f"{count} pods bound: not within {timeout_s:g} s"
+
     def wait_whole(self, *, timeout_s: float) -> None:
         """Wait until every gang has its minimum."""
         wait_until(
@@ -103,6 +114,14 @@ class Partials:
             with self._lock:
                 self._take(event)
                 self._judge()
+                self._fire()
+
+    def _fire(self) -> None:
+        if self._trigger is None or sum(map(len, self._bound.values())) < self._trigger[0]:
+            return
+        act, self._trigger = self._trigger[1], None
+        act()
+        self._fired.set()
 
     def _take(self, event: Event) -> None:
         members = self._bound.get(_group_of(event.object))

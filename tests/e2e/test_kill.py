@@ -6,7 +6,9 @@ that is bound in part goes first, nothing is counted twice, every gang runs.
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -30,6 +32,12 @@ def submit(place: Place) -> None:
     place.submit(pod for name, size in GANGS.items() for pod in workloads.members(name, size))
 
 
+def in_background(act: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=act)
+    thread.start()
+    return thread
+
+
 @pytest.mark.timeout(ROUNDS * ROUND_S)
 def test_gangs_are_made_whole_after_a_kill_at_any_moment(rig: Rig) -> None:
     die = dice()
@@ -38,11 +46,10 @@ def test_gangs_are_made_whole_after_a_kill_at_any_moment(rig: Rig) -> None:
         place.add_nodes(20, cpu="16")
         for number in range(ROUNDS):
             with Partials(place.api, place.name, GANGS) as seen:
-                submit(place)
-                seen.wait_bound(die.randrange(PODS), timeout_s=ROUND_S / 3)
-                time.sleep(die.uniform(0, 0.05))
-                rig.extender.kill()
+                submitting = in_background(lambda: submit(place))
+                seen.fire_at(die.randrange(1, PODS), rig.extender.kill, timeout_s=ROUND_S / 3)
                 time.sleep(die.uniform(0, 1))
+                submitting.join()
                 died_with, broken = seen.bound(), seen.partial()
                 rig.restart_extender()
                 seen.wait_whole(timeout_s=ROUND_S / 2)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clusters import resources, workloads
+from tests.clusters.client import Object
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.rig import Rig
@@ -41,7 +42,7 @@ def crowd(rig: Rig) -> Iterator[Place]:
         yield place
 
 
-def exempt(pod: workloads.Object) -> workloads.Object:
+def exempt(pod: Object) -> Object:
     pod["metadata"]["annotations"] |= UNGATED
     return pod
 

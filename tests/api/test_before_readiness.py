@@ -1,0 +1,43 @@
+"""Calls that arrive before the first planning cycle wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from fastapi import Request, Response
+
+from app.api import extender
+from app.api.body import BadRequest
+from app.api.extender import once
+
+REQUEST = Request({"type": "http", "method": "POST", "path": "/filter", "headers": []})
+
+
+async def answer(request: Request) -> Response:
+    return Response(b"answered")
+
+
+def test_a_call_waits_until_the_first_cycle_has_run() -> None:
+    async def story() -> None:
+        ready = asyncio.Event()
+        call = asyncio.ensure_future(once(ready, answer)(REQUEST))
+        await asyncio.sleep(0)
+        assert not call.done()
+        ready.set()
+        assert (await call).body == b"answered"
+        assert (await once(ready, answer)(REQUEST)).body == b"answered"
+
+    asyncio.run(story())
+
+
+def test_a_call_is_refused_before_the_scheduler_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extender, "READY_S", 0.01)
+
+    with pytest.raises(BadRequest, match="not ready") as refused:
+        asyncio.run(call_before_readiness())
+    assert refused.value.status == 503
+
+
+async def call_before_readiness() -> Response:
+    return await once(asyncio.Event(), answer)(REQUEST)
