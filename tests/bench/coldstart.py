@@ -1,0 +1,320 @@
+"""Cold start and a busy day: ``python -m tests.bench.coldstart``.
+
+A real ``pumice extender`` is started on a cluster of 5,000 nodes and 50,000 pods that a scripted
+API server (a process of its own, see `replay`) lists and then changes 1,000 times a second. Shown
+are the time from the first LIST to the first correct decision, less what the same server needs for
+the same bytes alone; memory; the share of one core; and how long a change takes from the server's
+socket into the cache. Exit code 1 when one of them is over its limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import math
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+
+from tests.bench import crowd, histogram, usage
+from tests.bench.churn import BORN, GONE_AFTER_S, OTHERS, probe_group
+from tests.bench.crowd import Crowd, Place
+from tests.bench.replay import PATHS, PROBE_AT, Told
+from tests.clusters import kubeconfigs
+from tests.clusters.ports import free_port
+from tests.clusters.processes import Process, wait_until
+from tests.clusters.pumice import COMMAND, Extender
+
+COLD_S, RSS_MB, CORE, LAG_S = 5.0, 400.0, 0.5, 1.0
+_POLL_S = 0.002
+_QUIET_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table; judged when there is a limit."""
+
+    what: str
+    value: str
+    limit: str = ""
+    holds: bool = True
+
+
+class Server:
+    """The scripted API server, from here."""
+
+    def __init__(self, process: Process, port: int) -> None:
+        self.process = process
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def told(self) -> Told:
+        return msgspec.json.decode(self._read("GET", "/bench"), type=Told)
+
+    def forget(self) -> None:
+        self._read("POST", "/bench/forget")
+
+    def churn(self) -> Told:
+        """Begin; tells when it does."""
+        return msgspec.json.decode(self._read("POST", "/bench/churn"), type=Told)
+
+    def list_all(self) -> None:
+        """Read every page of every kind and throw it away."""
+        for path in PATHS.values():
+            token = ""
+            while True:
+                query = {"limit": "500", **({"continue": token} if token else {})}
+                page = self._read("GET", f"{path}?{urlencode(query)}")
+                token = page[:200].partition(b'"continue":"')[2].partition(b'"')[0].decode()
+                if not token:
+                    break
+
+    def _read(self, method: str, target: str) -> bytes:
+        self._connection.request(method, target, body=b"" if method == "POST" else None)
+        return self._connection.getresponse().read()
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    population = Crowd(options.nodes, options.pods)
+    _say(f"{options.nodes} nodes, {options.pods} pods, {options.rate} events/s, {_machine()}")
+    with tempfile.TemporaryDirectory(prefix="pumice-coldstart-") as folder:
+        rows = _run(Path(folder), population, rate=options.rate, seconds=options.seconds)
+    _say(f"\n{_table(rows)}")
+    sys.exit(0 if all(row.holds for row in rows) else 1)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.coldstart", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=5_000)
+    parser.add_argument("--pods", type=int, default=50_000)
+    parser.add_argument("--rate", type=int, default=1_000, help="events a second")
+    parser.add_argument("--seconds", type=int, default=20, help="how long")
+    return parser
+
+
+def _run(folder: Path, population: Crowd, *, rate: int, seconds: int) -> list[Row]:
+    with _serving(folder, population, rate=rate, seconds=seconds) as server:
+        began = time.monotonic()
+        server.list_all()
+        own_s = time.monotonic() - began
+        volume = server.told().list_bytes
+        server.forget()
+        started = time.monotonic()
+        with _extender(folder, server) as extender:
+            rows = _cold_start(extender, server, population, started=started, own_s=own_s)
+            rows.insert(0, Row("listed", f"{volume / 1e6:.0f} MB in {own_s:.2f} s by the server"))
+            time.sleep(_QUIET_S)
+            return rows + _busy_day(extender, server, population, seconds=seconds)
+
+
+@contextmanager
+def _serving(folder: Path, population: Crowd, *, rate: int, seconds: int) -> Iterator[Server]:
+    port = free_port()
+    numbers = (port, population.nodes, population.pods, rate, seconds)
+    argv = [sys.executable, "-m", "tests.bench.replay", *map(str, numbers)]
+    with Process(argv, log=folder / "server.log", name="server") as process:
+        process.wait_ready(lambda: _answers(port, "/bench"), timeout_s=180)
+        yield Server(process, port)
+
+
+@contextmanager
+def _extender(folder: Path, server: Server) -> Iterator[Extender]:
+    config = kubeconfigs.write(folder / "kubeconfig", server=server.url)
+    port = free_port()
+    argv = [
+        str(COMMAND),
+        "extender",
+        f"--kubeconfig={config}",
+        f"--port={port}",
+        "--leader-elect=false",
+    ]
+    # Nobody binds what is planned here: it is to stay planned.
+    argv.append("--planned-timeout=3600")
+    with Extender(argv, log=folder / "extender.log", name="extender") as extender:
+        extender.url = f"http://127.0.0.1:{port}"
+        yield extender
+
+
+def _answers(port: int, path: str) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+# Cold start -------------------------------------------------------------------------------------
+
+
+def _cold_start(
+    extender: Extender, server: Server, population: Crowd, *, started: float, own_s: float
+) -> list[Row]:
+    extender.wait_ready(lambda: _answers(_port(extender), "/readyz"), timeout_s=120)
+    ready_at = time.monotonic()
+    chosen = _first_decision(extender, population)
+    decided_at, spent = time.monotonic(), usage.of(extender.pid)
+    told = server.told()
+    total_s = decided_at - told.first_list_at
+    beyond_s = total_s - own_s
+    rss = _memory(extender)
+    gangs = len(extender.get("/debug/gangs"))
+    drifts = len(extender.get("/debug/ledger")["drifts"])
+    return [
+        Row("start to first LIST", f"{told.first_list_at - started:.2f} s"),
+        Row("first LIST to last page", f"{told.last_page_at - told.first_list_at:.2f} s"),
+        Row("first LIST to ready", f"{ready_at - told.first_list_at:.2f} s"),
+        Row("first LIST to first decision", f"{total_s:.2f} s, {chosen}"),
+        Row("CPU time until then, start included", f"{spent.cpu_s:.2f} s"),
+        _judged("beyond the server's own time", beyond_s, COLD_S, "s"),
+        _judged("resident memory, at its peak", rss["VmHWM"], RSS_MB, "MB"),
+        Row("resident memory, now", f"{rss['VmRSS']:.0f} MB"),
+        Row(
+            "gangs placed",
+            f"{gangs} of {population.waiting_gangs}",
+            f"= {population.fitting_gangs}",
+            gangs == population.fitting_gangs,
+        ),
+        Row("ledger drift", str(drifts), "= 0", drifts == 0),
+    ]
+
+
+def _first_decision(extender: Extender, population: Crowd) -> str:
+    """Ask for a member of a gang that fits, offered every node; the node it may go to."""
+    place = Place("wait-00000-0", gang="wait-00000", cpu=crowd.WAITING_CPU)
+    names = [crowd.node_name(index) for index in range(population.nodes)]
+    pod = json.loads(crowd.pod(place))
+    body = msgspec.json.encode({"Pod": pod, "NodeNames": names})
+    connection = http.client.HTTPConnection("127.0.0.1", _port(extender), timeout=30)
+    connection.request("POST", "/v1/filter", body, {"Content-Type": "application/json"})
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    free = set(names[: crowd.FREE_NODES])
+    chosen = answer["NodeNames"] or []
+    if len(chosen) != 1 or chosen[0] not in free:
+        raise AssertionError(f"not a free node: {chosen} {answer.get('Error')}")
+    return str(chosen[0])
+
+
+# A busy day -------------------------------------------------------------------------------------
+
+
+def _busy_day(extender: Extender, server: Server, population: Crowd, *, seconds: int) -> list[Row]:
+    idle = usage.of(extender.pid)
+    before, quiet_from = extender.metrics(), time.monotonic()
+    time.sleep(_QUIET_S)
+    idle_core = (usage.of(extender.pid).cpu_s - idle.cpu_s) / (time.monotonic() - quiet_from)
+    writes = server.told().writes
+    began = server.churn().began_at
+    _sleep_until(began)
+    first = usage.of(extender.pid)
+    found = [_probe(extender, second, began) for second in range(seconds)]
+    wait_until(lambda: server.told().done, timeout_s=30, what="the script's end")
+    took_s = time.monotonic() - began
+    core = (usage.of(extender.pid).cpu_s - first.cpu_s) / took_s
+    told = server.told()
+    grown = histogram.growth(extender.metrics(), before)
+    delay = histogram.histogram(grown, "pumice_mailbox_delay_seconds")
+    cycles = histogram.histogram(grown, "pumice_cycle_seconds")
+    lags = [at - sent for at, sent in zip(found, told.probes, strict=True)]
+    rss = _memory(extender)
+    return [
+        Row("idle share of a core", f"{idle_core:.0%}"),
+        Row("events", f"{told.sent} in {took_s:.1f} s: {told.sent / took_s:.0f}/s"),
+        Row("server late by at most", f"{1000 * told.latest_s:.0f} ms"),
+        _judged("share of a core", 100 * core, 100 * CORE, "%"),
+        _judged("lag to the cache, median", histogram.percentile(lags, 0.5), LAG_S, "s"),
+        Row("lag to the cache, worst", f"{1000 * max(lags):.0f} ms"),
+        Row("of it in the mailbox, p99", f"{1000 * delay.quantile(0.99):.1f} ms"),
+        Row("cycles", f"{cycles.total:.0f}, p50 {1000 * cycles.quantile(0.5):.0f} ms"),
+        Row("writes", str(told.writes - writes)),
+        _judged("resident memory afterwards, at its peak", rss["VmHWM"], RSS_MB, "MB"),
+        Row("resident memory afterwards, now", f"{rss['VmRSS']:.0f} MB"),
+        _same_as_the_server(extender, population, seconds=seconds),
+    ]
+
+
+def _probe(extender: Extender, second: int, began: float) -> float:
+    """When the probe of that second is in the cache."""
+    _sleep_until(began + second + PROBE_AT - _POLL_S)
+    connection = http.client.HTTPConnection("127.0.0.1", _port(extender), timeout=30)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        connection.request("GET", f"/plan/{crowd.NAMESPACE}/{probe_group(second)}")
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status == 200:
+            connection.close()
+            return time.monotonic()
+        time.sleep(_POLL_S)
+    raise AssertionError(f"the probe of second {second} never arrived")
+
+
+def _same_as_the_server(extender: Extender, population: Crowd, *, seconds: int) -> Row:
+    """Whether every pod that was created and not deleted is known, and no other."""
+    alive = population.pods + seconds + BORN * min(seconds, GONE_AFTER_S)
+    expected = alive - OTHERS  # pods of others count from when they are bound
+    totals = extender.get("/debug/snapshot")["totals"]
+    known = totals["members"] + totals["foreign"]
+    return Row("pods known", str(known), f"= {expected}", known == expected)
+
+
+def _sleep_until(moment: float) -> None:
+    time.sleep(max(0.0, moment - time.monotonic()))
+
+
+def _port(extender: Extender) -> int:
+    return int(extender.url.rpartition(":")[2])
+
+
+def _memory(extender: Extender) -> dict[str, float]:
+    """Fields of the kernel's status page that are sizes, in MB."""
+    lines = Path(f"/proc/{extender.pid}/status").read_text().splitlines()
+    sizes = (line.split() for line in lines if line.endswith(" kB"))
+    return {name.rstrip(":"): int(kilo) * 1024 / 1e6 for name, kilo, _ in sizes}
+
+
+def _judged(what: str, value: float, limit: float, unit: str) -> Row:
+    holds = not math.isnan(value) and value < limit
+    return Row(what, f"{value:.3g} {unit}", f"< {limit:g} {unit}", holds)
+
+
+def _table(rows: list[Row]) -> str:
+    cells = [("", "measured", "limit", ""), ("-" * 3,) * 4]
+    cells += [
+        (row.what, row.value, row.limit, ("holds" if row.holds else "FAILS") if row.limit else "")
+        for row in rows
+    ]
+    widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
+    return "\n".join(
+        "| "
+        + " | ".join(text.ljust(width) for text, width in zip(cell, widths, strict=True))
+        + " |"
+        for cell in cells
+    )
+
+
+def _machine() -> str:
+    return f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
