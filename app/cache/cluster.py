@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from app.cache.groups import Group
-from app.cache.members import Kind, Member, Slot, Stage, are_equal, decides_like
+from app.cache.members import PLACED_KINDS, Kind, Member, Slot, Stage, are_equal, decides_like
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
 from app.cache.views import task_of
@@ -202,18 +202,19 @@ class ClusterCache:
             member.stage, member.node = Stage.WAITING, NO_NODE
         member.task = task_of(pod, self.rooms.vector)
         group.add(member)
-        self._charge(member)
-        self.registry.changed(group)
+        moved = self._charge(member)
+        stays = before in PLACED_KINDS and member.kind in PLACED_KINDS and not moved
+        self.registry.changed(group, replan=not stays)
         if self._is_history(pod):
             self._leave(member)
         elif group.slots and before is Kind.GATED and member.kind is Kind.WAITING:
             self._adopt_slot(group, member, now=now)
 
-    def _charge(self, member: Member) -> None:
+    def _charge(self, member: Member) -> bool:
+        """Let it take room where it is; returns whether any sum changed."""
         node, pod = member.charged_node, member.pod
         if not node:
-            self.rooms.discharge(pod.uid)
-            return
+            return self.rooms.discharge(pod.uid)
         changed = self.rooms.charge(
             pod.uid,
             node,
@@ -223,6 +224,7 @@ class ClusterCache:
         )
         if changed:
             self._relieve(node, _TAKEN)
+        return changed
 
     # --- events: groups and the rest -------------------------------------------------------------
 
@@ -350,6 +352,8 @@ class ClusterCache:
         for other in self.groups[member.group].members.values():
             if other.node in offered and other.stage is Stage.PLANNED and are_equal(member, other):
                 mine, theirs = member.node, other.node
+                # Both on one node for a moment would look as if it had no room.
+                self.rooms.discharge(other.pod.uid)
                 self._move(member, Stage.PLANNED, node=theirs, now=now)
                 self._move(other, Stage.PLANNED, node=mine, now=other.since)
                 return True
@@ -476,10 +480,11 @@ class ClusterCache:
     def _move(self, member: Member, stage: Stage, *, node: NodeName, now: float) -> None:
         group = self.groups[member.group]
         group.remove(member)
+        had_node = bool(member.node)
         member.stage, member.node, member.since = stage, node, now
         group.add(member)
         self._charge(member)
-        self.registry.changed(group)
+        self.registry.changed(group, replan=had_node)
 
     def _add_slot(self, group: Group, task: Task, *, node: NodeName, now: float) -> None:
         group.serial += 1
@@ -488,7 +493,7 @@ class ClusterCache:
         if task.shape.host_ports:
             self.with_ports[holder] = frozenset(task.shape.host_ports)
         group.add_slot(Slot(holder, task.role, node, task.shape, now))
-        self.registry.changed(group)
+        self.registry.changed(group, replan=False)
 
     def _drop_slot(self, group: Group, holder: str) -> None:
         group.remove_slot(holder)

@@ -1,0 +1,469 @@
+"""A member's life on our side: who gets a place, who keeps it, and who is told that it is lost."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.cache.cluster import ClusterCache
+from app.cache.members import Member, Stage
+from app.model.ids import NO_NODE, NodeName, PodUid, group_key
+from app.model.plan import GangPlacement, Placement
+from app.model.pod import GROUP_ANNOTATION, TASK_SPEC, Pod
+from app.model.shape import PodShape
+from app.model.workload import GroupPhase, PodGroup
+from tests.builders import make_amounts, make_node, make_pod, make_shape, make_task
+
+KEY = group_key("default", "g")
+OTHER = "default-scheduler"
+
+
+class Rig:
+    """Node ``n`` has room for two members, ``m`` for one; the group ``g`` is let in."""
+
+    def __init__(self) -> None:
+        self.cache = ClusterCache(schedulers=frozenset({"volcano"}))
+        self.now = 100.0
+        self.cache.set_node(make_node("n", cpu=2000))
+        self.cache.set_node(make_node("m", cpu=1000))
+        self.cache.set_group(group())
+        self.cache.lost.clear()
+
+    def pod(self, name: str, **fields: Any) -> Pod:
+        annotations = {GROUP_ANNOTATION: "g"} | fields.pop("annotations", {})
+        pod = make_pod(name, annotations=annotations, **fields)
+        self.cache.set_pod(pod, now=self.now)
+        return pod
+
+    def place(self, **nodes: str) -> bool:
+        """Publish a place for each of these pods, all or none."""
+        placements = [
+            Placement(self.member(name).task, NodeName(node)) for name, node in nodes.items()
+        ]
+        return self.cache.promise(GangPlacement(KEY, tuple(placements), whole=True), now=self.now)
+
+    def slot(self, node: str, *, role: str = "", shape: PodShape | None = None) -> bool:
+        """Publish room for a member that does not exist."""
+        task = make_task("", uid=PodUid(""), role=role, shape=shape or make_shape())
+        placed = GangPlacement(KEY, (Placement(task, NodeName(node)),), whole=True)
+        return self.cache.promise(placed, now=self.now)
+
+    def stage(self, name: str, stage: Stage, node: str = "n") -> None:
+        """Bring a waiting pod that far."""
+        assert self.place(**{name: node})
+        if stage in (Stage.ASSUMED, Stage.BINDING):
+            self.cache.assume(self.uid(name), now=self.now)
+        if stage is Stage.BINDING:
+            assert self.cache.binding(self.uid(name), now=self.now)
+
+    @staticmethod
+    def uid(name: str) -> PodUid:
+        return PodUid(f"uid-{name}")
+
+    def member(self, name: str) -> Member:
+        return self.cache.members[self.uid(name)]
+
+    def where(self, *names: str) -> list[tuple[Stage, str]]:
+        return [(self.member(name).stage, self.member(name).node) for name in names]
+
+    def used(self, node: str) -> int:
+        """Promised and taken CPU."""
+        rooms = self.cache.rooms
+        row = rooms.table().index[NodeName(node)]
+        return int(rooms.sorted_used()[0][row][0])
+
+    def lost(self) -> list[tuple[str, str]]:
+        return [(loss.uid.removeprefix("uid-"), loss.why) for loss in self.cache.lost]
+
+    def slots(self) -> list[tuple[str, str]]:
+        found = self.cache.groups[KEY].slots.values()
+        return sorted((slot.role, slot.node) for slot in found)
+
+
+def group(**fields: Any) -> PodGroup:
+    defaults: dict[str, Any] = {
+        "uid": "uid-g",
+        "resource_version": "1",
+        "created": 0.0,
+        "min_member": 2,
+        "phase": GroupPhase.INQUEUE,
+    }
+    return PodGroup("default", "g", **(defaults | fields))
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+# --- getting a place ------------------------------------------------------------------------------
+
+
+def test_a_place_is_charged_from_the_promise_until_the_pod_is_done(rig: Rig) -> None:
+    pod = rig.pod("a")
+    assert rig.used("n") == 0
+    rig.stage("a", Stage.BINDING)
+    assert rig.used("n") == 1000
+    for phase in ("Pending", "Running"):
+        rig.cache.set_pod(replace(pod, node=NodeName("n"), phase=phase), now=rig.now)
+        assert rig.used("n") == 1000
+    rig.cache.set_pod(replace(pod, node=NodeName("n"), phase="Succeeded"), now=rig.now)
+    assert rig.used("n") == 0
+    assert rig.lost() == []
+
+
+def test_a_gang_gets_all_its_places_or_none(rig: Rig) -> None:
+    for name in "abc":
+        rig.pod(name)
+    assert not rig.place(a="n", b="n", c="n")
+    assert rig.used("n") == 0
+    assert rig.place(a="n", b="n", c="m")
+    assert (rig.used("n"), rig.used("m")) == (2000, 1000)
+
+
+REFUSED: dict[str, Callable[[Rig], object]] = {
+    "the node went": lambda r: r.cache.drop_node(NodeName("n")),
+    "the node was cordoned": lambda r: r.cache.set_node(
+        make_node("n", cpu=2000, unschedulable=True)
+    ),
+    "the node is not ready": lambda r: r.cache.set_node(make_node("n", cpu=2000, ready=False)),
+    "the node shrank": lambda r: r.cache.set_node(make_node("n", cpu=500)),
+    "another pod took the room": lambda r: r.cache.set_pod(
+        make_pod("x", scheduler=OTHER, node=NodeName("n"), shape=make_shape(cpu=1500)), now=1.0
+    ),
+    "the pod was bound elsewhere": lambda r: r.pod("a", node=NodeName("m")),
+    "the pod is being deleted": lambda r: r.pod("a", deleting=True),
+    "somebody gated the pod": lambda r: r.pod("a", gates=("other.io/gate",)),
+    "the pod has a place already": lambda r: r.place(a="m"),
+    "the group went": lambda r: r.cache.drop_group(KEY),
+    "the group is being deleted": lambda r: r.cache.set_group(group(deleting=True)),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED.values(), ids=REFUSED.keys())
+def test_a_plan_that_is_not_true_any_more_is_not_published(
+    rig: Rig, what: Callable[[Rig], object]
+) -> None:
+    rig.pod("a")
+    task = rig.member("a").task
+    what(rig)
+    before = dict(rig.cache.rooms.charges)
+    stale = GangPlacement(KEY, (Placement(task, NodeName("n")),), whole=True)
+    assert not rig.cache.promise(stale, now=rig.now)
+    assert rig.cache.rooms.charges == before
+
+
+def test_a_planned_member_can_be_moved_where_there_is_room(rig: Rig) -> None:
+    for name in "ab":
+        rig.pod(name)
+    rig.stage("a", Stage.PLANNED, node="n")
+    assert rig.cache.move(rig.uid("a"), NodeName("m"), now=rig.now)
+    assert not rig.cache.move(rig.uid("b"), NodeName("m"), now=rig.now)
+    assert rig.where("a", "b") == [(Stage.PLANNED, "m"), (Stage.WAITING, "")]
+    assert (rig.used("n"), rig.used("m")) == (0, 1000)
+
+
+@pytest.mark.parametrize("stage", [Stage.ASSUMED, Stage.BINDING])
+def test_a_member_that_came_to_bind_is_not_moved(rig: Rig, stage: Stage) -> None:
+    rig.pod("a")
+    rig.stage("a", stage)
+    assert not rig.cache.move(rig.uid("a"), NodeName("m"), now=rig.now)
+
+
+def test_equal_members_of_full_nodes_change_places(rig: Rig) -> None:
+    for name in "abc":
+        rig.pod(name)
+    assert rig.place(a="n", b="n", c="m")
+    assert rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now + 5)
+    assert rig.where("a", "c") == [(Stage.PLANNED, "m"), (Stage.PLANNED, "n")]
+    assert (rig.used("n"), rig.used("m")) == (2000, 1000)
+    assert rig.lost() == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"shape": make_shape(cpu=500)}, {"pinned": NodeName("m")}],
+    ids=["of another shape", "pinned"],
+)
+def test_members_that_are_not_equal_keep_their_places(rig: Rig, fields: dict[str, Any]) -> None:
+    rig.pod("a")
+    rig.pod("b", **fields)
+    assert rig.place(a="n", b="m")
+    assert not rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
+    assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.PLANNED, "m")]
+
+
+# --- keeping it and losing it ---------------------------------------------------------------------
+
+FOREIGN = make_pod("x", scheduler=OTHER, node=NodeName("n"), shape=make_shape(cpu=1500))
+
+EVENTS: dict[str, tuple[Callable[[Rig], object], str]] = {
+    "node deleted": (lambda r: r.cache.drop_node(NodeName("n")), "node is gone"),
+    "node cordoned": (
+        lambda r: r.cache.set_node(make_node("n", cpu=2000, unschedulable=True)),
+        "node does not take pods any more",
+    ),
+    "node smaller": (
+        lambda r: r.cache.set_node(make_node("n", cpu=500)),
+        "node became smaller",
+    ),
+    "room taken": (
+        lambda r: r.cache.set_pod(FOREIGN, now=1.0),
+        "another pod took the room",
+    ),
+    "group deleted": (lambda r: r.cache.drop_group(KEY), "PodGroup was deleted"),
+    "given up": (lambda r: r.cache.release(KEY, why="too late"), "too late"),
+}
+
+
+@pytest.mark.parametrize("stage", [Stage.PLANNED, Stage.ASSUMED])
+@pytest.mark.parametrize(("event", "why"), EVENTS.values(), ids=EVENTS.keys())
+def test_a_place_that_became_void_is_given_back_and_told(
+    rig: Rig, event: Callable[[Rig], object], why: str, stage: Stage
+) -> None:
+    rig.pod("a")
+    rig.stage("a", stage)
+    event(rig)
+    assert rig.where("a") == [(Stage.WAITING, NO_NODE)]
+    assert rig.lost() == [("a", why)]
+
+
+@pytest.mark.parametrize(("event", "_why"), EVENTS.values(), ids=EVENTS.keys())
+def test_a_binding_under_way_is_never_taken_back(
+    rig: Rig, event: Callable[[Rig], object], _why: str
+) -> None:
+    """The API server may have accepted it: the room stays charged until the watch says."""
+    rig.pod("a")
+    rig.stage("a", Stage.BINDING)
+    event(rig)
+    assert rig.where("a") == [(Stage.BINDING, "n")]
+    assert rig.lost() == []
+    assert rig.cache.rooms.charges[rig.uid("a")].node == "n"
+
+
+ENDS: dict[str, tuple[dict[str, Any], str]] = {
+    "deleted gracefully": ({"deleting": True}, "pod is being deleted"),
+    "failed": ({"phase": "Failed"}, "pod is over"),
+}
+
+
+@pytest.mark.parametrize("stage", [Stage.PLANNED, Stage.ASSUMED, Stage.BINDING])
+@pytest.mark.parametrize(("fields", "why"), ENDS.values(), ids=ENDS.keys())
+def test_a_pod_that_ends_loses_its_place_whatever_its_stage(
+    rig: Rig, fields: dict[str, Any], why: str, stage: Stage
+) -> None:
+    pod = rig.pod("a")
+    rig.stage("a", stage)
+    rig.cache.set_pod(replace(pod, **fields), now=rig.now)
+    assert rig.used("n") == 0
+    assert rig.lost() == [("a", why)]
+
+
+@pytest.mark.parametrize("stage", [Stage.PLANNED, Stage.ASSUMED, Stage.BINDING])
+def test_a_pod_that_is_gone_frees_its_room_at_once(rig: Rig, stage: Stage) -> None:
+    rig.pod("a")
+    rig.stage("a", stage)
+    rig.cache.drop_pod(rig.uid("a"))
+    assert rig.used("n") == 0
+    assert rig.lost() == [("a", "pod was deleted")]
+
+
+def test_a_pod_that_waits_is_missed_by_nobody(rig: Rig) -> None:
+    rig.pod("a")
+    rig.cache.drop_pod(rig.uid("a"))
+    assert rig.lost() == []
+
+
+def test_the_latest_promise_goes_first_when_room_is_taken(rig: Rig) -> None:
+    for name in "ab":
+        rig.pod(name)
+    rig.stage("a", Stage.PLANNED)
+    rig.now += 1
+    rig.stage("b", Stage.PLANNED)
+    taker = make_pod("x", scheduler=OTHER, node=NodeName("n"), shape=make_shape(cpu=500))
+    rig.cache.set_pod(taker, now=rig.now)
+    assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.WAITING, "")]
+
+
+def test_a_pod_bound_elsewhere_moves_its_charge(rig: Rig) -> None:
+    pod = rig.pod("a")
+    rig.stage("a", Stage.PLANNED)
+    rig.cache.set_pod(replace(pod, node=NodeName("m")), now=rig.now)
+    assert (rig.used("n"), rig.used("m")) == (0, 1000)
+    assert rig.lost() == []
+
+
+def test_a_pod_bound_elsewhere_squeezes_the_one_that_was_promised_that_room(rig: Rig) -> None:
+    pod = rig.pod("a")
+    rig.pod("b")
+    assert rig.place(a="n", b="m")
+    rig.cache.set_pod(replace(pod, node=NodeName("m")), now=rig.now)
+    assert rig.where("b") == [(Stage.WAITING, "")]
+    assert rig.lost() == [("b", "another pod took the room")]
+
+
+def test_a_bind_call_that_is_given_up_leaves_the_pod_planned(rig: Rig) -> None:
+    rig.pod("a")
+    rig.stage("a", Stage.BINDING)
+    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+
+
+def test_a_binding_that_failed_on_a_node_that_is_gone_leaves_the_pod_waiting(rig: Rig) -> None:
+    rig.pod("a")
+    rig.stage("a", Stage.BINDING)
+    rig.cache.drop_node(NodeName("n"))
+    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    assert rig.where("a") == [(Stage.WAITING, "")]
+
+
+def test_only_a_member_with_a_place_may_send_its_binding(rig: Rig) -> None:
+    rig.pod("a")
+    assert not rig.cache.binding(rig.uid("a"), now=rig.now)
+    assert not rig.cache.binding(PodUid("nobody"), now=rig.now)
+
+
+@pytest.mark.parametrize(
+    ("stage", "told"), [(Stage.PLANNED, []), (Stage.ASSUMED, [("a", "place was taken back")])]
+)
+def test_a_withdrawal_is_told_to_the_held_call_only(
+    rig: Rig, stage: Stage, told: list[tuple[str, str]]
+) -> None:
+    rig.pod("a")
+    rig.stage("a", stage)
+    rig.cache.withdraw(rig.uid("a"), now=rig.now)
+    assert rig.where("a") == [(Stage.WAITING, "")]
+    assert rig.lost() == told
+
+
+def test_who_got_a_place_and_did_not_come_is_overdue(rig: Rig) -> None:
+    for name in "ab":
+        rig.pod(name)
+    rig.stage("a", Stage.PLANNED)
+    rig.stage("b", Stage.ASSUMED)
+    assert rig.cache.overdue(before=rig.now) == []
+    [(late, uids)] = rig.cache.overdue(before=rig.now + 1)
+    assert (late.key, uids) == (KEY, ("uid-a",))
+
+
+def test_a_pod_of_another_group_leaves_its_promise_behind(rig: Rig) -> None:
+    pod = rig.pod("a")
+    rig.stage("a", Stage.PLANNED)
+    rig.cache.set_pod(replace(pod, annotations={GROUP_ANNOTATION: "h"}), now=rig.now)
+    assert rig.where("a") == [(Stage.WAITING, "")]
+    assert rig.lost() == [("a", "pod moved to another group")]
+    assert KEY not in rig.cache.registry.promised
+
+
+# --- slots ----------------------------------------------------------------------------------------
+
+
+def test_a_slot_keeps_room_and_the_member_that_comes_takes_it(rig: Rig) -> None:
+    assert rig.slot("n", role="worker")
+    assert rig.used("n") == 1000
+    rig.pod("a", annotations={TASK_SPEC: "worker"})
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+    assert rig.slots() == []
+    assert rig.used("n") == 1000
+
+
+ADOPTIONS: dict[str, tuple[dict[str, Any], str, list[tuple[str, str]]]] = {
+    "its own role first": (
+        {"annotations": {TASK_SPEC: "a"}},
+        "n",
+        [("", "n"), ("b", "m")],
+    ),
+    "any role if there is no own": (
+        {"annotations": {TASK_SPEC: "c"}},
+        "n",
+        [("a", "n"), ("b", "m")],
+    ),
+    "where it is pinned": (
+        {"annotations": {TASK_SPEC: "b"}, "pinned": NodeName("m")},
+        "m",
+        [("", "n"), ("a", "n")],
+    ),
+    "none when it is pinned elsewhere, and one is given back": (
+        {"annotations": {TASK_SPEC: "a"}, "pinned": NodeName("m")},
+        "",
+        [("", "n"), ("b", "m")],
+    ),
+    "none when it is bigger, and one is given back": (
+        {"annotations": {TASK_SPEC: "a"}, "shape": make_shape(cpu=1500)},
+        "",
+        [("", "n"), ("b", "m")],
+    ),
+    "none behind the gate of somebody else": (
+        {"annotations": {TASK_SPEC: "a"}, "gates": ("other.io/gate",)},
+        "",
+        [("", "n"), ("a", "n"), ("b", "m")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "node", "left"), ADOPTIONS.values(), ids=ADOPTIONS.keys())
+def test_which_slot_a_new_member_takes(
+    rig: Rig, fields: dict[str, Any], node: str, left: list[tuple[str, str]]
+) -> None:
+    for role, where in (("", "n"), ("a", "n"), ("b", "m")):
+        assert rig.slot(where, role=role)
+    rig.pod("p", **fields)
+    assert rig.member("p").node == node
+    assert rig.slots() == left
+
+
+def test_a_member_takes_its_slot_when_the_gate_of_somebody_else_opens(rig: Rig) -> None:
+    assert rig.slot("n")
+    pod = rig.pod("a", gates=("other.io/gate",))
+    rig.cache.set_pod(replace(pod, gates=()), now=rig.now)
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+    assert rig.slots() == []
+
+
+def test_a_member_that_came_while_its_slot_was_planned_takes_it(rig: Rig) -> None:
+    """The plan is of an earlier moment: it did not know the member."""
+    rig.pod("a")
+    rig.now -= 1
+    assert rig.slot("n")
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+    assert rig.slots() == []
+
+
+def test_a_member_that_was_known_leaves_the_slot_to_others(rig: Rig) -> None:
+    rig.pod("a")
+    rig.now += 1
+    assert rig.slot("n")
+    assert rig.where("a") == [(Stage.WAITING, "")]
+    assert rig.slots() == [("", "n")]
+
+
+@pytest.mark.parametrize(("event", "_why"), EVENTS.values(), ids=EVENTS.keys())
+def test_slots_are_given_back_with_what_they_stand_on(
+    rig: Rig, event: Callable[[Rig], object], _why: str
+) -> None:
+    assert rig.slot("n")
+    event(rig)
+    assert not any(charge.promised for charge in rig.cache.rooms.charges.values())
+    assert rig.lost() == []
+
+
+def test_old_slots_are_found(rig: Rig) -> None:
+    assert rig.slot("n")
+    assert rig.cache.stale_slots(before=rig.now) == []
+    assert [g.key for g in rig.cache.stale_slots(before=rig.now + 1)] == [KEY]
+
+
+# --- a resource that nobody knew ------------------------------------------------------------------
+
+
+def test_a_new_resource_changes_no_promise(rig: Rig) -> None:
+    rig.pod("a")
+    rig.stage("a", Stage.PLANNED)
+    gpu = PodShape(requests=make_amounts(cpu=1000, pods=1, **{"nvidia.com/gpu": 1}))
+    rig.pod("b", shape=gpu)
+    assert rig.used("n") == 1000
+    assert not rig.place(b="n")
+    rig.cache.set_node(make_node("n", cpu=2000, extra={"nvidia.com/gpu": 1}))
+    assert rig.place(b="n")
+    assert rig.used("n") == 2000
