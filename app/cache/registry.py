@@ -51,11 +51,15 @@ class Registry:
             group = self.groups[key] = Group(key=key, solo=solo)
         return group
 
-    def changed(self, group: Group) -> None:
-        """File ``group`` anew after a change; forget it when nothing is left of it."""
+    def changed(self, group: Group, *, replan: bool = True) -> None:
+        """File ``group`` anew after a change; forget it when nothing is left of it.
+
+        ``replan``: somebody may be placed now who could not before (the group itself, by what it
+        newly wants, or others, by what it gave back).
+        """
         key = group.key
         self.signals.groups.add(key)
-        self.signals.dirty = True
+        self.signals.dirty |= replan
         if group.empty:
             self._forget(group)
             return
