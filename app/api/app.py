@@ -1,9 +1,10 @@
 """The application of the extender process."""
 
 from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from app.api.body import BadRequest, refuse
+from app.api.body import BadRequest, refuse, refuse_http
 from app.api.debug import debug_router
 from app.api.direct import Direct
 from app.api.explain import explain_router
@@ -17,8 +18,13 @@ PREFIXES = ("", "/v1")
 
 def create_app(services: ExtenderServices) -> ASGIApp:
     """Every route of one extender process over ``services``."""
-    app = FastAPI(title="Pumice", summary="Scheduler extender: gangs, queues and placement.")
+    app = FastAPI(
+        title="Pumice",
+        summary="Scheduler extender: gangs, queues and placement.",
+        redirect_slashes=False,
+    )
     app.add_exception_handler(BadRequest, refuse)
+    app.add_exception_handler(HTTPException, refuse_http)
     calls = extender_calls(services)
     for prefix in PREFIXES:
         app.include_router(

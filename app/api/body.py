@@ -1,14 +1,18 @@
 """Reading request bodies within the limit, and answering JSON."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from fastapi import Request, Response
-from fastapi.responses import PlainTextResponse
+from starlette.exceptions import HTTPException
 
 from app.api.services import MAX_BODY
 
 JSON = "application/json"
+
+_LONGEST_REASON = 500
+"""Characters; what was sent is quoted in reasons."""
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
@@ -51,6 +55,18 @@ def json_value(value: Any) -> Response:
 
 
 async def refuse(_request: Request, error: Exception) -> Response:
-    """BadRequest as plain text, one line."""
+    """BadRequest as plain text, one line of bounded length whatever was sent."""
     status = error.status if isinstance(error, BadRequest) else 400
-    return PlainTextResponse(f"{error}\n", status_code=status)
+    return _one_line(str(error), status=status)
+
+
+async def refuse_http(_request: Request, error: Exception) -> Response:
+    """No such route or method, in the same form."""
+    if not isinstance(error, HTTPException):
+        raise error
+    return _one_line(error.detail, status=error.status_code, headers=error.headers)
+
+
+def _one_line(text: str, *, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    line = " ".join(text[:_LONGEST_REASON].split()).encode("utf-8", "replace")
+    return Response(line + b"\n", status, headers=headers, media_type="text/plain")

@@ -58,8 +58,10 @@ def debug_router(services: ExtenderServices) -> APIRouter:
     async def gangs() -> Response:
         """Groups with promises or held Bind calls."""
         held = services.barrier.held()
-        keys = sorted({*cache.registry.promised, *held})
-        return json_value({key: _gang(cache.groups[key], held.get(key, 0)) for key in keys})
+        groups = {key: cache.groups.get(key) for key in sorted({*cache.registry.promised, *held})}
+        return json_value(
+            {key: _gang(group, held.get(key, 0)) for key, group in groups.items() if group}
+        )
 
     @router.get("/vetoes")
     async def vetoes() -> Response:

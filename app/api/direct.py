@@ -1,8 +1,8 @@
 """kube-scheduler's calls, past the framework.
 
 Two calls per pod are all the load there is. FastAPI's middleware, route matching and dependencies
-cost twice as much as the calls themselves (0.09 of 0.13 ms), so they go straight to their handlers, which
-are the same functions that FastAPI has as routes. All else is FastAPI's.
+cost twice as much as the calls themselves (0.09 of 0.13 ms), so they go straight to their handlers,
+which are the same functions that FastAPI has as routes. All else is FastAPI's.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Why somebody waits, and where room is kept: for people, and for the job controller."""
 
-from fastapi import APIRouter, HTTPException, Response
+from fastapi import APIRouter, Response
 
-from app.api.body import json_value
+from app.api.body import BadRequest, json_value
 from app.api.services import ExtenderServices
 from app.model.ids import GroupKey, group_key
 from app.service.explanations import explain_group, slots_of
@@ -19,7 +19,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         key = _key_of(services, namespace, name)
         story = explain_group(cache, planning, key)
         if story is None:
-            raise HTTPException(404, f"no PodGroup or pod {namespace}/{name} is known")
+            raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
         return json_value(story)
 
     @router.get("/plan/{namespace}/{podgroup}", tags=["plan"])
@@ -27,7 +27,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         """Where room is kept for members that do not exist yet: role -> nodes."""
         group = cache.groups.get(group_key(namespace, podgroup))
         if group is None:
-            raise HTTPException(404, f"no PodGroup {namespace}/{podgroup} is known")
+            raise BadRequest(f"no PodGroup {namespace}/{podgroup} is known", status=404)
         body = {
             "phase": group.phase.value,
             "generation": planning.log.generation,

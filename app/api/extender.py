@@ -113,6 +113,8 @@ def _filter(services: ExtenderServices) -> Handler:
 
     async def handle(request: Request) -> Response:
         asked = wire.decode_filter(await read_body(request))
+        if not asked.names:
+            return json_bytes(wire.filter_answer(asked, ()))
         question = _question(services, asked.pod, asked.names)
         answer = filtering.answer(question)
         outcomes[type(answer)].inc()
@@ -140,9 +142,13 @@ def _question(
     services: ExtenderServices, pod: wire.AskedPod, names: Sequence[NodeName]
 ) -> Question:
     """The call as a question; BadRequest when not one of the nodes is known."""
+    _require_known(services, names)
+    return Question(pod.uid, pod.decode, names)
+
+
+def _require_known(services: ExtenderServices, names: Sequence[NodeName]) -> None:
     if names and not any(name in services.cache.rooms.nodes for name in names):
         raise BadRequest(f"none of the {len(names)} nodes is known, e.g. {names[0]}", status=404)
-    return Question(pod.uid, pod.decode, names)
 
 
 def _prioritize(services: ExtenderServices) -> Handler:
@@ -179,6 +185,7 @@ def _bind(services: ExtenderServices) -> Handler:
 def _preempt(services: ExtenderServices) -> Handler:
     async def handle(request: Request) -> Response:
         asked = wire.decode_preempt(await read_body(request))
+        _require_known(services, list(asked.victims))
         candidates = {
             node: Candidate(victims.uids, victims.budget_violations)
             for node, victims in asked.victims.items()

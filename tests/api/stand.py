@@ -1,0 +1,80 @@
+"""The application over the rig's parts, called in-process as kube-scheduler calls it."""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from httpx2 import ASGITransport, AsyncClient, Response
+
+from app.api.app import create_app
+from app.api.services import ExtenderServices
+from app.telemetry.metrics import REGISTRY
+from tests.service.rig import Rig
+from tests.wire.manifests import pod as pod_manifest
+
+RECORDED = Path(__file__).parents[1] / "wire" / "recorded"
+
+
+def recorded(name: str) -> bytes:
+    """A body recorded from the stock scheduler."""
+    return (RECORDED / f"{name}.json").read_bytes()
+
+
+class Stand:
+    """A rig and a client; ``waits`` is what readiness waits for."""
+
+    def __init__(self, client: AsyncClient, rig: Rig, *, waits: list[str]) -> None:
+        self.client = client
+        self.rig = rig
+        self.waits = waits
+
+    async def post(self, path: str, body: bytes | Mapping[str, Any]) -> Response:
+        """As kube-scheduler posts."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return await self.client.post(
+            path, content=content, headers={"content-type": "application/json"}
+        )
+
+    async def get(self, path: str) -> Response:
+        return await self.client.get(path)
+
+    def reserved(self) -> int:
+        """Promises, members and vetoes together: nothing may be left by a bad call."""
+        return self.rig.promises() + len(self.rig.cache.members) + len(self.rig.planning.vetoes)
+
+
+@asynccontextmanager
+async def stand(rig: Rig | None = None) -> AsyncIterator[Stand]:
+    """A stand over ``rig``, or over an empty one."""
+    rig = rig or Rig()
+    rig.planning.first_cycle.set()
+    waits: list[str] = []
+    parts = rig.parts
+    services = ExtenderServices(
+        cache=parts.cache,
+        planning=parts.planning,
+        filtering=parts.filtering,
+        barrier=parts.barrier,
+        binding=parts.binding,
+        feed=parts.feed,
+        audit=parts.audit,
+        unready=lambda: waits,
+        notices=parts.configuration.notices,
+        metrics=REGISTRY,
+    )
+    transport = ASGITransport(create_app(services))
+    async with AsyncClient(transport=transport, base_url="http://extender") as client:
+        yield Stand(client, rig, waits=waits)
+
+
+def args(name: str = "p", *, nodes: Iterable[str] = ("n1",), **pod: Any) -> dict[str, Any]:
+    """The body of Filter and Prioritize for a pod of ours."""
+    body = pod_manifest(meta={"name": name}, **pod)
+    return {"Pod": body, "Nodes": None, "NodeNames": list(nodes)}
+
+
+def binding(name: str = "p", *, node: str = "n1") -> dict[str, str]:
+    """The body of Bind."""
+    return {"PodName": name, "PodNamespace": "default", "PodUID": f"uid-{name}", "Node": node}
