@@ -206,14 +206,15 @@ class Rooms:
         The one with the least free CPU left when ``pack``, else the one with the most; ties go to
         the first by name.
         """
-        known = sorted(name for name in names if self.takes(name))
-        rows = np.array([self._rows[name] for name in known], dtype=np.int64)
+        known = [name for name in names if name in self.nodes]
+        rows = np.fromiter(map(self._rows.__getitem__, known), dtype=np.intp, count=len(known))
         free = self._allocatable[rows] - self._used[rows]
-        fits = np.flatnonzero((free >= request).all(axis=1))
-        if not len(fits):
+        fits = (free >= request).all(axis=1)
+        if not fits.any():
             return None
-        cpu = free[fits, 0]
-        return known[int(fits[int(cpu.argmin() if pack else cpu.argmax())])]
+        cpu = free[:, 0]
+        best = cpu[fits].min() if pack else cpu[fits].max()
+        return min(known[i] for i in np.flatnonzero(fits & (cpu == best)).tolist())
 
     def takes(self, node: NodeName) -> bool:
         """Whether ``node`` is known, ready and not cordoned."""

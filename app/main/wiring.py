@@ -83,7 +83,7 @@ def assemble(
 
     def settled(changed: Iterable[GroupKey]) -> None:
         barrier.settle(changed)
-        if cache.signals.dirty:
+        if cache.signals.dirty or cache.signals.groups:
             planning.notice()
 
     async def compare() -> Audit:

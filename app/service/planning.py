@@ -1,8 +1,9 @@
 """When to plan, and what becomes of a plan.
 
-A change marks the planner dirty. The next cycle starts at once, but not sooner than 20 ms (and
-twice the last cycle's length) after the last one, and at least every second. A cycle works on its
+A change marks the planner dirty. The next cycle starts at once, but not sooner than 20 ms (and four
+times the last cycle's length) after the last one, and at least every second. A cycle works on its
 own snapshot in slices of half a millisecond, so calls of kube-scheduler are answered in between.
+When nobody waits there is nothing to plan: then a cycle only reports what changed.
 
 One gang can be planned *on demand* in between (:meth:`Planning.on_demand`), on what is true at that
 moment. Two plans can then disagree, so publishing checks every gang against the live cluster again:
@@ -107,7 +108,7 @@ class Planning:
     async def run(self) -> None:
         """Cycle for ever; cancel to stop."""
         while True:
-            gap = max(self.limits.cycle_gap_s, 2 * self.log.last_s)
+            gap = max(self.limits.cycle_gap_s, 4 * self.log.last_s)
             await asyncio.sleep(gap)
             try:
                 await asyncio.wait_for(self._wake.wait(), self.limits.cycle_idle_s)
@@ -140,6 +141,9 @@ class Planning:
         self.first_cycle.set()
 
     async def _plan(self, now: float) -> None:
+        if not self.cache.registry.pending:
+            self.refusals.clear()
+            return
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
         steps = plan_steps(snapshot, self.configuration.policies, now=now, shapes=self._shapes)
         self._touched = set()
