@@ -4,10 +4,11 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from app.api.body import json_value
+from app.api.body import BadRequest, json_value
 from app.api.services import ExtenderServices
 from app.cache.groups import Group
 from app.service.explanations import slots_of
+from app.service.ports import WriteError
 
 
 def debug_router(services: ExtenderServices) -> APIRouter:
@@ -47,7 +48,10 @@ def debug_router(services: ExtenderServices) -> APIRouter:
     @router.get("/ledger")
     async def ledger() -> Response:
         """Compare what is counted with a fresh listing of the API server."""
-        return json_value(await services.audit())
+        try:
+            return json_value(await services.audit())
+        except WriteError as error:
+            raise BadRequest(str(error), status=502) from error
 
     @router.get("/plan")
     async def plan() -> Response:
