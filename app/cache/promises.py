@@ -216,7 +216,7 @@ class Promises:
             group.hold_until = until
             self.registry.changed(group)
 
-    # --- how it is done -----------------------------------------------------------------------------
+    # --- how it is done --------------------------------------------------------------------------
 
     def _charge(self, member: Member) -> bool:
         """Let it take room where it is; returns whether any sum changed."""
