@@ -1,13 +1,19 @@
-"""``pumice sandbox`` and ``pumice demo``: the embedded cluster."""
+"""``pumice sandbox`` and ``pumice demo``: a cluster on this machine."""
 
-import asyncio
+from __future__ import annotations
+
 import tempfile
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
+from app.cli.scheduler_config import render
+from app.sandbox.controlplane.programs import FOLDER_VARIABLE, ProgramsMissing, located
 from app.sandbox.nodes import NodeSpec
+from app.sandbox.quantities import parse_milli
+from app.wire import manifests
 
 
 def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
@@ -15,25 +21,84 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
     cpu: Annotated[str, typer.Option(envvar="PUMICE_CPU", help="CPU of each node.")] = "4",
     memory: Annotated[str, typer.Option(envvar="PUMICE_MEMORY", help="Memory of each.")] = "16Gi",
     gpus: Annotated[int, typer.Option(envvar="PUMICE_GPUS", min=0, help="GPUs of each.")] = 0,
-    port: Annotated[int, typer.Option(envvar="PUMICE_PORT", help="API port; 0: any.")] = 0,
-    extender_port: Annotated[int, typer.Option(envvar="PUMICE_EXTENDER_PORT")] = 0,
-    form: Annotated[Literal["a", "c"], typer.Option(envvar="PUMICE_FORM")] = "a",
-    scheduler_conf: Annotated[Path | None, typer.Option(envvar="PUMICE_SCHEDULER_CONF")] = None,
+    port: Annotated[
+        int, typer.Option(envvar="PUMICE_PORT", min=0, max=65535, help="API port; 0: any.")
+    ] = 0,
+    extender_port: Annotated[
+        int, typer.Option(envvar="PUMICE_EXTENDER_PORT", min=0, max=65535, help="0: any.")
+    ] = 0,
+    form: Annotated[
+        manifests.Form,
+        typer.Option(
+            envvar="PUMICE_FORM",
+            help="a: a scheduler of our own. b (real only): shared, only marked pods are sent."
+            " c: shared, every pod is sent.",
+        ),
+    ] = "a",
+    scheduler_conf: Annotated[
+        Path | None,
+        typer.Option(envvar="PUMICE_SCHEDULER_CONF", exists=True, dir_okay=False),
+    ] = None,
+    control_plane: Annotated[
+        Literal["embedded", "real"],
+        typer.Option(
+            envvar="PUMICE_CONTROL_PLANE",
+            help="embedded: an API server in memory. real: the stock programs.",
+        ),
+    ] = "embedded",
+    control_plane_path: Annotated[
+        Path | None,
+        typer.Option(
+            envvar=["PUMICE_CONTROL_PLANE_PATH", FOLDER_VARIABLE],
+            help="Folder of the stock programs. (default: what `make controlplane` built)",
+        ),
+    ] = None,
 ) -> None:
-    """Run an embedded cluster until Ctrl-C and say where it is."""
-    from app.main.sandbox import SandboxOptions, serve
-    from app.sandbox.assembly import Form
+    """Run a cluster until Ctrl-C and say where it is."""
+    for flag, quantity in (("--cpu", cpu), ("--memory", memory)):
+        if not is_positive(quantity):
+            _refuse(f"{flag}: {quantity!r} is no quantity such as 4, 500m or 16Gi")
+    if form == "b" and control_plane == "embedded":
+        _refuse("--form b needs --control-plane real")
+    from app.main import sandbox as embedded
+    from app.main import stock_sandbox as stock
 
     with tempfile.TemporaryDirectory(prefix="pumice-sandbox-") as folder:
-        options = SandboxOptions(
+        options = embedded.SandboxOptions(
             nodes=NodeSpec(count=nodes, cpu=cpu, memory=memory, gpus=gpus),
             folder=Path(folder),
             port=port,
             extender_port=extender_port,
-            form=Form(form),
+            form=form,
             scheduler_conf=scheduler_conf,
         )
-        asyncio.run(serve(options, say=typer.echo))
+        try:
+            if control_plane == "embedded":
+                embedded.serve(options, say=typer.echo)
+                return
+            programs = stock.Programs(
+                folder=located(control_plane_path), scheduler_config=partial(_config, form)
+            )
+            stock.serve(options, programs, say=typer.echo)
+        except (embedded.SandboxFailed, ProgramsMissing) as error:
+            _refuse(str(error), code=1)
+
+
+def is_positive(quantity: str) -> bool:
+    """Whether it is a quantity, and more than nothing."""
+    try:
+        return parse_milli(quantity) > 0
+    except ValueError:
+        return False
+
+
+def _config(form: manifests.Form, extender_url: str, kubeconfig: str) -> str:
+    return render(extender_url=extender_url, form=form, kubeconfig=kubeconfig)
+
+
+def _refuse(why: str, *, code: int = 2) -> NoReturn:
+    typer.echo(f"pumice sandbox: {why}", err=True)
+    raise typer.Exit(code)
 
 
 def demo() -> None:

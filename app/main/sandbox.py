@@ -5,11 +5,9 @@ and writes through the HTTP API, the scheduling loop calls the extender over HTT
 """
 
 import asyncio
-import logging
-import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ import yaml
 
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess, open_client
 from app.main.server import Bind, listen, server
+from app.main.signals import interruptible, until_signal
 from app.sandbox.apiserver.admission import AdmissionRequest
 from app.sandbox.assembly import Form, Sandbox, build_sandbox, kubeconfig
 from app.sandbox.clock import WallClock
@@ -27,12 +26,17 @@ from app.sandbox.nodes import NodeSpec
 from app.sandbox.ports import ExtenderUnreachable
 from app.settings import ExtenderSettings
 from app.webhooks.gate import gated
-from app.wire.manifests import crd_documents
-
-log = logging.getLogger(__name__)
+from app.wire import manifests
 
 HTTP_TIMEOUT_S = 30.0
+LOOPBACK = "127.0.0.1"
 SCHEDULERS = frozenset({"volcano"})
+
+Say = Callable[[str], None]
+
+
+class SandboxFailed(Exception):
+    """The cluster could not start, or a part of it ended by itself; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +47,7 @@ class SandboxOptions:
     folder: Path
     port: int = 0
     extender_port: int = 0
-    form: Form = Form.SECOND_SCHEDULER
+    form: manifests.Form = "a"
     gate: bool = True
     scheduler_conf: Path | None = None
 
@@ -56,7 +60,8 @@ class Running:
     kubeconfig: Path
     api_url: str
     extender_url: str
-    extender: ExtenderProcess
+    parts: tuple[asyncio.Task[None], ...]
+    """What must not end by itself."""
 
 
 class HttpExtender:
@@ -88,93 +93,133 @@ def gate_admission(request: AdmissionRequest) -> Document | None:
 async def running(options: SandboxOptions) -> AsyncIterator[Running]:
     """Start everything, hand it over once it is ready, and end all of it."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    listener = listen(Bind(host="127.0.0.1", port=options.extender_port))
-    extender_url = _url(listener)
     timeout = aiohttp.ClientTimeout(total=HTTP_TIMEOUT_S)
     connector = aiohttp.TCPConnector(limit=0)
     async with AsyncExitStack() as stack:
+        listener = stack.enter_context(opened(options.extender_port))
         session = await stack.enter_async_context(
             aiohttp.ClientSession(timeout=timeout, connector=connector)
         )
-        sandbox = _cluster(options, HttpExtender(session, extender_url))
+        sandbox = _cluster(options, HttpExtender(session, url_of(listener)))
         api_url = await stack.enter_async_context(_served(sandbox, options.port))
         config = options.folder / "kubeconfig"
         config.write_text(yaml.safe_dump(kubeconfig(api_url)))
-        await stack.enter_async_context(_moving(sandbox))
+        moving = await stack.enter_async_context(_moving(sandbox))
         settings = ExtenderSettings(
             kubeconfig=config, leader_elect=False, scheduler_conf=options.scheduler_conf
         )
-        process = await stack.enter_async_context(_deciding(settings, listener))
-        yield Running(sandbox, config, api_url, extender_url, process)
+        extending = await stack.enter_async_context(extended(settings, listener))
+        yield Running(sandbox, config, api_url, url_of(listener), (moving, extending))
 
 
-def _url(listener: socket.socket) -> str:
-    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+def opened(port: int) -> socket.socket:
+    """A listening socket on the loopback address; SandboxFailed when the port is taken."""
+    try:
+        return listen(Bind(host=LOOPBACK, port=port))
+    except OSError as error:
+        raise SandboxFailed(f"port {port} on {LOOPBACK}: {error.strerror}") from error
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where a listening socket is reached over plain HTTP."""
+    return f"http://{LOOPBACK}:{listener.getsockname()[1]}"
 
 
 def _cluster(options: SandboxOptions, extender: HttpExtender) -> Sandbox:
     return build_sandbox(
         clock=WallClock(),
-        crds=crd_documents(),
+        crds=manifests.crd_documents(),
         nodes=options.nodes,
         admission=(gate_admission,) if options.gate else (),
         extender=extender,
-        form=options.form,
+        form=Form(options.form),
     )
 
 
 @asynccontextmanager
 async def _served(sandbox: Sandbox, port: int) -> AsyncIterator[str]:
     """The API server on a socket; hands over its URL."""
-    listener = listen(Bind(host="127.0.0.1", port=port))
-    web = server(sandbox.app, Bind(host="127.0.0.1", port=port))
-    serving = asyncio.create_task(web.serve(sockets=[listener]))
-    try:
-        yield _url(listener)
-    finally:
-        sandbox.close()
-        web.should_exit = True
-        await serving
+    with opened(port) as listener:
+        web = server(sandbox.app, Bind(host=LOOPBACK, port=port))
+        serving = asyncio.create_task(web.serve(sockets=[listener]))
+        try:
+            yield url_of(listener)
+        finally:
+            sandbox.close()
+            web.should_exit = True
+            await serving
 
 
 @asynccontextmanager
-async def _moving(sandbox: Sandbox) -> AsyncIterator[None]:
+async def _moving(sandbox: Sandbox) -> AsyncIterator[asyncio.Task[None]]:
     """Kubelets and schedulers."""
-    moving = asyncio.create_task(sandbox.run())
+    moving = asyncio.create_task(sandbox.run(), name="the simulated kubelets and schedulers")
     try:
-        yield
+        yield moving
     finally:
         moving.cancel()
         await asyncio.gather(moving, return_exceptions=True)
 
 
 @asynccontextmanager
-async def _deciding(
+async def extended(
     settings: ExtenderSettings, listener: socket.socket
-) -> AsyncIterator[ExtenderProcess]:
+) -> AsyncIterator[asyncio.Task[None]]:
     """The extender, ready."""
     stopping = asyncio.Event()
     async with open_client(settings) as client:
         process = ExtenderProcess(settings, client)
-        bind = Bind(host="127.0.0.1", port=0)
-        deciding = asyncio.create_task(process.run(listener, bind, stopping))
+        bind = Bind(host=LOOPBACK, port=0)
+        extending = asyncio.create_task(process.run(listener, bind, stopping), name="the extender")
+        ready = asyncio.create_task(process.ready())
         try:
-            await process.ready()
-            yield process
+            await asyncio.wait({ready, extending}, return_when=asyncio.FIRST_COMPLETED)
+            if extending.done():
+                raise ended(extending)
+            yield extending
         finally:
+            ready.cancel()
             stopping.set()
-            await deciding
+            await asyncio.gather(extending, return_exceptions=True)
 
 
-async def serve(options: SandboxOptions, *, say: Callable[[str], None]) -> None:
+def ended(part: asyncio.Task[None]) -> SandboxFailed:
+    """What became of a part that ended by itself."""
+    error = None if part.cancelled() else part.exception()
+    return SandboxFailed(f"{part.get_name()} ended: {error or 'nobody asked for it'}")
+
+
+async def wait_for_ever(parts: Iterable[asyncio.Task[None]]) -> None:
+    """Until cancelled; SandboxFailed when a part ends."""
+    done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+    raise ended(done.pop())
+
+
+def serve(options: SandboxOptions, *, say: Say) -> None:
     """Run a sandbox until SIGINT or SIGTERM; ``say`` is told where everything is."""
-    stopping = asyncio.Event()
-    async with running(options) as cluster:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-        say(f"kubeconfig: {cluster.kubeconfig}")
-        say(f"API server: {cluster.api_url}")
-        say(f"extender:   {cluster.extender_url}  (/docs, /explain, /debug, /metrics)")
-        say(f"try:        kubectl --kubeconfig {cluster.kubeconfig} get nodes")
-        say("Ctrl-C ends it; nothing is kept.")
-        await stopping.wait()
+    with interruptible():
+        asyncio.run(_serve(options, say=say))
+
+
+async def _serve(options: SandboxOptions, *, say: Say) -> None:
+    async with until_signal(), running(options) as cluster:
+        introduce(
+            say,
+            kubeconfig=cluster.kubeconfig,
+            api_url=cluster.api_url,
+            extender_url=cluster.extender_url,
+        )
+        await wait_for_ever(cluster.parts)
+
+
+def introduce(
+    say: Say, *, kubeconfig: Path, api_url: str, extender_url: str, logs: Path | None = None
+) -> None:
+    """Say where everything is."""
+    say(f"kubeconfig: {kubeconfig}")
+    say(f"API server: {api_url}")
+    say(f"extender:   {extender_url}  (/docs, /explain, /debug, /metrics)")
+    if logs is not None:
+        say(f"logs:       {logs}")
+    say(f"try:        kubectl --kubeconfig {kubeconfig} get nodes")
+    say("Ctrl-C ends it; nothing is kept.")

@@ -86,6 +86,14 @@ def crd_documents() -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(crd_stream()))
 
 
+def policy_documents(form: Form) -> list[dict[str, Any]]:
+    """Return the admission policies of a form: the gate, and in form B also the mark."""
+    names = ("gate-pods", "mark-pods") if form == "b" else ("gate-pods",)
+    folder = _folder("manifests") / "policy"
+    texts = [(folder / f"{name}.yaml").read_text(encoding="utf-8") for name in names]
+    return [document for text in texts for document in yaml.safe_load_all(text)]
+
+
 def scheduler_config_text(form: Form) -> str:
     """Return the KubeSchedulerConfiguration of form A, B or C, comments included."""
     return (_folder("scheduler-config") / f"form-{form}.yaml").read_text(encoding="utf-8")

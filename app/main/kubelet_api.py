@@ -1,0 +1,90 @@
+"""``KubeletApi`` over HTTP: the simulated kubelet on an API server of its own right."""
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+import msgspec
+
+from app.kube import errors, paths
+from app.kube.client import ApiClient, ContentType
+from app.kube.config import Connection
+from app.kube.lines import LineSplitter
+from app.sandbox.documents import Document, ObjectName
+from app.sandbox.ports import PodEvent, PodMissing, WatchExpired
+
+_PODS = "/api/v1/pods"
+_GONE = 410
+
+
+class HttpKubeletApi:
+    """Lists and writes through the client; watches over a connection of its own."""
+
+    def __init__(
+        self, client: ApiClient, *, connection: Connection, session: aiohttp.ClientSession
+    ) -> None:
+        self._client = client
+        self._connection = connection
+        self._session = session
+
+    async def list_pods(self) -> tuple[list[Document], str]:
+        try:
+            body = msgspec.json.decode(await self._client.get(_PODS))
+        except errors.KubeError as error:
+            raise _translated(error) from error
+        return body["items"], body["metadata"]["resourceVersion"]
+
+    async def watch_pods(self, revision: str) -> AsyncIterator[PodEvent]:
+        params = {"watch": "true", "resourceVersion": revision, "timeoutSeconds": "300"}
+        splitter = LineSplitter()
+        try:
+            async with self._session.get(
+                f"{self._connection.host}{_PODS}",
+                params=params,
+                headers=self._connection.headers(),
+                ssl=self._connection.ssl_context or True,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=5),
+            ) as answer:
+                _check(answer.status)
+                async for piece in answer.content.iter_any():
+                    for line in splitter.feed(piece):
+                        yield _event(line)
+        except aiohttp.ClientError as error:
+            raise ConnectionError(str(error)) from error
+
+    async def patch_pod_status(self, name: ObjectName, *, uid: str, status: Document) -> None:
+        try:
+            await self._client.patch(
+                f"{paths.pod(name.namespace, name.name)}/status",
+                {"metadata": {"uid": uid}, "status": status},
+                content_type=ContentType.STRATEGIC,
+            )
+        except errors.KubeError as error:
+            raise _translated(error) from error
+
+    async def delete_pod(self, name: ObjectName, *, uid: str) -> None:
+        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+        try:
+            await self._client.delete(paths.pod(name.namespace, name.name), options)
+        except errors.KubeError as error:
+            raise _translated(error) from error
+
+
+def _check(status: int) -> None:
+    if status == _GONE:
+        raise WatchExpired
+    if status != 200:
+        raise ConnectionError(f"the watch was refused with {status}")
+
+
+def _event(line: bytes) -> PodEvent:
+    event = msgspec.json.decode(line)
+    if event["type"] == "ERROR":
+        raise WatchExpired
+    return PodEvent(event["type"], event["object"])
+
+
+def _translated(error: errors.KubeError) -> Exception:
+    """Gone for good, or worth another try."""
+    if isinstance(error, (errors.Refused, errors.Outdated)):
+        return PodMissing(str(error))
+    return ConnectionError(str(error))

@@ -1,0 +1,63 @@
+"""SIGINT and SIGTERM end what runs, once: later ones do not disturb the cleaning up.
+
+Before and after an event loop the first signal is a KeyboardInterrupt; inside one it cancels the
+task that asked for it, so that every context manager on the way out still runs.
+"""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """A program's whole life; being asked to end is not a failure."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        _ignore()
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
+    try:
+        yield
+    except KeyboardInterrupt:
+        return
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@asynccontextmanager
+async def until_signal() -> AsyncIterator[None]:
+    """The part of it inside an event loop: cancelled by the first signal."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    asked = False
+
+    def stop() -> None:
+        nonlocal asked
+        if not asked:
+            asked = True
+            task.cancel()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not asked:
+            raise
+        task.uncancel()
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+        _ignore()
+
+
+def _ignore() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)

@@ -1,0 +1,160 @@
+"""`pumice sandbox` as it is used on a laptop: started, ended, started twice, started wrongly."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from httpx2 import Client
+
+from tests.sandbox.started import COMMAND, Started, refused, started
+
+
+def nodes(sandbox: Started) -> list[str]:
+    with Client(base_url=sandbox.said("API server"), timeout=10) as client:
+        listed = client.get("/api/v1/nodes").json()["items"]
+    return [node["metadata"]["name"] for node in listed]
+
+
+def folders(log: Path) -> list[Path]:
+    return list(log.parent.glob("pumice-sandbox-*"))
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda it: it.name)
+def test_a_signal_ends_it_in_good_order_and_leaves_nothing(number: int, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with started(log, "--nodes=2") as sandbox:
+        assert nodes(sandbox) == ["node-00000", "node-00001"]
+        assert Path(sandbox.said("kubeconfig")).exists()
+        sandbox.signal(number)
+        assert sandbox.process.wait(timeout_s=10) == 0
+    assert folders(log) == []
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.sandbox
+def test_an_open_watch_does_not_keep_it_from_ending(tmp_path: Path) -> None:
+    with (
+        started(tmp_path / "log") as sandbox,
+        Client(base_url=sandbox.said("API server")) as api,
+        api.stream("GET", "/api/v1/nodes?watch=true") as watch,
+    ):
+        next(watch.iter_lines())
+        sandbox.signal(signal.SIGINT)
+        assert sandbox.process.wait(timeout_s=10) == 0
+
+
+@pytest.mark.sandbox
+def test_impatient_signals_do_not_disturb_the_cleaning_up(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with started(log) as sandbox:
+        for _ in range(5):
+            sandbox.signal(signal.SIGINT)
+        assert sandbox.process.wait(timeout_s=10) == 0
+    assert folders(log) == []
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.sandbox
+def test_two_of_them_do_not_meet(tmp_path: Path) -> None:
+    with started(tmp_path / "one", "--nodes=1") as one, started(tmp_path / "two") as two:
+        assert (len(nodes(one)), len(nodes(two))) == (1, 10)
+        assert one.said("kubeconfig") != two.said("kubeconfig")
+
+
+@pytest.mark.sandbox
+def test_one_is_started_again_on_the_port_of_the_last(tmp_path: Path) -> None:
+    with started(tmp_path / "one") as one:
+        port = one.said("API server").rpartition(":")[2]
+        nodes(one)
+        one.signal(signal.SIGINT)
+        one.process.wait(timeout_s=10)
+    with started(tmp_path / "two", f"--port={port}") as two:
+        assert two.said("API server").endswith(f":{port}")
+        assert len(nodes(two)) == 10
+
+
+@pytest.mark.parametrize("flag", ["--port", "--extender-port"])
+@pytest.mark.parametrize("kind", ["embedded", "real"])
+def test_a_port_in_use_is_said_in_one_line(flag: str, kind: str, tmp_path: Path) -> None:
+    for name in ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager"):
+        (tmp_path / name).touch(mode=0o755)
+    place = f"--control-plane-path={tmp_path}"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, text = refused(f"{flag}={port}", f"--control-plane={kind}", place)
+    assert code == 1
+    assert text == f"pumice sandbox: port {port} on 127.0.0.1: Address already in use\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (["--cpu=many"], "--cpu: 'many' is no quantity such as 4, 500m or 16Gi"),
+        (["--memory=-1Gi"], "--memory: '-1Gi' is no quantity such as 4, 500m or 16Gi"),
+        (["--cpu=0"], "--cpu: '0' is no quantity such as 4, 500m or 16Gi"),
+        (["--form=b"], "--form b needs --control-plane real"),
+    ],
+    ids=lambda it: " ".join(it) if isinstance(it, list) else "",
+)
+def test_what_makes_no_sense_is_said_in_one_line(flags: list[str], complaint: str) -> None:
+    assert refused(*flags) == (2, f"pumice sandbox: {complaint}\n")
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["--nodes=-1", "--nodes=many", "--gpus=-1", "--port=70000", "--form=d", "--control-plane=toy"],
+)
+def test_what_no_option_takes_names_the_option(flag: str) -> None:
+    code, text = refused(flag)
+    assert code == 2
+    assert flag.partition("=")[0] in text
+
+
+@pytest.mark.parametrize("folder", ["empty", "absent"])
+def test_missing_programs_are_named(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    place = tmp_path / folder
+    code, text = refused("--control-plane=real", f"--control-plane-path={place}")
+    assert code == 1
+    assert text == (
+        f"pumice sandbox: {place} has no etcd, kube-apiserver, kube-scheduler,"
+        " kube-controller-manager\n"
+    )
+
+
+def test_without_built_programs_it_says_how_to_get_them(tmp_path: Path) -> None:
+    environment = {"PUMICE_CACHE": str(tmp_path), "PUMICE_CONTROLPLANE": ""}
+    code, text = refused("--control-plane=real", env=environment)
+    assert code == 1
+    assert len(text.splitlines()) == 1
+    assert "run `make controlplane`" in text
+
+
+def test_a_configuration_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    code, text = refused(f"--scheduler-conf={tmp_path / 'absent'}")
+    assert code == 2
+    assert "--scheduler-conf" in text
+
+
+@pytest.mark.sandbox
+def test_options_are_variables_too(tmp_path: Path) -> None:
+    environment = {"PUMICE_NODES": "3", "PUMICE_CONTROL_PLANE": "embedded"}
+    with started(tmp_path / "log", env=environment) as sandbox:
+        assert len(nodes(sandbox)) == 3
+
+
+def test_help_names_every_option() -> None:
+    told = subprocess.run(
+        [COMMAND, "sandbox", "--help"],
+        env={"COLUMNS": "200", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for option in ("--nodes", "--cpu", "--memory", "--gpus", "--control-plane", "--form"):
+        assert option in told
