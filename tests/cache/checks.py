@@ -1,0 +1,222 @@
+"""What must hold after every step: everything counted as it goes equals a count from scratch."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis.stateful import invariant, rule
+
+from app.cache.audit import audit
+from app.cache.groups import Group, usage_of
+from app.cache.views import gang_view
+from app.model.gang import Gang
+from app.model.shape import PodShape
+from app.model.snapshot import Snapshot
+from tests.cache.machine import TERMINAL, Machine
+from tests.cache.naive import OURS, Promises, Taken, recount
+
+
+class Checks(Machine):
+    """Invariants, and snapshots that stay what they were."""
+
+    # --- what must hold --------------------------------------------------------------------------
+
+    @invariant()
+    def charges_are_what_holds_room(self) -> None:
+        rooms = self.cache.rooms
+        expected = self.api.taken(Promises.read(self.cache))
+        actual = {
+            holder: Taken(c.node, c.request, c.promised, c.releasing)
+            for holder, c in rooms.charges.items()
+        }
+        assert actual == expected
+        promised = {taken.node for taken in expected.values() if taken.promised}
+        assert rooms.promised_nodes() == promised
+        used, releasing = rooms.sorted_used()
+        zero = np.zeros((len(self.api.nodes), len(rooms.axis)), dtype=np.int64)
+        sums, going = zero.copy(), zero.copy()
+        for row, name in enumerate(sorted(self.api.nodes)):
+            for taken in expected.values():
+                if taken.node == name:
+                    sums[row] += rooms.axis.vector(taken.requests)
+                    going[row] += rooms.axis.vector(taken.requests) * taken.releasing
+        assert np.array_equal(used, sums)
+        assert np.array_equal(releasing, going)
+
+    @invariant()
+    def no_promise_stands_on_a_node_without_room(self) -> None:
+        now = Promises.read(self.cache)
+        taken = list(self.api.taken(now).values())
+        open_to_loss = now.revocable()
+        for place in now.places():
+            if place.holder in open_to_loss:
+                assert self.api.takes(place.node)
+                assert not self.api.is_short(place.node, taken)
+                assert self.cache.groups[place.group].known
+
+    @invariant()
+    def groups_equal_a_recount(self) -> None:
+        promises = Promises.read(self.cache)
+        known = [*self.api.pods.values(), *self.unseen.values()]
+        tracked = [p for p in known if p.uid in self.cache.members]
+        for pod in known:
+            if pod.uid not in self.cache.members and pod.scheduler == OURS:
+                assert pod.status in TERMINAL
+                assert pod.grouped
+        counted = recount(tracked, promises)
+        assert set(self.cache.groups) == set(counted) | set(self.api.groups)
+        for key, expected in counted.items():
+            group = self.cache.groups[key]
+            assert +group.kinds == +expected.kinds
+            assert +group.role_kinds == +expected.roles
+            assert +group.arrived == +expected.arrived
+            assert group.held == dict(expected.held)
+            assert group.gated == dict(expected.gated)
+            assert group.wanted == dict(expected.wanted)
+            assert set(group.waiting) == expected.waiting
+            stored = self.api.groups.get(key)
+            if stored is not None:
+                assert group.phase is self.phases[key]
+            wants = expected.pending(stored, group.phase, solo=group.solo)
+            assert (key in self.cache.registry.pending) is wants
+            assert (key in self.cache.registry.promised) is expected.promised
+
+    @invariant()
+    def tasks_fit_the_axis(self) -> None:
+        vector = self.cache.rooms.vector
+        for member in self.cache.members.values():
+            assert np.array_equal(member.task.request, vector(member.pod.shape.requests))
+
+    @invariant()
+    def the_audit_finds_nothing(self) -> None:
+        outcome = audit(self.cache, [*self.api.pods.values(), *self.unseen.values()])
+        assert outcome.drifts == ()
+        now = Promises.read(self.cache)
+        assert outcome.promises == len(now.members) + len(now.slots)
+
+    @rule()
+    def take_a_snapshot(self) -> None:
+        self.check_kept()
+        snapshot = self.snapshotter.snapshot()
+        for array in arrays_of(snapshot):
+            with pytest.raises(ValueError, match="read-only"):
+                array += 1
+        assert set(snapshot.gangs) == set(self.cache.groups)
+        assert {g.key for g in snapshot.pending} == set(self.cache.registry.pending)
+        for key, view in snapshot.gangs.items():
+            self.check_view(view, self.cache.groups[key])
+        self.check_usage(snapshot)
+        self.check_ports(snapshot)
+        self.check_residents(snapshot)
+        self.kept = (snapshot, fingerprint(snapshot))
+
+    def check_view(self, view: Gang, group: Group) -> None:
+        anew = Group(
+            group.key,
+            group.solo,
+            pod_group=group.pod_group,
+            phase=group.phase,
+            template_shapes=self.templates_of(group),
+            hold_until=group.hold_until,
+        )
+        for member in group.members.values():
+            anew.add(member)
+        for slot in group.slots.values():
+            anew.add_slot(slot)
+        expected = gang_view(
+            anew, vector=self.cache.rooms.vector, classes=self.cache.registry.classes
+        )
+        for name in (f.name for f in fields(Gang)):
+            left, right = getattr(view, name), getattr(expected, name)
+            if name == "waiting":
+                assert {t.uid for t in left} == {t.uid for t in right}
+            elif name == "role_shapes":  # the shape of a role that was seen is remembered
+                assert {m.pod.role for m in group.members.values()} <= set(left)
+                assert right.keys() <= left.keys()
+                seen = group.role_shapes
+                assert all(left[r] == right[r] for r in right if r not in seen)
+            else:
+                assert np.array_equal(left, right), name
+
+    def templates_of(self, group: Group) -> Mapping[str, PodShape]:
+        stored = self.api.groups.get(group.key)
+        return {} if stored is None else self.templates.get(stored.owner_uid, {})
+
+    def check_residents(self, snapshot: Snapshot) -> None:
+        """Listed when a pod has a rule about other pods: every pod that has a node."""
+        promises = Promises.read(self.cache)
+        taken = self.api.taken(promises)
+        known = {p.uid: p for p in (*self.api.pods.values(), *self.unseen.values())}
+        curious = [
+            pod
+            for pod in known.values()
+            if pod.shape.pod_anti_affinity
+            and pod.status not in TERMINAL
+            and (pod.uid in self.cache.members or pod.uid in self.cache.foreign)
+        ]
+        assert snapshot.inter_pod or not curious
+        if not snapshot.inter_pod:
+            assert snapshot.residents == ()
+            return
+        names = [node.name for node in snapshot.table.nodes]
+        assert {(r.pod.uid, names[r.node]) for r in snapshot.residents} == {
+            (uid, taken[uid].node)
+            for uid in known
+            if uid in taken and taken[uid].node in self.api.nodes
+        }
+
+    def check_usage(self, snapshot: Snapshot) -> None:
+        assert set(snapshot.usage) == {view.queue for view in snapshot.gangs.values()}
+        for queue, usage in snapshot.usage.items():
+            parts = [usage_of(v) for v in snapshot.gangs.values() if v.queue == queue]
+            assert usage.groups == len(parts)
+            for name in ("allocated", "request", "inqueue", "elastic"):
+                total = sum(getattr(part, name) for part in parts)
+                assert np.array_equal(getattr(usage, name), total), name
+
+    def check_ports(self, snapshot: Snapshot) -> None:
+        promises = Promises.read(self.cache)
+        taken = self.api.taken(promises)
+        rows = {
+            snapshot.table.index[taken[holder].node]
+            for holder, shape in self.shapes_of_holders(promises)
+            if shape.host_ports and holder in taken and taken[holder].node in self.api.nodes
+        }
+        assert set(snapshot.ports) == rows
+
+    def shapes_of_holders(self, promises: Promises) -> list[tuple[str, PodShape]]:
+        known = (*self.api.pods.values(), *self.unseen.values())
+        slots = [(slot.holder, slot.shape) for slot in promises.slots.values()]
+        return [(pod.uid, pod.shape) for pod in known] + slots
+
+    def check_kept(self) -> None:
+        if self.kept is not None:
+            snapshot, print_then = self.kept
+            assert all(
+                np.array_equal(a, b) for a, b in zip(fingerprint(snapshot), print_then, strict=True)
+            )
+
+    def teardown(self) -> None:
+        self.take_a_snapshot()
+
+
+def arrays_of(snapshot: Snapshot) -> list[np.ndarray[Any, Any]]:
+    table = snapshot.table
+    out = [snapshot.used, snapshot.releasing, table.allocatable, table.total]
+    for view in snapshot.gangs.values():
+        out += [view.allocated, view.request, view.gated_request]
+        out += [] if view.min_request is None else [view.min_request]
+        out += [task.request for task in view.waiting]
+    for usage in snapshot.usage.values():
+        out += [usage.allocated, usage.request, usage.inqueue, usage.elastic]
+    return out
+
+
+def fingerprint(snapshot: Snapshot) -> list[Any]:
+    """Everything in it by value."""
+    names = [node.name for node in snapshot.table.nodes]
+    keys = sorted(snapshot.gangs)
+    waiting = [sorted(t.uid for t in snapshot.gangs[key].waiting) for key in keys]
+    return [array.copy() for array in arrays_of(snapshot)] + [names, keys, str(waiting)]

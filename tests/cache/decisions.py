@@ -1,0 +1,202 @@
+"""What we may decide: places given, moved, used and taken back."""
+
+from collections import Counter
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from app.cache.members import Kind, Stage
+from app.cache.views import task_of
+from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.plan import GangPlacement, Placement
+from app.model.workload import GroupPhase
+from tests.builders import make_task
+from tests.cache.machine import (
+    NODES,
+    ODD,
+    ROLE,
+    Machine,
+    kind_is,
+    shapes,
+)
+from tests.cache.naive import Promises
+
+
+class Decisions(Machine):
+    """Rules that make, use and take back promises."""
+
+    # --- promises --------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.cache.groups)
+    @rule(data=st.data(), late=st.sampled_from([0.0, 3.0]))
+    def promise(self, data: st.DataObject, late: float) -> None:
+        """A plan, maybe of ``late`` seconds ago, maybe of things that are not so any more."""
+        key = self.some_group(data)
+        members = list(self.cache.groups[key].members.values())
+        uids = [m.pod.uid for m in members if m.kind is Kind.WAITING or data.draw(ODD)]
+        placements = []
+        some = st.sets(st.sampled_from(uids), min_size=1, max_size=3)
+        for uid in sorted(data.draw(some)) if uids else ():
+            task = task_of(self.cache.members[uid].pod, self.cache.rooms.vector)
+            placements.append(Placement(task, self.some_node(data)))
+        for _ in range(data.draw(st.integers(0, 2)) if not self.cache.groups[key].solo else 0):
+            shape = data.draw(shapes(self.extended))
+            slot = make_task(
+                "", uid=PodUid(""), role=data.draw(ROLE), shape=shape, axis=self.cache.rooms.axis
+            )
+            placements.append(Placement(slot, self.some_node(data)))
+        if placements:
+            self.publish(GangPlacement(key, tuple(placements), whole=True), late=late)
+
+    def some_member(self, data: st.DataObject) -> PodUid:
+        """Mostly one with a promise."""
+        members = self.cache.members
+        placed = [uid for uid in members if members[uid].kind is Kind.PLACED]
+        return data.draw(st.sampled_from(sorted(placed) * 4 + sorted(members)))
+
+    def some_group(self, data: st.DataObject) -> GroupKey:
+        """Mostly one with something to decide."""
+        wanting = sorted(self.cache.registry.pending) * 4
+        return data.draw(st.sampled_from(wanting + sorted(self.cache.groups)))
+
+    def some_node(self, data: st.DataObject) -> NodeName:
+        free = [n for n in sorted(self.api.nodes) if self.api.takes(n)]
+        return NodeName(data.draw(st.sampled_from(free * 6 + [NodeName(n) for n in NODES])))
+
+    def publish(self, decided: GangPlacement, *, late: float) -> None:
+        before = Promises.read(self.cache)
+        expected = self.bears(decided, before)
+        new = [p.task for p in decided.placements if p.task.is_slot]
+        with self.step(adopts=decided.gang):
+            assert self.cache.promise(decided, now=self.now - late) is expected
+        after = Promises.read(self.cache)
+        if not expected:
+            assert after == before
+            return
+        for placement in decided.placements:
+            if not placement.task.is_slot:
+                assert after.members[placement.task.uid].node == placement.node
+        if not new:
+            assert after.slots == before.slots
+        assert len(after.slots) <= len(before.slots) + len(new)
+        assert len(after.members) - len(before.members) + len(after.slots) - len(
+            before.slots
+        ) <= len(decided.placements)
+
+    def bears(self, decided: GangPlacement, before: Promises) -> bool:
+        """Whether the cluster, looked at afresh, can take the whole of it."""
+        key = decided.gang
+        solo = self.cache.groups[key].solo
+        stored = self.api.groups.get(key)
+        if not solo and (stored is None or stored.deleting):
+            return False
+        taken = list(self.api.taken(before).values())
+        asked: dict[NodeName, Counter[str]] = {}
+        for placement in decided.placements:
+            if not self.api.takes(placement.node):
+                return False
+            uid = placement.task.uid
+            if uid and not kind_is(self.cache, self.cache.members[uid].pod, Kind.WAITING):
+                return False
+            asked.setdefault(placement.node, Counter()).update(dict(placement.task.shape.requests))
+        return all(self.fits(need, self.api.idle(node, taken)) for node, need in asked.items())
+
+    @staticmethod
+    def fits(need: Counter[str], free: Counter[str]) -> bool:
+        return all(free[name] >= need[name] for name in {*need, *free})
+
+    @precondition(lambda self: self.cache.members)
+    @rule(data=st.data(), node=st.sampled_from([*NODES, "n9"]))
+    def move(self, data: st.DataObject, node: str) -> None:
+        uid = self.some_member(data)
+        member = self.cache.members[uid]
+        before = Promises.read(self.cache)
+        movable = member.stage in (Stage.WAITING, Stage.PLANNED) and (
+            kind_is(self.cache, member.pod, Kind.WAITING, Kind.PLACED)
+        )
+        taken = [t for h, t in self.api.taken(before).items() if h != uid or t.node != node]
+        free = self.api.idle(NodeName(node), taken)
+        expected = (
+            movable
+            and self.api.has_group(member.pod)
+            and self.api.takes(NodeName(node))
+            and self.fits(Counter(dict(member.pod.shape.requests)), free)
+        )
+        with self.step():
+            assert self.cache.move(uid, NodeName(node), now=self.now) is expected
+        if not expected:
+            assert Promises.read(self.cache) == before
+
+    @precondition(lambda self: self.cache.members)
+    @rule(data=st.data(), offered=st.sets(st.sampled_from([*NODES, "n9"]), min_size=1))
+    def exchange(self, data: st.DataObject, offered: set[str]) -> None:
+        """Equal members of a gang change places; nobody loses anything."""
+        uid = self.some_member(data)
+        before = Promises.read(self.cache)
+        with self.step():
+            done = self.cache.exchange(uid, {NodeName(n) for n in offered}, now=self.now)
+        after = Promises.read(self.cache)
+        changed = {u for u, p in before.members.items() if after.members[u].node != p.node}
+        assert set(after.members) == set(before.members)
+        assert after.slots == before.slots
+        assert Counter(p.node for p in after.places()) == Counter(p.node for p in before.places())
+        assert not done or after.members[uid].node in offered
+        assert len(changed) in ((0, 2) if done else (0,))
+
+    @precondition(lambda self: self.cache.members)
+    @rule(data=st.data(), what=st.sampled_from(["assume", "assume", "binding", "unassume"]))
+    def bind_call(self, data: st.DataObject, what: str) -> None:
+        uid = self.some_member(data)
+        before = Promises.read(self.cache).members
+        with self.step(quiet={uid} if what == "unassume" else ()):
+            getattr(self.cache, what)(uid, now=self.now)
+        after = Promises.read(self.cache).members
+        if uid not in before:
+            assert after == before
+        elif what == "unassume":
+            kept = after.get(uid)
+            assert kept is None or kept.stage is Stage.PLANNED
+            assert kept or before[uid].stage is Stage.BINDING, "only a Binding outlives its place"
+        else:
+            binding = what == "binding" or before[uid].stage is Stage.BINDING
+            assert after[uid].stage is (Stage.BINDING if binding else Stage.ASSUMED)
+
+    @precondition(lambda self: self.cache.members)
+    @rule(data=st.data())
+    def withdraw(self, data: st.DataObject) -> None:
+        uid = self.some_member(data)
+        planned = self.cache.members[uid].stage is Stage.PLANNED
+        with self.step(asked={uid}, quiet={uid} if planned else ()):
+            self.cache.withdraw(uid, now=self.now)
+        assert uid not in Promises.read(self.cache).revocable()
+
+    @precondition(lambda self: self.cache.groups)
+    @rule(
+        data=st.data(),
+        what=st.sampled_from(["phase", "phase", "hold", "release"]),
+        phase=st.sampled_from(list(GroupPhase)),
+    )
+    def decide_about_a_group(self, data: st.DataObject, what: str, phase: GroupPhase) -> None:
+        key = data.draw(st.sampled_from(sorted(self.cache.groups)))
+        if what == "phase" and key in self.api.groups:
+            self.phases[key] = phase
+        with self.step(asked=self.held_by(key) if what == "release" else ()):
+            if what == "phase":
+                self.cache.set_phase(key, phase)
+            elif what == "hold":
+                self.cache.hold(key, until=self.now + 5)
+            else:
+                self.cache.release(key, why="test")
+        assert what != "release" or not self.held_by(key)
+
+    @rule(seconds=st.integers(0, 10))
+    def ask_who_is_late(self, seconds: int) -> None:
+        before = self.now - seconds
+        now = Promises.read(self.cache)
+        late = {
+            p.holder for p in now.members.values() if p.stage is Stage.PLANNED and p.since < before
+        }
+        told = [str(uid) for _, uids in self.cache.overdue(before=before) for uid in uids]
+        assert sorted(told) == sorted(late)
+        stale = {slot.group for slot in now.slots.values() if slot.since < before}
+        assert {group.key for group in self.cache.stale_slots(before=before)} == stale

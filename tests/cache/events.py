@@ -1,0 +1,365 @@
+"""What the API server may say: nodes, pods, groups and queues come, change and go."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from app.cache.members import Kind, Stage
+from app.model.ids import NodeName, QueueName
+from app.model.job import JobTemplate
+from app.model.pod import GROUP_ANNOTATION, TASK_SPEC, Pod, TaskStatus
+from app.model.workload import GroupPhase, PodGroup, PriorityClass
+from tests.builders import make_amounts, make_node, make_pod, make_queue
+from tests.cache.machine import (
+    GROUPS,
+    NODES,
+    ODD,
+    PODS,
+    QUEUES,
+    ROLE,
+    TERMINAL,
+    Machine,
+    kind_is,
+    shapes,
+)
+from tests.cache.naive import OURS, KeptSlot, Promises
+
+
+class Events(Machine):
+    """Rules that change the API's objects."""
+
+    # --- events: nodes ---------------------------------------------------------------------------
+
+    @rule(
+        name=st.sampled_from(NODES),
+        cpu=st.sampled_from([1000, 2000, 3000, 5000]),
+        pods=st.sampled_from([2, 10]),
+        extra=st.integers(0, 2),
+        ready=st.sampled_from([True] * 5 + [False]),
+        cordoned=st.sampled_from([False] * 5 + [True]),
+    )
+    def set_node(
+        self, *, name: str, cpu: int, pods: int, extra: int, ready: bool, cordoned: bool
+    ) -> None:
+        node = make_node(
+            name,
+            cpu=cpu,
+            pods=pods,
+            ready=ready,
+            unschedulable=cordoned,
+            extra={f"example.com/r{k}": extra for k in range(self.extended)} if extra else {},
+        )
+        self.api.nodes[node.name] = node
+        with self.step():
+            self.feed.upsert("nodes", node)
+
+    @precondition(lambda self: self.api.nodes)
+    @rule(data=st.data())
+    def drop_node(self, data: st.DataObject) -> None:
+        node = self.api.nodes.pop(data.draw(st.sampled_from(sorted(self.api.nodes))))
+        with self.step():
+            self.feed.remove("nodes", node)
+
+    @precondition(lambda self: self.extended < 2)
+    @rule()
+    def a_resource_appears(self) -> None:
+        """The axis grows under everything that is held."""
+        name = f"example.com/r{self.extended}"
+        self.extended += 1
+        with self.step():
+            self.feed.upsert("queues", make_queue("q1", capability=make_amounts(**{name: 5})))
+
+    # --- events: pods ----------------------------------------------------------------------------
+
+    def new_pod(self, data: st.DataObject) -> Pod:
+        self.births += 1
+        group, role = data.draw(st.sampled_from(("", *GROUPS, *GROUPS))), data.draw(ROLE)
+        annotations = {GROUP_ANNOTATION: group} if group else {}
+        return make_pod(
+            f"p{self.births}",
+            scheduler=data.draw(st.sampled_from([OURS, OURS, OURS, "default-scheduler"])),
+            shape=data.draw(shapes(self.extended)),
+            annotations=annotations | ({TASK_SPEC: role} if role else {}),
+            gates=data.draw(st.sampled_from([()] * 4 + [("pumice.sh/plan",), ("other.io/gate",)])),
+            pinned=NodeName(data.draw(st.sampled_from([""] * 5 + [*NODES]))),
+            nominated=NodeName(data.draw(st.sampled_from([""] * 5 + [*NODES]))),
+        )
+
+    @precondition(lambda self: len(self.api.pods) < len(PODS))
+    @rule(data=st.data())
+    def create_pod(self, data: st.DataObject) -> None:
+        pod = self.new_pod(data)
+        with self.adopting(pod):
+            self.put(pod)
+
+    @precondition(lambda self: len(self.api.pods) < len(PODS))
+    @rule(data=st.data(), phase=st.sampled_from(["Pending", "Running", "Succeeded", "Failed"]))
+    def a_pod_is_first_seen_on_a_node(self, data: st.DataObject, phase: str) -> None:
+        node = NodeName(data.draw(st.sampled_from(NODES)))
+        with self.step():
+            self.put(replace(self.new_pod(data), node=node, phase=phase, gates=()))
+
+    @precondition(lambda self: len(self.unseen) < 2)
+    @rule(data=st.data())
+    def filter_shows_a_pod_first(self, data: st.DataObject) -> None:
+        pod = replace(self.new_pod(data), scheduler=OURS, gates=())
+        self.unseen[pod.uid] = pod
+        with self.adopting(pod):
+            self.cache.set_pod(pod, now=self.now, observed=True)
+
+    @precondition(lambda self: self.unseen)
+    @rule(data=st.data())
+    def the_watch_catches_up(self, data: st.DataObject) -> None:
+        pod = self.unseen[data.draw(st.sampled_from(sorted(self.unseen)))]
+        with self.step():
+            self.put(replace(pod, resource_version="2"))
+
+    @precondition(lambda self: self.api.pods)
+    @rule(data=st.data())
+    def an_update_without_news_takes_nothing(self, data: st.DataObject) -> None:
+        pod = self.some_pod(data)
+        before, tracked = Promises.read(self.cache), pod.uid in self.cache.members
+        self.cache.signals.dirty = False
+        with self.step():
+            self.put(replace(pod, resource_version="7"))
+        assert Promises.read(self.cache) == before
+        assert not self.cache.signals.dirty or not tracked
+
+    @contextmanager
+    def adopting(self, pod: Pod) -> Iterator[None]:
+        """A member becomes ready to be planned: a slot for its role is used up for it."""
+        before = Promises.read(self.cache)
+        with self.step(adopts=pod.group):
+            yield
+        used = [
+            slot
+            for holder, slot in before.slots.items()
+            if slot.group == pod.group and holder not in Promises.read(self.cache).slots
+        ]
+        mine = [
+            slot
+            for slot in before.slots.values()
+            if slot.group == pod.group and slot.role in (pod.role, "")
+        ]
+        ready = pod.scheduler == OURS and not any(g != "pumice.sh/plan" for g in pod.gates)
+        if not mine or not ready:
+            assert used == []
+            return
+        self._adopted(pod, used, mine)
+
+    def _adopted(self, pod: Pod, used: list[KeptSlot], mine: list[KeptSlot]) -> None:
+        assert len(used) == 1
+        assert used[0] in mine
+        like = [
+            slot
+            for slot in mine
+            if slot.shape.fits_like(pod.shape) and pod.pinned in ("", slot.node)
+        ]
+        member = self.cache.members[pod.uid]
+        if not like:
+            assert member.stage is Stage.WAITING
+            return
+        assert used[0] in like
+        assert (member.stage, member.node) == (Stage.PLANNED, used[0].node)
+        hinted = [slot for slot in like if slot.node == pod.nominated]
+        assert used[0] in hinted or not hinted or pod.pinned
+
+    @precondition(lambda self: any(not p.node for p in self.api.pods.values()))
+    @rule(data=st.data(), deleting=st.booleans())
+    def a_pod_is_bound(self, data: st.DataObject, deleting: bool) -> None:
+        """Where we promised it or elsewhere, by us or by others."""
+        loose = [p for p in self.api.pods.values() if not p.node and p.status not in TERMINAL]
+        if not loose:
+            return
+        pod = data.draw(st.sampled_from(loose))
+        member = self.cache.members.get(pod.uid)
+        nodes = [*NODES, *([member.node] * 3 if member and member.node else [])]
+        node = NodeName(data.draw(st.sampled_from(nodes)))
+        with self.step():
+            self.put(replace(pod, node=node, gates=(), deleting=pod.deleting or deleting))
+
+    @precondition(lambda self: self.api.pods)
+    @rule(data=st.data(), phase=st.sampled_from(["Running", "Succeeded", "Failed", "Unknown"]))
+    def a_pod_changes_phase(self, data: st.DataObject, phase: str) -> None:
+        pod = self.some_pod(data)
+        if pod.status not in TERMINAL and (pod.node or phase != "Running"):
+            with self.step():
+                self.put(replace(pod, phase=phase))
+
+    @precondition(lambda self: self.api.pods)
+    @rule(data=st.data())
+    def a_pod_is_being_deleted(self, data: st.DataObject) -> None:
+        pod = self.some_pod(data)
+        with self.step():
+            self.put(replace(pod, deleting=True))
+
+    @precondition(lambda self: self.has_ours)
+    @rule(data=st.data(), group=st.sampled_from(("", *GROUPS)))
+    def a_pod_moves_to_another_group(self, data: st.DataObject, group: str) -> None:
+        pod = self.some_pod(data, ours=True)
+        rest = {k: v for k, v in pod.annotations.items() if k != GROUP_ANNOTATION}
+        moved = replace(pod, annotations=rest | ({GROUP_ANNOTATION: group} if group else {}))
+        loose = self.cache.members.get(pod.uid)
+        if pod.group == moved.group or loose is None:
+            return
+        if moved.status is TaskStatus.PENDING and loose.stage is not Stage.BINDING:
+            with self.adopting(moved):
+                self.put(moved)
+        else:
+            with self.step():
+                self.put(moved)
+
+    @precondition(lambda self: self.has_ours)
+    @rule(data=st.data(), gates=st.sampled_from([(), ("pumice.sh/plan",), ("other.io/gate",)]))
+    def gates_change(self, data: st.DataObject, gates: tuple[str, ...]) -> None:
+        pod = self.some_pod(data, ours=True)
+        opened = kind_is(self.cache, pod, Kind.GATED) and "other.io/gate" not in gates
+        changed = replace(pod, gates=gates)
+        if pod.node:
+            return
+        with self.adopting(changed) if opened else self.step():
+            self.put(changed)
+
+    @precondition(lambda self: self.api.pods)
+    @rule(data=st.data())
+    def a_pod_is_resized_or_labelled(self, data: st.DataObject) -> None:
+        pod = self.some_pod(data)
+        shape = data.draw(shapes(self.extended))
+        with self.step():
+            self.put(replace(pod, shape=shape, labels={"size": "new"}))
+
+    @precondition(lambda self: self.api.pods)
+    @rule(data=st.data(), readable=st.booleans())
+    def a_pod_is_gone(self, data: st.DataObject, readable: bool) -> None:
+        pod = self.some_pod(data)
+        del self.api.pods[pod.uid]
+        with self.step():
+            if readable:
+                self.feed.remove("pods", pod)
+            else:
+                self.feed.reject("pods", pod.key, "broken", uid=pod.uid, deleted=True)
+
+    @precondition(lambda self: self.api.pods)
+    @rule(data=st.data())
+    def an_unreadable_update_changes_nothing(self, data: st.DataObject) -> None:
+        pod, before = self.some_pod(data), Promises.read(self.cache)
+        with self.step():
+            self.feed.reject("pods", pod.key, "broken", uid=pod.uid)
+        assert Promises.read(self.cache) == before
+
+    @rule(seconds=st.sampled_from([0.0, 5.0]))
+    def pods_nobody_confirmed_are_forgotten(self, seconds: float) -> None:
+        with self.step(), self.unseen_may_go():
+            self.cache.forget_observed(before=self.now - seconds)
+
+    @contextmanager
+    def unseen_may_go(self) -> Iterator[None]:
+        yield
+        self.unseen = {u: p for u, p in self.unseen.items() if u in self.cache.members}
+
+    @rule(data=st.data())
+    def pods_are_listed_again(self, data: st.DataObject) -> None:
+        self.api.pods = {uid: p for uid, p in self.api.pods.items() if not data.draw(ODD)}
+        self.unseen = {}
+        with self.step():
+            self.feed.begin_listing("pods")
+            for pod in self.api.pods.values():
+                self.feed.upsert("pods", pod)
+            self.feed.end_listing("pods")
+
+    @rule(data=st.data())
+    def nodes_are_listed_again(self, data: st.DataObject) -> None:
+        self.api.nodes = {name: n for name, n in self.api.nodes.items() if not data.draw(ODD)}
+        with self.step():
+            self.feed.begin_listing("nodes")
+            for node in self.api.nodes.values():
+                self.feed.upsert("nodes", node)
+            self.feed.end_listing("nodes")
+
+    # --- events: groups and queues ---------------------------------------------------------------
+
+    @rule(
+        name=st.sampled_from(GROUPS),
+        least=st.integers(0, 4),
+        role_least=st.sampled_from([{}, {"a": 1}, {"a": 1, "b": 2}]),
+        phase=st.sampled_from(list(GroupPhase)),
+        queue=st.sampled_from(QUEUES),
+        deleting=st.sampled_from([False] * 9 + [True]),
+    )
+    def set_group(
+        self,
+        *,
+        name: str,
+        least: int,
+        role_least: dict[str, int],
+        phase: GroupPhase,
+        queue: str,
+        deleting: bool,
+    ) -> None:
+        """Made, or its minimum raised or lowered; a stored phase counts only the first time."""
+        group = PodGroup(
+            namespace="default",
+            name=name,
+            uid=f"uid-{name}",
+            resource_version="1",
+            created=0.0,
+            min_member=least,
+            role_minimum=role_least,
+            queue=QueueName(queue),
+            min_resources=make_amounts(cpu=1000 * least) if least != 1 else None,
+            priority_class="high" if least == 2 else "",
+            phase=phase,
+            deleting=deleting,
+            owner_uid=f"uid-job-{name}",
+        )
+        if group.key not in self.api.groups:
+            self.phases[group.key] = phase
+        self.api.groups[group.key] = group
+        with self.step():
+            self.feed.upsert("podgroups", group)
+
+    @precondition(lambda self: self.api.groups)
+    @rule(data=st.data())
+    def drop_group(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.api.groups)))
+        gone = self.api.groups.pop(key)
+        self.phases.pop(key)
+        with self.step(asked=self.held_by(key)):
+            self.feed.remove("podgroups", gone)
+        members = self.cache.groups[key].members.values() if key in self.cache.groups else ()
+        assert not any(m.pod.status in TERMINAL for m in members)
+        assert not self.held_by(key)
+
+    @rule(data=st.data())
+    def groups_are_listed_again(self, data: st.DataObject) -> None:
+        gone = [key for key in sorted(self.api.groups) if data.draw(ODD)]
+        for key in gone:
+            del self.api.groups[key], self.phases[key]
+        with self.step(asked={holder for key in gone for holder in self.held_by(key)}):
+            self.feed.begin_listing("podgroups")
+            for group in self.api.groups.values():
+                self.feed.upsert("podgroups", group)
+            self.feed.end_listing("podgroups")
+
+    @rule(name=st.sampled_from(GROUPS), there=st.booleans(), role=ROLE, data=st.data())
+    def job_changes(self, name: str, there: bool, role: str, data: st.DataObject) -> None:
+        """The vcjob that owns a group: its templates are the shapes of members not seen yet."""
+        uid = f"uid-job-{name}"
+        job = JobTemplate(uid, "default", name, {role: data.draw(shapes(self.extended))})
+        if there:
+            self.templates[uid] = job.role_shapes
+        else:
+            self.templates.pop(uid, None)
+        with self.step():
+            (self.feed.upsert if there else self.feed.remove)("jobs", job)
+
+    @rule(name=st.sampled_from(QUEUES), there=st.booleans(), value=st.integers(1, 3))
+    def queues_and_classes_change(self, name: str, there: bool, value: int) -> None:
+        change = self.feed.upsert if there else self.feed.remove
+        with self.step():
+            change("queues", make_queue(name, capability=make_amounts(cpu=1000 * value)))
+        with self.step():
+            change("priorityclasses", PriorityClass("high", value))

@@ -1,0 +1,216 @@
+"""The cache under test, what the API server says, and what one step may do to promises.
+
+The machine talks to the cache as the process does: objects through the feed, promises through the
+cache's own methods. Every promise that went away in a step must have a reason, and is told in
+``lost`` exactly when nobody asked for it.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine
+
+from app.cache.cluster import ClusterCache
+from app.cache.members import Kind
+from app.cache.snapshotter import Snapshotter
+from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.pod import Pod, TaskStatus
+from app.model.shape import HostPort, LabelSelector, PodShape, PodTerm
+from app.model.snapshot import Snapshot
+from app.model.workload import GroupPhase
+from app.service.activity import Activity
+from app.service.feed import Feed
+from tests.builders import make_amounts
+from tests.cache.naive import OURS, Api, Promises, Taken
+
+NODES = ("n0", "n1", "n2")
+PODS = tuple(f"p{i}" for i in range(7))
+GROUPS = ("g0", "g1")
+ROLES = ("", "a", "b")
+QUEUES = ("default", "q1")
+TERMINAL = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+
+
+def shapes(extended: int) -> st.SearchStrategy[PodShape]:
+    """One of a few shapes; some ask for one of the ``extended`` resources known so far."""
+    plain = [
+        PodShape(requests=make_amounts(cpu=1000, pods=1)),
+        PodShape(requests=make_amounts(cpu=2000, pods=1)),
+        PodShape(requests=make_amounts(pods=1)),
+        PodShape(
+            requests=make_amounts(cpu=1000, pods=1), host_ports=(HostPort("0.0.0.0", "TCP", 80),)
+        ),
+        PodShape(
+            requests=make_amounts(cpu=1000, pods=1),
+            pod_anti_affinity=(PodTerm("kubernetes.io/hostname", LabelSelector()),),
+        ),
+    ]
+    special = [
+        PodShape(requests=make_amounts(cpu=1000, pods=1, **{f"example.com/r{k}": 1}))
+        for k in range(extended)
+    ]
+    return st.sampled_from(plain + special)
+
+
+ROLE = st.sampled_from(ROLES)
+ODD = st.sampled_from([False] * 9 + [True])
+
+
+def kind_is(cache: ClusterCache, pod: Pod, *kinds: Kind) -> bool:
+    member = cache.members.get(pod.uid)
+    return member is not None and member.kind in kinds
+
+
+@dataclass(frozen=True)
+class OpenQuestions:
+    """What a planner would look at: room, and who wants it."""
+
+    free: Mapping[NodeName, Counter[str]]
+    wanting: frozenset[GroupKey]
+    waiting: frozenset[PodUid]
+
+    def beyond(self, other: "OpenQuestions") -> bool:
+        """Whether somebody may get a place who could not before."""
+        if not self.wanting <= other.wanting or not self.waiting <= other.waiting:
+            return True
+        return any(
+            free[name] > other.free.get(node, Counter())[name]
+            for node, free in self.free.items()
+            for name in free
+        )
+
+
+class Machine(RuleBasedStateMachine):
+    """State, and :meth:`step` around everything that changes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed: set[GroupKey] = set()
+        self.cache = ClusterCache(schedulers=frozenset({OURS}))
+        activity = Activity(
+            clock=lambda: self.now, elected=False, namespace="", name="", identity=""
+        )
+        self.feed = Feed(
+            self.cache, activity=activity, clock=lambda: self.now, settled=self.changed.update
+        )
+        self.snapshotter = Snapshotter(self.cache)
+        self.api = Api()
+        self.unseen: dict[PodUid, Pod] = {}
+        self.phases: dict[GroupKey, GroupPhase] = {}
+        self.now = 100.0
+        self.births = 0
+        self.extended = 0
+        self.templates: dict[str, Mapping[str, PodShape]] = {}
+        self.kept: tuple[Snapshot, list[Any]] | None = None
+
+    # --- one step and what it may do to promises -------------------------------------------------
+
+    @contextmanager
+    def step(
+        self,
+        *,
+        asked: Collection[str] = (),
+        quiet: Collection[str] = (),
+        adopts: GroupKey | None = None,
+    ) -> Iterator[None]:
+        """``asked``: holders that the step takes places from; ``quiet``: without telling it.
+
+        ``adopts``: the group that may give a slot to a member in this step.
+        """
+        self.now += 1
+        before, open_before = Promises.read(self.cache), self._open_questions()
+        self.cache.signals.dirty = False
+        yield
+        after = Promises.read(self.cache)
+        if self._open_questions().beyond(open_before):
+            assert self.cache.signals.dirty, "somebody may have a place now, and nobody will plan"
+        told, self.cache.lost = self.cache.lost, []
+        gone = {
+            uid
+            for uid in before.members
+            if uid not in after.members and not self._is_bound(PodUid(uid))
+        }
+        assert Counter(str(loss.uid) for loss in told) == Counter(gone - set(quiet))
+        slots = {
+            holder: slot
+            for holder, slot in before.slots.items()
+            if holder not in after.slots and slot.group != adopts
+        }
+        self._explain(
+            before,
+            after,
+            gone={uid for uid in gone if uid not in asked and uid not in quiet},
+            slots={h for h in slots if h not in asked},
+        )
+
+    def _open_questions(self) -> "OpenQuestions":
+        taken = list(self.api.taken(Promises.read(self.cache)).values())
+        pending = self.cache.registry.pending.values()
+        return OpenQuestions(
+            free={
+                name: self.api.idle(name, taken) for name in self.api.nodes if self.api.takes(name)
+            },
+            wanting=frozenset(group.key for group in pending),
+            waiting=frozenset(uid for group in pending for uid in group.waiting),
+        )
+
+    def _is_bound(self, uid: PodUid) -> bool:
+        return uid in self.api.pods and bool(self.api.pods[uid].node)
+
+    def _explain(
+        self, before: Promises, after: Promises, *, gone: set[str], slots: set[str]
+    ) -> None:
+        """Nobody asked for these: the pod ended, the node went, or the room ran out."""
+        squeezed: dict[NodeName, list[tuple[float, str, Taken]]] = {}
+        for uid in gone:
+            promise = before.members[uid]
+            pod = self.api.pods.get(PodUid(uid)) or self.unseen.get(PodUid(uid))
+            if pod is None or pod.status is not TaskStatus.PENDING or pod.group != promise.group:
+                continue
+            assert promise.revocable, "a Binding under way was taken back"
+            if self.api.takes(promise.node):
+                taken = Taken(promise.node, pod.shape.requests, True, False)
+                squeezed.setdefault(promise.node, []).append((promise.since, uid, taken))
+        for holder in slots:
+            slot = before.slots[holder]
+            if self.api.takes(slot.node):
+                taken = Taken(slot.node, slot.shape.requests, True, False)
+                squeezed.setdefault(slot.node, []).append((slot.since, holder, taken))
+        for node, given_back in squeezed.items():
+            self._was_needed(node, sorted(given_back, key=lambda one: one[:2]), after)
+
+    def _was_needed(
+        self, node: NodeName, given_back: list[tuple[float, str, Taken]], after: Promises
+    ) -> None:
+        taken = list(self.api.taken(after).values())
+        oldest, holder, room = given_back[0]
+        assert self.api.is_short(node, [*taken, room]), f"{holder} was given back without need"
+        stay = [
+            (one.since, one.holder)
+            for one in after.places()
+            if one.node == node and one.holder in after.revocable()
+        ]
+        assert all(key < (oldest, holder) for key in stay), "the latest go first"
+
+    def put(self, pod: Pod) -> None:
+        self.unseen.pop(pod.uid, None)
+        self.api.pods[pod.uid] = pod
+        self.feed.upsert("pods", pod)
+
+    def some_pod(self, data: st.DataObject, *, ours: bool = False) -> Pod:
+        return data.draw(
+            st.sampled_from([p for p in self.api.pods.values() if not ours or p.scheduler == OURS])
+        )
+
+    @property
+    def has_ours(self) -> bool:
+        return any(pod.scheduler == OURS for pod in self.api.pods.values())
+
+    def held_by(self, key: GroupKey) -> set[str]:
+        """Holders whose place a release of that group gives back."""
+        now = Promises.read(self.cache)
+        return {p.holder for p in now.places() if p.group == key} & now.revocable()
