@@ -99,9 +99,7 @@ def test_room_in_pods_is_room_too() -> None:
     ],
     ids=["broken off by a crash", "priority", "age", "uid"],
 )
-def test_gangs_of_a_queue_go_in_their_order(
-    first: dict[str, Any], second: dict[str, object]
-) -> None:
+def test_gangs_of_a_queue_go_in_their_order(first: dict[str, Any], second: dict[str, Any]) -> None:
     one, other = gang_of("one", 3, **first), gang_of("other", 3, **second)
     assert cycle(other, one, nodes=cores(4)).order == ["one"]
 

@@ -82,7 +82,7 @@ def test_a_rejected_group_does_not_stop_the_next_one_of_its_queue() -> None:
     ids=["priority", "age", "uid"],
 )
 def test_of_two_claims_that_do_not_fit_together_the_first_in_order_comes_in(
-    first: dict[str, Any], second: dict[str, object]
+    first: dict[str, Any], second: dict[str, Any]
 ) -> None:
     one, other = newcomer("one", cpu=3, **first), newcomer("other", cpu=3, **second)
     by = policies((("priority", "gang"), (PluginConf("overcommit"),)), ENQUEUE)

@@ -1,0 +1,252 @@
+"""Hypothesis strategies: small clusters with queues and gangs that fight for them.
+
+Nodes, shapes and residents are those of the placement tests; here come queues with limits, gangs in
+every state, and the configurations that a cycle is run with.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from app.cache.groups import usage_of
+from app.core.policy import Policies
+from app.model.conf import PluginConf
+from app.model.gang import Counts, Gang, Task
+from app.model.ids import NO_NODE, NodeName, PodUid, QueueName
+from app.model.resources import Vector
+from app.model.shape import PodShape
+from app.model.snapshot import QueueUsage, Resident, Snapshot
+from app.model.workload import GroupPhase, Queue, QueueState
+from tests.builders import make_gang, make_pod, make_queue, make_task
+from tests.core.actions.rigs import BARE, HELM, policies
+from tests.core.placement.strategies import Theme, shapes, snapshots
+from tests.core.plugins.sessions import amounts_of
+
+NOW = 1.0
+PARENTS = {"top": "", "left": "top", "right": "top", "alone": ""}
+LEAVES = ("left", "right", "alone", "default")
+TREE = PluginConf("capacity", switches={"enableHierarchy": True})
+CONFIGURED: dict[str, Policies] = {
+    "bare": policies(BARE),
+    "helm": policies(HELM),
+    "capacity": policies((("priority", "gang"), ("drf", "predicates", "capacity", "nodeorder"))),
+    "tree": policies((("priority", "gang"), ("overcommit", "predicates", TREE, "binpack"))),
+    "hdrf": policies(
+        (
+            ("gang",),
+            (PluginConf("drf", switches={"enableHierarchy": True}), "predicates", "capacity"),
+        )
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A cluster, and the configuration it is planned with."""
+
+    name: str
+    snapshot: Snapshot
+
+    @property
+    def by(self) -> Policies:
+        """The policies of that configuration."""
+        return CONFIGURED[self.name]
+
+
+def cores_or_none(most: int) -> st.SearchStrategy[Any]:
+    """Amounts of some cores, or none."""
+    return st.one_of(st.just(()), st.integers(0, most).map(lambda cpu: (("cpu", cpu * 1000),)))
+
+
+@st.composite
+def queues(draw: st.DrawFn) -> tuple[Queue, ...]:
+    """The queues of :data:`PARENTS`, each with some limits."""
+    return tuple(
+        make_queue(
+            name,
+            parent=QueueName(parent),
+            weight=draw(st.integers(1, 3)),
+            priority=draw(st.sampled_from((0, 0, 1))),
+            capability=draw(cores_or_none(6)),
+            deserved=draw(cores_or_none(4)),
+            guarantee=amounts_of(cpu=draw(st.sampled_from((0, 0, 1)))),
+            created=float(draw(st.integers(0, 1))),
+            state=draw(st.sampled_from((QueueState.OPEN,) * 7 + (QueueState.CLOSED,))),
+            annotations={"volcano.sh/hierarchy": f"root/{parent or name}/{name}"},
+        )
+        for name, parent in PARENTS.items()
+    )
+
+
+@st.composite
+def waiting_tasks(
+    draw: st.DrawFn, gang: str, known: Sequence[PodShape], snapshot: Snapshot
+) -> tuple[Task, ...]:
+    """A few members, mostly equal."""
+    count = draw(st.integers(0, 4))
+    alike = draw(st.sampled_from(known)) if draw(st.booleans()) else None
+    names = [NO_NODE] * 8 + [node.name for node in snapshot.table.nodes] + [NodeName("gone")]
+    return tuple(
+        make_task(
+            f"{gang}-{number}",
+            shape=alike or draw(st.sampled_from(known)),
+            axis=snapshot.axis,
+            role=draw(st.sampled_from(("a", "b"))),
+            priority=draw(st.sampled_from((1, 1, 2))),
+            pinned=draw(st.sampled_from(names)),
+            nominated=draw(st.sampled_from(names)),
+        )
+        for number in range(count)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Members of a gang that have a place already: their role, shape and row."""
+
+    role: str
+    shape: PodShape
+    row: int
+
+
+@st.composite
+def gangs(draw: st.DrawFn, name: str, known: Sequence[PodShape], at: Snapshot) -> tuple[Gang, Any]:
+    """A gang, and what it holds already."""
+    waiting = draw(waiting_tasks(name, known, at))
+    rows = st.integers(0, len(at.table.nodes) - 1)
+    some_held = st.builds(Held, st.sampled_from(("a", "b")), st.sampled_from(known), rows)
+    held = draw(st.lists(some_held, max_size=2))
+    allocated = sum_of([at.axis.vector(h.shape.requests) for h in held], at)
+    asked = sum_of([task.request for task in waiting], at)
+    minimum = draw(st.integers(0, len(waiting) + len(held) + 2))
+    ready = {role: sum(h.role == role for h in held) for role in "ab"}
+    roles = {role: ready[role] + sum(t.role == role for t in waiting) for role in "ab"}
+    gated = draw(st.sampled_from((0, 0, 0, 1)))
+    if held:
+        phases = st.sampled_from((GroupPhase.RUNNING, GroupPhase.INQUEUE, GroupPhase.UNKNOWN))
+    else:
+        phases = st.sampled_from((GroupPhase.PENDING, GroupPhase.INQUEUE, GroupPhase.NEW))
+    gang = make_gang(
+        name,
+        waiting=waiting,
+        axis=at.axis,
+        queue=QueueName(draw(st.sampled_from((*LEAVES * 3, "missing")))),
+        phase=draw(phases),
+        priority=draw(st.integers(0, 1)),
+        created=float(draw(st.integers(0, 1))),
+        min_member=minimum,
+        role_minimum=draw(st.dictionaries(st.sampled_from("ab"), st.integers(0, 2))),
+        role_ready=ready,
+        role_valid=roles,
+        allocated=allocated,
+        request=allocated + asked,
+        min_request=draw(st.sampled_from((None, allocated + asked, allocated + 2 * asked))),
+        hold_until=draw(st.sampled_from((0.0,) * 9 + (NOW + 1,))),
+        partial=0 < len(held) < minimum,
+        counts=Counts(
+            pending=len(waiting) + gated,
+            pending_best_effort=sum(t.best_effort for t in waiting),
+            running=len(held),
+            gated=gated,
+        ),
+    )
+    return gang, held
+
+
+@st.composite
+def worlds(draw: st.DrawFn, theme: Theme) -> World:
+    """A cluster with gangs and queues, and a configuration."""
+    known = draw(st.lists(shapes(theme), min_size=1, max_size=3))
+    snapshot = draw(snapshots(theme, known))
+    used, residents = snapshot.used.copy(), list(snapshot.residents)
+    ports = {row: set(taken) for row, taken in snapshot.ports.items()}
+    found: list[Gang] = []
+    for number in range(draw(st.integers(1, 5))):
+        gang, held = draw(gangs(f"g{number}", known, snapshot))
+        found.append(gang)
+        for count, each in enumerate(held):
+            used[each.row] += snapshot.axis.vector(each.shape.requests)
+            residents.append(Resident(pod_of(f"{gang.name}-old{count}", each.shape), each.row))
+            ports.setdefault(each.row, set()).update(each.shape.host_ports)
+    base = replace(
+        snapshot,
+        used=used,
+        residents=tuple(residents),
+        ports={row: frozenset(taken) for row, taken in ports.items()},
+        queues=dict(snapshot.queues) | {queue.name: queue for queue in draw(queues())},
+    )
+    return World(draw(st.sampled_from(tuple(CONFIGURED))), with_gangs(base, found))
+
+
+def pod_of(name: str, shape: PodShape) -> Any:
+    """A pod of ``shape`` as inter-pod rules see it."""
+    namespace, labels = shape.spread_identity or ("default", ())
+    return make_pod(name, uid=PodUid(name), namespace=namespace, labels=dict(labels), shape=shape)
+
+
+def sum_of(vectors: Sequence[Vector], at: Snapshot) -> Vector:
+    """The sum of ``vectors``."""
+    total: Vector = sum(vectors, np.zeros(len(at.axis), dtype=np.int64))
+    return total
+
+
+def with_gangs(snapshot: Snapshot, found: Sequence[Gang]) -> Snapshot:
+    """``snapshot`` with these gangs: what is pending and the queues' sums, as the cache has it."""
+    usage: dict[QueueName, QueueUsage] = {}
+    for gang in found:
+        own = usage_of(gang)
+        at = usage.get(gang.queue)
+        usage[gang.queue] = own if at is None else added(at, own)
+    return replace(
+        snapshot,
+        gangs={gang.key: gang for gang in found},
+        pending=tuple(gang for gang in found if wants_planning(gang)),
+        usage=usage,
+    )
+
+
+def wants_planning(gang: Gang) -> bool:
+    """Whether the planner has something to decide about ``gang``."""
+    return bool(gang.waiting) or not gang.inqueue or gang.counts.ready < gang.min_member
+
+
+def added(left: QueueUsage, right: QueueUsage) -> QueueUsage:
+    """Both together."""
+    return QueueUsage(
+        allocated=left.allocated + right.allocated,
+        request=left.request + right.request,
+        inqueue=left.inqueue + right.inqueue,
+        elastic=left.elastic + right.elastic,
+        groups=left.groups + right.groups,
+    )
+
+
+def shuffled(snapshot: Snapshot, order: Any) -> Snapshot:
+    """The same cluster with everything that has no order of its own in another one."""
+
+    def mixed(items: Any) -> list[Any]:
+        found = list(items)
+        order.shuffle(found)
+        return found
+
+    regrouped = [
+        replace(
+            gang,
+            waiting=tuple(mixed(gang.waiting)),
+            role_minimum=dict(mixed(gang.role_minimum.items())),
+            role_shapes=dict(mixed(gang.role_shapes.items())),
+        )
+        for gang in mixed(snapshot.gangs.values())
+    ]
+    again = with_gangs(snapshot, regrouped)
+    return replace(
+        again,
+        pending=tuple(mixed(again.pending)),
+        queues=dict(mixed(snapshot.queues.items())),
+        usage=dict(mixed(again.usage.items())),
+        residents=tuple(mixed(snapshot.residents)),
+        ports=dict(mixed(snapshot.ports.items())),
+    )
