@@ -6,24 +6,30 @@ Times are seconds.
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.service.activity import Activity
 from app.service.limits import Hint, Limits
 
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+LogFormat = Literal["text", "json"]
+
 
 class ExtenderSettings(BaseSettings):
     """Everything that can be set on ``pumice extender``."""
 
-    model_config = SettingsConfigDict(env_prefix="PUMICE_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="PUMICE_", env_ignore_empty=True, frozen=True, extra="ignore"
+    )
 
     kubeconfig: Path | None = None
     scheduler_conf: Path | None = None
     scheduler_name: str = "volcano"
     """Scheduler names that are ours, separated by commas."""
-    default_queue: str = "default"
+    default_queue: str = Field(default="default", min_length=1)
     bind_address: str = "127.0.0.1"
     port: int = Field(default=8890, ge=0, le=65535)
     tls_cert_file: Path | None = None
@@ -43,19 +49,41 @@ class ExtenderSettings(BaseSettings):
     slot_timeout: float = Field(default=60.0, gt=0)
     veto_time: float = Field(default=60.0, ge=0)
     protect_above: int = Field(default=36, ge=0)
-    log_level: str = "INFO"
-    log_format: str = "text"
+    log_level: LogLevel = "INFO"
+    log_format: LogFormat = "text"
 
-    @field_validator("kubeconfig", "scheduler_conf", "tls_cert_file", "tls_private_key_file")
+    @field_validator(
+        "kubeconfig", "scheduler_conf", "tls_cert_file", "tls_private_key_file", "client_ca_file"
+    )
     @classmethod
-    def _exists(cls, path: Path | None) -> Path | None:
-        if path is not None and not path.exists():
-            raise ValueError(f"{path} does not exist")
+    def _is_file(cls, path: Path | None) -> Path | None:
+        if path is not None and not path.is_file():
+            raise ValueError(f"{path} is not a file" if path.exists() else f"{path} does not exist")
         return path
+
+    @field_validator("scheduler_name")
+    @classmethod
+    def _has_names(cls, names: str) -> str:
+        if not names_in(names):
+            raise ValueError("there is no name in it")
+        return names
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _in_capitals(cls, level: object) -> object:
+        return level.upper() if isinstance(level, str) else level
+
+    @model_validator(mode="after")
+    def _has_both(self) -> Self:
+        if (self.tls_cert_file is None) != (self.tls_private_key_file is None):
+            raise ValueError("--tls-cert-file and --tls-private-key-file go together")
+        if self.client_ca_file is not None and self.tls_cert_file is None:
+            raise ValueError("--client-ca-file needs --tls-cert-file")
+        return self
 
     def scheduler_names(self) -> frozenset[str]:
         """The scheduler names that are ours."""
-        return frozenset(name.strip() for name in self.scheduler_name.split(",") if name.strip())
+        return names_in(self.scheduler_name)
 
     def activity(self, clock: Callable[[], float], *, host: str) -> Activity:
         """Who leads, as far as this process is concerned."""
@@ -77,3 +105,8 @@ class ExtenderSettings(BaseSettings):
             protect_above=self.protect_above,
             hint=self.placement,
         )
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The names of a list separated by commas."""
+    return frozenset(name.strip() for name in text.split(",") if name.strip())

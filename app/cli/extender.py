@@ -1,13 +1,17 @@
 """``pumice extender``: the scheduler extender's process."""
 
+import signal
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from app.service.limits import Hint
 from app.settings import ExtenderSettings
+from app.telemetry import logging
 
 Switch = Literal["true", "false"]
 
@@ -43,6 +47,9 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     leader_elect_resource_namespace: Annotated[
         str | None, typer.Option(help="Namespace of kube-scheduler's Lease.")
     ] = None,
+    leader_identity: Annotated[
+        str | None, typer.Option(help="Start of the Lease's holder name. (default: the host name)")
+    ] = None,
     placement: Annotated[
         Hint | None, typer.Option(help="How a gated pod is told its place.")
     ] = None,
@@ -55,6 +62,13 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     slot_timeout: Annotated[
         float | None, typer.Option(help="Seconds room is kept for pods not yet created.")
     ] = None,
+    veto_time: Annotated[
+        float | None, typer.Option(help="Seconds a node refused by another filter is avoided.")
+    ] = None,
+    protect_above: Annotated[
+        int | None,
+        typer.Option(help="Waiting pods without a gate above which they are answered with errors."),
+    ] = None,
     log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
     log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
 ) -> None:
@@ -66,6 +80,9 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     settings = settings_of(given)
     from app.main.server import Bind, listen
 
+    logging.configure(settings.log_level, settings.log_format)
+    # What has begun nothing has nothing to drain; the process takes the signal over later.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     bind = Bind(
         host=settings.bind_address,
         port=settings.port,
@@ -73,11 +90,17 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         key_file=settings.tls_private_key_file,
         client_ca_file=settings.client_ca_file,
     )
-    listener = listen(bind)
+    try:
+        listener = listen(bind)
+    except OSError as error:
+        raise refusal(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
     # Only now what takes a second or two to load.
-    from app.main.extender import run
+    from app.main.extender import StartError, run
 
-    raise typer.Exit(run(settings, listener, bind))
+    try:
+        raise typer.Exit(run(settings, listener, bind))
+    except StartError as error:
+        raise refusal(str(error)) from error
 
 
 def settings_of(given: dict[str, Any]) -> ExtenderSettings:
@@ -85,6 +108,17 @@ def settings_of(given: dict[str, Any]) -> ExtenderSettings:
     try:
         return ExtenderSettings(**given)
     except ValidationError as error:
-        lines = [f"--{e['loc'][0]}: {e['msg']}".replace("_", "-") for e in error.errors()]
-        typer.echo("\n".join(lines), err=True)
-        raise typer.Exit(2) from error
+        raise refusal(*map(_complaint, error.errors())) from error
+
+
+def refusal(*lines: str) -> typer.Exit:
+    """The end of a command whose values do not do, after saying why: a line each."""
+    for line in lines:
+        typer.echo(f"pumice: {' '.join(line.split())}", err=True)
+    return typer.Exit(2)
+
+
+def _complaint(error: ErrorDetails) -> str:
+    message = error["msg"].removeprefix("Value error, ")
+    where = "".join(f"--{name}: ".replace("_", "-") for name in error["loc"][:1])
+    return f"{where}{message}"

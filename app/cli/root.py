@@ -12,6 +12,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # complaints stay on one line, whatever the width of the terminal
     help="Batch scheduling for Kubernetes on the stock kube-scheduler.",
 )
 app.command("extender")(extender.extender)

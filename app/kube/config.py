@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import urllib3
+import yaml
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import (
@@ -65,6 +66,9 @@ def load(kubeconfig: Path | None = None, *, context: str | None = None) -> Conne
     except (ConfigException, OSError) as error:
         source = "the service account" if kubeconfig is None else str(kubeconfig)
         raise ConfigError(f"no connection from {source}: {error}") from error
+    except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # The package takes for granted that the file is YAML and has the shape of a kubeconfig.
+        raise ConfigError(f"{kubeconfig} is not a kubeconfig: {error}") from error
     configuration.keep_alive = True
     return from_configuration(configuration)
 

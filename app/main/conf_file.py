@@ -25,16 +25,20 @@ def stamp(path: Path) -> Stamp:
     return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
-async def follow(path: Path, changed: Callable[[str], None]) -> None:
-    """Call ``changed`` with the file's text whenever it changed; cancel to stop."""
-    seen = stamp(path)
+def text_of(path: Path) -> str:
+    """The file's text; bytes that are none are replaced, for the parser to complain of."""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+async def follow(path: Path, changed: Callable[[str], None], *, seen: Stamp) -> None:
+    """Call ``changed`` with the file's text whenever it is not as ``seen``; cancel to stop."""
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         now = stamp(path)
         if now is None or now == seen:
             continue
         try:
-            text = await asyncio.to_thread(path.read_text)
+            text = await asyncio.to_thread(text_of, path)
         except OSError as error:
             log.warning("scheduler configuration unreadable", extra={"reason": str(error)})
             continue

@@ -27,7 +27,7 @@ from app.kube.client import ApiClient, ClientOptions
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
 from app.main.clock import steady_clock
-from app.main.conf_file import follow
+from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.informers import KINDS, Informers, lease_kind
 from app.main.ports import ClusterPorts
 from app.main.server import Bind, server
@@ -42,8 +42,15 @@ SWITCH_INTERVAL_S = 0.001
 """How long an informer thread may keep the event loop waiting while it decodes."""
 
 
+class StartError(Exception):
+    """It cannot start with these values; the text says why."""
+
+
 def run(settings: ExtenderSettings, listener: socket.socket, bind: Bind) -> int:
-    """Run until a signal, on a ``listener`` that is open; returns the exit code."""
+    """Run until a signal, on a ``listener`` that is open; returns the exit code.
+
+    It is 0 after a signal, 1 when the work ended by itself. Raises StartError.
+    """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings, listener, bind))
@@ -53,9 +60,13 @@ async def _serve(settings: ExtenderSettings, listener: socket.socket, bind: Bind
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    async with open_client(settings) as client:
+    try:
+        connected = open_client(settings)
+    except config.ConfigError as error:
+        raise StartError(str(error)) from error
+    async with connected as client:
         await ExtenderProcess(settings, client).run(listener, bind, stopping)
-    return 0
+    return 0 if stopping.is_set() else 1
 
 
 def open_client(settings: ExtenderSettings) -> ApiClient:
@@ -71,6 +82,7 @@ class ExtenderProcess:
 
     def __init__(self, settings: ExtenderSettings, client: ApiClient) -> None:
         self._settings = settings
+        self._conf_seen: Stamp = None
         clock = steady_clock()
         recorder = EventRecorder(
             client,
@@ -97,7 +109,10 @@ class ExtenderProcess:
         """Serve until ``stopping`` is set, then drain."""
         parts = self._parts
         self._load_configuration()
-        web = server(create_app(self._services()), bind)
+        try:
+            web = server(create_app(self._services()), bind)
+        except OSError as error:
+            raise StartError(f"the certificate or its key cannot be used: {error}") from error
         serving = asyncio.create_task(web.serve(sockets=[listener]))
         self._informers.start()
         work = asyncio.create_task(self._work())
@@ -116,8 +131,13 @@ class ExtenderProcess:
 
     def _load_configuration(self) -> None:
         path = self._settings.scheduler_conf
-        if path is not None:
-            self._parts.configuration.load(path.read_text())
+        if path is None:
+            return
+        self._conf_seen = stamp(path)
+        try:
+            self._parts.configuration.load(text_of(path))
+        except OSError as error:
+            raise StartError(f"--scheduler-conf: {error}") from error
 
     async def _work(self) -> None:
         """Plan and act for ever, once everything is listed."""
@@ -136,7 +156,7 @@ class ExtenderProcess:
             ensure_queues(parts.cache, self._ports, default=settings.default_queue),
         ]
         if settings.scheduler_conf is not None:
-            tasks.append(follow(settings.scheduler_conf, self._reload))
+            tasks.append(follow(settings.scheduler_conf, self._reload, seen=self._conf_seen))
         return tasks
 
     def _reload(self, text: str) -> None:

@@ -51,7 +51,10 @@ def listen(bind: Bind) -> socket.socket:
 
 
 def server(app: ASGIApp, bind: Bind) -> Server:
-    """A server for ``app``; run it with ``serve(sockets=[listen(bind)])``."""
+    """A server for ``app``; run it with ``serve(sockets=[listen(bind)])``.
+
+    OSError when the certificates of ``bind`` cannot be used.
+    """
     config = uvicorn.Config(
         app,
         http="httptools",
@@ -69,4 +72,5 @@ def server(app: ASGIApp, bind: Bind) -> Server:
         ssl_ca_certs=None if bind.client_ca_file is None else str(bind.client_ca_file),
         ssl_cert_reqs=2 if bind.client_ca_file else 0,
     )
+    config.load()
     return Server(config)

@@ -1,0 +1,234 @@
+"""``pumice extender`` as a process: it starts with what it is told and always ends in order."""
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from httpx2 import Client, TransportError
+
+from app.kube.config import ConfigError
+from app.main.extender import open_client
+from app.sandbox.apiserver.server import ApiServer
+from app.sandbox.assembly import kubeconfig
+from app.sandbox.clock import WallClock
+from app.sandbox.controlplane.ports import free_port
+from app.sandbox.controlplane.processes import Process, wait_until
+from app.settings import ExtenderSettings
+from app.wire import manifests
+from tests.clusters.pages import Pages
+from tests.clusters.pumice import COMMAND
+from tests.sandbox.documents import cpu, node, pod
+from tests.sandbox.serving import serving
+
+ENDS_WITHIN_S = 10.0
+QUEUE = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1",
+    "kind": "Queue",
+    "metadata": {"name": "default"},
+    "spec": {"weight": 1},
+}
+
+
+class Extender(Process, Pages):
+    """A running one, and what it serves."""
+
+
+@contextmanager
+def extender(
+    folder: Path, api_url: str, *flags: str, env: Mapping[str, str] | None = None
+) -> Iterator[Extender]:
+    """Start one against that API server; ended in any case."""
+    config = folder / "kubeconfig"
+    config.write_text(yaml.safe_dump(kubeconfig(api_url)))
+    port = free_port()
+    argv: list[str | Path] = [COMMAND, "extender", f"--port={port}", f"--kubeconfig={config}"]
+    environment = {**os.environ, "PUMICE_LEADER_ELECT": "false", **(env or {})}
+    process = Extender(
+        [*argv, *flags], log=folder / "extender.log", env=environment, name="extender"
+    )
+    process.url = f"http://127.0.0.1:{port}"
+    with process:
+        yield process
+
+
+@contextmanager
+def cluster(*documents: dict[str, Any]) -> Iterator[str]:
+    """The URL of an API server with our kinds, a node and ``documents``."""
+    server = ApiServer(clock=WallClock(), crds=list(yaml.safe_load_all(manifests.crd_stream())))
+    for document in (QUEUE, node("n1"), *documents):
+        server.create(document)
+    with serving(server) as url:
+        yield url
+
+
+def gang(name: str, *, size: int) -> list[dict[str, Any]]:
+    """A PodGroup that is let in already, and its pods."""
+    group: dict[str, Any] = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"minMember": size, "queue": "default"},
+        "status": {"phase": "Inqueue"},
+    }
+    annotations = {"scheduling.k8s.io/group-name": name}
+    return [
+        group,
+        *(
+            pod(
+                f"{name}-{i}",
+                metadata={"annotations": annotations},
+                schedulerName="volcano",
+                resources=cpu("1"),
+            )
+            for i in range(size)
+        ),
+    ]
+
+
+def ready(process: Extender) -> None:
+    process.wait_ready(lambda: process.status("/readyz") == 200, timeout_s=60)
+
+
+def ended(process: Extender) -> int:
+    """The exit code after SIGTERM, which comes in time."""
+    began = time.monotonic()
+    process.terminate()
+    code = process.wait(timeout_s=ENDS_WITHIN_S + 20)
+    assert time.monotonic() - began < ENDS_WITHIN_S, process.log.read_text()
+    return code
+
+
+class Post(threading.Thread):
+    """A call of kube-scheduler, under way; ``answer`` if it got one."""
+
+    def __init__(self, url: str, body: Mapping[str, Any]) -> None:
+        super().__init__(daemon=True)
+        self._url, self._body = url, body
+        self.answer: tuple[int, str] | None = None
+        self.start()
+
+    def run(self) -> None:
+        with Client(timeout=30, trust_env=False) as client, suppress(TransportError):
+            response = client.post(self._url, json=dict(self._body))
+            self.answer = response.status_code, response.text
+
+
+def test_sigterm_answers_held_binds_and_ends_with_0(tmp_path: Path) -> None:
+    with cluster(*gang("g", size=2)) as api, extender(tmp_path, api) as process:
+        ready(process)
+        with Client(base_url=api, trust_env=False) as client:
+            stored = client.get("/api/v1/namespaces/default/pods/g-0").json()
+        body = {"Pod": stored, "Nodes": None, "NodeNames": ["n1"]}
+        with Client(base_url=process.url, trust_env=False) as client:
+            wait_until(
+                lambda: client.post("/filter", json=body).json()["NodeNames"] == ["n1"],
+                timeout_s=20,
+                what="a place",
+            )
+        bind = {
+            "PodName": "g-0",
+            "PodNamespace": "default",
+            "PodUID": stored["metadata"]["uid"],
+            "Node": "n1",
+        }
+        held = Post(f"{process.url}/bind", bind)
+        wait_until(
+            lambda: process.get("/debug/gangs").get("default/g", {}).get("heldBinds") == 1,
+            timeout_s=20,
+            what="a held Bind",
+        )
+        assert ended(process) == 0
+        held.join(timeout=10)
+        assert held.answer is not None
+        assert held.answer[0] == 200
+        assert json.loads(held.answer[1]) == {"Error": "extender is stopping"}
+
+
+def test_sigterm_while_the_api_server_does_not_answer(tmp_path: Path) -> None:
+    """It lives, says what it waits for, and ends in time all the same."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with extender(tmp_path, url) as process:
+            process.wait_ready(lambda: process.status("/livez") == 200, timeout_s=60)
+            with Client(base_url=process.url, trust_env=False) as client:
+                answer = client.get("/readyz")
+            assert answer.status_code == 503
+            assert "waiting for the first listing of pods\n" in answer.text
+            assert "waiting for the first planning cycle\n" in answer.text
+            call = Post(f"{process.url}/filter", {"Pod": {}, "NodeNames": ["n1"]})
+            assert ended(process) == 0
+            call.join(timeout=10)
+
+
+def test_sigterm_before_anything_is_loaded_ends_with_0(tmp_path: Path) -> None:
+    with extender(tmp_path, f"http://127.0.0.1:{free_port()}") as process:
+        port = int(process.url.rpartition(":")[2])
+        wait_until(lambda: _listens(port), timeout_s=60, what="listening")
+        assert ended(process) == 0
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_configuration_that_changes_is_read_again(tmp_path: Path) -> None:
+    """Everything that can be set is set by the environment here."""
+    conf = tmp_path / "volcano-scheduler.conf"
+    conf.write_text("actions: dance\n")
+    env = {
+        "PUMICE_LOG_FORMAT": "json",
+        "PUMICE_LOG_LEVEL": "debug",
+        "PUMICE_DEFAULT_QUEUE": "batch",
+        "PUMICE_SCHEDULER_CONF": str(conf),
+    }
+    with cluster() as api, extender(tmp_path, api, env=env) as process:
+        ready(process)
+        with Client(trust_env=False) as client:
+
+            def notes() -> str:
+                return client.get(f"{process.url}/readyz").text.removeprefix("ok\n")
+
+            assert "unknown action 'dance'" in notes()
+            conf.write_text("actions: allocate\n")
+            wait_until(lambda: notes() == "", timeout_s=20, what="the good configuration")
+            conf.write_bytes(b"actions: \xff\xfe\n")
+            wait_until(lambda: "refused" in notes(), timeout_s=20, what="a complaint")
+            replacement = tmp_path / "new"
+            replacement.write_text("actions: allocate, backfill\n")
+            replacement.rename(conf)
+            wait_until(lambda: notes() == "", timeout_s=20, what="the replaced file")
+            queue = f"{api}/apis/scheduling.volcano.sh/v1beta1/queues/batch"
+            wait_until(
+                lambda: client.get(queue).status_code == 200, timeout_s=20, what="the default queue"
+            )
+        assert ended(process) == 0
+    lines = process.log.read_text().splitlines()
+    assert lines
+    assert all(json.loads(line)["message"] for line in lines)
+
+
+@pytest.mark.parametrize("content", ["just text", "[1, 2]", "{", "apiVersion: v1\nkind: Config\n"])
+def test_a_kubeconfig_that_is_none_says_so(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match="kubeconfig"):
+        open_client(ExtenderSettings(kubeconfig=path))
+
+
+def test_a_start_that_cannot_be_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text("just text")
+    argv: list[str | Path] = [COMMAND, "extender", "--port=0", f"--kubeconfig={path}"]
+    with Process(argv, log=tmp_path / "log") as process:
+        assert process.wait(timeout_s=60) == 2
+    [line] = (tmp_path / "log").read_text().splitlines()
+    assert line.startswith(f"pumice: {path} is not a kubeconfig: ")
