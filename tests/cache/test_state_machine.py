@@ -21,7 +21,7 @@ class CacheMachine(Events, Decisions, Checks):
 
     @initialize(
         data=st.data(),
-        cpu=st.sampled_from([3000, 5000]),
+        cpu=st.sampled_from([2000, 3000, 5000]),
         least=st.integers(0, 3),
         pods=st.integers(1, 5),
     )

@@ -1,0 +1,193 @@
+"""Who takes how much where: one charge per holder, sums that follow, rows that are given back."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from app.cache.rooms import Rooms
+from app.model.ids import NodeName
+from app.model.node import Taint
+from app.model.resources import Amounts
+from tests.builders import make_amounts, make_node
+
+ONE = make_amounts(cpu=1000, pods=1)
+TWO = make_amounts(cpu=2000, pods=1)
+GPU = make_amounts(cpu=1000, pods=1, **{"nvidia.com/gpu": 1})
+N, M = NodeName("n"), NodeName("m")
+
+
+@pytest.fixture
+def rooms() -> Rooms:
+    rooms = Rooms()
+    rooms.set_node(make_node("n", cpu=4000))
+    rooms.set_node(make_node("m", cpu=2000))
+    return rooms
+
+
+def charge(
+    rooms: Rooms,
+    holder: str,
+    node: NodeName = N,
+    request: Amounts = ONE,
+    *,
+    promised: bool = False,
+    releasing: bool = False,
+) -> bool:
+    return rooms.charge(holder, node, request, promised=promised, releasing=releasing)
+
+
+def idle(rooms: Rooms, node: NodeName = N) -> int:
+    return int(rooms.idle(node)[0])
+
+
+def test_a_charge_takes_room_and_a_discharge_gives_it_back(rooms: Rooms) -> None:
+    assert charge(rooms, "a")
+    assert idle(rooms) == 3000
+    assert rooms.discharge("a")
+    assert idle(rooms) == 4000
+    assert not rooms.discharge("a")
+
+
+def test_charging_again_moves_or_resizes_and_never_counts_twice(rooms: Rooms) -> None:
+    charge(rooms, "a")
+    assert not charge(rooms, "a")
+    assert charge(rooms, "a", request=TWO)
+    assert idle(rooms) == 2000
+    assert charge(rooms, "a", M)
+    assert (idle(rooms), idle(rooms, M)) == (4000, 1000)
+    assert rooms.holders(M) == {"a"}
+    assert rooms.holders(N) == frozenset()
+
+
+def test_a_promise_that_is_kept_changes_no_sum(rooms: Rooms) -> None:
+    charge(rooms, "a", promised=True)
+    assert rooms.promised_nodes() == {N}
+    assert not charge(rooms, "a", promised=False)
+    assert rooms.promised_nodes() == frozenset()
+    assert idle(rooms) == 3000
+
+
+def test_what_is_releasing_is_still_used(rooms: Rooms) -> None:
+    charge(rooms, "a")
+    assert charge(rooms, "a", releasing=True)
+    used, releasing = rooms.sorted_used()
+    assert (used[:, 0].tolist(), releasing[:, 0].tolist()) == ([0, 1000], [0, 1000])
+
+
+def test_only_a_node_that_promised_what_it_lacks_is_short(rooms: Rooms) -> None:
+    charge(rooms, "a", M, TWO)
+    charge(rooms, "b", M, ONE)
+    assert idle(rooms, M) == -1000
+    assert not rooms.is_short(M)
+    charge(rooms, "c", M, ONE, promised=True)
+    assert rooms.is_short(M)
+    rooms.discharge("a")
+    assert not rooms.is_short(M)
+
+
+def test_a_node_may_be_charged_before_it_is_seen_and_after_it_is_gone(rooms: Rooms) -> None:
+    late = NodeName("late")
+    charge(rooms, "a", late)
+    assert not rooms.is_short(late)
+    rooms.set_node(make_node("late", cpu=4000))
+    assert idle(rooms, late) == 3000
+    rooms.drop_node(late)
+    rooms.set_node(make_node("late", cpu=4000))
+    assert idle(rooms, late) == 3000
+
+
+def test_rows_of_nodes_that_are_gone_are_used_again() -> None:
+    rooms = Rooms()
+    for n in range(1000):
+        name = f"n{n}"
+        rooms.set_node(make_node(name))
+        charge(rooms, "pod", NodeName(name))
+        rooms.discharge("pod")
+        rooms.drop_node(NodeName(name))
+    rooms.set_node(make_node("last", cpu=4000))
+    assert rooms.sorted_used()[0].tolist() == [[0, 0, 0]]
+    assert idle(rooms, NodeName("last")) == 4000
+
+
+def test_a_node_that_is_not_ready_has_no_room_and_takes_nothing(rooms: Rooms) -> None:
+    rooms.set_node(make_node("n", cpu=4000, ready=False))
+    assert not rooms.takes(N)
+    assert idle(rooms) == 0
+    assert rooms.table().allocatable[:, 0].tolist() == [2000, 0]
+
+
+def test_a_cordoned_node_keeps_its_room_and_takes_nothing(rooms: Rooms) -> None:
+    rooms.set_node(make_node("n", cpu=4000, unschedulable=True))
+    assert not rooms.takes(N)
+    assert idle(rooms) == 4000
+    assert not rooms.takes(NodeName("unknown"))
+
+
+def test_a_heartbeat_makes_no_new_table(rooms: Rooms) -> None:
+    before = rooms.table()
+    assert not rooms.set_node(make_node("n", cpu=4000, resource_version="9"))
+    charge(rooms, "a")
+    assert rooms.table() is before
+    assert rooms.set_node(make_node("n", cpu=4000, taints=(Taint("k", "v", "NoSchedule"),)))
+    assert rooms.table() is not before
+
+
+def test_the_table_is_sorted_by_name_and_read_only(rooms: Rooms) -> None:
+    table = rooms.table()
+    assert [node.name for node in table.nodes] == ["m", "n"]
+    assert table.index == {"m": 0, "n": 1}
+    assert table.total[0] == 6000
+    with pytest.raises(ValueError, match="read-only"):
+        table.allocatable[0] = 1
+
+
+def test_what_was_handed_out_is_not_changed_later(rooms: Rooms) -> None:
+    used, _ = rooms.sorted_used()
+    charge(rooms, "a")
+    assert not used.any()
+
+
+def test_a_new_resource_widens_everything_and_changes_nothing(rooms: Rooms) -> None:
+    told: list[int] = []
+    rooms.grown = lambda: told.append(len(rooms.axis))
+    charge(rooms, "a")
+    charge(rooms, "g", M, GPU)
+    assert told == [4]
+    assert rooms.idle(N).tolist()[0] == 3000
+    assert rooms.idle(M).tolist()[-1] == -1
+    assert len(rooms.charges["a"].vector) == 4
+    assert rooms.discharge("a")
+    assert rooms.discharge("g")
+    assert not rooms.sorted_used()[0].any()
+
+
+def test_equal_amounts_share_one_read_only_vector(rooms: Rooms) -> None:
+    vector = rooms.vector(ONE)
+    assert rooms.vector(make_amounts(cpu=1000, pods=1)) is vector
+    with pytest.raises(ValueError, match="read-only"):
+        vector += np.int64(1)
+
+
+@pytest.mark.parametrize(
+    ("names", "request_", "pack", "chosen"),
+    [
+        (["n", "m"], ONE, True, "m"),
+        (["n", "m"], ONE, False, "n"),
+        (["n", "m"], make_amounts(cpu=3000), True, "n"),
+        (["n", "m"], make_amounts(cpu=5000), True, None),
+        (["unknown"], ONE, True, None),
+        ([], ONE, True, None),
+        (["b", "a"], ONE, True, "a"),
+        (["full", "away"], ONE, True, None),
+    ],
+)
+def test_the_best_of_the_offered_nodes(
+    rooms: Rooms, *, names: Sequence[str], request_: Amounts, pack: bool, chosen: str | None
+) -> None:
+    for name in ("a", "b", "full"):
+        rooms.set_node(make_node(name, cpu=1000))
+    rooms.set_node(make_node("away", ready=False))
+    charge(rooms, "x", NodeName("full"))
+    best = rooms.best_of([NodeName(n) for n in names], rooms.vector(request_), pack=pack)
+    assert best == chosen
