@@ -41,7 +41,9 @@ ARRIVED = frozenset({Stage.ASSUMED, Stage.BINDING})
 
 
 class Kind(Enum):
-    """The state a group counts a member under."""
+    """The state a group counts a member under (the key of its counts, so hashed by identity)."""
+
+    __hash__ = object.__hash__
 
     WAITING = "waiting"
     GATED = "gated"

@@ -8,7 +8,7 @@ whoever holds a Bind call open. Only a Binding that is under way is never taken 
 may have accepted it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from app.cache.groups import Group
@@ -18,7 +18,7 @@ from app.cache.rooms import Rooms
 from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.plan import GangPlacement
-from app.model.pod import TaskStatus
+from app.model.pod import Pod, TaskStatus
 from app.model.resources import Vector
 from app.model.shape import HostPort
 from app.model.workload import GroupPhase
@@ -264,23 +264,11 @@ class Promises:
         When no slot is like it, one is given back all the same, so that what is kept never exceeds
         what the group needs: the member is planned like any other.
         """
-        pod = member.pod
-        hint = pod.pinned or pod.nominated
-        mine = sorted(
-            (slot for slot in group.slots.values() if slot.role in (pod.role, "")),
-            key=lambda slot: (slot.node != hint, slot.role != pod.role),
-        )
-        if not mine:
+        chosen = _slot_for(member.pod, group.slots.values())
+        spare = chosen or _slot_of_role(member.pod, group.slots.values())
+        if spare is None:
             return
-        chosen = next(
-            (
-                slot
-                for slot in mine
-                if slot.shape.fits_like(pod.shape) and pod.pinned in (slot.node, NO_NODE)
-            ),
-            None,
-        )
-        self._drop_slot(group, (chosen or mine[0]).holder)
+        self._drop_slot(group, spare.holder)
         if chosen is not None:
             self._move(member, Stage.PLANNED, node=chosen.node, now=now)
 
@@ -324,3 +312,33 @@ class Promises:
 
 def _group_of_slot(holder: str) -> GroupKey:
     return GroupKey(holder.rpartition("#")[0])
+
+
+def _slot_for(pod: Pod, slots: Iterable[Slot]) -> Slot | None:
+    """The slot for ``pod``: on the node it names, and of its role, if there is such a one.
+
+    Gangs have thousands of slots: the first that cannot be bettered ends the search.
+    """
+    hint = pod.pinned or pod.nominated
+    found, rank = None, (True, True)
+    for slot in slots:
+        mine = (bool(hint) and slot.node != hint, slot.role != pod.role)
+        if (found is None or mine < rank) and _is_fit(slot, pod):
+            found, rank = slot, mine
+            if rank == (False, False):
+                break
+    return found
+
+
+def _slot_of_role(pod: Pod, slots: Collection[Slot]) -> Slot | None:
+    """Any slot kept for the role of ``pod``, else for members of no known role."""
+    of_its_own = next((slot for slot in slots if slot.role == pod.role), None)
+    return of_its_own or next((slot for slot in slots if not slot.role), None)
+
+
+def _is_fit(slot: Slot, pod: Pod) -> bool:
+    return (
+        slot.role in (pod.role, "")
+        and pod.pinned in (slot.node, NO_NODE)
+        and slot.shape.fits_like(pod.shape)
+    )

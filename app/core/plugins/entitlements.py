@@ -11,12 +11,14 @@ from itertools import chain
 
 import numpy as np
 
+from app.core.actions.slots import slots_of
 from app.core.ledger import Ledger
 from app.core.plugins import limits, water_filling
 from app.core.plugins.shares import Share, share_of
 from app.model.gang import Gang
 from app.model.ids import QueueName
-from app.model.resources import Vector
+from app.model.resources import Amounts, Vector
+from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 
 
@@ -57,10 +59,15 @@ def entitlements(ledger: Ledger, real: Mapping[QueueName, Vector]) -> dict[Queue
 def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
     """What members that do not exist yet will ask for, by queue."""
     found: dict[QueueName, Vector] = {}
+    axis, made = ledger.snapshot.axis, dict[Amounts, PodShape]()
     for gang in chain(_waiting_since_before(ledger), ledger.admitted):
-        if gang.min_request is None or not _lacks_members(gang):
+        if not _lacks_members(gang):
             continue
-        unseen = np.maximum(gang.min_request - gang.request, 0)
+        if gang.min_request is not None:
+            unseen: Vector = np.maximum(gang.min_request - gang.request, 0)
+        else:
+            slots = slots_of(gang, axis, made=made)
+            unseen = sum((slot.request for slot in slots), np.zeros_like(gang.request))
         at = found.get(gang.queue)
         found[gang.queue] = unseen if at is None else at + unseen
     return found

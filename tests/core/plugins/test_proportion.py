@@ -78,6 +78,10 @@ class TestDeserved:
         outside = claiming("outside", cpu=4, min_member=4, phase=GroupPhase.PENDING)
         assert deserved_cpu(snapshot_of(half, none_yet, outside)) == {"default": 5}
 
+    def test_without_minimum_resources_they_count_like_their_siblings(self) -> None:
+        first_of_four = make_gang("half", waiting=(sized_task(cpu=1, gib=0),), min_member=4)
+        assert deserved_cpu(snapshot_of(first_of_four)) == {"default": 4}
+
     def test_no_groups_no_entitlements(self) -> None:
         assert deserved_cpu(snapshot_of()) == {}
 
