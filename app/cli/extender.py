@@ -80,9 +80,6 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     settings = settings_of(given)
     from app.main.server import Bind, listen
 
-    logging.configure(settings.log_level, settings.log_format)
-    # What has begun nothing has nothing to drain; the process takes the signal over later.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     bind = Bind(
         host=settings.bind_address,
         port=settings.port,
@@ -94,6 +91,9 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         listener = listen(bind)
     except OSError as error:
         raise refusal(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
+    logging.configure(settings.log_level, settings.log_format)
+    # What has begun nothing has nothing to drain; the process takes the signal over later.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     # Only now what takes a second or two to load.
     from app.main.extender import StartError, run
 

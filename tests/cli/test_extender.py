@@ -1,0 +1,182 @@
+"""``pumice extender`` on the command line: flags over environment over defaults."""
+
+import inspect
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from app.cli.extender import extender, settings_of
+from app.cli.root import app
+from app.service.limits import Hint
+from app.settings import ExtenderSettings
+
+runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("PUMICE_")]:
+        monkeypatch.delenv(name)
+
+
+def complaint(given: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What is said about bad values, exit code 2."""
+    with pytest.raises(typer.Exit) as end:
+        settings_of(given)
+    assert end.value.exit_code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err.splitlines()
+
+
+def test_every_setting_is_a_flag_and_every_flag_a_setting() -> None:
+    assert set(inspect.signature(extender).parameters) == set(ExtenderSettings.model_fields)
+
+
+def test_every_flag_is_in_the_help() -> None:
+    done = runner.invoke(app, ["extender", "--help"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0
+    for name in ExtenderSettings.model_fields:
+        assert f"--{name.replace('_', '-')} " in done.output
+    assert "PUMICE_" in done.output
+
+
+def test_the_defaults_are_those_of_volcano_where_it_has_them() -> None:
+    settings = settings_of({})
+    assert settings.scheduler_names() == {"volcano"}
+    assert settings.default_queue == "default"
+    assert settings.leader_elect
+    assert settings.bind_address == "127.0.0.1"
+
+
+VALUES: dict[str, tuple[str, object]] = {
+    "scheduler_name": ("volcano,batch", "volcano,batch"),
+    "default_queue": ("batch", "batch"),
+    "bind_address": ("0.0.0.0", "0.0.0.0"),
+    "port": ("1234", 1234),
+    "kube_api_qps": ("7.5", 7.5),
+    "kube_api_burst": ("9", 9),
+    "leader_elect": ("false", False),
+    "leader_elect_resource_name": ("a", "a"),
+    "leader_elect_resource_namespace": ("b", "b"),
+    "leader_identity": ("me", "me"),
+    "placement": ("guide", Hint.GUIDE),
+    "barrier_timeout": ("3", 3.0),
+    "planned_timeout": ("4", 4.0),
+    "slot_timeout": ("5", 5.0),
+    "veto_time": ("0", 0.0),
+    "protect_above": ("0", 0),
+    "log_level": ("warning", "WARNING"),
+    "log_format": ("json", "json"),
+}
+
+
+def test_every_setting_but_the_files_is_tried_below() -> None:
+    files = {"kubeconfig", "scheduler_conf", "tls_cert_file", "tls_private_key_file"}
+    assert set(VALUES) | files | {"client_ca_file"} == set(ExtenderSettings.model_fields)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_variable_is_read_and_a_flag_goes_before_it(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, value = VALUES[name]
+    monkeypatch.setenv(f"PUMICE_{name.upper()}", text)
+    assert getattr(settings_of({}), name) == value
+    default = ExtenderSettings.model_fields[name].default
+    assert getattr(settings_of({name: default}), name) == default
+
+
+def test_files_are_read_from_variables_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = tmp_path / "there"
+    there.touch()
+    for name in ("KUBECONFIG", "SCHEDULER_CONF", "TLS_CERT_FILE", "TLS_PRIVATE_KEY_FILE"):
+        monkeypatch.setenv(f"PUMICE_{name}", str(there))
+    settings = settings_of({"client_ca_file": there})
+    assert settings.kubeconfig == settings.scheduler_conf == settings.client_ca_file == there
+
+
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PUMICE_SCHEDULER_CONF", "")
+    monkeypatch.setenv("PUMICE_PORT", "")
+    settings = settings_of({})
+    assert settings.scheduler_conf is None
+    assert settings.port == 8890
+
+
+def test_the_protocol_s_times_are_set_by_flags() -> None:
+    limits = settings_of(
+        {"barrier_timeout": 3, "planned_timeout": 4, "slot_timeout": 5, "veto_time": 6}
+    ).limits()
+    assert (limits.barrier_s, limits.planned_s, limits.slot_s, limits.veto_s) == (3, 4, 5, 6)
+    assert settings_of({"placement": "pin", "protect_above": 1}).limits().hint is Hint.PIN
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"port": 70000}, "--port: Input should be less than or equal to 65535"),
+        ({"port": -1}, "--port: Input should be greater than or equal to 0"),
+        ({"scheduler_name": " , "}, "--scheduler-name: there is no name in it"),
+        ({"default_queue": ""}, "--default-queue: String should have at least 1 character"),
+        ({"kubeconfig": "/no_such_file"}, "--kubeconfig: /no_such_file does not exist"),
+        ({"scheduler_conf": "/"}, "--scheduler-conf: / is not a file"),
+        ({"client_ca_file": "/no"}, "--client-ca-file: /no does not exist"),
+        (
+            {"tls_cert_file": __file__},
+            "--tls-cert-file and --tls-private-key-file go together",
+        ),
+        ({"client_ca_file": __file__}, "--client-ca-file needs --tls-cert-file"),
+        ({"kube_api_qps": 0}, "--kube-api-qps: Input should be greater than 0"),
+        ({"barrier_timeout": 0}, "--barrier-timeout: Input should be greater than 0"),
+        (
+            {"log_level": "loud"},
+            "--log-level: Input should be 'DEBUG', 'INFO', 'WARNING' or 'ERROR'",
+        ),
+        ({"log_format": "xml"}, "--log-format: Input should be 'text' or 'json'"),
+    ],
+)
+def test_a_bad_value_is_one_line(
+    given: dict[str, Any], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert complaint(given, capsys) == [f"pumice: {line}"]
+
+
+def test_bad_variables_are_a_line_each(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PUMICE_PORT", "many")
+    monkeypatch.setenv("PUMICE_LEADER_ELECT", "perhaps")
+    first, second = complaint({}, capsys)
+    assert first.startswith("pumice: --port: ")
+    assert second.startswith("pumice: --leader-elect: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--port", "many"],
+        ["--leader-elect=perhaps"],
+        ["--placement", "sideways"],
+        ["--nonsense"],
+        ["surplus"],
+        ["--port"],
+    ],
+)
+def test_a_bad_flag_is_one_line_and_exit_code_2(arguments: list[str]) -> None:
+    done = runner.invoke(app, ["extender", *arguments])
+    assert done.exit_code == 2
+    assert [line for line in done.output.splitlines() if line.startswith("Error: ")]
+
+
+def test_a_taken_port_is_one_line_and_exit_code_2() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = runner.invoke(app, ["extender", f"--port={port}"])
+    assert done.exit_code == 2
+    assert done.output == f"pumice: cannot listen on 127.0.0.1:{port}: Address already in use\n"

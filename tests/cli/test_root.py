@@ -1,0 +1,76 @@
+"""The command itself."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from app.cli.root import app
+
+COMMAND = Path(sys.executable).with_name("pumice")
+runner = CliRunner()
+
+
+def test_it_says_its_version() -> None:
+    done = runner.invoke(app, ["version"])
+    assert (done.exit_code, done.output) == (0, f"pumice {version('pumice')}\n")
+
+
+def test_the_installed_command_is_the_same() -> None:
+    done = subprocess.run([COMMAND, "version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"pumice {version('pumice')}\n"
+
+
+def test_the_help_names_every_command() -> None:
+    done = runner.invoke(app, ["--help"])
+    assert done.exit_code == 0
+    for command in ("extender", "sandbox", "demo", "crds", "scheduler-config", "version"):
+        assert command in done.output
+
+
+@pytest.mark.parametrize("command", ["extender", "sandbox", "demo", "crds", "scheduler-config"])
+def test_every_command_has_help(command: str) -> None:
+    done = runner.invoke(app, [command, "--help"])
+    assert done.exit_code == 0
+    assert done.output.startswith(f"Usage: root {command} ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["version", "surplus"], ["--nonsense"]])
+def test_what_is_no_command_ends_with_2(arguments: list[str]) -> None:
+    assert runner.invoke(app, arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("form", ["a", "b", "c"])
+def test_a_configuration_of_every_form_is_printed_by_variables_alone(form: str) -> None:
+    env = {
+        "PUMICE_EXTENDER_URL": "http://127.0.0.1:1234",
+        "PUMICE_FORM": form,
+        "PUMICE_KUBECONFIG": "/k",
+    }
+    done = runner.invoke(app, ["scheduler-config"], env=env)
+    assert done.exit_code == 0
+    config = yaml.safe_load(done.output)
+    assert config["kind"] == "KubeSchedulerConfiguration"
+    assert config["extenders"][0]["urlPrefix"] == "http://127.0.0.1:1234"
+    assert config["clientConnection"]["kubeconfig"] == "/k"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--extender-url=nonsense"],
+        ["--extender-url=http://x", "--form=d"],
+        ["--extender-url=http://x", "--leader-elect=perhaps"],
+        ["--extender-url=http://x", "--extender-ca-file=/ca"],
+    ],
+)
+def test_a_bad_configuration_is_one_line_and_exit_code_2(arguments: list[str]) -> None:
+    done = runner.invoke(app, ["scheduler-config", *arguments])
+    assert done.exit_code == 2
+    [_] = [line for line in done.output.splitlines() if line.startswith("Error: ")]
