@@ -28,7 +28,9 @@ _CORE = (
     _Row("nodes", "Node", "no", "status", namespaced=False),
     _Row("persistentvolumeclaims", "PersistentVolumeClaim", "pvc", "status"),
     _Row("persistentvolumes", "PersistentVolume", "pv", "status", namespaced=False),
-    _Row("pods", "Pod", "po", "status binding eviction log", categories="all"),
+    _Row(
+        "pods", "Pod", "po", "status binding eviction log attach exec portforward", categories="all"
+    ),
     _Row("resourcequotas", "ResourceQuota", "quota", "status"),
     _Row("secrets", "Secret"),
     _Row("serviceaccounts", "ServiceAccount", "sa"),
@@ -37,9 +39,9 @@ _CORE = (
 _GROUPS: dict[tuple[str, str], tuple[_Row, ...]] = {
     ("apps", "v1"): (
         _Row("daemonsets", "DaemonSet", "ds", "status", categories="all"),
-        _Row("deployments", "Deployment", "deploy", "status", categories="all"),
-        _Row("replicasets", "ReplicaSet", "rs", "status", categories="all"),
-        _Row("statefulsets", "StatefulSet", "sts", "status", categories="all"),
+        _Row("deployments", "Deployment", "deploy", "status scale", categories="all"),
+        _Row("replicasets", "ReplicaSet", "rs", "status scale", categories="all"),
+        _Row("statefulsets", "StatefulSet", "sts", "status scale", categories="all"),
     ),
     ("batch", "v1"): (
         _Row("cronjobs", "CronJob", "cj", "status", categories="all"),
@@ -79,6 +81,21 @@ _GROUPS: dict[tuple[str, str], tuple[_Row, ...]] = {
 
 POSTED_ONLY = frozenset({"bindings"})
 """Kinds that are only posted, never stored."""
+
+NOT_SIMULATED = frozenset({"attach", "exec", "portforward"})
+"""Subresources of pods that need a container."""
+
+UNTENDED = frozenset(
+    {
+        "apps/daemonsets",
+        "apps/deployments",
+        "apps/replicasets",
+        "apps/statefulsets",
+        "batch/cronjobs",
+        "batch/jobs",
+    }
+)
+"""Kinds that are stored, but for which no controller runs."""
 
 
 def _resource(group: str, version: str, row: _Row) -> ResourceKind:

@@ -19,6 +19,7 @@ from app.sandbox.documents import Document, ObjectName, is_terminal, name_of, se
 
 FOREGROUND = "foregroundDeletion"
 PODS = "/pods"
+_KEPT_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,10 @@ class Deletion:
 
     def _check(self, target: Target, document: Document, options: DeleteOptions) -> None:
         kind, metadata = target.kind, document["metadata"]
+        if kind.key == "/namespaces" and target.name in _KEPT_NAMESPACES:
+            raise errors.forbidden(
+                kind.plural, kind.group, target.name, why="this namespace may not be deleted"
+            )
         for word, wanted, found in (
             ("UID", options.uid, metadata["uid"]),
             ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),

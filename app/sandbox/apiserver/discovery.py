@@ -14,11 +14,15 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 _SUBRESOURCE_KINDS = {
     "binding": ("", "v1", "Binding"),
     "eviction": ("policy", "v1", "Eviction"),
+    "scale": ("autoscaling", "v1", "Scale"),
 }
 _SUBRESOURCE_VERBS = {
     "binding": ["create"],
     "eviction": ["create"],
     "log": ["get"],
+    "attach": ["create", "get"],
+    "exec": ["create", "get"],
+    "portforward": ["create", "get"],
 }
 
 

@@ -164,6 +164,12 @@ def method_not_allowed() -> ApiError:
     )
 
 
+def not_simulated(pod: Document, what: str) -> ApiError:
+    name = pod["metadata"]["name"]
+    message = f"pod {name} has no containers to {what} to: the sandbox only simulates them"
+    return ApiError(405, "MethodNotAllowed", message)
+
+
 def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
     listed = ", ".join(accepted)
     return ApiError(

@@ -52,7 +52,8 @@ class HttpApi:
         if scope["type"] == "lifespan":
             await _lifespan(receive, send)
             return
-        if scope["type"] != "http":
+        if scope["type"] == "websocket":
+            await _refuse_handshake(receive, send)
             return
         request = await _read(scope, receive)
         target = parse_target(self._registry, request.path)
@@ -108,7 +109,7 @@ class HttpApi:
     def _openapi(self, steps: list[str]) -> Reply:
         if steps == ["v2"]:
             # The real answer is a protobuf document; an empty one is a valid, empty description.
-            kind = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+            kind = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
             return Reply(body=b"", content_type=kind)
         if steps == ["v3"]:
             revision = self._operations.store.revision
@@ -226,6 +227,12 @@ async def _send_chunk(send: Send, body: bytes, *, more: bool = True) -> None:
 async def _send_reply(reply: Reply, send: Send) -> None:
     await send({"type": "http.response.start", "status": reply.code, "headers": reply.headers})
     await send({"type": "http.response.body", "body": reply.body})
+
+
+async def _refuse_handshake(receive: Receive, send: Send) -> None:
+    """Nothing here speaks WebSocket; kubectl then tries the older way and reads why not."""
+    await receive()
+    await send({"type": "websocket.close"})
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -32,6 +32,10 @@ class Request:
         return "as=Table" in self.accept
 
     @property
+    def media_type(self) -> str:
+        return self.content_type.partition(";")[0].strip()
+
+    @property
     def write_options(self) -> WriteOptions:
         return WriteOptions(
             dry_run="dryRun" in self.query,

@@ -11,6 +11,8 @@ def log_text(pod: Document, *, container: str = "", tail: int | None = None) -> 
     """The lines of one container; 400 where it has not started."""
     chosen = _container(pod, container)
     name = chosen["name"]
+    if not section(pod, "spec").get("nodeName"):
+        raise errors.bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
     state = _state(pod, name)
     if "running" not in state and "terminated" not in state:
         reason = section(state, "waiting").get("reason") or "ContainerCreating"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from app.sandbox.apiserver import errors, lists
+from dataclasses import replace
+
+from app.sandbox.apiserver import errors, lists, scale
 from app.sandbox.apiserver.binding import bind
+from app.sandbox.apiserver.builtin import NOT_SIMULATED, UNTENDED
 from app.sandbox.apiserver.deletion import Deletion, parse_delete_options
 from app.sandbox.apiserver.disruption import Disruption, evict
 from app.sandbox.apiserver.messages import Reply, Request, json_reply, text_reply
@@ -24,6 +27,10 @@ class Resources:
         self._disruption = disruption
 
     def answer(self, request: Request, target: Target) -> Reply:
+        if target.subresource in NOT_SIMULATED:
+            raise errors.not_simulated(self._operations.stored(target), target.subresource)
+        if target.subresource == "scale":
+            return self._scale(request, target)
         match request.method, bool(target.name):
             case "GET", True:
                 return self._get(request, target)
@@ -95,10 +102,33 @@ class Resources:
                 )
                 return json_reply(done, code=201)
             case "" if not target.name:
-                return self._written(
-                    self._operations.create(target, body, options=request.write_options)
-                )
+                return self._created(request, target, body)
         raise errors.method_not_allowed()
+
+    def _created(self, request: Request, target: Target, body: Document) -> Reply:
+        written = self._operations.create(target, body, options=request.write_options)
+        if target.kind.key in UNTENDED:
+            warning = (
+                f"the embedded sandbox stores {target.kind.plural}, but makes no pods of them:"
+                " --control-plane real does"
+            )
+            written = replace(written, warnings=(*written.warnings, warning))
+        return self._written(written)
+
+    def _scale(self, request: Request, target: Target) -> Reply:
+        match request.method:
+            case "GET":
+                return json_reply(scale.scale_of(self._operations.get(target)))
+            case "PUT":
+                wanted = request.document()
+            case "PATCH":
+                wanted = scale.patched(
+                    self._operations, target, request.document(), request.media_type
+                )
+            case _:
+                raise errors.method_not_allowed()
+        options = request.write_options
+        return json_reply(scale.write(self._operations, target, wanted, options=options))
 
     def _bound_pod(self, target: Target, body: Document) -> Target:
         pods = self._operations.registry.of_storage("/pods")
@@ -109,7 +139,7 @@ class Resources:
         written = self._operations.patch(
             target,
             request.document(),
-            content_type=request.content_type.partition(";")[0].strip(),
+            content_type=request.media_type,
             options=request.write_options,
         )
         return self._written(written)

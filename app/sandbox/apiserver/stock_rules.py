@@ -169,7 +169,10 @@ def _seed(kind: str, group: str, name: str, **fields: object) -> Document:
 
 
 SEEDS: tuple[Document, ...] = (
-    *(_seed("Namespace", "v1", name) for name in ("default", "kube-system", "kube-public")),
+    *(
+        _seed("Namespace", "v1", name)
+        for name in ("default", "kube-system", "kube-public", "kube-node-lease")
+    ),
     *(
         _seed(
             "PriorityClass",

@@ -12,7 +12,7 @@ from httpx2 import Client, Response
 
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.documents import Document
-from tests.sandbox.documents import make_server, node, pod, widget
+from tests.sandbox.documents import bind_pod, make_server, node, pod, widget
 from tests.sandbox.serving import serving
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -235,8 +235,10 @@ def test_a_collection_is_deleted(client: Client) -> None:
     assert [one["metadata"]["name"] for one in client.get(PODS).json()["items"]] == ["b"]
 
 
-def test_logs_are_what_the_command_echoes(client: Client) -> None:
+def test_logs_are_what_the_command_echoes(client: Client, server: ApiServer) -> None:
     client.post(PODS, json=pod(command=["sh", "-c", "echo one; echo two; sleep 9"]))
+    assert status(client.get(f"{PODS}/p/log"))[2] == "pod p does not have a host assigned"
+    bind_pod(server, "p", "n1")
     assert status(client.get(f"{PODS}/p/log"))[2] == (
         'container "c" in pod "p" is waiting to start: ContainerCreating'
     )

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.real
 PODS = "/api/v1/namespaces/default/pods"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 NAMESPACE = "/api/v1/namespaces/default"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GATES = [{"name": "pumice.sh/plan"}]
 MERGE, STRATEGIC, JSON = "merge-patch+json", "strategic-merge-patch+json", "json-patch+json"
@@ -58,6 +59,29 @@ def binding(name: str, **metadata: object) -> Step:
     body = {"metadata": {"name": name, **metadata}, "target": {"kind": "Node", "name": "n1"}}
     return Step("POST", f"{PODS}/{name}/binding", body)
 
+
+def scale(*, replicas: int, **metadata: str) -> Document:
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {"name": "d", "namespace": "default", **metadata},
+        "spec": {"replicas": replicas},
+    }
+
+
+DEPLOYMENT: Document = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d"},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "d"}},
+        "template": {
+            "metadata": {"labels": {"app": "d"}},
+            "spec": {"containers": [{"name": "c", "image": "busybox"}]},
+        },
+    },
+}
 
 STEPS = (
     Step("POST", "/api/v1/nodes", node("n1")),
@@ -109,6 +133,20 @@ STEPS = (
     Step("PATCH", f"{WIDGETS}/none", {"spec": {"size": 2}}, MERGE),
     Step("DELETE", f"{WIDGETS}/w"),
     Step("GET", f"{WIDGETS}/w"),
+    Step("DELETE", NAMESPACE),
+    Step("GET", f"{DEPLOYMENTS}/d/scale"),
+    Step("PATCH", f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 3}}, MERGE),
+    Step(
+        "PATCH",
+        f"{DEPLOYMENTS}/d/scale",
+        [{"op": "replace", "path": "/spec/replicas", "value": 4}],
+        JSON,
+    ),
+    Step("PUT", f"{DEPLOYMENTS}/d/scale", scale(replicas=5)),
+    Step("PUT", f"{DEPLOYMENTS}/d/scale", scale(replicas=6, resourceVersion="1")),
+    Step("PATCH", f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": -1}}, MERGE),
+    Step("GET", f"{DEPLOYMENTS}/d/scale"),
+    Step("GET", f"{DEPLOYMENTS}/none/scale"),
 )
 
 
@@ -156,6 +194,7 @@ def seen(response: Response) -> Document:
 
 
 def played(client: Client) -> Iterator[Document]:
+    client.post(DEPLOYMENTS, json=DEPLOYMENT).raise_for_status()
     for step in STEPS:
         yield seen(
             client.request(
