@@ -57,7 +57,7 @@ class Place:
 
     def clear(self) -> None:
         """Take everything away and wait until it is gone."""
-        # Groups first: a gang that lost its pods would be given slots.
+        # Groups first, as in `delete_gang`.
         self.api.delete_all(POD_GROUPS, namespace=self.name)
         self.api.delete_all(PODS, namespace=self.name)
         self.wait_gone()
@@ -116,6 +116,13 @@ class Place:
     def submit_one(self, pod: Object) -> None:
         self.api.create(pod, resource=PODS, namespace=self.name)
 
+    def submit_ungated(self, group: str, count: int, **fields: Any) -> None:
+        """Create pods that the policy lets through to the scheduler as they are."""
+        pods = workloads.members(group, count, **fields)
+        for pod in pods:
+            pod["metadata"]["annotations"] |= workloads.UNGATED
+        self.submit(pods)
+
     def add_gang(
         self,
         name: str,
@@ -131,6 +138,11 @@ class Place:
 
     def delete_pods(self, group: str) -> None:
         self.api.delete_all(PODS, namespace=self.name, label_selector=f"group={group}")
+
+    def delete_gang(self, group: str) -> None:
+        """Take the group and its pods away; without the group first, it would be given slots."""
+        self.api.delete(POD_GROUPS, group, namespace=self.name)
+        self.delete_pods(group)
 
     def delete_pod(self, name: str) -> None:
         self.api.delete(PODS, name, namespace=self.name, grace_s=0)

@@ -9,6 +9,8 @@ from tests.clusters.client import Object
 SCHEDULER = "volcano"
 GROUP = "scheduling.k8s.io/group-name"
 GATE = "pumice.sh/plan"
+UNGATED = {"pumice.sh/gate": "false"}
+"""Annotation of a pod that the admission policy leaves without the gate."""
 
 
 def queue(name: str, **spec: Any) -> Object:

@@ -8,7 +8,6 @@ from tests.clusters import workloads
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import POD_GROUPS
 from tests.clusters.rig import Rig
 from tests.e2e.scale import ROUND_S, ROUNDS
 
@@ -17,7 +16,6 @@ pytestmark = pytest.mark.real
 SIZE = 12
 NODES = 5
 """Of 4 cpu: each gang needs 60 % of the cluster."""
-UNGATED = {"pumice.sh/gate": "false"}
 MIN_RESOURCES = {"cpu": str(SIZE), "memory": f"{64 * SIZE}Mi"}
 
 
@@ -30,7 +28,7 @@ def submit_in_turns(place: Place, *, gated: bool, announced: bool) -> None:
         for name in ("a", "b"):
             pod = workloads.pod(f"{name}-{number}", group=name)
             if not gated:
-                pod["metadata"]["annotations"] |= UNGATED
+                pod["metadata"]["annotations"] |= workloads.UNGATED
             place.submit_one(pod)
 
 
@@ -55,11 +53,9 @@ def test_of_two_gangs_of_60_percent_one_runs_whole_and_the_other_waits_whole_the
                 first, second = one_runs_the_other_waits(seen)
                 assert "cpu asked 12, free 8 of 20" in place.explain(second)["summary"]
                 assert seen.bound(second) == 0, f"round {number}"
-                place.delete_pods(first)
-                place.api.delete(POD_GROUPS, first, namespace=place.name)
+                place.delete_gang(first)
                 place.wait_bound(second, SIZE)
                 assert seen.longest_s() < 2, f"round {number}"
-            place.delete_pods(second)
-            place.api.delete(POD_GROUPS, second, namespace=place.name)
+            place.delete_gang(second)
             place.wait_gone()
             place.wait_nothing_held()

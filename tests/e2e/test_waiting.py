@@ -27,7 +27,6 @@ OTHERS = 1000 if FULL else 200
 NODES = 100 if FULL else 20
 KEPT = 0.8
 """Of its rate without waiting pods the scheduling loop must keep this much."""
-UNGATED = {"pumice.sh/gate": "false"}
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def crowd(rig: Rig) -> Iterator[Place]:
 
 
 def exempt(pod: Object) -> Object:
-    pod["metadata"]["annotations"] |= UNGATED
+    pod["metadata"]["annotations"] |= workloads.UNGATED
     return pod
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tests.clusters import workloads
 from tests.clusters.place import Place
-from tests.clusters.resources import POD_GROUPS, PRIORITY_CLASSES
-
-UNGATED = {"pumice.sh/gate": "false"}
+from tests.clusters.resources import PRIORITY_CLASSES
 
 
 def test_a_gang_that_fits_runs_whole(place: Place) -> None:
@@ -39,8 +37,7 @@ def test_a_gang_that_does_not_fit_waits_whole_with_numbers_and_follows_when_ther
     assert (event["type"], event["message"]) == ("Warning", told["message"])
     assert place.explain("second-0")["summary"] == sentence
 
-    place.delete_pods("first")
-    place.api.delete(POD_GROUPS, "first", namespace=place.name)
+    place.delete_gang("first")
     place.wait_bound("second", 6)
     place.wait_phase("second", "Running")
     assert place.wait_condition("second", "Unschedulable", "False")

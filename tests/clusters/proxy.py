@@ -1,0 +1,164 @@
+"""A proxy in front of the API server that lets one client have a bad time.
+
+The extender gets a kubeconfig that points here. What passes is decided by `fault`: an answer
+instead of the server's, after a delay, or nothing. `cut` breaks off every watch there is.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx2
+
+from tests.clusters import kubeconfigs
+from tests.clusters.client import Object, tls_context
+from tests.clusters.controlplane import ControlPlane
+
+_HOP_BY_HOP = frozenset({"connection", "transfer-encoding", "content-length", "keep-alive", "host"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Said instead of the API server; `code` 0 lets the request pass, after `delay_s`."""
+
+    code: int = 0
+    reason: str = ""
+    delay_s: float = 0
+    retry_after_s: int | None = None
+
+    def body(self) -> bytes:
+        status: Object = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
+        return json.dumps(
+            status | {"code": self.code, "reason": self.reason, "message": f"fault: {self.reason}"}
+        ).encode()
+
+
+Fault = Callable[[str, str], Answer | None]
+"""Method and path (with its query) to what is to be done; None: pass on."""
+
+
+def nothing(_method: str, _path: str) -> Answer | None:
+    """All is well."""
+    return None
+
+
+class Proxy:
+    """Passes requests on with the caller's credentials; `with` starts and ends it."""
+
+    def __init__(self, controlplane: ControlPlane, *, token: str) -> None:
+        self._folder = controlplane.folder
+        self._token = token
+        self.fault: Fault = nothing
+        self.client = httpx2.Client(
+            base_url=controlplane.url,
+            verify=tls_context(controlplane.authority.certificate),
+            timeout=None,
+            limits=httpx2.Limits(max_connections=None),
+            trust_env=False,
+        )
+        self._generation = 0
+        self._server = _Server(self)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A kubeconfig that leads here."""
+        port = self._server.server_address[1]
+        path = self._folder / f"proxy-{port}.kubeconfig"
+        return kubeconfigs.write(path, server=f"http://127.0.0.1:{port}", token=self._token)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.cut()
+        self._server.shutdown()
+        self._server.server_close()
+        self.client.close()
+
+    @property
+    def generation(self) -> int:
+        """Grows with every `cut`; a stream of an earlier one is to end."""
+        return self._generation
+
+    def cut(self) -> None:
+        """Break off every stream; each ends with the next line the server sends."""
+        self._generation += 1
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 256
+
+    def __init__(self, proxy: Proxy) -> None:
+        self.proxy = proxy
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def _serve(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", "0")))
+        answer = self.server.proxy.fault(self.command, self.path)
+        if answer is not None:
+            time.sleep(answer.delay_s)
+            if answer.code:
+                self._refuse(answer)
+                return
+        try:
+            self._pass_on(body)
+        except (httpx2.TransportError, OSError):
+            self.close_connection = True
+
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _serve
+
+    def _refuse(self, answer: Answer) -> None:
+        body = answer.body()
+        self.send_response(answer.code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        if answer.retry_after_s is not None:
+            self.send_header("Retry-After", str(answer.retry_after_s))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _pass_on(self, body: bytes) -> None:
+        proxy = self.server.proxy
+        generation = proxy.generation
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in _HOP_BY_HOP}
+        with proxy.client.stream(
+            self.command, self.path, content=body or None, headers=headers
+        ) as response:
+            self.send_response(response.status_code)
+            for name, value in response.headers.items():
+                if name.lower() not in _HOP_BY_HOP:
+                    self.send_header(name, value)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for part in response.iter_raw():
+                if proxy.generation != generation:
+                    self.close_connection = True
+                    return
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
+                self.wfile.flush()
+            self.wfile.write(b"0\r\n\r\n")

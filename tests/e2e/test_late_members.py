@@ -1,0 +1,80 @@
+"""Times of the protocol: members that come too late, calls that time out, a clock that leaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.clusters import workloads
+from tests.clusters.controlplane import ControlPlane
+from tests.clusters.place import Place
+from tests.clusters.processes import wait_until
+from tests.clusters.rig import Rig, Setting
+
+pytestmark = pytest.mark.real
+
+BARRIER_S = 3.0
+
+
+@pytest.fixture(scope="module")
+def hasty(installed: ControlPlane) -> Iterator[Rig]:
+    """Gives gangs little time to come together."""
+    times = (f"--barrier-timeout={BARRIER_S}", "--planned-timeout=4", "--slot-timeout=4")
+    with Rig(installed, Setting(flags=times)) as running:
+        yield running
+
+
+@pytest.fixture
+def place(hasty: Rig) -> Iterator[Place]:
+    with Place(hasty) as made:
+        made.add_nodes(2, cpu="2")
+        yield made
+
+
+def hold_three_of_four(place: Place) -> None:
+    place.add_group("late", 4)
+    place.submit(workloads.members("late", 3))
+    place.wait_held("late", 3)
+
+
+def test_a_gang_that_does_not_come_together_gives_its_room_to_another(place: Place) -> None:
+    hold_three_of_four(place)
+    place.add_gang("whole", 4)
+    place.wait_bound("whole", 4, timeout_s=BARRIER_S + 12)
+    assert not place.bound("late")
+    assert place.cluster.extender.metrics()['pumice_gangs_released_total{why="late"}'] >= 1
+
+    place.submit_one(workloads.pod("late-3", group="late"))
+    place.add_nodes(2, cpu="2")
+    place.wait_bound("late", 4, timeout_s=60)
+
+
+def test_room_for_pods_that_nobody_creates_is_given_back(place: Place) -> None:
+    place.add_group("empty", 4, minResources={"cpu": "4", "memory": "256Mi"})
+    place.wait_condition("empty", "Reserved")
+    place.add_gang("whole", 4)
+    place.wait_bound("whole", 4)
+    assert not place.gang_state("empty")
+
+
+def test_a_leap_of_time_while_members_are_held_breaks_nothing(hasty: Rig, place: Place) -> None:
+    hold_three_of_four(place)
+    hasty.extender.pause()
+    place.submit_one(workloads.pod("late-3", group="late"))
+    with pytest.raises(AssertionError):
+        place.wait_bound("late", 1, timeout_s=BARRIER_S + 2)
+    hasty.extender.resume()
+    place.wait_bound("late", 4, timeout_s=40)
+
+
+def test_a_bind_that_the_scheduler_gave_up_is_not_carried_out(installed: ControlPlane) -> None:
+    with Rig(installed, Setting(http_timeout="2s")) as rig, Place(rig) as place:
+        place.add_nodes(2, cpu="2")
+        hold_three_of_four(place)
+        wait_until(
+            lambda: not place.gang_state("late").get("heldBinds"), timeout_s=5, what="hung up"
+        )
+        assert not place.bound("late")
+        place.submit_one(workloads.pod("late-3", group="late"))
+        place.wait_bound("late", 4, timeout_s=40)

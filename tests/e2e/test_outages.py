@@ -1,0 +1,65 @@
+"""Programs that go away: the API server, the extender, kube-scheduler."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from tests.clusters.partials import Partials
+from tests.clusters.place import Place
+from tests.clusters.rig import Rig
+from tests.e2e.scale import FULL
+
+pytestmark = pytest.mark.real
+
+OUTAGE_S = 10.0 if FULL else 5.0
+GANGS = {f"gang-{number}": 10 for number in range(4)}
+
+
+def submit(place: Place) -> None:
+    place.add_nodes(4, cpu="16")
+    for name, size in GANGS.items():
+        place.add_gang(name, size)
+
+
+def test_the_api_server_is_killed_while_gangs_are_bound(rig: Rig) -> None:
+    with Place(rig) as place, Partials(place.api, place.name, GANGS) as seen:
+        submit(place)
+        seen.wait_bound(1, timeout_s=20)
+        rig.controlplane.stop_apiserver(kill=True)
+        time.sleep(OUTAGE_S)
+        rig.controlplane.start_apiserver()
+        seen.wait_whole(timeout_s=60)
+
+
+def test_the_api_server_stands_still_while_gangs_are_bound(rig: Rig) -> None:
+    with Place(rig) as place, Partials(place.api, place.name, GANGS) as seen:
+        submit(place)
+        seen.wait_bound(1, timeout_s=20)
+        rig.controlplane.apiserver.pause()
+        threading.Timer(OUTAGE_S, rig.controlplane.apiserver.resume).start()
+        seen.wait_whole(timeout_s=60)
+        place.wait_nothing_held(timeout_s=30)
+
+
+def test_nobody_is_bound_while_the_extender_is_away(rig: Rig) -> None:
+    with Place(rig) as place:
+        place.add_nodes(2, cpu="4")
+        rig.extender.stop()
+        place.add_group("gang", 8)
+        place.submit_ungated("gang", 8)
+        with pytest.raises(AssertionError):
+            place.wait_bound("gang", 1, timeout_s=3)
+        rig.restart_extender()
+        place.wait_bound("gang", 8, timeout_s=40)
+
+
+def test_the_scheduler_is_killed_while_gangs_are_bound(rig: Rig) -> None:
+    with Place(rig) as place, Partials(place.api, place.name, GANGS) as seen:
+        submit(place)
+        seen.wait_bound(1, timeout_s=20)
+        rig.scheduler.kill()
+        rig.start_scheduler()
+        seen.wait_whole(timeout_s=40)
