@@ -135,3 +135,9 @@ LEDGER_DRIFT = Gauge(
     "Differences between the ledger and the API server at the last comparison.",
     registry=REGISTRY,
 )
+RECONCILE_FAILURES = Counter(
+    "pumice_reconcile_failures",
+    "Times that a controller gave a key up for now, by controller.",
+    ("controller",),
+    registry=REGISTRY,
+)

@@ -1,0 +1,132 @@
+"""Reconciling by key: changes in, keys to look at, one worker per key at a time.
+
+A controller says which kinds it follows, which keys a change concerns, and what to do for a key;
+what it does must bring the world nearer to what is wanted however often and late it is done, and
+read what it needs from the stores when its turn comes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.controllers.store import Store
+from app.service.workqueue import Backoff, WorkQueue
+from app.telemetry import metrics
+from app.wire.kinds import Resource
+from app.wire.unstructured import Key, Object, key_of
+
+log = logging.getLogger(__name__)
+
+Stores = Mapping[Resource, Store]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happened to one object: ``old`` None: it is new; ``new`` None: it is gone."""
+
+    resource: Resource
+    old: Object | None
+    new: Object | None
+
+    @property
+    def item(self) -> Object:
+        """The object as last seen."""
+        found = self.new if self.new is not None else self.old
+        assert found is not None
+        return found
+
+
+class Controller(Protocol):
+    """One controller. :meth:`reconcile` may raise ``Again`` to be called later."""
+
+    @property
+    def name(self) -> str:
+        """As in ``--controllers`` and in metrics."""
+
+    @property
+    def kinds(self) -> Sequence[Resource]:
+        """The kinds it follows."""
+
+    def keys(self, change: Change) -> Iterable[Key]:
+        """What to reconcile because of a change."""
+
+    async def reconcile(self, key: Key) -> None:
+        """Bring what ``key`` stands for nearer to what is wanted."""
+
+
+class Runtime:
+    """Feeds stores, and runs controllers on what changed."""
+
+    def __init__(
+        self, stores: Stores, controllers: Mapping[Controller, int], *, backoff: Backoff
+    ) -> None:
+        """``controllers`` and how many workers each has."""
+        self._stores = stores
+        self._controllers = dict(controllers)
+        self._queues = {
+            controller: WorkQueue(controller.reconcile, backoff=backoff, failed=_failed(controller))
+            for controller in controllers
+        }
+        self._listing: dict[Resource, set[Key]] = {}
+
+    async def run(self) -> None:
+        """Work for ever; cancel to stop."""
+        async with asyncio.TaskGroup() as group:
+            for controller, workers in self._controllers.items():
+                group.create_task(self._queues[controller].run(workers))
+
+    async def settled(self) -> None:
+        """Wait until no key is queued or being worked on."""
+        while any(len(queue) for queue in self._queues.values()):
+            for queue in self._queues.values():
+                await queue.settled()
+
+    def put(self, resource: Resource, item: Object) -> None:
+        """An object was added, modified or listed."""
+        if resource in self._listing:
+            self._listing[resource].add(key_of(item))
+        old = self._stores[resource].put(item)
+        self._tell(Change(resource, old, item))
+
+    def drop(self, resource: Resource, key: Key) -> None:
+        """An object is gone."""
+        self._listing.get(resource, set()).discard(key)
+        old = self._stores[resource].drop(key)
+        if old is not None:
+            self._tell(Change(resource, old, None))
+
+    def begin_listing(self, resource: Resource) -> None:
+        """A full listing starts."""
+        self._listing[resource] = set()
+
+    def end_listing(self, resource: Resource) -> None:
+        """It is complete: what was not in it went away while nobody watched."""
+        listed = self._listing.pop(resource, None)
+        if listed is None:
+            return
+        for item in self._stores[resource].all():
+            key = key_of(item)
+            if key not in listed:
+                self.drop(resource, key)
+
+    def _tell(self, change: Change) -> None:
+        for controller, queue in self._queues.items():
+            if change.resource in controller.kinds:
+                for key in controller.keys(change):
+                    queue.add(key)
+
+
+def _failed(controller: Controller) -> Callable[[Key, Exception], None]:
+    failures = metrics.RECONCILE_FAILURES.labels(controller.name)
+
+    def failed(key: Key, error: Exception) -> None:
+        failures.inc()
+        log.error(
+            "reconcile failed",
+            extra={"controller": controller.name, "key": str(key)},
+            exc_info=error,
+        )
+
+    return failed

@@ -1,0 +1,112 @@
+"""The controllers' port to the API server, met by the client: bytes here, objects there."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from app.controllers.ports import ApiError, Failure, Patch
+from app.kube import errors
+from app.kube.client import ApiClient, ContentType
+from app.wire.kinds import Resource
+from app.wire.unstructured import Key, Object, key_of, namespace
+
+FIELD_MANAGER = "pumice"
+
+_CONTENT = {
+    Patch.MERGE: ContentType.MERGE,
+    Patch.JSON: ContentType.JSON_PATCH,
+    Patch.APPLY: ContentType.APPLY,
+}
+
+_FAILURES: tuple[tuple[type[errors.KubeError], Failure], ...] = (
+    (errors.NotFound, Failure.NOT_FOUND),
+    (errors.AlreadyExists, Failure.EXISTS),
+    (errors.Outdated, Failure.CONFLICT),
+    (errors.Refused, Failure.REFUSED),
+)
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class ObjectApi:
+    """Any kind of object over one client."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def create(self, resource: Resource, item: Object) -> Object:
+        """Create ``item``."""
+        path = resource.path(namespace=namespace(item))
+        try:
+            return _decode(await self._client.create(path, item))
+        except errors.KubeError as error:
+            raise translated(error) from error
+
+    async def get(self, resource: Resource, key: Key) -> Object:
+        """The object as stored now."""
+        try:
+            return _decode(await self._client.get(resource.path(key)))
+        except errors.KubeError as error:
+            raise translated(error) from error
+
+    async def patch(
+        self,
+        resource: Resource,
+        key: Key,
+        body: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        how: Patch = Patch.MERGE,
+        subresource: str = "",
+    ) -> Object:
+        """Change the object."""
+        params = {"fieldManager": FIELD_MANAGER}
+        if how is Patch.APPLY:
+            params["force"] = "true"
+        path = resource.path(key, subresource=subresource)
+        try:
+            return _decode(
+                await self._client.patch(path, body, content_type=_CONTENT[how], params=params)
+            )
+        except errors.KubeError as error:
+            raise translated(error) from error
+
+    async def update(self, resource: Resource, item: Object, *, subresource: str = "") -> Object:
+        """Replace the object."""
+        path = resource.path(key_of(item), subresource=subresource)
+        try:
+            return _decode(await self._client.replace(path, item))
+        except errors.KubeError as error:
+            raise translated(error) from error
+
+    async def delete(
+        self,
+        resource: Resource,
+        key: Key,
+        *,
+        uid: str = "",
+        grace_s: int | None = None,
+        propagation: Literal["Background", "Foreground", "Orphan"] = "Background",
+    ) -> None:
+        """Delete the object."""
+        options: Object = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": propagation,
+        }
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if grace_s is not None:
+            options["gracePeriodSeconds"] = grace_s
+        try:
+            await self._client.delete(resource.path(key), options)
+        except errors.KubeError as error:
+            raise translated(error) from error
+
+
+def translated(error: errors.KubeError) -> ApiError:
+    """The same failure in the controllers' words."""
+    for kind, failure in _FAILURES:
+        if isinstance(error, kind):
+            return ApiError(failure, str(error), retry_after_s=error.retry_after_s)
+    return ApiError(Failure.PASSING, str(error), retry_after_s=error.retry_after_s)
