@@ -93,6 +93,8 @@ class Binding:
 
     async def _pass_barrier(self, member: Member, call: BindCall, *, gone: Gone) -> str:
         group = self._cache.groups[member.group]
+        if member.stage is Stage.BINDING:
+            return OPEN  # it was let go before; if that Binding arrived, this one says so
         if not group.known:
             return "PodGroup is gone"
         if self._barrier.check(member.group):

@@ -231,6 +231,27 @@ def test_part_of_a_gang_fails_and_the_rest_is_not_held_up() -> None:
     run(scenario())
 
 
+def test_a_member_that_was_let_go_is_not_held_again_while_the_watch_is_behind() -> None:
+    """Its own Binding arrived, another's did not: it must not wait for that one."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2")
+        rig.gang("g", size=2)
+        await rig.cycle()
+        rig.api.fails["bind"] = [REFUSED]
+        calls = {name: rig.bind(name) for name in ("g-0", "g-1")}
+        await settle()
+        [bound] = [name for name, call in calls.items() if call.answer == ""]
+        again = rig.bind(bound)
+        await settle()
+        assert again.answer == ""
+        assert rig.member(bound).stage is Stage.BINDING
+        assert len(rig.api.of("bind")) == 1
+
+    run(scenario())
+
+
 def test_the_node_may_be_another_than_planned_while_it_has_room() -> None:
     """The stock scheduler chose among several nodes that Filter let through."""
 

@@ -1,0 +1,317 @@
+"""Whatever the order of calls, time-outs, deletions and failures: a gang is let go whole.
+
+The machine is kube-scheduler (calls Bind, hangs up), the API server (fails, shows what it stored)
+and everybody else (deletes pods, cordons nodes, takes room, changes the PodGroup). Each step lets
+everything happen that needs no time. Checked whenever a Binding is sent for the first time: its
+client is there, and enough members of its gang are on nodes or at Bind at that moment. At the end
+every call is answered, no hold is left and the ledger agrees with the API server.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from app.cache.members import Stage
+from app.model.ids import NodeName
+from app.model.pod import TASK_SPEC
+from app.service.ports import WriteError
+from tests.builders import make_node, make_shape
+from tests.service.rig import CONFLICT, FAILING, REFUSED, Call, FakeApi, Rig
+from tests.service.virtual_time import VirtualLoop, settle
+
+T = TypeVar("T")
+
+GANGS = ("a", "b")
+PODS = tuple(f"{gang}-{i}" for gang in GANGS for i in range(4))
+NODES = ("n1", "n2")
+ROLES = ("ps", "worker")
+LONGEST_S = 60.0
+
+
+def role_of(name: str) -> str:
+    return ROLES[int(name[-1]) % 2]
+
+
+class Machine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = VirtualLoop()
+        self.calls: list[tuple[str, Call]] = []
+        self.gone: set[Call] = set()
+        self.sent: set[Call] = set()
+        self.births = 0
+
+    def do(self, step: Coroutine[Any, Any, T]) -> T:
+        """Run one step, and everything it leads to without time passing."""
+
+        async def whole() -> T:
+            outcome = await step
+            await settle()
+            return outcome
+
+        return self.loop.run_until_complete(whole())
+
+    def teardown(self) -> None:
+        try:
+            if hasattr(self, "rig"):
+                self.do(self._end())
+        finally:
+            self.loop.run_until_complete(self._cancel())
+            self.loop.close()
+
+    async def _cancel(self) -> None:
+        tasks = [call.task for _, call in self.calls]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _end(self) -> None:
+        if self.rig.api.slow is not None:
+            self.rig.api.slow.set()
+        await asyncio.sleep(LONGEST_S)
+        assert all(call.done for _, call in self.calls), "every call is answered in time"
+        assert self.rig.parts.barrier.held() == {}
+        assert {m.stage for m in self.rig.cache.members.values()} <= {
+            Stage.WAITING,
+            Stage.PLANNED,
+            Stage.BINDING,
+        }
+        self.rig.show_bindings()
+        assert (await self.rig.parts.audit()).drifts == ()
+
+    # --- the world -------------------------------------------------------------------------------
+
+    @initialize(minimums=st.tuples(st.integers(1, 4), st.integers(1, 4)), by_role=st.booleans())
+    def begin(self, minimums: tuple[int, int], by_role: bool) -> None:
+        async def step() -> None:
+            self.rig = Rig()
+            self.rig.api = self._watched(self.rig.api)
+            self.rig.node(*NODES, cpu=6000)
+            for gang, minimum in zip(GANGS, minimums, strict=True):
+                roles = {"ps": 1, "worker": 1} if by_role and minimum >= 2 else {}
+                self.rig.group(gang, minimum=minimum, role_minimum=roles)
+            for name in PODS:
+                self._create(name)
+            await self.rig.cycle()
+
+        self.do(step())
+
+    def _watched(self, api: FakeApi) -> FakeApi:
+        plain = api.bind
+
+        async def bind(namespace: str, name: str, *, uid: str, node: str) -> None:
+            self._check_sent(name)
+            await plain(namespace, name, uid=uid, node=node)
+
+        api.bind = bind  # type: ignore[method-assign]
+        return api
+
+    def _check_sent(self, name: str) -> None:
+        live = [call for pod, call in self.calls if pod == name and self._lives(call)]
+        assert live, "nobody is there to hear of it"
+        if self.sent.issuperset(live):
+            return  # tried again: it was let go with its gang before
+        self.sent.update(live)
+        gang = name.partition("-")[0]
+        group = self.rig.cache.groups[self.rig.key(gang)]
+        there = [pod for pod in PODS if pod.startswith(gang) and self._is_there(pod)]
+        assert len(there) >= group.min_member
+        for role, least in group.role_minimum.items():
+            assert sum(role_of(pod) == role for pod in there) >= least
+
+    def _lives(self, call: Call) -> bool:
+        return call not in self.gone and not call.done
+
+    def _is_there(self, name: str) -> bool:
+        """On a node, or at Bind."""
+        stored = self.rig.api.pods.get(f"default/{name}")
+        if stored is None:
+            return False
+        return bool(stored.node) or any(
+            pod == name and self._lives(call) for pod, call in self.calls
+        )
+
+    def _create(self, name: str) -> None:
+        self.births += 1
+        self.rig.pod(
+            name,
+            group=name.partition("-")[0],
+            uid=f"uid-{name}-{self.births}",
+            annotations={TASK_SPEC: role_of(name)},
+        )
+
+    def _place(self, name: str) -> str:
+        pod = self.rig.api.pods.get(f"default/{name}")
+        member = self.rig.cache.members.get(pod.uid) if pod else None
+        return member.node if member is not None and not member.pod.node else ""
+
+    # --- kube-scheduler --------------------------------------------------------------------------
+
+    @rule(name=st.sampled_from(PODS))
+    def call_bind(self, name: str) -> None:
+        async def step() -> None:
+            if node := self._place(name):
+                self.calls.append((name, self.rig.bind(name, node)))
+
+        self.do(step())
+
+    @rule(gang=st.sampled_from(GANGS))
+    def call_all(self, gang: str) -> None:
+        async def step() -> None:
+            for name in PODS:
+                if name.startswith(gang) and (node := self._place(name)):
+                    self.calls.append((name, self.rig.bind(name, node)))
+
+        self.do(step())
+
+    @precondition(lambda self: any(self._lives(call) for _, call in self.calls))
+    @rule(data=st.data())
+    def hang_up(self, data: st.DataObject) -> None:
+        live = [call for _, call in self.calls if self._lives(call)]
+        call = data.draw(st.sampled_from(live))
+
+        async def step() -> None:
+            self.gone.add(call)
+            call.hang_up()
+
+        self.do(step())
+
+    @rule()
+    def scheduler_dies(self) -> None:
+        async def step() -> None:
+            for _, call in self.calls:
+                if self._lives(call):
+                    self.gone.add(call)
+                    call.hang_up()
+
+        self.do(step())
+
+    # --- the API server and everybody else -------------------------------------------------------
+
+    @rule(errors=st.lists(st.sampled_from([FAILING, REFUSED, CONFLICT]), max_size=4))
+    def api_fails(self, errors: list[WriteError]) -> None:
+        self.rig.api.fails["bind"] = errors
+
+    @rule(down=st.booleans())
+    def api_is_slow(self, down: bool) -> None:
+        async def step() -> None:
+            if self.rig.api.slow is not None:
+                self.rig.api.slow.set()
+            self.rig.api.slow = asyncio.Event() if down else None
+
+        self.do(step())
+
+    @rule()
+    def watch_catches_up(self) -> None:
+        async def step() -> None:
+            self.rig.show_bindings()
+
+        self.do(step())
+
+    @rule(name=st.sampled_from(PODS))
+    def delete(self, name: str) -> None:
+        async def step() -> None:
+            if f"default/{name}" in self.rig.api.pods:
+                self.rig.delete(name)
+
+        self.do(step())
+
+    @rule(name=st.sampled_from(PODS))
+    def recreate(self, name: str) -> None:
+        async def step() -> None:
+            if f"default/{name}" not in self.rig.api.pods:
+                self._create(name)
+
+        self.do(step())
+
+    @rule(name=st.sampled_from(PODS))
+    def delete_softly(self, name: str) -> None:
+        async def step() -> None:
+            pod = self.rig.api.pods.get(f"default/{name}")
+            if pod is not None:
+                self.rig.store(replace(pod, deleting=True))
+
+        self.do(step())
+
+    @rule(name=st.sampled_from(NODES), cordoned=st.booleans(), cpu=st.sampled_from([1000, 6000]))
+    def change_node(self, name: str, cordoned: bool, cpu: int) -> None:
+        async def step() -> None:
+            self.rig.see("nodes", make_node(name, cpu=cpu, unschedulable=cordoned))
+
+        self.do(step())
+
+    @rule(name=st.sampled_from(NODES))
+    def drop_node(self, name: str) -> None:
+        async def step() -> None:
+            self.rig.unsee("nodes", make_node(name))
+
+        self.do(step())
+
+    @rule(node=st.sampled_from(NODES), cpu=st.sampled_from([1000, 4000]))
+    def take_room(self, node: str, cpu: int) -> None:
+        async def step() -> None:
+            self.rig.pod(
+                f"foreign-{node}",
+                scheduler="default-scheduler",
+                node=NodeName(node),
+                shape=make_shape(cpu=cpu),
+            )
+
+        self.do(step())
+
+    @rule(gang=st.sampled_from(GANGS), minimum=st.integers(1, 4))
+    def set_minimum(self, gang: str, minimum: int) -> None:
+        async def step() -> None:
+            self.rig.group(gang, minimum=minimum)
+
+        self.do(step())
+
+    @rule(gang=st.sampled_from(GANGS))
+    def drop_group(self, gang: str) -> None:
+        async def step() -> None:
+            group = self.rig.cache.groups.get(self.rig.key(gang))
+            if group is not None and group.pod_group is not None:
+                self.rig.unsee("podgroups", group.pod_group)
+
+        self.do(step())
+
+    # --- ourselves -------------------------------------------------------------------------------
+
+    @rule()
+    def plan(self) -> None:
+        self.do(self.rig.cycle())
+
+    @rule(seconds=st.sampled_from([0.1, 5.0, 20.0, 40.0]))
+    def wait(self, seconds: float) -> None:
+        self.do(asyncio.sleep(seconds))
+
+    @rule()
+    def lose_the_lead(self) -> None:
+        async def step() -> None:
+            self.rig.planning._stand_by()
+
+        self.do(step())
+
+    @rule()
+    def stop(self) -> None:
+        async def step() -> None:
+            self.rig.parts.barrier.drain()
+
+        self.do(step())
+
+    @invariant()
+    def held_calls_are_those_of_assumed_members(self) -> None:
+        if not hasattr(self, "rig"):
+            return
+        held = sum(self.rig.parts.barrier.held().values())
+        assumed = sum(m.stage is Stage.ASSUMED for m in self.rig.cache.members.values())
+        assert held == assumed
+
+
+Machine.TestCase.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
+TestBarrier = Machine.TestCase
