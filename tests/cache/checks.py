@@ -76,6 +76,7 @@ class Checks(Machine):
             assert group.gated == dict(expected.gated)
             assert group.wanted == dict(expected.wanted)
             assert set(group.waiting) == expected.waiting
+            assert group.best_effort_waiting == expected.best_effort
             stored = self.api.groups.get(key)
             if stored is not None:
                 assert group.phase is self.phases[key]
@@ -185,6 +186,8 @@ class Checks(Machine):
             if shape.host_ports and holder in taken and taken[holder].node in self.api.nodes
         }
         assert set(snapshot.ports) == rows
+        known = {*self.cache.members, *self.cache.foreign, *promises.slots}
+        assert set(self.cache.with_ports) <= known, "ports of holders that are gone"
 
     def shapes_of_holders(self, promises: Promises) -> list[tuple[str, PodShape]]:
         known = (*self.api.pods.values(), *self.unseen.values())

@@ -68,6 +68,7 @@ class Decisions(Machine):
         before = Promises.read(self.cache)
         expected = self.bears(decided, before)
         new = [p.task for p in decided.placements if p.task.is_slot]
+        taken_up = self.has_late_comers(decided, before, since=self.now + 1 - late)
         with self.step(adopts=decided.gang):
             assert self.cache.promise(decided, now=self.now - late) is expected
         after = Promises.read(self.cache)
@@ -77,12 +78,19 @@ class Decisions(Machine):
         for placement in decided.placements:
             if not placement.task.is_slot:
                 assert after.members[placement.task.uid].node == placement.node
-        if not new:
-            assert after.slots == before.slots
-        assert len(after.slots) <= len(before.slots) + len(new)
-        assert len(after.members) - len(before.members) + len(after.slots) - len(
-            before.slots
-        ) <= len(decided.placements)
+        used = len(before.slots) + len(new) - len(after.slots)
+        assert (used > 0) is (taken_up and bool(new))
+        assert len(after.members) - len(before.members) <= used + len(decided.placements) - len(new)
+
+    def has_late_comers(self, decided: GangPlacement, before: Promises, *, since: float) -> bool:
+        """Whether members that the plan did not know take up, or make needless, a slot."""
+        planned = {p.task.uid for p in decided.placements}
+        roles = {slot.role for slot in before.slots.values() if slot.group == decided.gang}
+        roles |= {p.task.role for p in decided.placements if p.task.is_slot}
+        return any(
+            member.since > since and uid not in planned and roles & {member.pod.role, ""}
+            for uid, member in self.cache.groups[decided.gang].waiting.items()
+        )
 
     def bears(self, decided: GangPlacement, before: Promises) -> bool:
         """Whether the cluster, looked at afresh, can take the whole of it."""
@@ -145,7 +153,7 @@ class Decisions(Machine):
         assert len(changed) in ((0, 2) if done else (0,))
 
     @precondition(lambda self: self.cache.members)
-    @rule(data=st.data(), what=st.sampled_from(["assume", "assume", "binding", "unassume"]))
+    @rule(data=st.data(), what=st.sampled_from(["assume", "binding", "binding", "unassume"]))
     def bind_call(self, data: st.DataObject, what: str) -> None:
         uid = self.some_member(data)
         before = Promises.read(self.cache).members

@@ -11,6 +11,8 @@ from app.cache.members import Kind, Stage
 from app.model.ids import NodeName, QueueName
 from app.model.job import JobTemplate
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC, Pod, TaskStatus
+from app.model.resources import amounts
+from app.model.shape import PodShape
 from app.model.workload import GroupPhase, PodGroup, PriorityClass
 from tests.builders import make_amounts, make_node, make_pod, make_queue
 from tests.cache.machine import (
@@ -55,6 +57,34 @@ class Events(Machine):
         self.api.nodes[node.name] = node
         with self.step():
             self.feed.upsert("nodes", node)
+
+    @precondition(lambda self: self.promised_nodes())
+    @rule(data=st.data(), by=st.sampled_from([1000, 2000]))
+    def a_node_shrinks_below_what_it_promised(self, data: st.DataObject, by: int) -> None:
+        node = self.api.nodes[data.draw(st.sampled_from(self.promised_nodes()))]
+        taken = list(self.api.taken(Promises.read(self.cache)).values())
+        room = dict(node.allocatable)
+        cpu = max(0, room.get("cpu", 0) - self.api.idle(node.name, taken)["cpu"] - by)
+        smaller = replace(node, allocatable=amounts(room | {"cpu": cpu}))
+        self.api.nodes[node.name] = smaller
+        with self.step():
+            self.feed.upsert("nodes", smaller)
+
+    @precondition(lambda self: self.promised_nodes())
+    @rule(data=st.data(), more=st.sampled_from([500, 1000, 2000]))
+    def others_take_promised_room(self, data: st.DataObject, more: int) -> None:
+        name = data.draw(st.sampled_from(self.promised_nodes()))
+        taken = list(self.api.taken(Promises.read(self.cache)).values())
+        cpu = max(0, self.api.idle(name, taken)["cpu"]) + more
+        self.births += 1
+        pod = make_pod(
+            f"p{self.births}",
+            scheduler=data.draw(st.sampled_from([OURS, "default-scheduler"])),
+            shape=PodShape(requests=make_amounts(cpu=cpu, pods=1)),
+            node=name,
+        )
+        with self.step():
+            self.put(pod)
 
     @precondition(lambda self: self.api.nodes)
     @rule(data=st.data())

@@ -25,7 +25,7 @@ from app.model.workload import GroupPhase
 from app.service.activity import Activity
 from app.service.feed import Feed
 from tests.builders import make_amounts
-from tests.cache.naive import OURS, Api, Promises, Taken
+from tests.cache.naive import OURS, Api, Promise, Promises, Taken
 
 NODES = ("n0", "n1", "n2")
 PODS = tuple(f"p{i}" for i in range(7))
@@ -131,8 +131,8 @@ class Machine(RuleBasedStateMachine):
         told, self.cache.lost = self.cache.lost, []
         gone = {
             uid
-            for uid in before.members
-            if uid not in after.members and not self._is_bound(PodUid(uid))
+            for uid, promise in before.members.items()
+            if self._is_lost(promise, after.members.get(uid))
         }
         assert Counter(str(loss.uid) for loss in told) == Counter(gone - set(quiet))
         slots = {
@@ -148,15 +148,22 @@ class Machine(RuleBasedStateMachine):
         )
 
     def _open_questions(self) -> "OpenQuestions":
-        taken = list(self.api.taken(Promises.read(self.cache)).values())
-        pending = self.cache.registry.pending.values()
+        rooms, pending = self.cache.rooms, self.cache.registry.pending.values()
         return OpenQuestions(
             free={
-                name: self.api.idle(name, taken) for name in self.api.nodes if self.api.takes(name)
+                name: Counter(dict(zip(rooms.axis.names, rooms.idle(name).tolist(), strict=True)))
+                for name in rooms.nodes
+                if rooms.takes(name)
             },
             wanting=frozenset(group.key for group in pending),
             waiting=frozenset(uid for group in pending for uid in group.waiting),
         )
+
+    def _is_lost(self, promise: Promise, now: Promise | None) -> bool:
+        """Whether it is gone and not kept: it was not bound; another group's is another promise."""
+        if now is None:
+            return not self._is_bound(PodUid(promise.holder))
+        return promise.revocable and now.group != promise.group
 
     def _is_bound(self, uid: PodUid) -> bool:
         return uid in self.api.pods and bool(self.api.pods[uid].node)
@@ -209,6 +216,11 @@ class Machine(RuleBasedStateMachine):
     @property
     def has_ours(self) -> bool:
         return any(pod.scheduler == OURS for pod in self.api.pods.values())
+
+    def promised_nodes(self) -> list[NodeName]:
+        """Nodes that may lose promises."""
+        now = Promises.read(self.cache)
+        return sorted({p.node for p in now.places() if p.holder in now.revocable()})
 
     def held_by(self, key: GroupKey) -> set[str]:
         """Holders whose place a release of that group gives back."""

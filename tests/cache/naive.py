@@ -163,6 +163,7 @@ class Recount:
     wanted: Counter[Amounts] = field(default_factory=Counter)
     arrived: Counter[str] = field(default_factory=Counter)
     waiting: set[PodUid] = field(default_factory=set)
+    best_effort: int = 0
     slots: int = 0
 
     def add(self, pod: Pod, promise: Promise | None) -> None:
@@ -176,6 +177,7 @@ class Recount:
         elif kind is Kind.WAITING:
             self.wanted[pod.shape.requests] += 1
             self.waiting.add(pod.uid)
+            self.best_effort += all(name == "pods" for name, _ in pod.shape.requests)
         if promise is not None and promise.stage in (Stage.ASSUMED, Stage.BINDING):
             self.arrived[pod.role] += 1
 

@@ -1,0 +1,172 @@
+"""A snapshot says how it is now, and goes on saying it."""
+
+from typing import Any
+
+import pytest
+
+from app.cache.cluster import ClusterCache
+from app.cache.snapshotter import Snapshotter
+from app.model.ids import NodeName, PodUid, QueueName, group_key
+from app.model.plan import GangPlacement, Placement
+from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, Pod
+from app.model.shape import HostPort, LabelSelector, PodShape, PodTerm
+from app.model.snapshot import Snapshot
+from app.model.workload import GroupPhase, PodGroup, PriorityClass
+from tests.builders import make_amounts, make_node, make_pod, make_queue, make_task
+
+KEY = group_key("default", "g")
+PORT = HostPort("0.0.0.0", "TCP", 80)
+PORTED = PodShape(requests=make_amounts(cpu=1000, pods=1), host_ports=(PORT,))
+CHOOSY = PodShape(
+    requests=make_amounts(cpu=1000, pods=1),
+    pod_anti_affinity=(PodTerm("kubernetes.io/hostname", LabelSelector()),),
+)
+
+
+class Rig:
+    """Two nodes and the group ``g`` of two."""
+
+    def __init__(self) -> None:
+        self.cache = ClusterCache(schedulers=frozenset({"volcano"}))
+        self._snapshotter = Snapshotter(self.cache)
+        for name in ("b", "a"):
+            self.cache.set_node(make_node(name, cpu=4000))
+        self.group()
+
+    def group(self, **fields: Any) -> None:
+        defaults: dict[str, Any] = {
+            "uid": "uid-g",
+            "resource_version": "1",
+            "created": 0.0,
+            "min_member": 2,
+            "phase": GroupPhase.INQUEUE,
+        }
+        self.cache.set_group(PodGroup("default", "g", **(defaults | fields)))
+
+    def pod(self, name: str, **fields: Any) -> Pod:
+        pod = make_pod(name, **({"annotations": {GROUP_ANNOTATION: "g"}} | fields))
+        self.cache.set_pod(pod, now=1.0)
+        return pod
+
+    def foreign(self, name: str, node: str, **fields: Any) -> None:
+        self.pod(name, scheduler="default-scheduler", node=NodeName(node), **fields)
+
+    def place(self, name: str, node: str) -> None:
+        task = self.cache.members[PodUid(f"uid-{name}")].task
+        placed = GangPlacement(KEY, (Placement(task, NodeName(node)),), whole=True)
+        assert self.cache.promise(placed, now=1.0)
+
+    def slot(self, node: str, shape: PodShape) -> None:
+        task = make_task("", uid=PodUid(""), shape=shape)
+        placed = GangPlacement(KEY, (Placement(task, NodeName(node)),), whole=True)
+        assert self.cache.promise(placed, now=1.0)
+
+    def now(self) -> Snapshot:
+        return self._snapshotter.snapshot()
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def test_what_is_taken_and_what_is_promised_is_used(rig: Rig) -> None:
+    rig.foreign("x", "a")
+    rig.pod("p")
+    rig.place("p", "b")
+    snapshot = rig.now()
+    assert [node.name for node in snapshot.table.nodes] == ["a", "b"]
+    assert snapshot.used[:, 0].tolist() == [1000, 1000]
+    gang = snapshot.gangs[KEY]
+    assert (gang.counts.placed, gang.allocated[0], gang.waiting) == (1, 1000, ())
+
+
+def test_a_snapshot_does_not_change(rig: Rig) -> None:
+    rig.pod("p")
+    before = rig.now()
+    rig.place("p", "a")
+    rig.foreign("x", "b")
+    rig.cache.drop_node(NodeName("b"))
+    rig.cache.set_queue(make_queue("q"))
+    assert before.used.sum() == 0
+    assert [node.name for node in before.table.nodes] == ["a", "b"]
+    assert [task.name for task in before.gangs[KEY].waiting] == ["p"]
+    assert before.queues == {}
+    for array in (before.used, before.releasing, before.table.allocatable):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_what_did_not_change_is_shared(rig: Rig) -> None:
+    before = rig.now()
+    rig.foreign("x", "a")
+    after = rig.now()
+    assert after.generation == before.generation + 1
+    assert after.table is before.table
+    assert after.gangs[KEY] is before.gangs[KEY]
+
+
+def test_a_group_is_pending_while_the_planner_can_do_something_for_it(rig: Rig) -> None:
+    def pending() -> set[str]:
+        return {gang.key for gang in rig.now().pending}
+
+    assert pending() == {KEY}  # members may still come: slots
+    for name in "pq":
+        rig.pod(name)
+        rig.place(name, "a")
+    assert pending() == set()
+    rig.pod("extra")
+    assert pending() == {KEY}
+    rig.group(deleting=True)
+    assert pending() == set()
+    rig.group()
+    rig.cache.drop_group(KEY)
+    assert pending() == set()
+
+
+def test_pods_alone_are_groups_of_one_in_the_queue_they_name(rig: Rig) -> None:
+    rig.pod("p", annotations={QUEUE_ANNOTATION: "q"})
+    [solo] = [gang for gang in rig.now().pending if gang.solo]
+    assert (solo.min_member, solo.queue, solo.phase) == (1, "q", GroupPhase.NEW)
+    assert rig.now().usage[QueueName("q")].groups == 1
+
+
+def test_residents_are_listed_only_while_a_pod_looks_at_others(rig: Rig) -> None:
+    rig.foreign("x", "a")
+    rig.pod("p")
+    rig.place("p", "b")
+    assert rig.now().residents == ()
+    rig.pod("choosy", shape=CHOOSY)
+    residents = {(one.pod.name, one.node) for one in rig.now().residents}
+    assert residents == {("x", 0), ("p", 1)}
+    rig.cache.drop_pod(PodUid("uid-choosy"))
+    assert rig.now().residents == ()
+
+
+def test_the_pods_of_others_matter_only_by_their_anti_affinity(rig: Rig) -> None:
+    spread = PodShape(requests=make_amounts(pods=1), pod_affinity=CHOOSY.pod_anti_affinity)
+    rig.foreign("x", "a", shape=spread)
+    assert not rig.now().inter_pod
+    rig.foreign("y", "a", shape=CHOOSY)
+    assert rig.now().inter_pod
+
+
+def test_host_ports_are_taken_by_pods_promises_and_slots(rig: Rig) -> None:
+    rig.pod("p", shape=PORTED)
+    assert rig.now().ports == {}
+    rig.place("p", "a")
+    rig.slot("b", PORTED)
+    assert rig.now().ports == {0: {PORT}, 1: {PORT}}
+    rig.cache.release(KEY, why="test")
+    rig.foreign("x", "b", shape=PORTED)
+    assert rig.now().ports == {1: {PORT}}
+
+
+def test_a_priority_class_changes_the_groups_that_name_it(rig: Rig) -> None:
+    rig.group(priority_class="high")
+    assert rig.now().gangs[KEY].priority == 0
+    rig.cache.registry.set_class(PriorityClass("high", 7))
+    rig.cache.registry.set_class(PriorityClass("usual", 3, is_default=True))
+    assert rig.now().gangs[KEY].priority == 7
+    rig.cache.registry.drop_class("high")
+    assert rig.now().gangs[KEY].priority == 3
