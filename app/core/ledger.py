@@ -7,9 +7,9 @@ exactly. Scorers that cache per shape follow :attr:`Ledger.touched`, the list of
 order they changed (roll-backs append too).
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,9 +46,8 @@ class GangAccount:
     """Best-effort members placed in this cycle, per role: they no longer count as waiting ones."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
-    """One journalled placement."""
+class Entry(NamedTuple):
+    """One journalled placement; each is an object of its own."""
 
     gang: Gang
     task: Task
@@ -56,13 +55,21 @@ class Entry:
 
 
 class Trial:
-    """Handed out by :meth:`Ledger.trial`; ``keep()`` makes its changes stay."""
+    """A what-if on ``ledger``: when it is left, what was placed inside is undone unless kept."""
 
-    __slots__ = ("kept", "start")
+    __slots__ = ("_ledger", "kept", "start")
 
-    def __init__(self, start: int) -> None:
-        self.start = start
+    def __init__(self, ledger: "Ledger") -> None:
+        self._ledger = ledger
+        self.start = len(ledger.journal)
         self.kept = False
+
+    def __enter__(self) -> "Trial":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if not self.kept:
+            self._ledger.undo_since(self)
 
     def keep(self) -> None:
         """Let what was placed since the trial began stay (in the enclosing trial, if any)."""
@@ -125,22 +132,17 @@ class Ledger:
         for name in self.path(gang.queue):
             self._queues[name].tree_inqueue += claim
 
-    @contextmanager
-    def trial(self) -> Iterator[Trial]:
-        """What-if: everything placed inside is undone at the end unless kept."""
-        trial = Trial(len(self.journal))
-        try:
-            yield trial
-        finally:
-            if not trial.kept:
-                self._roll_back(trial.start)
+    def trial(self) -> Trial:
+        """What-if: everything placed inside ``with`` is undone at the end unless kept."""
+        return Trial(self)
 
     def placed_since(self, trial: Trial) -> tuple[Entry, ...]:
         """What ``trial`` has placed so far."""
         return tuple(self.journal[trial.start :])
 
-    def _roll_back(self, start: int) -> None:
-        while len(self.journal) > start:
+    def undo_since(self, trial: Trial) -> None:
+        """Take back what ``trial`` has placed, the last first."""
+        while len(self.journal) > trial.start:
             entry = self.journal.pop()
             self._apply(entry.gang, entry.task, node=entry.node, sign=-1)
 

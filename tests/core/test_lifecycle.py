@@ -166,7 +166,7 @@ def test_a_group_that_nobody_has_looked_at_has_no_conditions() -> None:
 
 @pytest.mark.parametrize("counts", [{"placed": 3}, {"bound": 2, "running": 1}, {"running": 4}])
 def test_a_gang_with_its_minimum_is_scheduled_and_reserved(counts: dict[str, int]) -> None:
-    assert said(status(group(**counts))) == {
+    assert said(status(group(INQUEUE, 3, **counts))) == {
         "Scheduled": ("True", "tasks in gang are ready to be scheduled", ""),
         "Reserved": ("True", "Placed", ""),
     }

@@ -7,6 +7,8 @@ many fit on each, whatever the order they are placed in, and every placement, of
 lower it; so can the queue's limits. When ``k`` of them did not fit, no later demand of the same
 queue for ``k`` or more does.
 
+Equal shapes are one object as long as the cycle lives, so they are told by identity.
+
 Demands of several shapes (or with rules about other pods) are placed greedily, and what a greedy
 choice leaves over may grow as well as shrink when others move in. Such a failure is only recalled
 while nothing has been placed since: the ledger is then the same, number by number, and so is the
@@ -15,6 +17,7 @@ outcome.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from app.core.actions.need import Need
 from app.core.ledger import Entry
@@ -28,8 +31,7 @@ LONGEST = 256
 """Demands of more members are not compared: trying them is what their size costs anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(NamedTuple):
     """``what`` is asked for, hashable, ``count`` times (of one shape), or exactly so (0)."""
 
     what: tuple[object, ...]
@@ -86,10 +88,10 @@ def demand_of(queue: QueueName, tasks: Sequence[Task], *, need: Need) -> Demand 
         return _uniform(queue, shape, need.members)
     if any(task.nominated for task in tasks):
         return None
-    wanted = tuple((task.role, task.shape) for task in tasks)
+    wanted = tuple((task.role, id(task.shape)) for task in tasks)
     roles = tuple(sorted(need.roles.items()))
     return Demand((queue, need.total, roles, wanted), 0, lasting=False)
 
 
 def _uniform(queue: QueueName, shape: PodShape, count: int) -> Demand:
-    return Demand((queue, shape), count, lasting=not shape.looks_at_pods)
+    return Demand((queue, id(shape)), count, lasting=not shape.looks_at_pods)

@@ -48,8 +48,8 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     demand = futility.demand_of(gang.queue, tasks, need=need)
     failure = cycle.futile.recall(demand)
     if failure is None:
-        attempt = _Attempt(cycle, backlog, need.copy())
-        failure = yield from _try(cycle, attempt, tasks)
+        attempt = _Attempt(cycle, backlog, tasks, need.copy())
+        failure = yield from _try(cycle, attempt)
         if failure is None:
             return True
         if attempt.first is not None:
@@ -59,12 +59,10 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     return False
 
 
-def _try(
-    cycle: Cycle, attempt: "_Attempt", tasks: Sequence[Task]
-) -> Generator[None, None, futility.Failure | None]:
+def _try(cycle: Cycle, attempt: "_Attempt") -> Generator[None, None, futility.Failure | None]:
     backlog = attempt.backlog
     with cycle.ledger.trial() as trial:
-        yield from attempt.run(tasks)
+        yield from attempt.run()
         if attempt.succeeded:
             trial.keep()
             cycle.decide(backlog.gang, cycle.ledger.placed_since(trial), whole=True)
@@ -113,6 +111,7 @@ class _Attempt:
 
     cycle: Cycle
     backlog: Backlog
+    tasks: Sequence[Task]
     need: Need
     first: Refusal | None = None
     placed: int = 0
@@ -120,33 +119,34 @@ class _Attempt:
     """What was placed before the first failure, in sum."""
     left: deque[Task] = field(default_factory=deque)
     succeeded: bool = False
-    _untried: Counter[str] = field(default_factory=Counter)
+    _untried: Counter[str] | None = None
+    """Roles of the members after the one at hand, counted once one has failed."""
 
     def __post_init__(self) -> None:
         self.taken = np.zeros(len(self.cycle.snapshot.axis), dtype=np.int64)
 
-    def run(self, tasks: Sequence[Task]) -> Steps:
+    def run(self) -> Steps:
         """Place until the minimum is reached or out of reach."""
-        self._untried.update([task.role for task in tasks])
-        for number, task in enumerate(tasks):
+        for number, task in enumerate(self.tasks):
+            if self._untried is not None:
+                self._untried[task.role] -= 1
             if self.succeeded or not self.need.takes(task.role):
                 if not task.is_slot:
                     self.left.append(task)
-            elif not self._take(task):
+            elif not self._take(task) and not self._may_succeed(task.role, after=number):
                 return
             if number % PIECE == PIECE - 1:
                 yield
 
     def _take(self, task: Task) -> bool:
-        """Try one member; returns whether there is still a point in going on."""
-        self._untried[task.role] -= 1
+        """Try one member; returns whether it has a place."""
         if kind_of(task) in self.backlog.failed:
-            return self._may_succeed(task.role)
+            return False
         refusal = self.cycle.try_place(self.backlog.gang, task)
         if refusal is not None:
             self.backlog.failed.add(kind_of(task))
             self.first = self.first or refusal
-            return self._may_succeed(task.role)
+            return False
         self.placed += 1
         if self.first is None:
             self.taken += task.request
@@ -154,6 +154,9 @@ class _Attempt:
         self.succeeded = self.need.met and self.cycle.opened.gang_ready(self.backlog.gang)
         return True
 
-    def _may_succeed(self, role: str) -> bool:
+    def _may_succeed(self, role: str, *, after: int) -> bool:
+        """Whether the members after that position could still make up for one that failed."""
+        if self._untried is None:
+            self._untried = Counter(task.role for task in self.tasks[after + 1 :])
         lacking = self.need.roles.get(role, 0)
         return lacking <= self._untried[role] and self.need.total <= self._untried.total()

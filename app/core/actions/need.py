@@ -25,6 +25,8 @@ class Need:
     @classmethod
     def of(cls, gang: Gang, account: GangAccount) -> "Need":
         """What ``gang`` lacks as its account stands."""
+        if not gang.role_minimum:
+            return cls(gang.min_member - account.ready, {}, 0)
         roles = {
             role: least - account.role_ready.get(role, 0)
             for role, least in role_minimums(gang).items()

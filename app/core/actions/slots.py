@@ -48,6 +48,8 @@ def _missing_roles(gang: Gang) -> list[str]:
     """The role of each missing member, by name."""
     counts = gang.counts
     existing = counts.tasks + counts.slots
+    if existing >= gang.min_member and not gang.role_minimum:
+        return []
     hidden = existing - counts.ready - len(gang.waiting)
     lacking = [
         role

@@ -23,7 +23,7 @@ from app.core.placement.arrays import NOWHERE, Mask, Rows, Scores
 from app.core.placement.census import Census
 from app.core.placement.journal import JournalReader
 from app.core.placement.ports import FreePorts, PortBook
-from app.core.placement.pricing import Pricing, pricing
+from app.core.placement.pricing import Pricing, Tariff
 from app.core.placement.residents import identity_of
 from app.core.placement.rules import Preference, Rule, RuleSet, Subject
 from app.core.placement.statics import ShapeCache, StaticFit
@@ -38,7 +38,10 @@ KEPT_SHAPES = 64
 """Shapes whose scores are followed at a time; the one unused for longest goes first."""
 
 FEW = 16
-"""Up to one in this many rows is priced singly, more mean all of them."""
+"""When more than one in this many rows was touched, all are priced again."""
+
+SINGLY = 8
+"""Up to so many touched rows are priced one by one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -71,6 +74,7 @@ class Placer:
         self._scoring = scoring
         self._cache = cache if cache is not None else ShapeCache()
         self._facts = self._cache.facts(self._snapshot.table)
+        self._tariff = Tariff(scoring, self._snapshot.axis)
         self._free = ledger.idle.T
         self._standings: dict[int, _Standing] = {}
         self._vetoes = self._vetoed_rows()
@@ -182,7 +186,7 @@ class Placer:
             shape=shape,
             fit=fit,
             vetoed=self._vetoes.get(shape) if self._vetoes else None,
-            pricing=pricing(task, self._scoring, self._snapshot.axis),
+            pricing=self._tariff.pricing(task),
             rules=self._ruleset(shape, fit),
         )
 
@@ -190,12 +194,24 @@ class Placer:
         """The shape's scores, brought up to the ledger."""
         touched = self._ledger.touched
         since, standing.seen = standing.seen, len(touched)
-        if standing.scores is None or (standing.seen - since) * FEW > len(standing.scores):
-            standing.scores = self._priced(standing)
-        elif standing.seen > since:
+        new, scores = standing.seen - since, standing.scores
+        if scores is None or new * FEW > len(scores):
+            scores = standing.scores = self._priced(standing)
+        elif new > SINGLY:
             rows = np.array(touched[since:], dtype=np.intp)
-            standing.scores[rows] = self._priced(standing, rows)
-        return standing.scores
+            scores[rows] = self._priced(standing, rows)
+        else:
+            for row in touched[since:]:
+                scores[row] = self._priced_one(standing, row)
+        return scores
+
+    def _priced_one(self, standing: _Standing, row: int) -> float:
+        fit = standing.fit
+        if not fit.mask[row] or (standing.vetoed is not None and standing.vetoed[row]):
+            return NOWHERE
+        inverse = self._facts.inverse[:, row].tolist()
+        score = standing.pricing.price_one(self._ledger.idle[row].tolist(), inverse)
+        return score if fit.score is None else score + float(fit.score[row])
 
     def _priced(self, standing: _Standing, rows: Rows | None = None) -> Scores:
         fits, score = standing.pricing.price(*self._columns(rows))
@@ -205,7 +221,8 @@ class Placer:
             fits &= ~(standing.vetoed if rows is None else standing.vetoed.take(rows))
         if static is not None:
             score += static if rows is None else static.take(rows)
-        return np.where(fits, score, NOWHERE)
+        score[~fits] = NOWHERE
+        return score
 
     def _columns(self, rows: Rows | None) -> tuple[Matrix, Scores]:
         if rows is None:

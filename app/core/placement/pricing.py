@@ -13,15 +13,17 @@ The stock scheduler counts a task (and every resident) that asks for no cpu or m
 200 MB, so that such tasks spread. Only real requests are known here, so a task that leaves one of
 the two out has its share of ``pods`` in the mean as well: it sees load, and spreads by count.
 
-The same function prices all nodes and a few touched ones, with the same operations in the same
-order, so both give the same bits.
+All nodes are priced with NumPy, a touched one with plain numbers (NumPy's cost per call is that of
+a dozen of those): the same operations in the same order, so both give the same bits.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from app.core.placement.arrays import FULL_SCORE, Mask, Scores
+from app.core.placement.arrays import FULL_SCORE, NOWHERE, Mask, Scores
 from app.core.policy import Scoring
 from app.model.gang import Task
 from app.model.resources import Matrix, ResourceAxis
@@ -30,13 +32,16 @@ CPU_COLUMN, MEMORY_COLUMN, PODS_COLUMN = 0, 1, 2
 """Every axis begins with these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """``asked`` of the resource at ``column``, and the coefficient of its share left."""
+class Use(NamedTuple):
+    """``asked`` of the resource at ``column``, and the coefficient of its share left.
+
+    ``shared``: the share matters, for its coefficient or for the balance.
+    """
 
     column: int
     asked: int
     coefficient: float
+    shared: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,54 +58,83 @@ class Pricing:
 
         ``room`` is what is free and ``inverse`` one over what is allocatable, both ``(R, K)``.
         """
-        fits = np.ones(room.shape[1], dtype=np.bool_)
-        score = np.full(room.shape[1], self.constant)
+        fits: Mask | None = None
+        score: Scores | None = None
         shares: list[Scores] = []
-        for use in self.uses:
-            left = room[use.column] - use.asked
-            if use.asked:
-                fits &= left >= 0
-            if use.coefficient or (self.imbalance and use.column <= MEMORY_COLUMN):
-                share = left * inverse[use.column]
+        for column, asked, coefficient, shared in self.uses:
+            free = room[column]
+            if asked:
+                fits = free >= asked if fits is None else fits & (free >= asked)
+            if shared:
+                share = (free - asked).astype(np.float64)
+                share *= inverse[column]
                 shares.append(share)
-                if use.coefficient:
-                    score += use.coefficient * share
+                if coefficient:
+                    part = coefficient * share
+                    score = np.add(part, self.constant if score is None else score, out=part)
+        if score is None:
+            score = np.full(room.shape[1], self.constant)
         if self.imbalance:
             score -= self.imbalance * np.abs(shares[0] - shares[1])
-        return fits, score
+        return np.ones(len(score), dtype=np.bool_) if fits is None else fits, score
+
+    def price_one(self, room: Sequence[int], inverse: Sequence[float]) -> float:
+        """The score on one node, ``NOWHERE`` where the request does not fit."""
+        score = self.constant
+        shares: list[float] = []
+        for column, asked, coefficient, shared in self.uses:
+            left = room[column] - asked
+            if asked and left < 0:
+                return NOWHERE
+            if shared:
+                share = left * inverse[column]
+                shares.append(share)
+                if coefficient:
+                    score += coefficient * share
+        if self.imbalance:
+            score -= self.imbalance * abs(shares[0] - shares[1])
+        return score
 
 
-def pricing(task: Task, scoring: Scoring, axis: ResourceAxis) -> Pricing:
-    """The pricing of ``task``'s request under ``scoring``."""
-    asked: list[int] = task.request.tolist()
-    coefficients = [0.0] * len(asked)
-    counted = [CPU_COLUMN, MEMORY_COLUMN]
-    if not (asked[CPU_COLUMN] and asked[MEMORY_COLUMN]):
-        counted.append(PODS_COLUMN)
-    slope = FULL_SCORE * (scoring.least_requested - scoring.most_requested) / len(counted)
-    for column in counted:
-        coefficients[column] += slope
-    constant = FULL_SCORE * scoring.most_requested
-    packed = _packed(asked, scoring, axis)
-    total = sum(packed.values())
-    if total:
-        constant += FULL_SCORE * scoring.binpack_weight
-        for column, weight in packed.items():
-            coefficients[column] -= FULL_SCORE * scoring.binpack_weight * weight / total
-    imbalance = 0.0
-    if not task.best_effort:
-        constant += FULL_SCORE * scoring.balanced
-        imbalance = FULL_SCORE * scoring.balanced / 2
-    uses = tuple(
-        Use(column, amount, coefficients[column])
-        for column, amount in enumerate(asked)
-        if amount or coefficients[column] or (imbalance and column <= MEMORY_COLUMN)
-    )
-    return Pricing(uses, constant, imbalance)
+class Tariff:
+    """What ``scoring`` makes of requests on ``axis``."""
 
+    def __init__(self, scoring: Scoring, axis: ResourceAxis) -> None:
+        self._slope = FULL_SCORE * (scoring.least_requested - scoring.most_requested)
+        self._constant = FULL_SCORE * scoring.most_requested
+        self._balanced = FULL_SCORE * scoring.balanced
+        self._binpack = FULL_SCORE * scoring.binpack_weight
+        self._packed = tuple(
+            (axis.index[name], weight)
+            for name, weight in scoring.binpack.items()
+            if weight and name in axis.index
+        )
 
-def _packed(asked: list[int], scoring: Scoring, axis: ResourceAxis) -> dict[int, int]:
-    if not scoring.binpack_weight:
-        return {}
-    columns = {axis.index[name]: w for name, w in scoring.binpack.items() if name in axis.index}
-    return {column: w for column, w in columns.items() if w and asked[column]}
+    def pricing(self, task: Task) -> Pricing:
+        """The pricing of ``task``'s request."""
+        asked: list[int] = task.request.tolist()
+        coefficients = [0.0] * len(asked)
+        counted: tuple[int, ...] = (CPU_COLUMN, MEMORY_COLUMN)
+        if not (asked[CPU_COLUMN] and asked[MEMORY_COLUMN]):
+            counted += (PODS_COLUMN,)
+        for column in counted:
+            coefficients[column] = self._slope / len(counted)
+        constant = self._constant + self._pack(asked, coefficients)
+        imbalance = 0.0 if task.best_effort else self._balanced / 2
+        uses: list[Use] = []
+        for column, amount in enumerate(asked):
+            coefficient = coefficients[column]
+            shared = coefficient != 0 or (imbalance > 0 and column <= MEMORY_COLUMN)
+            if amount or shared:
+                uses.append(Use(column, amount, coefficient, shared))
+        return Pricing(tuple(uses), constant + 2 * imbalance, imbalance)
+
+    def _pack(self, asked: list[int], coefficients: list[float]) -> float:
+        """Take binpack's part off ``coefficients``; returns its constant."""
+        packed = [(column, weight) for column, weight in self._packed if asked[column]]
+        total = sum(weight for _, weight in packed)
+        if not total or not self._binpack:
+            return 0.0
+        for column, weight in packed:
+            coefficients[column] -= self._binpack * weight / total
+        return self._binpack
