@@ -28,7 +28,6 @@ from app.settings import ExtenderSettings
 from app.webhooks.gate import gated
 from app.wire import manifests
 
-HTTP_TIMEOUT_S = 30.0
 LOOPBACK = "127.0.0.1"
 SCHEDULERS = frozenset({"volcano"})
 
@@ -69,15 +68,17 @@ class HttpExtender:
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session = session
-        self._url = url
+        self.url = url
 
     async def post(self, verb: str, body: bytes) -> tuple[int, bytes]:
-        """Status and body; ExtenderUnreachable when there is no answer in time."""
+        """Status and body; ExtenderUnreachable when there is no answer."""
         try:
-            async with self._session.post(f"{self._url}/{verb}", data=body) as answer:
+            async with self._session.post(f"{self.url}/{verb}", data=body) as answer:
                 return answer.status, await answer.read()
+        except aiohttp.ServerDisconnectedError as error:
+            raise ExtenderUnreachable("EOF") from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise ExtenderUnreachable(str(error) or "timeout") from error
+            raise ExtenderUnreachable(str(error)) from error
 
 
 def gate_admission(request: AdmissionRequest) -> Document | None:
@@ -93,7 +94,8 @@ def gate_admission(request: AdmissionRequest) -> Document | None:
 async def running(options: SandboxOptions) -> AsyncIterator[Running]:
     """Start everything, hand it over once it is ready, and end all of it."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    timeout = aiohttp.ClientTimeout(total=HTTP_TIMEOUT_S)
+    # How long a call may take is the scheduling loop's business.
+    timeout = aiohttp.ClientTimeout(total=None)
     connector = aiohttp.TCPConnector(limit=0)
     async with AsyncExitStack() as stack:
         listener = stack.enter_context(opened(options.extender_port))

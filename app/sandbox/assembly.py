@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from random import Random
 
 from app.sandbox.apiserver.admission import Admission
 from app.sandbox.apiserver.http import HttpApi
@@ -26,6 +27,8 @@ from app.sandbox.store_kubelet_api import StoreKubeletApi
 
 OURS = "volcano"
 STOCK = "default-scheduler"
+MARK = "pumice.sh/gang"
+"""No node has this resource; schedulers that know the extender are told not to look for it."""
 
 
 class Form(Enum):
@@ -86,8 +89,13 @@ def build_sandbox(
     pattern = tuning or LoopConfig(name="", profiles=frozenset())
 
     def loop(name: str, profiles: set[str], client: ExtenderClient | None) -> SchedulerLoop:
-        config = replace(pattern, name=name, profiles=frozenset(profiles))
-        return SchedulerLoop(server, config, clock=clock, extender=client)
+        config = replace(
+            pattern,
+            name=name,
+            profiles=frozenset(profiles),
+            ignored_resources=frozenset({MARK}) if client is not None else frozenset(),
+        )
+        return SchedulerLoop(server, config, clock=clock, extender=client, random=Random(seed))
 
     if form is Form.ALL_PODS:
         loops: tuple[SchedulerLoop, ...] = (loop(STOCK, {STOCK, OURS}, extender),)

@@ -22,7 +22,7 @@ class PodMissing(Exception):
 
 
 class ExtenderUnreachable(Exception):
-    """No answer: connection refused or cut, or the time is over. The text says which."""
+    """No answer: connection refused or cut. The text says which."""
 
 
 class PodEvent(NamedTuple):
@@ -53,7 +53,10 @@ class KubeletApi(Protocol):
 
 
 class ExtenderClient(Protocol):
-    """POST to one verb of the extender."""
+    """POST to one verb of the extender at ``url``. Time limits are the caller's."""
+
+    @property
+    def url(self) -> str: ...
 
     async def post(self, verb: str, body: bytes) -> tuple[int, bytes]:
         """Status and body of the answer; raises ExtenderUnreachable."""

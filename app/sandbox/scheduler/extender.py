@@ -2,19 +2,24 @@
 
 Keys are PascalCase; pods travel without ``apiVersion`` and ``kind``; the extender is node-cache
 capable (names, not nodes). Only status 200 with a JSON body is an answer, everything else is an
-error of the call. Preemption sends and receives UIDs.
+error of the call, and so is an answer that takes longer than ``timeout_s`` (``httpTimeout``): the
+connection is then closed. Preemption sends and receives UIDs.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from app.sandbox.clock import Clock
 from app.sandbox.documents import Document, name_of, uid_of
 from app.sandbox.ports import ExtenderClient, ExtenderUnreachable
+
+_TOO_LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 
 
 class ExtenderError(Exception):
@@ -41,8 +46,10 @@ class Victims:
 class Extender:
     """One HTTP extender with the verbs filter, prioritize, preempt and bind."""
 
-    def __init__(self, client: ExtenderClient) -> None:
+    def __init__(self, client: ExtenderClient, *, clock: Clock, timeout_s: float) -> None:
         self._client = client
+        self._clock = clock
+        self._timeout_s = timeout_s
 
     async def filter(self, pod: Document, names: Sequence[str]) -> Filtered:
         answer = await self._post("filter", _args(pod, names))
@@ -102,15 +109,28 @@ class Extender:
 
     async def _post(self, verb: str, args: Document) -> Any:
         try:
-            code, body = await self._client.post(verb, msgspec.json.encode(args))
+            code, body = await self._in_time(verb, msgspec.json.encode(args))
         except ExtenderUnreachable as error:
-            raise ExtenderError(str(error)) from error
+            raise ExtenderError(f'Post "{self._client.url}/{verb}": {error}') from error
         if code != 200:
-            raise ExtenderError(f"failed {verb} with extender, code {code}")
+            url = f"{self._client.url}/{verb}"
+            raise ExtenderError(f"failed {verb} with extender at URL {url}, code {code}")
         try:
             return msgspec.json.decode(body)
         except msgspec.DecodeError as error:
             raise ExtenderError(f"failed {verb} with extender: {error}") from error
+
+    async def _in_time(self, verb: str, body: bytes) -> tuple[int, bytes]:
+        call = asyncio.ensure_future(self._client.post(verb, body))
+        timer = asyncio.ensure_future(self._clock.sleep(self._timeout_s))
+        try:
+            await asyncio.wait({call, timer}, return_when=asyncio.FIRST_COMPLETED)
+            if call.done():
+                return call.result()
+            raise ExtenderUnreachable(_TOO_LATE)
+        finally:
+            call.cancel()
+            timer.cancel()
 
 
 def _args(pod: Document, names: Sequence[str]) -> Document:

@@ -39,12 +39,13 @@ class Candidate:
     has_neighbours: bool
 
 
-def candidate_of(pod: Document) -> Candidate:
+def candidate_of(pod: Document, *, ignoring: frozenset[str] = frozenset()) -> Candidate:
+    """``ignoring`` are resources that this scheduler was told not to look at."""
     spec = section(pod, "spec")
     affinities = section(spec, "affinity")
     return Candidate(
         pod=pod,
-        asks=requirements_of(pod),
+        asks=requirements_of(pod).without(ignoring),
         tolerations=items(spec, "tolerations"),
         picks_nodes=bool(spec.get("nodeSelector") or affinities.get("nodeAffinity")),
         is_spread=bool(spread.hard_constraints(pod)),

@@ -16,6 +16,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from random import Random
 
 from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.deletion import DeleteOptions
@@ -26,7 +27,7 @@ from app.sandbox.documents import Document, name_of, section, uid_of
 from app.sandbox.ports import ExtenderClient
 from app.sandbox.scheduler import affinity, messages
 from app.sandbox.scheduler.cluster import Cluster, NodeState, PlacedPod
-from app.sandbox.scheduler.extender import Extender, ExtenderError, Filtered
+from app.sandbox.scheduler.extender import Extender, ExtenderError
 from app.sandbox.scheduler.feed import Feed
 from app.sandbox.scheduler.filters import (
     Candidate,
@@ -51,8 +52,9 @@ _SCORE_STEP = 10
 class LoopConfig:
     """One scheduler process: its profiles, and how it treats the extender.
 
-    ``attempt_seconds`` is what one attempt costs; with virtual time it keeps a loop that feeds
-    itself (a refusal whose text changes) from standing still in time.
+    ``ignorable``: pods are scheduled without the extender when Filter fails. ``attempt_seconds`` is
+    what one attempt costs; with virtual time it keeps a loop that feeds itself (a refusal whose
+    text changes) from standing still in time.
     """
 
     name: str
@@ -60,6 +62,9 @@ class LoopConfig:
     prioritizes: bool = True
     preempts: bool = True
     weight: int = 1
+    http_timeout_s: float = 30.0
+    ignorable: bool = False
+    ignored_resources: frozenset[str] = frozenset()
     backoff: BackoffConfig = field(default_factory=BackoffConfig)
     attempt_seconds: float = 0.0
 
@@ -81,15 +86,18 @@ class SchedulerLoop:
         *,
         clock: Clock,
         extender: ExtenderClient | None = None,
+        random: Random | None = None,
     ) -> None:
         self._server = server
         self._config = config
         self._clock = clock
-        self._extender = Extender(extender) if extender is not None else None
+        self._extender: Extender | None = None
+        if extender is not None:
+            self._extender = Extender(extender, clock=clock, timeout_s=config.http_timeout_s)
         self.cluster = Cluster()
         self.queue = PodQueue(clock=clock, backoff=config.backoff)
         self._feed = Feed(self.cluster, self.queue, profiles=config.profiles)
-        self._preemption = Preemption(self.cluster, server.disruption)
+        self._preemption = Preemption(self.cluster, server.disruption, random=random or Random())
         self._reporter = Reporter(server, clock=clock, name=config.name)
         self._bindings: set[asyncio.Task[None]] = set()
 
@@ -117,7 +125,7 @@ class SchedulerLoop:
             )
             self.queue.remove(queued.uid)
             return
-        candidate = candidate_of(pod)
+        candidate = candidate_of(pod, ignoring=self._config.ignored_resources)
         try:
             chosen = await self._choose(candidate)
         except ExtenderError as error:
@@ -128,7 +136,7 @@ class SchedulerLoop:
         elif self.queue.get(queued.uid) is queued:
             self._feed.assume(queued.pod, chosen)
             self.queue.remove(queued.uid)
-            task = asyncio.create_task(self._bind(queued.pod, chosen, errors=queued.errors))
+            task = asyncio.create_task(self._bind(queued, chosen))
             self._bindings.add(task)
             task.add_done_callback(self._bindings.discard)
 
@@ -141,12 +149,33 @@ class SchedulerLoop:
         failures = self._plugin_failures(candidate)
         feasible = sorted(name for name in self.cluster.nodes if name not in failures)
         if feasible and self._extender is not None:
-            filtered = await self._extender.filter(candidate.pod, feasible)
-            failures.update(_extender_failures(filtered, feasible))
+            failures.update(await self._extender_failures(candidate.pod, feasible))
             feasible = [name for name in feasible if name not in failures]
         if not feasible:
             return _Refusal(failures)
         return feasible[0] if len(feasible) == 1 else await self._best(candidate, feasible)
+
+    async def _extender_failures(self, pod: Document, names: list[str]) -> dict[str, Failure]:
+        """A node that was dropped without a word counts as one that nothing can help."""
+        assert self._extender is not None
+        try:
+            filtered = await self._extender.filter(pod, names)
+        except ExtenderError as error:
+            if not self._config.ignorable:
+                raise
+            fields = {"pod": str(name_of(pod)), "error": str(error)}
+            logger.warning("extender ignored", extra=fields)
+            return {}
+        passed = set(filtered.passed)
+        found: dict[str, Failure] = {}
+        for name in names:
+            if name in filtered.unresolvable:
+                found[name] = Failure(EXTENDER, (filtered.unresolvable[name],))
+            elif name in filtered.failed:
+                found[name] = Failure(EXTENDER, (filtered.failed[name],), can_be_helped=True)
+            elif name not in passed:
+                found[name] = Failure(EXTENDER, ())
+        return found
 
     async def _nominated_fits(self, candidate: Candidate, name: str) -> bool:
         """The one-node path: an extender's error is only logged, the full path follows."""
@@ -205,14 +234,15 @@ class SchedulerLoop:
 
     # Binding
 
-    async def _bind(self, pod: Document, node: str, *, errors: int) -> None:
+    async def _bind(self, queued: QueuedPod, node: str) -> None:
+        pod = queued.pod
         try:
             if self._extender is not None:
                 await self._extender.bind(pod, node)
             else:
                 self._bind_directly(pod, node)
         except (ExtenderError, ApiError) as error:
-            self._binding_failed(pod, str(error), errors=errors)
+            self._binding_failed(queued, str(error))
             return
         note = f"Successfully assigned {name_of(pod)} to {node}"
         self._reporter.event(pod, kind="Normal", reason="Scheduled", note=note)
@@ -226,10 +256,12 @@ class SchedulerLoop:
         target = self._server.target("/pods", name, subresource="binding")
         bind(self._server.operations, target, binding)
 
-    def _binding_failed(self, pod: Document, why: str, *, errors: int) -> None:
-        """Give the room back and try again later, unless the pod is bound all the same."""
+    def _binding_failed(self, bound: QueuedPod, why: str) -> None:
+        """Give the room back and try again later, unless the pod is bound all the same or gone."""
+        pod = bound.pod
         current = self._server.store.get("/pods", name_of(pod))
         if current is None or uid_of(current) != uid_of(pod):
+            self._tell_error(pod, why)
             return
         if section(current, "spec").get("nodeName"):
             self._tell_error(current, why)
@@ -239,7 +271,7 @@ class SchedulerLoop:
         self.queue.set(current)
         queued = self.queue.get(uid_of(pod))
         if queued is not None:
-            queued.errors = errors
+            queued.errors, queued.refusals = bound.errors, bound.refusals
             self._failed(queued, why)
 
     # When it does not work
@@ -276,20 +308,6 @@ class SchedulerLoop:
 
 
 _NO_NODES = "no nodes available to schedule pods"
-
-
-def _extender_failures(filtered: Filtered, asked: list[str]) -> dict[str, Failure]:
-    """A node that was dropped without a word counts as one that nothing can help."""
-    passed = set(filtered.passed)
-    found: dict[str, Failure] = {}
-    for name in asked:
-        if name in filtered.unresolvable:
-            found[name] = Failure(EXTENDER, (filtered.unresolvable[name],))
-        elif name in filtered.failed:
-            found[name] = Failure(EXTENDER, (filtered.failed[name],), can_be_helped=True)
-        elif name not in passed:
-            found[name] = Failure(EXTENDER, ())
-    return found
 
 
 def _free_share(node: NodeState) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from random import Random
 
 from app.sandbox.apiserver.disruption import Disruption
 from app.sandbox.documents import Document, section
@@ -19,30 +20,37 @@ from app.sandbox.scheduler.cluster import Cluster, NodeState, PlacedPod
 from app.sandbox.scheduler.extender import Extender, ExtenderError, Victims
 from app.sandbox.scheduler.filters import Candidate, Failure, first_failure, neighbourhood_of
 
+_EXPECTED = "expected at least one victim pod on node"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A node to nominate with its victims, or the words that say why there is none."""
+    """A node to nominate with its victims, or the words that say why there is none.
 
-    node: str
-    victims: tuple[Document, ...]
-    message: str
+    An empty ``node`` takes a nomination back; None leaves it as it is.
+    """
+
+    node: str | None = None
+    victims: tuple[Document, ...] = ()
+    message: str = ""
 
 
 class Preemption:
     """Finds room by eviction; does not evict."""
 
-    def __init__(self, cluster: Cluster, disruption: Disruption) -> None:
+    def __init__(self, cluster: Cluster, disruption: Disruption, *, random: Random) -> None:
         self._cluster = cluster
         self._disruption = disruption
+        self._random = random
 
     async def find(
         self, candidate: Candidate, failures: Mapping[str, Failure], *, extender: Extender | None
     ) -> Outcome:
         """``failures`` says for each node why the pod did not fit."""
         total = len(self._cluster.nodes)
-        if section(candidate.pod, "spec").get("preemptionPolicy") == "Never":
-            return Outcome("", (), "not eligible due to preemptionPolicy=Never.")
+        ineligible = self._ineligible(candidate)
+        if ineligible:
+            return Outcome(message=ineligible)
         reasons: dict[str, str] = {}
         found: dict[str, Victims] = {}
         for name, failure in sorted(failures.items()):
@@ -53,17 +61,46 @@ class Preemption:
             if victims is None:
                 reasons[name] = messages.NO_VICTIMS
             elif not victims.uids:
-                reasons[name] = f'expected at least one victim pod on node "{name}"'
+                reasons[name] = f'{_EXPECTED} "{name}"'
             else:
                 found[name] = victims
         if not found:
-            return Outcome("", (), _no_candidates(total, failures, reasons))
+            return self._no_candidates(total, failures, reasons)
         if extender is not None:
             try:
                 found = await extender.preempt(candidate.pod, found)
             except ExtenderError as error:
-                return Outcome("", (), str(error))
+                return Outcome(message=str(error))
         return self._choose(found)
+
+    def _ineligible(self, candidate: Candidate) -> str:
+        """Why the pod may not evict: by its own policy, or because its last victims still go."""
+        if section(candidate.pod, "spec").get("preemptionPolicy") == "Never":
+            return "not eligible due to preemptionPolicy=Never."
+        nominated = section(candidate.pod, "status").get("nominatedNodeName")
+        node = self._cluster.nodes.get(nominated or "")
+        going = node is not None and any(
+            placed.document["metadata"].get("deletionTimestamp")
+            and placed.asks.priority < candidate.asks.priority
+            for placed in node.pods.values()
+        )
+        return "not eligible due to a terminating pod on the nominated node." if going else ""
+
+    def _no_candidates(
+        self, total: int, failures: Mapping[str, Failure], reasons: Mapping[str, str]
+    ) -> Outcome:
+        """Nodes that have no failure of their own were never looked at: no help there either.
+
+        Errors of several nodes come in no particular order, as the nodes were tried side by side:
+        the text changes from attempt to attempt, and each new text wakes the pod again.
+        """
+        told = [reasons.get(name, messages.NOT_HELPFUL) for name in failures]
+        expected = [text for text in told if text.startswith(_EXPECTED)]
+        if not expected:
+            return Outcome(node="", message=messages.histogram(total, told))
+        self._random.shuffle(expected)
+        text = f"[{', '.join(expected)}]" if len(expected) > 1 else expected[0]
+        return Outcome(message=text)
 
     def _victims(self, candidate: Candidate, node: NodeState) -> Victims | None:
         lower = sorted(
@@ -101,27 +138,18 @@ class Preemption:
 
     def _choose(self, found: Mapping[str, Victims]) -> Outcome:
         if not found:
-            return Outcome("", (), "no candidate node for preemption")
+            return Outcome(message="no candidate node for preemption")
         best: tuple[tuple[int, int, int, str], tuple[Document, ...]] | None = None
         for name, victims in found.items():
             node = self._cluster.nodes.get(name)
             if not victims.uids:
-                return Outcome("", (), f'expected at least one victim pod on node "{name}"')
+                return Outcome(message=f'{_EXPECTED} "{name}"')
             if node is None or any(uid not in node.pods for uid in victims.uids):
                 text = f"extender claims to preempt pods that are not on node: {name}"
-                return Outcome("", (), text)
+                return Outcome(message=text)
             pods = [node.pods[uid] for uid in victims.uids]
             rank = (victims.pdb_violations, pods[0].asks.priority, len(pods), name)
             if best is None or rank < best[0]:
                 best = rank, tuple(placed.document for placed in pods)
         assert best is not None
-        return Outcome(best[0][3], best[1], "")
-
-
-def _no_candidates(total: int, failures: Mapping[str, Failure], reasons: Mapping[str, str]) -> str:
-    """Nodes that have no failure of their own were never looked at: no help there either."""
-    told = [reasons.get(name, messages.NOT_HELPFUL) for name in failures]
-    expected = sorted(text for text in told if text.startswith("expected"))
-    if expected:
-        return f"[{', '.join(expected)}]" if len(expected) > 1 else expected[0]
-    return messages.histogram(total, told)
+        return Outcome(node=best[0][3], victims=best[1])

@@ -12,8 +12,9 @@
   node changed, a write on the pod itself. One that only plugins refused is woken by the events that
   could help those plugins.
 * A woken pod whose back-off runs waits in ``backoff``, and is popped early when nothing is active.
-* An error is left by the ladder only: 1, 2, 4, 8, 10, 10 ... seconds, and on to the next
+* An error is left by the ladder only: 1, 2, 4, 8, 10, 10 ... seconds. Every back-off ends at a
   full second of the queue's life.
+* What was parked for five minutes is tried again whatever happened, or did not.
 * Events that happen while a pod is in flight count when it comes back.
 """
 
@@ -29,6 +30,7 @@ from app.sandbox.clock import Clock
 from app.sandbox.documents import Document, items, labels_of, section, uid_of
 
 EXTENDER = "Extender"
+_LONGEST_PARKED_S = 300.0
 
 
 class Wake(Enum):
@@ -78,6 +80,7 @@ class QueuedPod:
     refusals: int = 0
     errors: int = 0
     not_before: float = 0.0
+    parked_since: float = 0.0
     rejectors: frozenset[str] = frozenset()
     missed: set[Wake] = field(default_factory=set)
 
@@ -169,7 +172,8 @@ class PodQueue:
         queued.refusals += 1
         queued.errors = 0
         queued.rejectors = rejectors
-        queued.not_before = self._clock.now() + self._backoff.step(queued.refusals)
+        queued.not_before = self._due(queued.refusals)
+        queued.parked_since = self._clock.now()
         self._move(queued, Place.PARKED)
         for event in list(queued.missed):
             self._wake_one(queued, event)
@@ -179,9 +183,13 @@ class PodQueue:
         if queued.uid not in self._pods:
             return
         queued.errors += 1
-        due = self._clock.now() + self._backoff.step(queued.errors)
-        queued.not_before = self._began + math.floor(due - self._began) + 1
+        queued.not_before = self._due(queued.errors)
         self._move(queued, Place.ERROR)
+
+    def _due(self, failures: int) -> float:
+        """When the back-off after that many failures is over."""
+        due = self._clock.now() + self._backoff.step(failures)
+        return self._began + math.floor(due - self._began) + 1
 
     def _wake_one(self, queued: QueuedPod, event: Wake) -> None:
         if queued.place is Place.IN_FLIGHT:
@@ -208,6 +216,9 @@ class PodQueue:
             for queued in self.at(place):
                 if queued.not_before <= now:
                     self._move(queued, Place.ACTIVE)
+        for queued in self.at(Place.PARKED):
+            if queued.parked_since + _LONGEST_PARKED_S <= now:
+                self._move(queued, Place.ACTIVE)
 
     def _most_urgent(self) -> QueuedPod | None:
         while self._urgent:
@@ -225,6 +236,7 @@ class PodQueue:
         due = [
             queued.not_before for place in (Place.BACKOFF, Place.ERROR) for queued in self.at(place)
         ]
+        due += [queued.parked_since + _LONGEST_PARKED_S for queued in self.at(Place.PARKED)]
         if not due:
             await self._something.wait()
             return

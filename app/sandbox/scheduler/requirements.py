@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.sandbox.documents import Document, items, section, uid_of
 from app.sandbox.quantities import parse_list
@@ -24,6 +24,12 @@ class Requirements:
     resources: Mapping[str, int]
     ports: frozenset[tuple[str, int]]
     repels: bool
+
+    def without(self, names: frozenset[str]) -> Requirements:
+        if names.isdisjoint(self.resources):
+            return self
+        kept = {name: amount for name, amount in self.resources.items() if name not in names}
+        return replace(self, resources=kept)
 
 
 def requirements_of(pod: Document) -> Requirements:

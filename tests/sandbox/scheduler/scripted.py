@@ -49,6 +49,9 @@ class ScriptedExtender:
     bind_error: str = ""
     unreachable: str = ""
     holds: asyncio.Event | None = None
+    """Bind calls wait for it."""
+    filter_holds: asyncio.Event | None = None
+    url: str = "http://extender"
     sandbox: Sandbox | None = None
     calls: list[tuple[str, float, Document]] = field(default_factory=list)
 
@@ -59,6 +62,8 @@ class ScriptedExtender:
             raise ExtenderUnreachable(self.unreachable)
         match verb:
             case "filter":
+                if self.filter_holds is not None:
+                    await self.filter_holds.wait()
                 answer: object = self.filter(args)
             case "prioritize":
                 answer = self.prioritize(args)

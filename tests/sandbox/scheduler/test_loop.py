@@ -247,7 +247,10 @@ def test_an_unreachable_extender_is_an_error() -> None:
         stage.extender.unreachable = "dial tcp: connect: connection refused"
         stage.create(ours())
         await stage.clock.settle()
-        assert stage.told("p") == ("SchedulerError", "dial tcp: connect: connection refused")
+        assert stage.told("p") == (
+            "SchedulerError",
+            'Post "http://extender/filter": dial tcp: connect: connection refused',
+        )
         stage.extender.unreachable = ""
         await stage.clock.advance(3)
         assert stage.node_of("p")
@@ -269,6 +272,7 @@ def test_bound_is_what_the_node_name_says() -> None:
         await stage.clock.advance(30)
         assert stage.node_of("p") == "node-00001"
         assert stage.extender.verbs().count("bind") == 1
+        assert "EOF" in stage.events("FailedScheduling")[0]["message"]
 
     play(scenario)
 

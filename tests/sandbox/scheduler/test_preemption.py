@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
-from tests.sandbox.documents import at, cpu
+from app.sandbox.scheduler.loop import LoopConfig
+from tests.sandbox.documents import at, cpu, node
 from tests.sandbox.scheduler.scripted import Scenario, Stage, play
+from tests.sandbox.scheduler.test_extender_calls import RECORDED, shape
 from tests.sandbox.scheduler.test_loop import ours
 
 HIGH: Document = {
@@ -17,9 +23,12 @@ HIGH: Document = {
 LOW = [f"low{number}" for number in range(6)]
 
 
-def full(scenario: Scenario) -> None:
+def full(scenario: Scenario, *, lasting: bool = False) -> None:
+    """``lasting`` pods take their whole grace period to go."""
+    shell = {"command": ["sh", "-c", "sleep 999"]} if lasting else {}
+
     async def prepared(stage: Stage) -> None:
-        stage.create(HIGH, *(ours(name, resources=cpu("1")) for name in LOW))
+        stage.create(HIGH, *(ours(name, resources=cpu("1"), **shell) for name in LOW))
         await stage.clock.settle()
         assert all(stage.node_of(name) for name in LOW)
         stage.extender.calls.clear()
@@ -115,6 +124,103 @@ def test_an_empty_victim_list_evicts_nobody() -> None:
         assert expected in stage.told("high")[1]
 
     full(scenario)
+
+
+def test_the_body_has_the_shape_that_was_recorded() -> None:
+    recorded = json.loads((RECORDED / "preempt.request.json").read_text())
+
+    async def scenario(stage: Stage) -> None:
+        stage.create(high())
+        await stage.clock.settle()
+        args = stage.extender.calls[0][2]
+        assert set(args) == set(recorded)
+        sent, known = args["NodeNameToMetaVictims"], recorded["NodeNameToMetaVictims"]
+        assert shape(sent["node-00001"]) == shape(known["node-00001"])
+
+    full(scenario)
+
+
+def test_a_veto_leaves_the_nomination_as_it_is_and_is_asked_again_only_by_events() -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.extender.preempt = lambda _: {"NodeNameToMetaVictims": {}}
+        stage.create(high())
+        await stage.clock.advance(60)
+        assert stage.extender.verbs() == ["preempt"]
+        stage.patch("high", {"status": {"nominatedNodeName": "node-00001"}}, subresource="status")
+        stage.create(node("new", cpus="1"))
+        await stage.clock.advance(1)
+        assert stage.extender.verbs().count("preempt") >= 2
+        assert stage.pod("high")["status"]["nominatedNodeName"] == "node-00001"
+
+    full(scenario)
+
+
+@pytest.mark.parametrize("how", ["unknown uid", "error", "unreachable"])
+def test_a_reply_that_cannot_be_used_evicts_nobody(how: str) -> None:
+    async def scenario(stage: Stage) -> None:
+        if how == "unreachable":
+            stage.extender.unreachable = "EOF"
+        elif how == "unknown uid":
+            stage.extender.preempt = lambda _: {
+                "NodeNameToMetaVictims": {"node-00002": {"Pods": [{"UID": "nobody"}]}}
+            }
+        else:
+            stage.extender.preempt = lambda _: {"Error": "no"}
+        stage.create(high())
+        await stage.clock.advance(5)
+        assert left(stage) == 6
+        assert stage.told("high")[0] == "Unschedulable"
+
+    full(scenario)
+
+
+def test_while_its_victims_go_a_pod_does_not_look_for_more() -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.create(high())
+        await stage.clock.advance(1)
+        assert stage.extender.verbs() == ["preempt"]
+        stage.create(node("new", cpus="1"))
+        await stage.clock.advance(1)
+        assert stage.extender.verbs() == ["preempt"]
+        assert "terminating pod on the nominated node" in stage.told("high")[1]
+        await stage.clock.advance(60)
+        assert stage.node_of("high")
+        assert left(stage) == 4
+
+    full(scenario, lasting=True)
+
+
+@pytest.mark.parametrize("key", ["FailedNodes", "FailedAndUnresolvableNodes"])
+def test_what_the_extender_alone_refuses_is_no_matter_for_preemption(key: str) -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.create(HIGH, *(ours(name, resources=cpu("1")) for name in LOW[:3]))
+        await stage.clock.settle()
+        stage.extender.calls.clear()
+        stage.extender.filter = lambda args: {key: dict.fromkeys(args["NodeNames"], "no")}
+        stage.create(ours("high", resources=cpu("1"), priorityClassName="high"))
+        await stage.clock.advance(0.1)
+        assert "preempt" not in stage.extender.verbs()
+        assert left(stage) == 3
+
+    play(scenario, nodes=NodeSpec(count=3, cpu="4"))
+
+
+def test_refusing_with_failed_nodes_above_lower_pods_is_a_hot_loop() -> None:
+    """The dry run's errors come in another order each time, so each attempt wakes the next."""
+
+    async def scenario(stage: Stage) -> None:
+        names = [f"low{number}" for number in range(20)]
+        stage.create(HIGH, *(ours(name, resources=cpu("1")) for name in names))
+        await stage.clock.advance(1)
+        stage.extender.calls.clear()
+        stage.extender.filter = lambda args: {"FailedNodes": dict.fromkeys(args["NodeNames"], "no")}
+        stage.create(ours("high", resources=cpu("1"), priorityClassName="high"))
+        await stage.clock.advance(2)
+        assert "expected at least one victim pod on node" in stage.told("high")[1]
+        assert len(stage.extender.filtered("high")) > 200
+
+    costly = LoopConfig(name="", profiles=frozenset(), attempt_seconds=0.005)
+    play(scenario, nodes=NodeSpec(count=20, cpu="4"), tuning=costly)
 
 
 def test_a_pod_that_never_preempts_does_not() -> None:

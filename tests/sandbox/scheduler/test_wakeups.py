@@ -67,6 +67,78 @@ def test_an_annotation_wakes_only_its_pod() -> None:
     play(scenario)
 
 
+WRITES: dict[str, tuple[Document, str]] = {
+    "annotation": ({"metadata": {"annotations": {"wake": "1"}}}, ""),
+    "label": ({"metadata": {"labels": {"wake": "1"}}}, ""),
+    "toleration": ({"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}}, ""),
+    "condition": ({"status": {"conditions": [{"type": "foreign", "status": "True"}]}}, "status"),
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_any_write_on_a_refused_pod_wakes_it_and_nobody_else(what: str) -> None:
+    async def scenario(stage: Stage) -> None:
+        await refused(stage, "a", "b")
+        change, subresource = copied(WRITES[what])
+        if what == "condition":
+            told = stage.pod("a")["status"]["conditions"]
+            change["status"]["conditions"] = [*told, *change["status"]["conditions"]]
+        if what == "toleration":
+            own = stage.pod("a")["spec"]["tolerations"]
+            change["spec"]["tolerations"] = [*own, *change["spec"]["tolerations"]]
+        stage.patch("a", change, subresource=subresource)
+        await stage.clock.settle()
+        assert (filters(stage, "a"), filters(stage, "b")) == (1, 0)
+
+    play(scenario)
+
+
+def test_the_last_gate_wakes_its_pod_at_once_and_nobody_else() -> None:
+    async def scenario(stage: Stage) -> None:
+        await refused(stage, "b")
+        stage.create(ours("a", schedulingGates=[{"name": "one"}, {"name": "two"}]))
+        stage.patch("a", {"spec": {"schedulingGates": [{"name": "two"}]}})
+        await stage.clock.settle()
+        assert filters(stage, "a") == 0
+        stage.patch("a", {"spec": {"schedulingGates": None}})
+        await stage.clock.settle()
+        # The second attempt comes from the condition that the first one wrote.
+        assert (filters(stage, "a"), filters(stage, "b")) == (2, 0)
+
+    play(scenario)
+
+
+def test_of_a_gated_pod_only_a_nomination_that_goes_wakes_others() -> None:
+    async def scenario(stage: Stage) -> None:
+        await refused(stage, "b")
+        stage.create(ours("gated", schedulingGates=[{"name": "one"}]))
+        stage.patch("gated", {"metadata": {"annotations": {"a": "b"}}})
+        nominated = {"status": {"nominatedNodeName": "node-00001"}}
+        stage.patch("gated", nominated, subresource="status")
+        await stage.clock.settle()
+        assert filters(stage, "b") == 0
+        stage.patch("gated", {"status": {"nominatedNodeName": None}}, subresource="status")
+        await stage.clock.settle()
+        assert filters(stage, "b") == 1
+
+    play(scenario)
+
+
+def test_a_status_of_a_bound_pod_wakes_and_a_lease_does_not() -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.create(pod("foreign"))
+        await refused(stage, "p")
+        lease = {"metadata": {"name": "node-00001", "namespace": "default"}, "spec": {}}
+        stage.create({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease})
+        await stage.clock.settle()
+        assert filters(stage) == 0
+        stage.patch("foreign", {"status": {"message": "well"}}, subresource="status")
+        await stage.clock.settle()
+        assert filters(stage) == 1
+
+    play(scenario)
+
+
 def test_an_annotation_wakes_inside_the_back_off_by_default() -> None:
     async def scenario(stage: Stage) -> None:
         await refused(stage, "p")
