@@ -182,10 +182,13 @@ class ClusterCache(Promises):
 
     # --- events: pods that only a Filter call has shown ------------------------------------------
 
-    def observed(self) -> frozenset[PodUid]:
-        """Pods that only a Filter call has shown so far."""
+    def observed(self, scheduler: str = "") -> frozenset[PodUid]:
+        """Pods that only a Filter call has shown so far; of one scheduler name if given."""
+        seen = (self.members[uid] for uid in self._observed if uid in self.members)
         return frozenset(
-            u for u in self._observed if u in self.members and self.members[u].observed
+            member.pod.uid
+            for member in seen
+            if member.observed and scheduler in ("", member.pod.scheduler)
         )
 
     def forget_observed(self, *, before: float) -> None:

@@ -28,7 +28,7 @@ from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
 from app.main.clock import steady_clock
 from app.main.conf_file import Stamp, follow, stamp, text_of
-from app.main.informers import KINDS, Informers, lease_kind
+from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
 from app.main.server import Bind, server
 from app.main.wiring import Parts, assemble
@@ -98,7 +98,7 @@ class ExtenderProcess:
             schedulers=settings.scheduler_names(),
             activity=settings.activity(clock, host=socket.gethostname()),
         )
-        kinds = list(KINDS)
+        kinds = [*KINDS, *pod_kinds(settings.scheduler_names())]
         if settings.leader_elect:
             kinds.append(lease_kind(settings.leader_elect_resource_namespace))
         self._informers = Informers(

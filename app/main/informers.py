@@ -4,7 +4,7 @@ One mailbox for all kinds keeps what different kinds say in the order it arrived
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -41,21 +41,23 @@ from app.wire.objects.queues import decode_queue
 
 Decode = Callable[[msgspec.Raw], Any]
 
+_PODS = "/api/v1/pods"
 SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is followed: its name in the feed, its path and its decoder."""
+    """What is followed: its name in the feed, its path, its decoder and which objects of it."""
 
     name: str
     path: str
     decode: Decode
+    fields: str = ""
+    """A field selector."""
 
 
 KINDS: tuple[Kind, ...] = (
     Kind("nodes", "/api/v1/nodes", decode_node),
-    Kind("pods", "/api/v1/pods", decode_pod),
     Kind("queues", f"{SCHEDULING}/queues", decode_queue),
     Kind("podgroups", f"{SCHEDULING}/podgroups", decode_pod_group),
     Kind("jobs", "/apis/batch.volcano.sh/v1alpha1/jobs", decode_job),
@@ -64,6 +66,21 @@ KINDS: tuple[Kind, ...] = (
     Kind("resourcequotas", "/api/v1/resourcequotas", decode_quota),
     Kind("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", decode_budget),
 )
+
+
+def pod_kinds(schedulers: Iterable[str]) -> tuple[Kind, ...]:
+    """Pods, ours by scheduler name; of all others only those that take room on a node.
+
+    Pods that are not ours are most of a cluster, and half of what is said about them (that they
+    were created, that they ended) is nothing to us: the API server keeps it to itself.
+    """
+    ours = sorted(schedulers)
+    others = [f"spec.schedulerName!={name}" for name in ours]
+    others += ["spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"]
+    return (
+        *(Kind(f"pods/{name}", _PODS, decode_pod, f"spec.schedulerName={name}") for name in ours),
+        Kind("pods/*", _PODS, decode_pod, ",".join(others)),
+    )
 
 
 def lease_kind(namespace: str) -> Kind:
@@ -83,7 +100,12 @@ class Informers:
         self._mailbox: Mailbox[Item] = Mailbox(asyncio.get_running_loop(), self._deliver)
         self._informers = {
             kind.name: Informer(
-                Watched(kind=kind.name, path=kind.path, decoder=decoder(kind.decode)),
+                Watched(
+                    kind=kind.name,
+                    path=kind.path,
+                    decoder=decoder(kind.decode),
+                    selectors={"fieldSelector": kind.fields} if kind.fields else {},
+                ),
                 connection=connection,
                 sink=partial(self._put, kind.name),
             )

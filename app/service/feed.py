@@ -4,6 +4,9 @@ Each kind has an entry in a table: how an object is put in and how one is taken 
 full listing is bracketed: objects arrive page by page, and when the listing is done everything of
 that kind that was not in it has gone while nobody watched.
 
+A kind may come from several sources, each of which lists a part of it: pods of each scheduler name
+of ours and those of others (``pods/volcano``, ``pods/*``). A listing tells about its part only.
+
 Objects that could not be decoded are counted and kept with the field path for ``/debug``; one of
 them never stops anything.
 """
@@ -44,9 +47,14 @@ class KindFeed:
 
 Settled = Callable[[Iterable[GroupKey]], None]
 
+_MEMBERSHIP = frozenset({"pods", "podgroups"})
 MALFORMED_KEPT = 200
 """For ``/debug``; all of them are counted."""
-_MEMBERSHIP = frozenset({"pods", "podgroups"})
+
+
+def kind_of(source: str) -> str:
+    """``pods`` of ``pods/volcano``."""
+    return source.partition("/")[0]
 
 
 class Feed:
@@ -60,7 +68,7 @@ class Feed:
         self._listing: dict[str, set[str]] = {}
         self._known: dict[str, set[str]] = {}
         self._listed: set[str] = set()
-        self._observed: frozenset[PodUid] = frozenset()
+        self._observed: dict[str, frozenset[PodUid]] = {}
         self.malformed: dict[tuple[str, str], Malformed] = {}
         self._kinds = _kinds(cache, activity, clock)
 
@@ -70,7 +78,7 @@ class Feed:
 
     def upsert(self, kind: str, value: Any) -> None:
         """An object was added, modified or listed."""
-        feed = self._kinds[kind]
+        feed = self._kinds[kind_of(kind)]
         key = feed.key(value)
         self._known.setdefault(kind, set()).add(key)
         if kind in self._listing:
@@ -80,19 +88,19 @@ class Feed:
 
     def remove(self, kind: str, value: Any) -> None:
         """An object was deleted."""
-        self._remove(kind, self._kinds[kind].key(value))
+        self._remove(kind, self._kinds[kind_of(kind)].key(value))
 
     def _remove(self, kind: str, key: str) -> None:
         self._known.setdefault(kind, set()).discard(key)
         self._listing.get(kind, set()).discard(key)
         self.malformed.pop((kind, key), None)
-        self._kinds[kind].take(key)
+        self._kinds[kind_of(kind)].take(key)
 
     def begin_listing(self, kind: str) -> None:
         """A full listing of ``kind`` starts."""
         self._listing[kind] = set()
-        if kind == "pods":
-            self._observed = self._cache.observed()
+        if kind_of(kind) == "pods":
+            self._observed[kind] = self._cache.observed(kind.partition("/")[2])
 
     def end_listing(self, kind: str) -> None:
         """It is complete: drop what was not in it.
@@ -103,27 +111,31 @@ class Feed:
         if listed is None:
             return
         for key in self._known.get(kind, set()) - listed:
-            self._kinds[kind].take(key)
+            self._kinds[kind_of(kind)].take(key)
         self._known[kind] = listed
         for rejected in [k for k in self.malformed if k[0] == kind and k[1] not in listed]:
             del self.malformed[rejected]
-        if kind == "pods":
-            for uid in self._observed - listed:
-                self._cache.drop_pod(uid)
+        for uid in self._observed.pop(kind, frozenset()) - listed:
+            self._cache.drop_pod(uid)
         self._listed.add(kind)
-        if kind in _MEMBERSHIP and self._listed >= _MEMBERSHIP:
+        if kind_of(kind) in _MEMBERSHIP and self._knows_members():
             self._cache.forget_finished()
+
+    def _knows_members(self) -> bool:
+        """Whether all groups and all pods of ours have been listed."""
+        ours = {f"pods/{name}" for name in self._cache.schedulers}
+        return "podgroups" in self._listed and ("pods" in self._listed or self._listed >= ours)
 
     def reject(
         self, kind: str, name: str, message: str, *, uid: str = "", deleted: bool = False
     ) -> None:
         """An object could not be read: what was known of it stays, unless it was deleted."""
-        key = uid if uid and self._kinds[kind].by_uid else name
+        key = uid if uid and self._kinds[kind_of(kind)].by_uid else name
         if deleted:
             self._remove(kind, key)
             return
         if (kind, key) in self.malformed or len(self.malformed) < MALFORMED_KEPT:
-            self.malformed[kind, key] = Malformed(kind, name, uid, message)
+            self.malformed[kind, key] = Malformed(kind_of(kind), name, uid, message)
         if kind in self._listing:
             self._listing[kind].add(key)
 

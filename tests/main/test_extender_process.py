@@ -161,7 +161,7 @@ def test_sigterm_while_the_api_server_does_not_answer(tmp_path: Path) -> None:
             with Client(base_url=process.url, trust_env=False) as client:
                 answer = client.get("/readyz")
             assert answer.status_code == 503
-            assert "waiting for the first listing of pods\n" in answer.text
+            assert "waiting for the first listing of pods/volcano\n" in answer.text
             assert "waiting for the first planning cycle\n" in answer.text
             call = Post(f"{process.url}/filter", {"Pod": {}, "NodeNames": ["n1"]})
             assert ended(process) == 0

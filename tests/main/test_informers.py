@@ -10,10 +10,11 @@ import pytest
 
 from app.cache.cluster import ClusterCache
 from app.kube.config import load
-from app.main.informers import KINDS, Informers
+from app.main.informers import KINDS, Informers, Kind, pod_kinds
 from app.service.activity import Activity
 from app.service.feed import Feed, Malformed
 from app.telemetry import metrics
+from app.wire.objects.pods import decode_pod
 from tests.kube.server import (
     PATIENCE_S,
     Handler,
@@ -28,6 +29,8 @@ from tests.wire.manifests import container, pod
 
 PODS = "/api/v1/pods"
 WHY = 'spec.containers[0].resources.requests.cpu: "lots" is not a quantity'
+
+EVERYTHING = (*KINDS, Kind("pods", PODS, decode_pod))
 
 
 def running(name: str, *, cpu: str = "1") -> dict[str, Any]:
@@ -44,7 +47,7 @@ class Rig:
         )
         self._changed = asyncio.Event()
         self.informers = Informers(
-            KINDS, connection=load(server.kubeconfig(folder)), feed=self.feed
+            EVERYTHING, connection=load(server.kubeconfig(folder)), feed=self.feed
         )
 
     def _settled(self, _groups: object) -> None:
@@ -62,7 +65,7 @@ def nothing_elected() -> Activity:
 
 
 def serve(server: ScriptedServer, *, pods: list[Handler], watches: list[Handler]) -> None:
-    for kind in KINDS:
+    for kind in EVERYTHING:
         empty = lists_and_watches([page([], version=1)], [watch()])
         server.on("GET", kind.path, empty)
     server.on("GET", PODS, lists_and_watches(pods, watches))
@@ -159,7 +162,7 @@ def test_after_gone_what_vanished_meanwhile_is_taken_out(tmp_path: Path) -> None
 
 def test_every_kind_is_waited_for(tmp_path: Path) -> None:
     async def story(rig: Rig) -> None:
-        assert rig.informers.unsynced() == [kind.name for kind in KINDS]
+        assert rig.informers.unsynced() == [kind.name for kind in EVERYTHING]
         await rig.until(lambda: rig.informers.unsynced() == ["queues"])
         assert not rig.informers.synced.is_set()
 
@@ -168,3 +171,13 @@ def test_every_kind_is_waited_for(tmp_path: Path) -> None:
         queues = next(kind.path for kind in KINDS if kind.name == "queues")
         server.on("GET", queues, failure(500))
         follow(server, tmp_path, story)
+
+
+def test_pods_of_others_are_asked_for_only_while_they_take_room() -> None:
+    asked = {kind.name: kind.fields for kind in pod_kinds({"volcano", "batch"})}
+    assert asked == {
+        "pods/batch": "spec.schedulerName=batch",
+        "pods/volcano": "spec.schedulerName=volcano",
+        "pods/*": "spec.schedulerName!=batch,spec.schedulerName!=volcano,spec.nodeName!=,"
+        "status.phase!=Succeeded,status.phase!=Failed",
+    }

@@ -348,3 +348,16 @@ def test_after_a_batch_it_is_told_which_groups_changed(rig: Rig) -> None:
     rig.see("podgroups", group())
     rig.feed.batch_done()
     assert rig.told == [{KEY}]
+
+
+def test_a_listing_of_one_source_says_nothing_about_the_others(rig: Rig) -> None:
+    rig.see("nodes", make_node("n"))
+    rig.relist("pods/volcano", member("p"))
+    rig.relist("pods/*", foreign("f", "n"))
+    rig.cache.set_pod(make_pod("early", scheduler="volcano"), now=rig.now, observed=True)
+
+    rig.relist("pods/*")
+    assert rig.used("n") == 0
+    assert set(rig.cache.members) == {"uid-p", "uid-early"}
+    rig.relist("pods/volcano")
+    assert not rig.cache.members
