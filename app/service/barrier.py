@@ -76,6 +76,8 @@ class Barrier:
         group = self._cache.groups.get(key)
         if group is None or not group.known or not group.complete:
             return False
+        if self._draining and not group.reached_minimum:
+            return False  # of those that have come, some are being sent away
         now = self._clock()
         for uid in self._held.get(key, ()):
             self._cache.binding(uid, now=now)

@@ -423,6 +423,34 @@ def test_stopping_answers_all_holds_and_takes_no_more() -> None:
     run(scenario())
 
 
+def test_a_gang_whose_calls_come_while_stopping_is_refused_whole() -> None:
+    """The first calls are refused, but not gone yet, when the last one comes."""
+
+    async def scenario() -> None:
+        rig = await planned_gang(size=3)
+        rig.parts.barrier.drain()
+        calls = [rig.bind(f"g-{i}") for i in range(3)]
+        await settle()
+        assert [call.answer for call in calls] == ["extender is stopping"] * 3
+        assert rig.api.tries == []
+
+    run(scenario())
+
+
+def test_the_rest_of_a_gang_on_nodes_is_bound_while_stopping() -> None:
+    async def scenario() -> None:
+        rig = await planned_gang(size=3, minimum=2)
+        first = [rig.bind("g-0"), rig.bind("g-1")]
+        await settle()
+        rig.show_bindings()
+        rig.parts.barrier.drain()
+        extra = rig.bind("g-2")
+        await settle()
+        assert [call.answer for call in (*first, extra)] == [""] * 3
+
+    run(scenario())
+
+
 def test_stopping_lets_bindings_that_are_under_way_finish() -> None:
     async def scenario() -> None:
         rig = await planned_gang(size=2)

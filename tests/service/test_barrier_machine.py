@@ -44,14 +44,21 @@ class Machine(RuleBasedStateMachine):
         self.calls: list[tuple[str, Call]] = []
         self.gone: set[Call] = set()
         self.sent: set[Call] = set()
+        self.present: set[Call] = set()
+        """Calls that were under way when the step began, or came in it."""
         self.births = 0
 
     def do(self, step: Coroutine[Any, Any, T]) -> T:
         """Run one step, and everything it leads to without time passing."""
 
+        self.present = {call for _, call in self.calls if self._lives(call)}
+
         async def whole() -> T:
             outcome = await step
             await settle()
+            for _, call in self.calls:
+                if call.done:
+                    call.task.result()  # raises what was found when it sent its Binding
             return outcome
 
         return self.loop.run_until_complete(whole())
@@ -114,7 +121,8 @@ class Machine(RuleBasedStateMachine):
     def _check_sent(self, name: str) -> None:
         live = [call for pod, call in self.calls if pod == name and self._lives(call)]
         assert live, "nobody is there to hear of it"
-        if self.sent.issuperset(live):
+        stored = self.rig.api.pods.get(f"default/{name}")
+        if self.sent.issuperset(live) or (stored is not None and stored.node):
             return  # tried again: it was let go with its gang before
         self.sent.update(live)
         gang = name.partition("-")[0]
@@ -128,12 +136,13 @@ class Machine(RuleBasedStateMachine):
         return call not in self.gone and not call.done
 
     def _is_there(self, name: str) -> bool:
-        """On a node, or at Bind."""
+        """On a node, or at Bind; one that was let go in this step may have failed already."""
         stored = self.rig.api.pods.get(f"default/{name}")
         if stored is None:
             return False
         return bool(stored.node) or any(
-            pod == name and self._lives(call) for pod, call in self.calls
+            pod == name and call in self.present and call not in self.gone
+            for pod, call in self.calls
         )
 
     def _create(self, name: str) -> None:
@@ -150,13 +159,18 @@ class Machine(RuleBasedStateMachine):
         member = self.rig.cache.members.get(pod.uid) if pod else None
         return member.node if member is not None and not member.pod.node else ""
 
+    def _call(self, name: str, node: str) -> None:
+        call = self.rig.bind(name, node)
+        self.calls.append((name, call))
+        self.present.add(call)
+
     # --- kube-scheduler --------------------------------------------------------------------------
 
     @rule(name=st.sampled_from(PODS))
     def call_bind(self, name: str) -> None:
         async def step() -> None:
             if node := self._place(name):
-                self.calls.append((name, self.rig.bind(name, node)))
+                self._call(name, node)
 
         self.do(step())
 
@@ -165,7 +179,7 @@ class Machine(RuleBasedStateMachine):
         async def step() -> None:
             for name in PODS:
                 if name.startswith(gang) and (node := self._place(name)):
-                    self.calls.append((name, self.rig.bind(name, node)))
+                    self._call(name, node)
 
         self.do(step())
 
