@@ -236,7 +236,6 @@ def shuffled(snapshot: Snapshot, order: Any) -> Snapshot:
         replace(
             gang,
             waiting=tuple(mixed(gang.waiting)),
-            role_minimum=dict(mixed(gang.role_minimum.items())),
             role_shapes=dict(mixed(gang.role_shapes.items())),
         )
         for gang in mixed(snapshot.gangs.values())

@@ -32,10 +32,10 @@ LONGEST = 256
 
 
 class Demand(NamedTuple):
-    """``what`` is asked for, hashable, ``count`` times (of one shape), or exactly so (0)."""
+    """``what`` is asked for, hashable, for ``members`` of one shape, or exactly so (0)."""
 
     what: tuple[object, ...]
-    count: int
+    members: int
     lasting: bool
     """Whether it stays futile when others take room."""
 
@@ -64,7 +64,7 @@ class Futility:
     def recall(self, demand: Demand | None) -> Failure | None:
         """The failure that tells that ``demand`` fails too, or None: it must be tried."""
         known = self._failed.get(demand.what) if demand is not None else None
-        if known is None or demand is None or 0 < demand.count <= known.placed:
+        if known is None or demand is None or 0 < demand.members <= known.placed:
             return None
         return known if demand.lasting or known.since == len(self._journal) else None
 
