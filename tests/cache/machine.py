@@ -218,9 +218,10 @@ class Machine(RuleBasedStateMachine):
         return any(pod.scheduler == OURS for pod in self.api.pods.values())
 
     def promised_nodes(self) -> list[NodeName]:
-        """Nodes that may lose promises."""
-        now = Promises.read(self.cache)
-        return sorted({p.node for p in now.places() if p.holder in now.revocable()})
+        """Nodes on which places are kept."""
+        return sorted(
+            {place.node for place in Promises.read(self.cache).places()} & {*self.api.nodes}
+        )
 
     def held_by(self, key: GroupKey) -> set[str]:
         """Holders whose place a release of that group gives back."""

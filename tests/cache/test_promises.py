@@ -318,6 +318,16 @@ def test_a_binding_that_failed_on_a_node_that_is_gone_leaves_the_pod_waiting(rig
     assert rig.where("a") == [(Stage.WAITING, "")]
 
 
+def test_a_binding_that_failed_on_a_node_without_room_leaves_the_pod_waiting(rig: Rig) -> None:
+    """The room was taken while the Binding was under way: it could not be taken back then."""
+    rig.pod("a")
+    rig.stage("a", Stage.BINDING)
+    rig.cache.set_pod(FOREIGN, now=rig.now)
+    assert rig.where("a") == [(Stage.BINDING, "n")]
+    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    assert rig.where("a") == [(Stage.WAITING, "")]
+
+
 def test_only_a_member_with_a_place_may_send_its_binding(rig: Rig) -> None:
     rig.pod("a")
     assert not rig.cache.binding(rig.uid("a"), now=rig.now)

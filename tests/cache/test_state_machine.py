@@ -39,11 +39,11 @@ class CacheMachine(Events, Decisions, Checks):
             )
         for _ in range(pods):
             self.create_pod(data=data)
-        for _ in range(2):
+        for _ in range(3):
             self.promise(data=data, late=0.0)
 
 
 TestCacheMachine = pytest.mark.timeout(300)(CacheMachine.TestCase)
 TestCacheMachine.settings = settings(
-    max_examples=120, stateful_step_count=40, deadline=None, derandomize=True, database=None
+    max_examples=150, stateful_step_count=50, deadline=None, derandomize=True, database=None
 )
