@@ -5,6 +5,7 @@ It says on its output where it is; the test reads that from the log.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 from types import TracebackType
@@ -53,3 +54,31 @@ class Embedded:
         found = re.search(rf"^{what}: +(\S+)", self._log.read_text(), re.MULTILINE)
         assert found is not None, self._log.read_text()
         return found[1]
+
+
+class Sandboxes:
+    """One sandbox per configuration, all ended together by `with`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._running: dict[Path | None, Embedded] = {}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def of(self, conf: Path | None) -> Embedded:
+        """The sandbox with that configuration, started when it is not there."""
+        if conf not in self._running:
+            folder = self._folder / str(len(self._running))
+            folder.mkdir()
+            self._running[conf] = self._stack.enter_context(Embedded(folder, conf=conf))
+        return self._running[conf]

@@ -1,4 +1,4 @@
-"""The clusters that tests ask for: one real API server per session, one rig per module.
+"""The clusters that tests ask for, kept for the whole session where nothing speaks against it.
 
 A test that takes `place` runs twice, on the sandbox (marked `sandbox`) and on the real control
 plane (marked `real`). A module that needs another configuration overrides `scheduler_conf`.
@@ -15,10 +15,10 @@ import pytest
 from tests.clusters import installation
 from tests.clusters.cluster import Scheduling
 from tests.clusters.controlplane import ControlPlane
-from tests.clusters.embedded import Embedded
+from tests.clusters.embedded import Embedded, Sandboxes
 from tests.clusters.place import Place
 from tests.clusters.resources import NAMESPACES, PODS
-from tests.clusters.rig import Rig, Setting
+from tests.clusters.rig import Rig, Setting, Stage
 
 _numbers = itertools.count(1)
 
@@ -56,24 +56,34 @@ def conf_file(scheduler_conf: str, tmp_path_factory: pytest.TempPathFactory) -> 
     return path
 
 
-@pytest.fixture(scope="module")
-def rig(installed: ControlPlane, conf_file: Path | None) -> Iterator[Rig]:
+@pytest.fixture(scope="session")
+def stage(installed: ControlPlane) -> Iterator[Stage]:
+    """Where our programs run on the real control plane, one rig at a time."""
+    made = Stage(installed)
+    yield made
+    made.clear()
+
+
+@pytest.fixture
+def rig(stage: Stage, conf_file: Path | None) -> Rig:
     """An extender and its kube-scheduler on the real control plane, form A."""
-    with Rig(installed, Setting(conf=conf_file)) as running:
-        yield running
+    return stage.rig(Setting(conf=conf_file))
 
 
-@pytest.fixture(scope="module")
-def embedded(
-    tmp_path_factory: pytest.TempPathFactory, conf_file: Path | None
-) -> Iterator[Embedded]:
+@pytest.fixture(scope="session")
+def sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandboxes]:
+    """Sandboxes by configuration; each is its own cluster."""
+    with Sandboxes(tmp_path_factory.mktemp("sandboxes")) as made:
+        yield made
+
+
+@pytest.fixture
+def embedded(sandboxes: Sandboxes, conf_file: Path | None) -> Embedded:
     """A sandbox, form A."""
-    with Embedded(tmp_path_factory.mktemp("sandbox"), conf=conf_file) as running:
-        yield running
+    return sandboxes.of(conf_file)
 
 
 @pytest.fixture(
-    scope="module",
     params=[
         pytest.param("embedded", id="sandbox", marks=pytest.mark.sandbox),
         pytest.param("rig", id="real", marks=pytest.mark.real),

@@ -74,12 +74,21 @@ def create(
     pods: int = 110,
     extra: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
+    taints: Sequence[Object] = (),
 ) -> list[str]:
     """Create that many equal nodes and return their names."""
     made = names(count, prefix=prefix)
 
     def create_one(name: str) -> None:
-        item = node(name, cpu=cpu, memory=memory, pods=pods, extra=extra, labels=labels)
+        item = node(
+            name,
+            cpu=cpu,
+            memory=memory,
+            pods=pods,
+            extra=extra,
+            labels=labels,
+            taints=taints,
+        )
         api.create(item, resource=NODES)
 
     in_parallel(create_one, made)

@@ -263,6 +263,28 @@ class Place:
         )
         return max(of_that(events), key=lambda event: int(event["metadata"]["resourceVersion"]))
 
+    def wait_pod_condition(self, name: str, kind: str, status: str, *, says: str = "") -> None:
+        """Wait until the pod has that condition, with that text."""
+
+        def has(pod: Object) -> bool:
+            found = condition(pod, kind)
+            return (
+                found is not None and found["status"] == status and says in found.get("message", "")
+            )
+
+        self.api.until_one(PODS, name, has, namespace=self.name, timeout_s=_WAIT_S)
+
+    def wait_node(self, name: str, *, takes_pods: bool) -> None:
+        """Wait until the extender counts the node in, or out."""
+        wait_until(
+            lambda: (
+                self.cluster.extender.get("/debug/snapshot")["nodes"][name]["takesPods"]
+                is takes_pods
+            ),
+            timeout_s=_WAIT_S,
+            what=f"{name} takes pods: {takes_pods}",
+        )
+
     def wait_held(self, group: str, count: int, *, timeout_s: float = _WAIT_S) -> None:
         """Wait until the barrier holds that many Bind calls of the group, or more."""
         wait_until(
@@ -282,6 +304,12 @@ class Place:
         with contextlib.suppress(AssertionError):
             wait_until(is_even, timeout_s=timeout_s, what="nothing held")
         assert is_even(), (seen, self.cluster.extender.get("/debug/gangs"))
+
+    def set_pod_phase(self, name: str, phase: str) -> None:
+        """Let a pod go on as its kubelet would, where there is none."""
+        self.api.patch(
+            PODS, name, {"status": {"phase": phase}}, namespace=self.name, subresource="status"
+        )
 
     def change_node(self, name: str, change: Mapping[str, Any]) -> None:
         """Merge into a node."""

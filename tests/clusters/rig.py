@@ -59,12 +59,7 @@ class Rig:
         return self.controlplane.api
 
     def __enter__(self) -> Self:
-        with contextlib.ExitStack() as stack:
-            stack.callback(self._stop)
-            self.start_extender()
-            self.start_scheduler()
-            stack.pop_all()
-        return self
+        return self.start()
 
     def __exit__(
         self,
@@ -72,7 +67,7 @@ class Rig:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stop()
+        self.stop()
 
     def start_extender(self, *, port: int | None = None, ready: bool = True) -> None:
         """Start an extender; on the `port` of a former one the scheduler finds it."""
@@ -110,12 +105,52 @@ class Rig:
             config.write_text(yaml.safe_dump(document))
         self.scheduler = self.controlplane.start_scheduler(config, name=given.scheduler_name)
 
-    def _stop(self) -> None:
+    @property
+    def in_order(self) -> bool:
+        """Whether both programs run and answer."""
+        return self.scheduler.running and self.extender.status("/readyz") == 200
+
+    def start(self) -> Self:
+        """Start both, or none."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.stop)
+            self.start_extender()
+            self.start_scheduler()
+            stack.pop_all()
+        return self
+
+    def stop(self) -> None:
+        """End both."""
         for name in ("scheduler", "extender"):
             process = getattr(self, name, None)
             if process is not None:
                 process.resume()
                 process.stop()
+
+
+@dataclass(slots=True, eq=False)
+class Stage:
+    """The one rig there is at a time: two would schedule the same pods.
+
+    A rig stays for the next who wants the same setting, as long as it is in order.
+    """
+
+    controlplane: ControlPlane
+    _rig: Rig | None = None
+
+    def rig(self, setting: Setting | None = None) -> Rig:
+        """The rig of that setting, started when it is not there."""
+        wanted = setting or Setting()
+        if self._rig is None or self._rig.setting != wanted or not self._rig.in_order:
+            self.clear()
+            self._rig = Rig(self.controlplane, wanted).start()
+        return self._rig
+
+    def clear(self) -> None:
+        """End the rig, if there is one."""
+        if self._rig is not None:
+            self._rig.stop()
+            self._rig = None
 
 
 def account(controlplane: ControlPlane, name: str) -> Path:

@@ -43,6 +43,7 @@ def pod(
     scheduler: str = SCHEDULER,
     role: str | None = None,
     pin: str | None = None,
+    resources: dict[str, Any] | None = None,
     **spec: Any,
 ) -> Object:
     """A pod of a group (or alone); ``gated`` as the admission policy would make it."""
@@ -51,12 +52,12 @@ def pod(
         annotations[GROUP] = group
     if role is not None:
         annotations["volcano.sh/task-spec"] = role
-    requests = {"cpu": cpu, "memory": memory}
+    resources = resources or {"requests": {"cpu": cpu, "memory": memory}}
     body: dict[str, Any] = {
         "schedulerName": scheduler,
         "terminationGracePeriodSeconds": 0,
         "automountServiceAccountToken": False,
-        "containers": [{"name": "main", "image": "none", "resources": {"requests": requests}}],
+        "containers": [{"name": "main", "image": "none", "resources": resources}],
     }
     if gated:
         body["schedulingGates"] = [{"name": GATE}]

@@ -12,7 +12,7 @@ from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.proxy import Answer, Proxy, nothing
-from tests.clusters.rig import NAMESPACE, Rig, Setting
+from tests.clusters.rig import NAMESPACE, Rig, Setting, Stage
 
 pytestmark = pytest.mark.real
 
@@ -27,11 +27,10 @@ def proxy(installed: ControlPlane) -> Iterator[Proxy]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def behind(installed: ControlPlane, proxy: Proxy) -> Iterator[Rig]:
+@pytest.fixture
+def behind(stage: Stage, proxy: Proxy) -> Rig:
     """An extender that sees the API server through the proxy."""
-    with Rig(installed, Setting(kubeconfig=proxy.kubeconfig)) as running:
-        yield running
+    return stage.rig(Setting(kubeconfig=proxy.kubeconfig))
 
 
 @pytest.fixture

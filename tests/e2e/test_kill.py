@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from tests.clusters import resources, workloads
-from tests.clusters.controlplane import ControlPlane
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
-from tests.clusters.rig import Rig, Setting
+from tests.clusters.rig import Rig, Setting, Stage
 from tests.e2e.scale import ROUND_S, ROUNDS, dice
 
 pytestmark = pytest.mark.real
@@ -30,9 +29,8 @@ SLOWLY = ("--kube-api-qps=120", "--kube-api-burst=10")
 
 
 @pytest.fixture
-def slow_rig(installed: ControlPlane) -> Iterator[Rig]:
-    with Rig(installed, Setting(flags=SLOWLY)) as running:
-        yield running
+def slow_rig(stage: Stage) -> Rig:
+    return stage.rig(Setting(flags=SLOWLY))
 
 
 def submit(place: Place) -> None:

@@ -7,22 +7,18 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clusters import workloads
-from tests.clusters.controlplane import ControlPlane
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
-from tests.clusters.rig import Rig, Setting
+from tests.clusters.rig import Rig, Setting, Stage
+from tests.e2e.settings import BARRIER_S, HASTY
 
 pytestmark = pytest.mark.real
 
-BARRIER_S = 3.0
 
-
-@pytest.fixture(scope="module")
-def hasty(installed: ControlPlane) -> Iterator[Rig]:
+@pytest.fixture
+def hasty(stage: Stage) -> Rig:
     """Gives gangs little time to come together."""
-    times = (f"--barrier-timeout={BARRIER_S}", "--planned-timeout=4", "--slot-timeout=4")
-    with Rig(installed, Setting(flags=times)) as running:
-        yield running
+    return stage.rig(HASTY)
 
 
 @pytest.fixture
@@ -68,8 +64,8 @@ def test_a_leap_of_time_while_members_are_held_breaks_nothing(hasty: Rig, place:
     place.wait_bound("late", 4, timeout_s=40)
 
 
-def test_a_bind_that_the_scheduler_gave_up_is_not_carried_out(installed: ControlPlane) -> None:
-    with Rig(installed, Setting(http_timeout="2s")) as rig, Place(rig) as place:
+def test_a_bind_that_the_scheduler_gave_up_is_not_carried_out(stage: Stage) -> None:
+    with Place(stage.rig(Setting(http_timeout="2s"))) as place:
         place.add_nodes(2, cpu="2")
         hold_three_of_four(place)
         wait_until(

@@ -16,7 +16,7 @@ from tests.clusters.controlplane import ControlPlane
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.resources import LEASES
-from tests.clusters.rig import NAMESPACE, Rig, Setting
+from tests.clusters.rig import NAMESPACE, Rig, Setting, Stage
 
 pytestmark = pytest.mark.real
 
@@ -39,7 +39,8 @@ def lead(controlplane: ControlPlane, who: str) -> None:
 
 
 @pytest.fixture
-def no_lease(installed: ControlPlane) -> Iterator[None]:
+def no_lease(stage: Stage, installed: ControlPlane) -> Iterator[None]:
+    stage.clear()
     yield
     installed.api.delete(LEASES, LEASE, namespace=NAMESPACE)
 
@@ -80,14 +81,12 @@ def test_the_leader_changes_in_the_middle_of_a_gang(installed: ControlPlane) -> 
             place.clear()
 
 
+@pytest.mark.usefixtures("no_lease")
 def test_a_scheduler_that_elects_itself_is_recognized_by_its_lease(
     installed: ControlPlane,
 ) -> None:
     elects = Setting(leader_elect=True, scheduler_options=("--leader-elect=true",))
-    try:
-        with Rig(installed, elects) as rig, Place(rig) as place:
-            place.add_nodes(1, cpu="4")
-            place.add_gang("gang", 4)
-            place.wait_bound("gang", 4, timeout_s=40)
-    finally:
-        installed.api.delete(LEASES, LEASE, namespace=NAMESPACE)
+    with Rig(installed, elects) as rig, Place(rig) as place:
+        place.add_nodes(1, cpu="4")
+        place.add_gang("gang", 4)
+        place.wait_bound("gang", 4, timeout_s=40)

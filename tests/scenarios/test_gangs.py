@@ -25,9 +25,10 @@ def test_a_gang_that_does_not_fit_waits_whole_with_numbers_and_follows_when_ther
     place.wait_bound("first", 8)
     place.add_gang("second", 6)
 
-    told = place.wait_condition("second", "Unschedulable", says="cpu asked 6, free 4 of 12")
+    told = place.wait_condition("second", "Unschedulable", says="6/6 tasks in gang unschedulable")
     assert not place.bound("second")
     assert told["reason"] == "NotEnoughResources"
+    assert "cpu asked 6, free 4 of 12" in told["message"]
     assert f"held by {place.name}/first (cpu 8)" in told["message"]
 
     sentence = place.explain("second")["summary"]

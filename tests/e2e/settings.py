@@ -1,0 +1,9 @@
+"""Settings of rigs that several modules use, so that one rig serves them all."""
+
+from __future__ import annotations
+
+from tests.clusters.rig import Setting
+
+BARRIER_S = 3.0
+HASTY = Setting(flags=(f"--barrier-timeout={BARRIER_S}", "--planned-timeout=4", "--slot-timeout=4"))
+"""Gives gangs little time to come together."""

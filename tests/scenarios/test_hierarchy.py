@@ -1,0 +1,72 @@
+"""Queues in a tree: the capacity plugin with `enableHierarchy`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clusters.place import Place
+
+CONF = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+- plugins:
+  - name: predicates
+  - name: capacity
+    enableHierarchy: true
+  - name: nodeorder
+"""
+
+
+@pytest.fixture(scope="module")
+def scheduler_conf() -> str:
+    return CONF
+
+
+def test_children_share_what_their_parent_may_hold(place: Place) -> None:
+    place.add_nodes(2, cpu="8")
+    parent = place.add_queue("parent", parent="root", capability={"cpu": "4"})
+    one = place.add_queue("one", parent=parent)
+    two = place.add_queue("two", parent=parent)
+    place.add_gang("first", 3, spec={"queue": one})
+    place.wait_bound("first", 3)
+    place.add_gang("second", 2, spec={"queue": two})
+
+    place.wait_condition(
+        "second", "Reserved", "False", says=f"queue {parent}: cpu asked 2, free 1 of 4"
+    )
+    assert not place.bound("second")
+
+    place.delete_gang("first")
+    place.wait_bound("second", 2)
+
+
+def test_a_group_in_a_queue_with_children_stops_the_tree_as_it_does_in_volcano(
+    place: Place,
+) -> None:
+    place.add_nodes(1, cpu="4")
+    parent = place.add_queue("parent", parent="root")
+    child = place.add_queue("child", parent=parent)
+    place.add_gang("above", 1, spec={"queue": parent})
+    says = f"queue {parent} has child queues and groups of its own"
+    place.wait_condition("above", "Reserved", "False", reason="QueueTreeInvalid", says=says)
+    place.add_gang("below", 1, spec={"queue": child})
+    place.wait_condition("below", "Reserved", "False", reason="QueueTreeInvalid", says=says)
+
+    place.delete_gang("above")
+    place.wait_bound("below", 1)
+
+
+def test_what_a_sibling_is_guaranteed_is_left_free(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    parent = place.add_queue("parent", parent="root", capability={"cpu": "4"})
+    sure = place.add_queue("sure", parent=parent, guarantee={"resource": {"cpu": "3"}})
+    loose = place.add_queue("loose", parent=parent)
+    place.add_gang("loose", 2, spec={"queue": loose})
+    place.wait_condition("loose", "Reserved", "False", reason="QueueQuota", says="cpu asked 2")
+    place.add_gang("sure", 3, spec={"queue": sure})
+
+    place.wait_bound("sure", 3)
+    assert not place.bound("loose")

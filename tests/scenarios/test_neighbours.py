@@ -1,0 +1,91 @@
+"""Rules about other pods: anti-affinity, affinity, spread, ports. A gang keeps them as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tests.clusters import workloads
+from tests.clusters.client import Object
+from tests.clusters.place import Place
+
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+
+def term(group: str, key: str = HOST) -> dict[str, Any]:
+    return {"labelSelector": {"matchLabels": {"group": group}}, "topologyKey": key}
+
+
+def apart(group: str) -> dict[str, Any]:
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term(group)]}
+    return {"affinity": {"podAntiAffinity": terms}}
+
+
+def together(group: str, key: str) -> dict[str, Any]:
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term(group, key)]}
+    return {"affinity": {"podAffinity": terms}}
+
+
+def spread(group: str) -> dict[str, Any]:
+    rule = {
+        "maxSkew": 1,
+        "topologyKey": HOST,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"group": group}},
+    }
+    return {"topologySpreadConstraints": [rule]}
+
+
+def counts(pods: list[Object]) -> list[int]:
+    return sorted(Counter(workloads.node_of(pod) for pod in pods).values())
+
+
+def test_members_that_avoid_each_other_get_a_node_each(place: Place) -> None:
+    place.add_nodes(3, cpu="4")
+    place.add_gang("apart", 3, **apart("apart"))
+    assert counts(place.wait_bound("apart", 3)) == [1, 1, 1]
+
+
+def test_a_gang_that_must_be_apart_waits_whole_for_enough_nodes(place: Place) -> None:
+    place.add_nodes(3, cpu="4")
+    place.add_gang("apart", 4, **apart("apart"))
+    place.wait_condition(
+        "apart", "Reserved", "False", says="node(s) didn't match pod anti-affinity rules"
+    )
+    assert not place.bound("apart")
+
+    place.add_nodes(1, cpu="4")
+    assert counts(place.wait_bound("apart", 4)) == [1, 1, 1, 1]
+
+
+def test_a_gang_that_must_be_together_takes_one_zone(place: Place) -> None:
+    place.add_nodes(2, cpu="2", labels={ZONE: "east"})
+    west = place.add_nodes(2, cpu="3", labels={ZONE: "west"})
+    place.add_gang("close", 5, **together("close", ZONE))
+    bound = place.wait_bound("close", 5)
+    assert {workloads.node_of(pod) for pod in bound} == set(west)
+
+
+def test_members_are_spread_evenly(place: Place) -> None:
+    place.add_nodes(2, cpu="8")
+    place.add_gang("even", 6, **spread("even"))
+    assert counts(place.wait_bound("even", 6)) == [3, 3]
+
+
+def test_members_that_want_the_same_port_get_a_node_each(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    pods = workloads.members("port", 2)
+    for pod in pods:
+        pod["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8080}]
+    place.add_group("port", 2)
+    place.submit(pods)
+    assert counts(place.wait_bound("port", 2)) == [1, 1]
+
+
+def test_pods_of_others_are_heeded(place: Place) -> None:
+    taken, free = place.add_nodes(2, cpu="4")
+    place.submit_one(workloads.pod("foreign", group="foreign", scheduler="other", nodeName=taken))
+    place.add_gang("shy", 2, cpu="500m", **apart("foreign"))
+    bound = place.wait_bound("shy", 2)
+    assert {workloads.node_of(pod) for pod in bound} == {free}

@@ -1,0 +1,77 @@
+"""The stock preemption goes on working, and no gang is broken by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.clusters import workloads
+from tests.clusters.place import Place
+from tests.clusters.resources import PRIORITY_CLASSES
+
+
+@pytest.fixture
+def urgent(place: Place) -> Iterator[str]:
+    """A priority class above the default."""
+    name = f"urgent-{place.name}"
+    body = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": 1000,
+    }
+    place.api.create(body, resource=PRIORITY_CLASSES)
+    yield name
+    place.api.delete(PRIORITY_CLASSES, name)
+
+
+def submit_urgent(place: Place, urgent: str, *, cpu: str = "1") -> None:
+    """A pod that goes to the scheduler as it is: gated pods never preempt."""
+    pod = workloads.pod("urgent", cpu=cpu, priorityClassName=urgent)
+    pod["metadata"]["annotations"] |= workloads.UNGATED
+    place.submit_one(pod)
+
+
+def names_left(place: Place, group: str) -> list[str]:
+    return sorted(pod["metadata"]["name"] for pod in place.bound(group))
+
+
+def test_a_single_pod_gives_way_to_a_more_urgent_one(place: Place, urgent: str) -> None:
+    place.add_nodes(1, cpu="1")
+    place.submit_one(workloads.pod("plain"))
+    place.wait_pod_bound("plain")
+    submit_urgent(place, urgent)
+    place.wait_pod_bound("urgent")
+    assert not workloads.bound([p for p in place.pods() if p["metadata"]["name"] == "plain"])
+
+
+def test_a_gang_is_not_broken_for_a_more_urgent_pod(place: Place, urgent: str) -> None:
+    place.add_nodes(1, cpu="3")
+    place.add_gang("gang", 3)
+    place.wait_bound("gang", 3)
+    submit_urgent(place, urgent)
+    place.wait_pod_condition("urgent", "PodScheduled", "False", says="Insufficient cpu")
+    assert names_left(place, "gang") == ["gang-0", "gang-1", "gang-2"]
+
+    place.delete_gang("gang")
+    place.wait_pod_bound("urgent")
+
+
+def test_members_beyond_the_minimum_may_be_preempted(place: Place, urgent: str) -> None:
+    place.add_nodes(1, cpu="3")
+    place.add_gang("elastic", 3, minimum=2)
+    place.wait_bound("elastic", 3)
+    submit_urgent(place, urgent)
+    place.wait_pod_bound("urgent")
+    assert len(names_left(place, "elastic")) == 2
+
+
+def test_a_queue_that_is_not_reclaimable_keeps_its_pods(place: Place, urgent: str) -> None:
+    place.add_nodes(1, cpu="2")
+    kept = place.add_queue("kept", reclaimable=False)
+    place.add_gang("single", 2, minimum=1, spec={"queue": kept})
+    place.wait_bound("single", 2)
+    submit_urgent(place, urgent)
+    place.wait_pod_condition("urgent", "PodScheduled", "False", says="Insufficient cpu")
+    assert len(names_left(place, "single")) == 2

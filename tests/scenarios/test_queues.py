@@ -1,0 +1,150 @@
+"""Queues: what they may hold, who may use them, what they tell."""
+
+from __future__ import annotations
+
+from tests.clusters import workloads
+from tests.clusters.place import Place
+from tests.clusters.processes import wait_until
+from tests.clusters.resources import POD_GROUPS, QUEUES
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+
+
+def test_a_queue_holds_no_more_than_its_capability(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    small = place.add_queue("small", capability={"cpu": "2"})
+    place.add_gang("first", 2, spec={"queue": small})
+    place.wait_bound("first", 2)
+    place.add_gang("second", 1, spec={"queue": small})
+
+    says = f"queue {small}: cpu asked 1, free 0 of 2; held by {place.name}/first (cpu 2)"
+    place.wait_condition("second", "Reserved", "False", reason="QueueQuota", says=says)
+    assert not place.bound("second")
+
+    place.delete_gang("first")
+    place.wait_bound("second", 1)
+
+
+def test_a_gang_that_never_fits_its_queue_is_not_let_in(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    small = place.add_queue("small", capability={"cpu": "2"})
+    place.add_gang("big", 3, spec={"queue": small, "minResources": {"cpu": "3"}})
+
+    place.wait_condition(
+        "big", "Reserved", "False", reason="QueueQuota", says="cpu asked 3, free 2"
+    )
+    assert place.group("big")["status"]["phase"] == "Pending"
+    event = place.wait_event("big", "Unschedulable", says="queue resource quota insufficient")
+    assert event["type"] == "Normal"
+
+
+def test_a_larger_capability_lets_the_waiting_gang_in(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    small = place.add_queue("small", capability={"cpu": "1"})
+    place.add_gang("gang", 3, spec={"queue": small})
+    place.wait_condition("gang", "Reserved", "False", reason="QueueQuota")
+
+    place.api.patch(QUEUES, small, {"spec": {"capability": {"cpu": "3"}}})
+    place.wait_bound("gang", 3)
+
+
+def test_a_closed_queue_takes_no_groups_and_keeps_what_runs(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    queue = place.add_queue("moody")
+    place.add_gang("before", 2, spec={"queue": queue})
+    place.wait_bound("before", 2)
+    place.set_state(queue, "Closed")
+    place.add_gang("after", 2, spec={"queue": queue})
+
+    place.wait_condition(
+        "after", "Reserved", "False", reason="QueueNotOpen", says=f"queue {queue} is not open"
+    )
+    assert place.group("after")["status"]["phase"] == "Pending"
+    assert len(place.bound("before")) == 2
+    assert not place.bound("after")
+
+    place.set_state(queue, "Open")
+    place.wait_bound("after", 2)
+
+
+def test_a_group_whose_queue_is_missing_waits_for_it(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    place.add_gang("gang", 2, spec={"queue": f"{place.name}-late"})
+
+    place.wait_condition("gang", "Reserved", "False", reason="QueueMissing")
+    assert f"queue {place.name}-late" in place.explain("gang")["summary"]
+    assert not place.bound("gang")
+
+    place.add_queue("late")
+    place.wait_bound("gang", 2)
+
+
+def test_queues_share_the_cluster_by_weight(place: Place) -> None:
+    heavy = place.add_queue("heavy", weight=3)
+    light = place.add_queue("light", weight=1)
+    place.add_gang("heavy", 8, minimum=1, spec={"queue": heavy})
+    place.add_gang("light", 8, minimum=1, spec={"queue": light})
+    wait_until(
+        lambda: len(place.explain("heavy")["members"] + place.explain("light")["members"]) == 16,
+        timeout_s=10,
+        what="all pods are known",
+    )
+
+    place.add_nodes(1, cpu="8")
+    place.wait_bound("heavy", 6)
+    place.wait_bound("light", 2)
+
+
+def test_a_plain_pod_goes_to_the_queue_of_its_annotation(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    small = place.add_queue("small", capability={"cpu": "1"})
+    for number in range(2):
+        pod = workloads.pod(f"plain-{number}")
+        pod["metadata"]["annotations"][QUEUE_ANNOTATION] = small
+        place.submit_one(pod)
+    place.wait_bound("", 1)
+    (waiting,) = [pod for pod in place.pods() if not workloads.node_of(pod)]
+    assert f"queue {small}" in place.explain(waiting["metadata"]["name"])["summary"]
+
+
+def test_a_queue_tells_what_is_allocated(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    queue = place.add_queue("busy")
+    place.add_gang("gang", 3, spec={"queue": queue}, cpu="500m")
+    place.wait_bound("gang", 3)
+
+    def allocates(cpu: str | None) -> bool:
+        told = place.api.get(QUEUES, queue).get("status", {}).get("allocated", {})
+        return bool(told.get("cpu") == cpu)
+
+    wait_until(lambda: allocates("1500m"), timeout_s=10, what="1500m are allocated")
+    place.delete_gang("gang")
+    wait_until(lambda: not place.pods("gang"), timeout_s=10, what="the pods are gone")
+    wait_until(lambda: allocates(None) or allocates("0"), timeout_s=10, what="nothing is allocated")
+
+
+def test_the_default_and_the_root_queue_exist_and_come_back(place: Place) -> None:
+    root, default = place.api.get(QUEUES, "root"), place.api.get(QUEUES, "default")
+    assert (root["spec"]["reclaimable"], default["spec"]["reclaimable"]) == (False, True)
+
+    place.api.delete(QUEUES, "default")
+    place.api.until_one(
+        QUEUES,
+        "default",
+        lambda queue: bool(queue["metadata"]["uid"] != default["metadata"]["uid"]),
+        timeout_s=15,
+    )
+    place.add_nodes(1, cpu="1")
+    place.add_gang("gang", 1)
+    place.wait_bound("gang", 1)
+
+
+def test_a_group_moves_to_another_queue(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    shut = place.add_queue("shut")
+    place.set_state(shut, "Closed")
+    place.add_gang("gang", 2, spec={"queue": shut})
+    place.wait_condition("gang", "Reserved", "False", reason="QueueNotOpen")
+
+    place.api.patch(POD_GROUPS, "gang", {"spec": {"queue": "default"}}, namespace=place.name)
+    place.wait_bound("gang", 2)

@@ -1,0 +1,92 @@
+"""What a user reads: phases, counts, conditions, events; the same words everywhere."""
+
+from __future__ import annotations
+
+from tests.clusters import workloads
+from tests.clusters.place import Place, condition
+from tests.clusters.processes import wait_until
+
+PLACED = "pumice.sh/Placed"
+
+
+def test_a_group_goes_from_pending_over_inqueue_to_running_and_completed(place: Place) -> None:
+    queue = place.add_queue("gate")
+    place.set_state(queue, "Closed")
+    place.add_group("gang", 2, queue=queue)
+    place.wait_phase("gang", "Pending")
+
+    place.set_state(queue, "Open")
+    place.wait_phase("gang", "Inqueue")
+
+    place.add_nodes(1, cpu="4")
+    place.submit(workloads.members("gang", 2))
+    place.wait_bound("gang", 2)
+    place.wait_phase("gang", "Running")
+    place.wait_event("gang", "Scheduled", says="pod group is ready")
+
+    place.set_pod_phase("gang-0", "Running")
+    place.set_pod_phase("gang-1", "Running")
+    place.wait_group("gang", lambda group: group["status"].get("running") == 2)
+
+    place.set_pod_phase("gang-0", "Succeeded")
+    place.wait_group("gang", lambda group: group["status"].get("succeeded") == 1)
+    place.set_pod_phase("gang-1", "Succeeded")
+    place.wait_phase("gang", "Completed")
+
+
+def test_a_gang_that_loses_a_member_is_unknown_until_it_is_back(place: Place) -> None:
+    place.add_nodes(1, cpu="2")
+    place.add_gang("gang", 2)
+    place.wait_bound("gang", 2)
+    for name in ("gang-0", "gang-1"):
+        place.set_pod_phase(name, "Running")
+    place.wait_phase("gang", "Running")
+
+    place.set_pod_phase("gang-1", "Failed")
+    place.wait_group("gang", lambda group: group["status"].get("failed") == 1)
+    place.delete_pod("gang-1")
+    place.submit_one(workloads.pod("gang-2", group="gang"))
+    place.wait_pod_bound("gang-2")
+    place.wait_phase("gang", "Running")
+
+
+def test_a_waiting_pod_says_why_in_the_words_of_its_group(place: Place) -> None:
+    place.add_nodes(1, cpu="2")
+    place.add_gang("big", 3)
+    sentence = place.wait_condition("big", "Reserved", "False", says="asked 3")["message"]
+
+    def told() -> bool:
+        found = condition(place.pod("big-0"), PLACED)
+        return found is not None and found["status"] == "False"
+
+    wait_until(told, timeout_s=10, what="the pod says why")
+    why = condition(place.pod("big-0"), PLACED)
+    assert why is not None
+    assert why["reason"] == place.explain("big")["reason"]["cause"]
+    assert why["message"].startswith("queue default: cpu asked")
+    assert place.explain("big")["summary"] == sentence
+    scheduled = condition(place.pod("big-0"), "PodScheduled")
+    assert scheduled is not None
+    assert scheduled["reason"] == "SchedulingGated"
+
+    place.add_nodes(1, cpu="1")
+    place.wait_bound("big", 3)
+    why = condition(place.pod("big-0"), PLACED)
+    assert why is None or why["status"] == "True"
+
+
+def test_explain_tells_the_numbers_of_the_reason(place: Place) -> None:
+    place.add_nodes(2, cpu="2")
+    place.add_gang("first", 3)
+    place.wait_bound("first", 3)
+    place.add_gang("second", 2)
+    place.wait_condition("second", "Reserved", "False", says="cpu asked 2")
+
+    story = place.explain("second")
+    (lack,) = [s for s in story["reason"]["shortfalls"] if s["resource"] == "cpu"]
+    assert lack == {"resource": "cpu", "asked": 2000, "free": 1000, "limit": 4000}
+    assert story["reason"]["holders"] == [
+        {"who": f"{place.name}/first", "resource": "cpu", "amount": 3000}
+    ]
+    assert {member["stage"] for member in story["members"]} == {"waiting"}
+    assert story["min_member"] == 2
