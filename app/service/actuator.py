@@ -102,6 +102,7 @@ class Actuator:
         member = self._cache.members.get(uid)
         if member is None or not _must_be_told(member):
             return
+        self._told[uid] = self._clock()  # tried: until this is long ago the queue knows better when
         try:
             if member.pod.gated:
                 await self._open_gate(member)
@@ -140,9 +141,15 @@ class Actuator:
         return Hint.PIN if recreated else Hint.NOMINATE
 
     async def _wake(self, member: Member) -> None:
-        member.refused = False
         pod = member.pod
-        await self._pods.wake_pod(pod.namespace, pod.name, token=f"{self._clock():.3f}")
+        member.refused = (
+            False  # before it is woken: kube-scheduler may ask, and be refused, at once
+        )
+        try:
+            await self._pods.wake_pod(pod.namespace, pod.name, token=f"{self._clock():.3f}")
+        except Exception:
+            member.refused = True
+            raise
 
     def _give_up_or_repeat(self, member: Member, error: WriteError) -> None:
         """A pod that is gone needs nothing; all else comes back, the cache having caught up."""
