@@ -1,6 +1,7 @@
 """What the watches have shown of one kind.
 
-A store never changes an object it holds; whoever reads one must not either.
+A store never changes an object it holds; whoever reads one must not either. All of them say what
+they are (``apiVersion``, ``kind``), which those in the API server's lists do not.
 """
 
 from collections.abc import Callable, Iterator, Mapping

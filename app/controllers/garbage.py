@@ -1,0 +1,67 @@
+"""The garbage collector: finished jobs go when their time to live is over (volcano.md §5.5)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from app.controllers.ports import Api, ApiError, Clock, Failure
+from app.controllers.runtime import Change
+from app.controllers.store import Store
+from app.service.workqueue import Again
+from app.wire import times
+from app.wire.errors import DecodeError
+from app.wire.kinds import JOBS, Resource
+from app.wire.unstructured import Key, Object, is_deleting, key_of, spec, status, uid
+
+FINISHED: Final = frozenset({"Completed", "Failed", "Terminated"})
+
+
+class GarbageCollector:
+    """Deletes jobs with ``ttlSecondsAfterFinished``."""
+
+    name = "gc-controller"
+    kinds = (JOBS,)
+
+    def __init__(self, stores: Mapping[Resource, Store], *, api: Api, clock: Clock) -> None:
+        self._jobs = stores[JOBS]
+        self._api = api
+        self._clock = clock
+
+    def keys(self, change: Change) -> Iterable[Key]:
+        """The job itself, once it has an end."""
+        if change.new is None or ends_at(change.new) is None:
+            return ()
+        return (key_of(change.new),)
+
+    async def reconcile(self, key: Key) -> None:
+        """Delete the job if its time is over; it is read again first, the watch may be late."""
+        job = self._jobs.get(key)
+        if job is None or self._left(job) is None:
+            return
+        try:
+            job = await self._api.get(JOBS, key)
+            left = self._left(job)
+            if left is None:
+                return
+            if left > 0:
+                raise Again("not yet", after_s=left)
+            await self._api.delete(JOBS, key, uid=uid(job), propagation="Foreground")
+        except ApiError as error:
+            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
+                raise
+
+    def _left(self, job: Object) -> float | None:
+        """Seconds until it goes; None: it stays."""
+        end = ends_at(job)
+        return None if end is None or is_deleting(job) else end - self._clock()
+
+
+def ends_at(job: Object) -> float | None:
+    """When a job is to be deleted, seconds since the epoch; None: never, or not finished yet."""
+    ttl = spec(job).get("ttlSecondsAfterFinished")
+    state = status(job).get("state") or {}
+    if ttl is None or state.get("phase") not in FINISHED:
+        return None
+    try:
+        return times.parse(str(state.get("lastTransitionTime") or "")) + float(ttl)
+    except DecodeError:
+        return None

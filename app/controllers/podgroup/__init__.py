@@ -1,0 +1,1 @@
+"""The podgroup controller: PodGroups for pods that nobody made one for."""

@@ -1,0 +1,200 @@
+"""Makes PodGroups for plain pods, and keeps those of ReplicaSets and StatefulSets up to date.
+
+A pod gets its group's name in an annotation once the group exists; from then on it is left alone.
+Two controllers, because they look at different kinds: the first at each pod, the second at the
+workloads whose pods share a group.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.controllers.podgroup.group import (
+    GROUP,
+    difference,
+    group_for,
+    key_for,
+    key_of_owner,
+    wants_group,
+)
+from app.controllers.ports import Api, ApiError, Events, Failure
+from app.controllers.runtime import Change
+from app.controllers.store import Index, Store, by_controller
+from app.wire.errors import DecodeError
+from app.wire.kinds import (
+    DAEMON_SETS,
+    KUBERNETES_JOBS,
+    POD_GROUPS,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    Resource,
+)
+from app.wire.unstructured import (
+    Key,
+    Object,
+    annotations,
+    is_deleting,
+    key_of,
+    labels,
+    namespace,
+    owner_of,
+    spec,
+    status,
+    uid,
+)
+
+NAME: Final = "pg-controller"
+INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {PODS: {"controller": by_controller}}
+"""How these controllers find objects in the stores."""
+
+_WORKLOADS: Final = (REPLICA_SETS, STATEFUL_SETS)
+_READABLE: Final = {
+    (each.api_version, each.kind): each
+    for each in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, KUBERNETES_JOBS)
+}
+_REVISION: Final = "controller-revision-hash"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Whose pods get groups, and whether an owner's annotations are copied."""
+
+    schedulers: frozenset[str]
+    inherit: bool = True
+
+
+class PodGrouping:
+    """Groups for pods that name none."""
+
+    name = NAME
+    kinds = (PODS,)
+
+    def __init__(
+        self, stores: Mapping[Resource, Store], *, api: Api, events: Events, options: Options
+    ) -> None:
+        self._stores = stores
+        self._api = api
+        self._events = events
+        self._options = options
+
+    def keys(self, change: Change) -> Iterable[Key]:
+        """The pod, if it wants a group."""
+        if change.new is not None and wants_group(change.new, self._options.schedulers):
+            return (key_of(change.new),)
+        return ()
+
+    async def reconcile(self, key: Key) -> None:
+        """Make the group, then tell the pod."""
+        pod = self._stores[PODS].get(key)
+        if pod is None or not wants_group(pod, self._options.schedulers):
+            return
+        owner = await self._owner(pod)
+        try:
+            group = group_for(pod, owner, inherit=self._options.inherit)
+        except DecodeError as error:
+            await self._events.record(pod, "Warning", "FailedCreatePodGroup", str(error))
+            return
+        try:
+            await self._api.create(POD_GROUPS, group)
+        except ApiError as error:
+            if error.failure is not Failure.EXISTS:
+                raise
+        await self._tell(pod, key_for(pod).name)
+
+    async def _owner(self, pod: Object) -> Object | None:
+        """The pod's controller, of the kinds that may say something about its group."""
+        owner = owner_of(pod)
+        resource = _READABLE.get((owner.api_version, owner.kind)) if owner else None
+        if owner is None or resource is None:
+            return None
+        key = Key(namespace(pod), owner.name)
+        found = self._stores[resource].get(key) if resource in self._stores else None
+        if found is None:
+            try:
+                found = await self._api.get(resource, key)
+            except ApiError as error:
+                if error.failure is not Failure.NOT_FOUND:
+                    raise
+        return found if found is not None and uid(found) == owner.uid else None
+
+    async def _tell(self, pod: Object, group: str) -> None:
+        body = {"metadata": {"uid": uid(pod), "annotations": {GROUP: group}}}
+        try:
+            await self._api.patch(PODS, key_of(pod), body)
+        except ApiError as error:
+            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
+                raise
+
+
+class WorkloadGrouping:
+    """The groups of ReplicaSets and StatefulSets, as these change."""
+
+    name = NAME
+    kinds = (PODS, *_WORKLOADS)
+
+    def __init__(self, stores: Mapping[Resource, Store], *, api: Api, options: Options) -> None:
+        self._stores = stores
+        self._api = api
+        self._options = options
+
+    def keys(self, change: Change) -> Iterable[Key]:
+        """The workload, or that of the pod."""
+        if change.resource is not PODS:
+            return (key_of(change.item),)
+        owner = owner_of(change.item)
+        if owner is None or _READABLE.get((owner.api_version, owner.kind)) not in _WORKLOADS:
+            return ()
+        return (Key(namespace(change.item), owner.name),)
+
+    async def reconcile(self, key: Key) -> None:
+        """A ReplicaSet and a StatefulSet may share a name: look at both."""
+        for resource in _WORKLOADS:
+            workload = self._stores[resource].get(key)
+            if workload is not None and self._is_ours(workload) and not is_deleting(workload):
+                await self._bring_up_to_date(workload)
+
+    def _is_ours(self, workload: Object) -> bool:
+        template = spec(workload).get("template") or {}
+        return spec(template).get("schedulerName") in self._options.schedulers
+
+    async def _bring_up_to_date(self, workload: Object) -> None:
+        at = key_of_owner(namespace(workload), uid(workload))
+        stored = self._stores[POD_GROUPS].get(at)
+        if spec(workload).get("replicas", 1) == 0:
+            if stored is not None:
+                await self._remove(stored)
+            return
+        pod = self._first_pod(workload, group=at.name)
+        if pod is None or stored is None:
+            return
+        try:
+            patch = difference(stored, group_for(pod, workload, inherit=self._options.inherit))
+        except DecodeError:
+            return
+        if patch:
+            patch.setdefault("metadata", {})["uid"] = uid(stored)
+            await self._change(at, patch)
+
+    def _first_pod(self, workload: Object, *, group: str) -> Object | None:
+        revision = status(workload).get("updateRevision")
+        for pod in self._stores[PODS].by("controller", uid(workload)):
+            if annotations(pod).get(GROUP) not in (None, "", group) or is_deleting(pod):
+                continue
+            if not revision or labels(pod).get(_REVISION) == revision:
+                return pod
+        return None
+
+    async def _change(self, key: Key, patch: Object) -> None:
+        try:
+            await self._api.patch(POD_GROUPS, key, patch)
+        except ApiError as error:
+            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
+                raise
+
+    async def _remove(self, group: Object) -> None:
+        try:
+            await self._api.delete(POD_GROUPS, key_of(group), uid=uid(group))
+        except ApiError as error:
+            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
+                raise

@@ -1,0 +1,160 @@
+"""The PodGroup of a pod that names none (volcano.md §5.3).
+
+Pods of one controller share a group; a pod alone has its own. How many must run together is said by
+the owner, all else by the pod.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from app.model.resources import PODS, amounts
+from app.wire import quantity
+from app.wire.kinds import POD_GROUPS
+from app.wire.objects.pods import decode_pod
+from app.wire.unstructured import (
+    Key,
+    Object,
+    annotations,
+    controlled_by,
+    labels,
+    metadata,
+    namespace,
+    owner_of,
+    spec,
+    uid,
+)
+
+GROUP: Final = "scheduling.k8s.io/group-name"
+MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
+QUEUE: Final = "scheduling.volcano.sh/queue-name"
+_OWNED_PREFIX: Final = "volcano.sh/"
+_FROM_POD: Final = (
+    "volcano.sh/preemptable",
+    "volcano.sh/cooldown-time",
+    "volcano.sh/revocable-zone",
+    "volcano.sh/jdb-min-available",
+    "volcano.sh/jdb-max-unavailable",
+)
+_FROM_POD_LABELS: Final = _FROM_POD[:2]
+_MODE: Final = "volcano.sh/network-topology-mode"
+_TIER: Final = "volcano.sh/network-topology-highest-tier"
+_INHERITING: Final = frozenset(
+    {
+        ("apps/v1", "ReplicaSet"),
+        ("apps/v1", "DaemonSet"),
+        ("apps/v1", "StatefulSet"),
+        ("batch/v1", "Job"),
+    }
+)
+_KEPT_BY_OTHERS: Final = ("subGroupPolicy",)
+
+
+def wants_group(pod: Object, schedulers: frozenset[str]) -> bool:
+    """Whether a group is to be made for ``pod``: it is ours, it is to run, it names none."""
+    return (
+        spec(pod).get("schedulerName") in schedulers
+        and not annotations(pod).get(GROUP)
+        and not metadata(pod).get("deletionTimestamp")
+        and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+    )
+
+
+def key_for(pod: Object) -> Key:
+    """Where the group of ``pod`` is."""
+    owner = owner_of(pod)
+    return key_of_owner(namespace(pod), owner.uid if owner else uid(pod))
+
+
+def key_of_owner(in_namespace: str, owner_uid: str) -> Key:
+    """Where the group of the pods of one controller is."""
+    return Key(in_namespace, f"podgroup-{owner_uid}")
+
+
+def group_for(pod: Object, owner: Object | None, *, inherit: bool) -> Object:
+    """The PodGroup; ``owner`` is the controller where it could be read. DecodeError: bad requests.
+
+    ``inherit`` copies the owner's ``volcano.sh/`` annotations.
+    """
+    least = min_member(owner)
+    wanted: Object = {
+        "minMember": least,
+        "minResources": _times(pod, least),
+        **({"queue": queue} if (queue := annotations(pod).get(QUEUE)) else {}),
+        **({"priorityClassName": c} if (c := spec(pod).get("priorityClassName")) else {}),
+        **_topology(annotations(pod)),
+    }
+    key = key_for(pod)
+    return {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": {
+            "name": key.name,
+            "namespace": key.namespace,
+            "ownerReferences": _owners(pod),
+            "annotations": _annotations(pod, owner if inherit else None),
+            "labels": _pick(labels(pod), _FROM_POD_LABELS),
+        },
+        "spec": wanted,
+        "status": {"phase": "Pending"},
+    }
+
+
+def difference(stored: Object, wanted: Object) -> Object:
+    """The merge patch that makes ``stored`` say what ``wanted`` does; empty: it does."""
+    patch: Object = {}
+    before, after = spec(stored), spec(wanted)
+    changed = {key: value for key, value in after.items() if before.get(key) != value}
+    for key in before:
+        if key not in after and key not in _KEPT_BY_OTHERS and before[key] not in (None, "default"):
+            changed[key] = None
+    if changed:
+        patch["spec"] = changed
+    for part, read in (("annotations", annotations), ("labels", labels)):
+        missing = {k: v for k, v in read(wanted).items() if read(stored).get(k) != v}
+        if missing:
+            patch.setdefault("metadata", {})[part] = missing
+    return patch
+
+
+def min_member(owner: Object | None) -> int:
+    """What the owner's annotation says; 1 where it says nothing that can be used."""
+    text = annotations(owner).get(MIN_MEMBER, "") if owner is not None else ""
+    try:
+        return max(int(text), 1) if int(text) >= 0 else 1
+    except ValueError:
+        return 1
+
+
+def _times(pod: Object, count: int) -> dict[str, str]:
+    one = decode_pod(msgspec.Raw(msgspec.json.encode(pod))).shape.requests
+    return quantity.texts(amounts({name: n * count for name, n in one if name != PODS}))
+
+
+def _owners(pod: Object) -> list[Object]:
+    if owner_of(pod) is not None:
+        return list(metadata(pod)["ownerReferences"])
+    return [controlled_by(pod)]
+
+
+def _annotations(pod: Object, owner: Object | None) -> dict[str, str]:
+    inherited: dict[str, str] = {}
+    if owner is not None and (owner.get("apiVersion"), owner.get("kind")) in _INHERITING:
+        inherited = {k: v for k, v in annotations(owner).items() if k.startswith(_OWNED_PREFIX)}
+    own = _pick(labels(pod), _FROM_POD_LABELS) | _pick(annotations(pod), _FROM_POD)
+    return inherited | own
+
+
+def _topology(said: Mapping[str, str]) -> Object:
+    mode, tier = said.get(_MODE), said.get(_TIER, "")
+    if mode is None and not tier:
+        return {}
+    topology: dict[str, Any] = {"mode": mode if mode in ("hard", "soft") else "hard"}
+    if tier.isdecimal():
+        topology["highestTierAllowed"] = int(tier)
+    return {"networkTopology": topology}
+
+
+def _pick(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    return {name: values[name] for name in names if name in values}

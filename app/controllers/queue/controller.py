@@ -1,0 +1,191 @@
+"""Keeps queues in the state they should be in.
+
+A Command is deleted before it is carried out, so it is carried out once at most; whoever asked sees
+the queue's state. What a command does not say follows from the queue, its groups and its parent,
+and is worked out again whenever one of them changes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from app.controllers.ports import Api, ApiError, Events, Failure, Patch
+from app.controllers.queue.machine import (
+    Action,
+    Mark,
+    ParentShut,
+    Standing,
+    State,
+    Wanted,
+    next_step,
+)
+from app.controllers.runtime import Change
+from app.controllers.store import Index, Store
+from app.wire.kinds import COMMANDS, POD_GROUPS, QUEUES, Resource
+from app.wire.unstructured import (
+    Key,
+    Object,
+    annotations,
+    is_deleting,
+    key_of,
+    name,
+    spec,
+    status,
+    uid,
+)
+
+ROOT: Final = "root"
+DEFAULT: Final = "default"
+CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
+
+
+def queue_of(group: Object) -> str:
+    """The queue of a PodGroup."""
+    return str(spec(group).get("queue") or DEFAULT)
+
+
+def parent_of(queue: Object) -> str:
+    """The parent of a queue; empty for the root."""
+    return "" if name(queue) == ROOT else str(spec(queue).get("parent") or ROOT)
+
+
+def target_queue(command: Object) -> str:
+    """The queue that a command is for; empty: it is for something else."""
+    target = command.get("target") or {}
+    return str(target.get("name") or "") if target.get("kind") == QUEUES.kind else ""
+
+
+INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
+    QUEUES: {"parent": parent_of},
+    POD_GROUPS: {"queue": queue_of},
+    COMMANDS: {"queue": target_queue},
+}
+"""How this controller finds objects in the stores."""
+
+
+class QueueController:
+    """See the module."""
+
+    name = "queue-controller"
+    kinds = (QUEUES, POD_GROUPS, COMMANDS)
+
+    def __init__(self, stores: Mapping[Resource, Store], *, api: Api, events: Events) -> None:
+        self._stores = stores
+        self._api = api
+        self._events = events
+
+    def keys(self, change: Change) -> Iterator[Key]:
+        """The queue concerned, and those below it."""
+        for item in (change.old, change.new):
+            if item is not None:
+                yield from self._keys(change.resource, item)
+
+    def _keys(self, resource: Resource, item: Object) -> Iterable[Key]:
+        if resource is POD_GROUPS:
+            return [Key("", queue_of(item))]
+        if resource is COMMANDS:
+            return [Key("", target)] if (target := target_queue(item)) else []
+        below = self._stores[QUEUES].by("parent", name(item))
+        return [key_of(item), *map(key_of, below)]
+
+    async def reconcile(self, key: Key) -> None:
+        """Carry out the commands for a queue, then bring its state in order."""
+        for command in self._stores[COMMANDS].by("queue", key.name):
+            if await self._take(command):
+                await self._follow(key, Action(command["action"]))
+        queue = self._stores[QUEUES].get(key)
+        if queue is not None and not is_deleting(queue):
+            await self._adopt(queue)
+            await self._follow(key, Action.SYNC)
+
+    async def _take(self, command: Object) -> bool:
+        """Delete the command; whether it is ours to carry out."""
+        try:
+            await self._api.delete(COMMANDS, key_of(command), uid=uid(command))
+        except ApiError as error:
+            if error.failure in (Failure.NOT_FOUND, Failure.CONFLICT):
+                return False
+            raise
+        self._stores[COMMANDS].drop(key_of(command))
+        return command.get("action") in (Action.OPEN.value, Action.CLOSE.value)
+
+    async def _follow(self, key: Key, action: Action) -> None:
+        queue = self._stores[QUEUES].get(key)
+        if queue is None or is_deleting(queue):
+            return
+        if key.name == ROOT and action is Action.CLOSE:
+            await self._warn(queue, action, "the root queue cannot be closed")
+            return
+        try:
+            wanted = next_step(self._standing(queue), action)
+        except ParentShut:
+            parent = parent_of(queue)
+            await self._warn(
+                queue,
+                action,
+                f"Failed to open queue {key.name} because its parent queue {parent} is closing or "
+                "closed. Open the parent queue first.",
+            )
+            return
+        await self._write(queue, wanted, action)
+
+    async def _adopt(self, queue: Object) -> None:
+        """Queues without a parent are the root's."""
+        if name(queue) != ROOT and not spec(queue).get("parent"):
+            await self._change(queue, {"spec": {"parent": ROOT}})
+
+    def _standing(self, queue: Object) -> Standing:
+        parent = self._stores[QUEUES].get(Key("", parent_of(queue)))
+        return Standing(
+            state=state_of(queue),
+            has_groups=bool(self._stores[POD_GROUPS].by("queue", name(queue))),
+            parent=None if parent is None else state_of(parent),
+            mark=_mark(queue),
+        )
+
+    async def _write(self, queue: Object, wanted: Wanted, action: Action) -> None:
+        if wanted.mark is not _mark(queue):
+            marked = {"metadata": {"annotations": {CLOSED_BY_PARENT: wanted.mark.value}}}
+            queue = await self._change(queue, marked)
+        if status(queue).get("state") == wanted.state.value:
+            return
+        body = {
+            "apiVersion": QUEUES.api_version,
+            "kind": QUEUES.kind,
+            "metadata": {"name": name(queue)},
+            "status": {"state": wanted.state.value},
+        }
+        try:
+            stored = await self._api.patch(
+                QUEUES, key_of(queue), body, how=Patch.APPLY, subresource="status"
+            )
+        except ApiError as error:
+            if error.failure is Failure.REFUSED and action is not Action.SYNC:
+                await self._warn(queue, action, str(error))
+            raise
+        self._seen(stored)
+        if wanted.state.is_shut:
+            await self._events.record(queue, "Normal", "CloseQueue", "Close queue succeed")
+        elif action is Action.OPEN:
+            await self._events.record(queue, "Normal", "OpenQueue", "Open queue succeed")
+
+    async def _change(self, queue: Object, body: Object) -> Object:
+        stored = await self._api.patch(QUEUES, key_of(queue), body)
+        self._seen(stored)
+        return stored
+
+    def _seen(self, stored: Object) -> None:
+        """Go on with what was just written, not with what the watch showed before."""
+        self._stores[QUEUES].put(stored)
+
+    async def _warn(self, queue: Object, action: Action, message: str) -> None:
+        await self._events.record(queue, "Warning", action.value, message)
+
+
+def state_of(queue: Object) -> State:
+    """Its state; Open when it has none."""
+    return State(status(queue).get("state") or State.OPEN.value)
+
+
+def _mark(queue: Object) -> Mark:
+    found = annotations(queue).get(CLOSED_BY_PARENT, "")
+    return Mark(found) if found in ("true", "false") else Mark.NONE

@@ -1,0 +1,95 @@
+"""The states of a queue (volcano.md §4.3).
+
+========  =============  =================================  =====================
+state     OpenQueue      CloseQueue                         otherwise
+========  =============  =================================  =====================
+Open      Open           Closed, with groups Closing        Open
+Closing   Open           Closed, with groups Closing        the same
+Closed    Open           Closed                             Closed
+Unknown   Open           Closed, with groups Closing        Unknown
+========  =============  =================================  =====================
+
+A queue follows its parent: when that is shut it shuts, and when that opens again it does too, if it
+was the parent that had shut it.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class State(Enum):
+    """``status.state``; a queue without one is Open."""
+
+    OPEN = "Open"
+    CLOSING = "Closing"
+    CLOSED = "Closed"
+    UNKNOWN = "Unknown"
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether it takes nobody in."""
+        return self in (State.CLOSING, State.CLOSED)
+
+
+class Action(Enum):
+    """What is asked of a queue; the first two by a Command."""
+
+    OPEN = "OpenQueue"
+    CLOSE = "CloseQueue"
+    SYNC = "SyncQueue"
+
+
+class Mark(Enum):
+    """The annotation ``volcano.sh/closed-by-parent``."""
+
+    NONE = ""
+    BY_PARENT = "true"
+    REOPENED = "false"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A queue as it is. ``parent`` is None for the root and when the parent does not exist."""
+
+    state: State
+    has_groups: bool
+    parent: State | None
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What it should be."""
+
+    state: State
+    mark: Mark
+
+
+class ParentShut(Exception):
+    """A queue cannot be opened below a queue that is shut."""
+
+
+def next_step(standing: Standing, action: Action) -> Wanted:
+    """Where ``action`` leads; ParentShut when it cannot be done."""
+    shut_above = standing.parent is not None and standing.parent.is_shut
+    if action is Action.OPEN:
+        if shut_above:
+            raise ParentShut
+        return Wanted(State.OPEN, _reopened(standing.mark))
+    if action is Action.CLOSE:
+        return Wanted(_closed(standing), standing.mark)
+    if shut_above and not standing.state.is_shut:
+        return Wanted(_closed(standing), Mark.BY_PARENT)
+    if standing.mark is Mark.BY_PARENT and not shut_above:
+        return Wanted(State.OPEN, Mark.REOPENED)
+    if standing.state is State.CLOSING:
+        return Wanted(_closed(standing), standing.mark)
+    return Wanted(standing.state, standing.mark)
+
+
+def _closed(standing: Standing) -> State:
+    return State.CLOSING if standing.has_groups else State.CLOSED
+
+
+def _reopened(mark: Mark) -> Mark:
+    return Mark.REOPENED if mark is Mark.BY_PARENT else mark
