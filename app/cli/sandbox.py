@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -105,4 +106,6 @@ def demo() -> None:
     """Tell the first story on the sandbox; exit code 1 when it goes another way."""
     from app.main.demo import run
 
+    # The story is told on the terminal; what works as usual would only stand between its lines.
+    logging.getLogger("app").setLevel(logging.WARNING)
     raise typer.Exit(run())

@@ -1,120 +1,157 @@
 """``pumice demo``: the first story on the sandbox, told as it happens.
 
 Each chapter submits jobs and waits for what must come of it; an outcome that is not this ends the
-demo with an error. What is printed is read from the API server and the extender, as a user would.
+demo with the reason and exit code 1. What is printed is read from the API server, as a user would.
 """
 
 import asyncio
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 
-from app.kube import config
-from app.kube.client import ApiClient
-from app.main.sandbox import Running, SandboxOptions, running
+from app.kube import config, errors
+from app.kube.client import ApiClient, Body
+from app.main.sandbox import SandboxFailed, SandboxOptions, ended, running
+from app.main.signals import interruptible, until_signal
 from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.story import expand
+from app.sandbox.story.board import GroupView, board
 
 PODS = "/api/v1/namespaces/default/pods"
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 NODES = NodeSpec(count=4, cpu="4", memory="16Gi")
+WIDEST = 100
 LOOK_EVERY_S = 0.2
-CHAPTER_S = 60.0
-"""No chapter takes longer when all is well."""
+STEP_S = 60.0
+"""No step takes longer when all is well."""
+BINDING_S = 5.0
+"""How long a gang's bindings may take, from the first to the last."""
+INTERRUPTED = 130
 
 
 class Failed(Exception):
     """The story went another way."""
 
 
-def run() -> int:
+class Client(Protocol):
+    """Requests to the API server; answers are undecoded."""
+
+    async def get(self, path: str) -> bytes: ...
+
+    async def create(self, path: str, body: Body) -> bytes: ...
+
+    async def delete(self, path: str) -> bytes: ...
+
+
+def run(*, nodes: NodeSpec = NODES, step_s: float = STEP_S, console: Console | None = None) -> int:
     """Tell the story; returns the exit code."""
-    console = Console(highlight=False, width=132)
-    try:
-        asyncio.run(_demo(console))
-    except Failed as error:
-        console.print(f"[bold red]demo failed[/]: {error}")
-        return 1
-    console.print("[bold green]demo finished as it should[/]")
-    return 0
+    console = console or Console(highlight=False)
+    console.width = min(console.width, WIDEST)
+    code = INTERRUPTED
+    with interruptible():
+        code = asyncio.run(_told(nodes, console, step_s=step_s))
+    return code
 
 
-async def _demo(console: Console) -> None:
+async def _told(nodes: NodeSpec, console: Console, *, step_s: float) -> int:
+    code = INTERRUPTED
+    async with until_signal():
+        try:
+            await _demo(nodes, console, step_s=step_s)
+        except (Failed, SandboxFailed, errors.KubeError) as error:
+            console.print(f"[bold red]demo failed:[/] {error}", soft_wrap=True)
+            code = 1
+        else:
+            console.print("[bold green]demo finished as it should[/]")
+            code = 0
+    return code
+
+
+async def _demo(nodes: NodeSpec, console: Console, *, step_s: float) -> None:
     with tempfile.TemporaryDirectory(prefix="pumice-demo-") as folder:
-        options = SandboxOptions(nodes=NODES, folder=Path(folder))
-        async with running(options) as cluster:
-            console.print(f"sandbox: {NODES.count} nodes with {NODES.cpu} cpu, {cluster.api_url}")
+        async with running(SandboxOptions(nodes=nodes, folder=Path(folder))) as cluster:
+            console.print(f"sandbox: {nodes.count} nodes with {nodes.cpu} cpu, {cluster.api_url}")
             async with ApiClient(config.load(cluster.kubeconfig)) as client:
-                await Story(client, cluster, console).tell()
+                story = Story(client, console, step_s=step_s, parts=cluster.parts)
+                await story.tell()
 
 
 class Story:
-    """The chapters, over one client."""
+    """The chapters, over one client. ``parts`` must not end before the story does."""
 
-    def __init__(self, client: ApiClient, cluster: Running, console: Console) -> None:
+    def __init__(
+        self,
+        client: Client,
+        console: Console,
+        *,
+        step_s: float,
+        parts: tuple[asyncio.Task[None], ...] = (),
+    ) -> None:
         self._client = client
-        self._cluster = cluster
         self._console = console
-        text = files("app.sandbox.story").joinpath("jobs.yaml").read_text()
-        self._documents = expand.story(text)
-        self._last: list[tuple[str, ...]] = []
+        self._step_s = step_s
+        self._parts = parts
+        self._documents = expand.story(
+            files("app.sandbox.story").joinpath("jobs.yaml").read_text(encoding="utf-8")
+        )
+        self._shown: list[tuple[str, str, str]] = []
         """Name, phase and reason of each group in the table printed last."""
         self._creating: list[asyncio.Task[None]] = []
 
     async def tell(self) -> None:
         """All chapters in their order."""
-        await self._queue_with_a_limit()
-        await self._distributed_job()
-        await self._two_trainings()
+        try:
+            await self.queue_with_a_limit()
+            await self.distributed_job()
+            await self.two_trainings()
+        finally:
+            for task in self._creating:
+                task.cancel()
+            await asyncio.gather(*self._creating, return_exceptions=True)
 
-    async def _queue_with_a_limit(self) -> None:
+    async def queue_with_a_limit(self) -> None:
         self._chapter("a queue with capability cpu 2: job-1 takes 1, job-2 asks 2 and waits")
         await self._client.create(QUEUES, self._documents["Queue/test"])
         await self._submit("job-1")
-        await self._until("job-1 runs", lambda: self._runs("job-1", 1))
+        await self._until("job-1 runs", lambda now: now["job-1"].runs(1))
         await self._submit("job-2")
-        await self._until("job-2 waits, with numbers", lambda: self._waits("job-2"))
+        await self._until("job-2 waits, with numbers", lambda now: waits(now["job-2"]))
         await self._delete("job-1")
-        await self._until("job-2 runs when job-1 is gone", lambda: self._runs("job-2", 1))
+        await self._until("job-2 runs when job-1 is gone", lambda now: now["job-2"].runs(1))
         await self._delete("job-2")
 
-    async def _distributed_job(self) -> None:
-        self._chapter("a TensorFlow job (1 ps, 2 workers) and an elastic job (6 pods, 3 suffice)")
+    async def distributed_job(self) -> None:
+        self._chapter("a TensorFlow job (1 ps, 2 workers) and an elastic job (6 pods, 3 do)")
         await self._submit("tensorflow-benchmark")
         await self._submit("test-job")
         await self._until(
-            "the TensorFlow job runs whole", lambda: self._runs("tensorflow-benchmark", 3)
+            "the TensorFlow job runs whole", lambda now: now["tensorflow-benchmark"].runs(3)
         )
-        await self._until("the elastic job runs with all six", lambda: self._runs("test-job", 6))
+        await self._until("the elastic job runs with all six", lambda now: now["test-job"].runs(6))
         await self._delete("tensorflow-benchmark")
         await self._delete("test-job")
 
-    async def _two_trainings(self) -> None:
+    async def two_trainings(self) -> None:
         self._chapter("two trainings of 10 cpu each on 16 cpu, submitted together")
-        await asyncio.gather(self._submit("training-a"), self._submit("training-b"))
-        first, second = await self._one_runs_one_waits("training-a", "training-b")
-        self._console.print(f"  {first} runs whole, {second} waits whole:")
-        await self._until(f"{second} waits, with numbers", lambda: self._waits(second))
-        await self._until(f"{second} follows", lambda: self._runs(second, 10), watch=second)
-
-    async def _one_runs_one_waits(self, one: str, other: str) -> tuple[str, str]:
-        await self._until(
-            "one of them runs whole",
-            lambda: self._either(self._runs(one, 10), self._runs(other, 10)),
+        names = ("training-a", "training-b")
+        await asyncio.gather(*(self._submit(name) for name in names))
+        now = await self._until(
+            "one of them runs whole", lambda now: any(now[name].runs(10) for name in names)
         )
-        runs = one if await self._runs(one, 10) else other
-        waits = other if runs == one else one
-        if await self._bound(waits):
-            raise Failed(f"{waits} has pods on nodes while {runs} has the room")
-        return runs, waits
+        first, second = sorted(names, key=lambda name: not now[name].runs(10))
+        if now[second].on_nodes:
+            raise Failed(f"{second} has pods on nodes while {first} has the room")
+        await self._until(f"{second} waits whole, with numbers", lambda now: waits(now[second]))
+        await self._until(f"{second} follows", lambda now: now[second].runs(10))
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -123,12 +160,12 @@ class Story:
         job = self._documents[f"Job/{name}"]
         await self._client.create(GROUPS, expand.pod_group(job))
         self._console.print(f"  submitted {name} to queue {job['spec'].get('queue', 'default')}")
-        self._creating.append(asyncio.create_task(self._create_pods(job)))
+        self._creating.append(asyncio.create_task(self._create_pods(job), name=f"pods of {name}"))
 
     async def _create_pods(self, job: Document) -> None:
-        name = job["metadata"]["name"]
         while True:
-            if await self._phase(name) not in ("", "Pending"):
+            seen = (await self._look()).get(job["metadata"]["name"])
+            if seen is not None and seen.phase not in ("", "Pending"):
                 break
             await asyncio.sleep(LOOK_EVERY_S)
         for pod in expand.pods(job):
@@ -136,98 +173,92 @@ class Story:
 
     async def _delete(self, name: str) -> None:
         await self._client.delete(f"{GROUPS}/{name}")
-        for pod in await self._pods(name):
+        for pod in expand.pods(self._documents[f"Job/{name}"]):
             await self._client.delete(f"{PODS}/{pod['metadata']['name']}")
         self._console.print(f"  deleted {name}")
 
     # --- what must come of it --------------------------------------------------------------------
 
-    async def _runs(self, name: str, count: int) -> bool:
-        pods = await self._pods(name)
-        running = [p for p in pods if p["status"].get("phase") in ("Running", "Succeeded")]
-        return len(running) == count and (await self._phase(name)) in ("Running", "Completed")
-
-    async def _waits(self, name: str) -> bool:
-        if await self._bound(name):
-            raise Failed(f"{name} must wait whole, but has pods on nodes")
-        condition = _condition(await self._group(name), "Reserved")
-        if condition is None or condition["status"] != "False":
-            return False
-        self._console.print(f"  [yellow]{name} waits[/]: {condition['message']}")
-        return any(char.isdigit() for char in condition["message"])
-
-    @staticmethod
-    async def _either(*tests: Any) -> bool:
-        return any(await asyncio.gather(*tests))
-
-    async def _until(self, what: str, test: Callable[[], Any], *, watch: str | None = None) -> None:
-        deadline = asyncio.get_running_loop().time() + CHAPTER_S
-        while not await test():
-            if asyncio.get_running_loop().time() > deadline:
-                raise Failed(f"not within {CHAPTER_S:g} s: {what}")
-            if watch is not None and 0 < len(await self._bound(watch)) < 10:
-                await asyncio.sleep(1.0)
-                if 0 < len(await self._bound(watch)) < 10:
-                    raise Failed(f"{watch} is bound in part")
-            await self._show()
+    async def _until(
+        self, what: str, test: Callable[[Mapping[str, GroupView]], bool]
+    ) -> Mapping[str, GroupView]:
+        """Look until it is so; returns what was seen then."""
+        clock = asyncio.get_running_loop().time
+        begun, partial_since = clock(), dict[str, float]()
+        while True:
+            now = await self._look()
+            self._show(now)
+            self._check_parts()
+            for view in now.values():
+                since = partial_since.setdefault(view.name, clock())
+                if not view.is_partial:
+                    del partial_since[view.name]
+                elif clock() - since > BINDING_S:
+                    raise Failed(f"{view.name} stays bound in part")
+            try:
+                reached = test(now)
+            except KeyError as error:
+                raise Failed(f"PodGroup {error.args[0]} is gone") from error
+            if reached:
+                self._console.print(f"  [green]ok[/] {what}")
+                return now
+            if clock() - begun > self._step_s:
+                raise Failed(f"not within {self._step_s:g} s: {what}")
             await asyncio.sleep(LOOK_EVERY_S)
-        await self._show()
-        self._console.print(f"  [green]ok[/] {what}")
+
+    def _check_parts(self) -> None:
+        for part in self._parts:
+            if part.done():
+                raise ended(part)
+        for task in self._creating:
+            error = task.exception() if task.done() else None
+            if error is not None:
+                raise Failed(f"{task.get_name()} cannot be created: {error}") from error
 
     # --- reading and printing --------------------------------------------------------------------
+
+    async def _look(self) -> Mapping[str, GroupView]:
+        groups, pods = await asyncio.gather(self._items(GROUPS), self._items(PODS))
+        return board(groups, pods)
 
     async def _items(self, path: str) -> list[Document]:
         items: list[Document] = json.loads(await self._client.get(path))["items"]
         return items
 
-    async def _pods(self, name: str) -> list[Document]:
-        pods = await self._items(PODS)
-        return [p for p in pods if p["metadata"]["labels"].get("volcano.sh/job-name") == name]
-
-    async def _bound(self, name: str) -> list[Document]:
-        return [pod for pod in await self._pods(name) if pod["spec"].get("nodeName")]
-
-    async def _group(self, name: str) -> Document:
-        found = [g for g in await self._items(GROUPS) if g["metadata"]["name"] == name]
-        if not found:
-            raise Failed(f"PodGroup {name} is gone")
-        return found[0]
-
-    async def _phase(self, name: str) -> str:
-        phase: str = (await self._group(name)).get("status", {}).get("phase", "")
-        return phase
-
     def _chapter(self, title: str) -> None:
-        self._console.rule(f"[bold]{title}", align="left")
+        self._console.print(f"\n[bold]{title}[/]")
 
-    async def _show(self) -> None:
-        """The table of groups, when it changed."""
-        rows = [await self._row(group) for group in await self._items(GROUPS)]
-        news: list[tuple[str, ...]] = [(row[0], row[2], row[7]) for row in rows]
-        if news == self._last or not rows:
+    def _show(self, now: Mapping[str, GroupView]) -> None:
+        """The table of groups, when it changed and every group has got its first phase."""
+        news = [(view.name, view.phase, view.waits_for) for view in now.values()]
+        if news == self._shown or not all(view.phase for view in now.values()) or not news:
             return
-        self._last = news
-        table = Table("PodGroup", "Queue", "Phase", "Min", "Pods", "On nodes", "Running", "Why")
-        for row in rows:
-            table.add_row(*row)
-        self._console.print(table)
-
-    async def _row(self, group: Document) -> tuple[str, ...]:
-        name, status = group["metadata"]["name"], group.get("status", {})
-        pods = await self._pods(name)
-        why = _condition(group, "Reserved")
-        return (
-            name,
-            group["spec"].get("queue", "default"),
-            status.get("phase", ""),
-            str(group["spec"]["minMember"]),
-            str(len(pods)),
-            str(sum(bool(p["spec"].get("nodeName")) for p in pods)),
-            str(sum(p["status"].get("phase") == "Running" for p in pods)),
-            why.get("message", "") if why and why["status"] == "False" else "",
-        )
+        self._shown = news
+        self._console.print(indented(table(now.values())))
+        for view in now.values():
+            if view.waits_for:
+                self._console.print(indented(f"[yellow]{view.name} waits:[/] {view.waits_for}"))
 
 
-def _condition(group: Document, kind: str) -> Document | None:
-    conditions: list[Document] = group.get("status", {}).get("conditions") or []
-    return next((c for c in conditions if c["type"] == kind), None)
+def waits(view: GroupView) -> bool:
+    """Whether it waits with numbers; Failed when it does not wait whole."""
+    if view.on_nodes:
+        raise Failed(f"{view.name} must wait whole, but has {view.on_nodes} pods on nodes")
+    return view.waits_with_numbers
+
+
+def indented(what: RenderableType) -> Padding:
+    return Padding(what, (0, 0, 0, 4), expand=False)
+
+
+def table(views: Iterable[GroupView]) -> Table:
+    """One row a group; what they wait for is said below it, where there is room."""
+    drawn = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("PodGroup", "queue", "phase"):
+        drawn.add_column(name)
+    for name in ("min", "pods", "on nodes", "running"):
+        drawn.add_column(name, justify="right")
+    for view in views:
+        counts = (view.minimum, view.pods, view.on_nodes, view.running)
+        drawn.add_row(view.name, view.queue, view.phase, *map(str, counts))
+    return drawn
