@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from tests.bench import crowd
 from tests.bench.crowd import Crowd, Place
 
-PODS = "/api/v1/pods"
-NODES = "/api/v1/nodes"
-GROUPS = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
+NODES, GROUPS, OURS, OTHERS = "nodes", "podgroups", "pods of ours", "pods of others"
+"""Streams. Of the pods of others only those that take room on a node are said."""
 
 CPU = "20m"
-OURS = 3 * crowd.GANG
-OTHERS = 40
-BORN = OURS + OTHERS
+BORN_OURS = 3 * crowd.GANG
+BORN_OTHERS = 40
+BORN = BORN_OURS + BORN_OTHERS
 """Pods created in a second, and bound, and begun to run, and deleted in a later one."""
 HEARTBEATS = 50
 GONE_AFTER_S = 5
@@ -27,9 +26,9 @@ GONE_AFTER_S = 5
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A line of the watch of ``path``."""
+    """A line of a watch."""
 
-    path: str
+    stream: str
     line: bytes
 
 
@@ -38,14 +37,14 @@ def probe_group(second: int) -> str:
     return f"probe-{second}"
 
 
-def said(path: str, change: str, obj: bytes) -> Said:
-    return Said(path, b'{"type":"%s","object":%s}\n' % (change.encode(), obj))
+def said(stream: str, change: str, obj: bytes) -> Said:
+    return Said(stream, b'{"type":"%s","object":%s}\n' % (change.encode(), obj))
 
 
 def probe(second: int) -> Said:
     """A pod that changes nothing, and can be asked for by its group."""
     name = probe_group(second)
-    return said(PODS, "ADDED", crowd.pod(Place(f"{name}-0", gang=name, gate="bench.io/probe")))
+    return said(OURS, "ADDED", crowd.pod(Place(f"{name}-0", gang=name, gate="bench.io/probe")))
 
 
 class Churn:
@@ -62,8 +61,8 @@ class Churn:
         """All that happens in that second, mixed."""
         parts = [
             list(self._created(now)),
-            list(self._changed(now - 1, "bound")),
-            list(self._changed(now - 2, "running")),
+            list(self._bound(now - 1)),
+            list(self._begun(now - 2)),
             list(self._deleted(now - GONE_AFTER_S)),
             list(self._heartbeats(now)),
         ]
@@ -80,7 +79,7 @@ class Churn:
         if second < 0:
             return
         for n in range(BORN):
-            gang = f"churn-{second:04d}-{n // crowd.GANG}" if n < OURS else ""
+            gang = f"churn-{second:04d}-{n // crowd.GANG}" if n < BORN_OURS else ""
             owner = gang or f"job-{second:04d}-{n}"
             yield Place(f"{owner}-{n % crowd.GANG}", gang=gang, cpu=CPU)
 
@@ -90,30 +89,39 @@ class Churn:
             if place.gang and place.gang not in gangs:
                 gangs.add(place.gang)
                 yield said(GROUPS, "ADDED", crowd.group(place.gang, running=0, phase="Inqueue"))
-            yield said(PODS, "ADDED", crowd.pod(self._versioned(place)))
+            if place.gang:
+                yield said(OURS, "ADDED", crowd.pod(self._versioned(place)))
 
-    def _changed(self, second: int, what: str) -> Iterator[Said]:
-        for n, place in enumerate(self._born(second)):
-            there = replace(place, node=self._crowd.node_of(second * BORN + n))
-            phase = "Running" if what == "running" else "Pending"
-            obj = crowd.pod(self._versioned(replace(there, phase=phase)))
-            yield said(PODS, "MODIFIED", obj)
+    def _bound(self, second: int) -> Iterator[Said]:
+        for place in self._there(second, "Pending"):
+            yield self._of_pod("MODIFIED" if place.gang else "ADDED", place)
+
+    def _begun(self, second: int) -> Iterator[Said]:
+        for place in self._there(second, "Running"):
+            yield self._of_pod("MODIFIED", place)
 
     def _deleted(self, second: int) -> Iterator[Said]:
         gangs = set()
-        for n, place in enumerate(self._born(second)):
+        for place in self._there(second, "Running"):
             gangs.add(place.gang)
-            last = replace(place, node=self._crowd.node_of(second * BORN + n), phase="Running")
-            yield said(PODS, "DELETED", crowd.pod(self._versioned(last)))
+            yield self._of_pod("DELETED", place)
         for gang in sorted(gangs - {""}):
             yield said(GROUPS, "DELETED", crowd.group(gang, running=crowd.GANG))
+
+    def _there(self, second: int, phase: str) -> Iterator[Place]:
+        """The pods of that second on their nodes."""
+        for n, place in enumerate(self._born(second)):
+            yield replace(place, node=self._crowd.node_of(second * BORN + n), phase=phase)
+
+    def _of_pod(self, change: str, place: Place, *, restarts: int = 0) -> Said:
+        obj = crowd.pod(self._versioned(place), restarts=restarts)
+        return said(OURS if place.gang else OTHERS, change, obj)
 
     def _reported(self, count: int) -> Iterator[Said]:
         for _ in range(count):
             turn, index = divmod(self._reported_so_far, len(self._running))
             self._reported_so_far += 1
-            obj = crowd.pod(self._versioned(self._running[index]), restarts=turn + 1)
-            yield said(PODS, "MODIFIED", obj)
+            yield self._of_pod("MODIFIED", self._running[index], restarts=turn + 1)
 
     def _heartbeats(self, second: int) -> Iterator[Said]:
         for n in range(HEARTBEATS):

@@ -15,6 +15,7 @@ import http.client
 import json
 import math
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,9 +28,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from tests.bench import crowd, histogram, usage
-from tests.bench.churn import BORN, GONE_AFTER_S, OTHERS, probe_group
+from tests.bench.churn import BORN, BORN_OTHERS, GONE_AFTER_S, OTHERS, OURS, probe_group
 from tests.bench.crowd import Crowd, Place
-from tests.bench.replay import PATHS, PROBE_AT, Told
+from tests.bench.replay import PROBE_AT, STREAMS, Told
 from tests.clusters import kubeconfigs
 from tests.clusters.ports import free_port
 from tests.clusters.processes import Process, wait_until
@@ -38,6 +39,8 @@ from tests.clusters.pumice import COMMAND, Extender
 COLD_S, RSS_MB, CORE, LAG_S = 5.0, 400.0, 0.5, 1.0
 _POLL_S = 0.002
 _QUIET_S = 3.0
+_ASKED_A_SECOND = 250
+_PROBE_STARTS_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +74,19 @@ class Server:
 
     def list_all(self) -> None:
         """Read every page of every kind and throw it away."""
-        for path in PATHS.values():
+        for asked in STREAMS:
+            path, _, fields = asked.partition("?")
             token = ""
             while True:
-                query = {"limit": "500", **({"continue": token} if token else {})}
+                query = {"limit": "500", "fieldSelector": fields, "continue": token or "0"}
                 page = self._read("GET", f"{path}?{urlencode(query)}")
                 token = page[:200].partition(b'"continue":"')[2].partition(b'"')[0].decode()
                 if not token:
                     break
+
+    def relist(self) -> None:
+        """Let the watches of pods end with 410."""
+        self._read("POST", "/bench/relist")
 
     def _read(self, method: str, target: str) -> bytes:
         self._connection.request(method, target, body=b"" if method == "POST" else None)
@@ -116,6 +124,7 @@ def _run(folder: Path, population: Crowd, *, rate: int, seconds: int) -> list[Ro
             rows = _cold_start(extender, server, population, started=started, own_s=own_s)
             rows.insert(0, Row("listed", f"{volume / 1e6:.0f} MB in {own_s:.2f} s by the server"))
             time.sleep(_QUIET_S)
+            rows += _listed_again(extender, server, _first_decision(extender, population))
             return rows + _busy_day(extender, server, population, seconds=seconds)
 
 
@@ -195,12 +204,16 @@ def _cold_start(
     ]
 
 
-def _first_decision(extender: Extender, population: Crowd) -> str:
-    """Ask for a member of a gang that fits, offered every node; the node it may go to."""
+def _question(names: list[str]) -> bytes:
+    """A Filter call for a member of a gang that fits."""
     place = Place("wait-00000-0", gang="wait-00000", cpu=crowd.WAITING_CPU)
+    return msgspec.json.encode({"Pod": json.loads(crowd.pod(place)), "NodeNames": names})
+
+
+def _first_decision(extender: Extender, population: Crowd) -> str:
+    """Ask, offering every node; the node it may go to."""
     names = [crowd.node_name(index) for index in range(population.nodes)]
-    pod = json.loads(crowd.pod(place))
-    body = msgspec.json.encode({"Pod": pod, "NodeNames": names})
+    body = _question(names)
     connection = http.client.HTTPConnection("127.0.0.1", _port(extender), timeout=30)
     connection.request("POST", "/v1/filter", body, {"Content-Type": "application/json"})
     answer = json.loads(connection.getresponse().read())
@@ -210,6 +223,53 @@ def _first_decision(extender: Extender, population: Crowd) -> str:
     if len(chosen) != 1 or chosen[0] not in free:
         raise AssertionError(f"not a free node: {chosen} {answer.get('Error')}")
     return str(chosen[0])
+
+
+# Listed again -----------------------------------------------------------------------------------
+
+
+def _listed_again(extender: Extender, server: Server, chosen: str) -> list[Row]:
+    """How long Filter takes while all pods are listed again after a 410."""
+    with _asking(extender, _question([chosen])) as times_ms:
+        server.relist()
+        began = time.monotonic()
+        wait_until(
+            lambda: all(server.told().completed.get(stream) == 2 for stream in (OURS, OTHERS)),
+            timeout_s=60,
+            what="the listing after 410",
+        )
+        took_s = time.monotonic() - began
+    p50, p99 = (histogram.percentile(times_ms, share) for share in (0.5, 0.99))
+    return [
+        Row("all pods listed again after 410", f"in {took_s:.2f} s"),
+        Row(
+            "Filter meanwhile", f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, worst {max(times_ms):.1f} ms"
+        ),
+    ]
+
+
+@contextmanager
+def _asking(extender: Extender, body: bytes) -> Iterator[list[float]]:
+    """Ask Filter while the block runs, from a process of its own; its times afterwards."""
+    times_ms: list[float] = []
+    words = ("-m", "tests.bench.probe", "127.0.0.1", str(_port(extender)), str(_ASKED_A_SECOND))
+    with subprocess.Popen(
+        [sys.executable, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as probe:
+        assert probe.stdin is not None
+        probe.stdin.write(body)
+        probe.stdin.close()
+        probe.stdin = None
+        time.sleep(_PROBE_STARTS_S)
+        try:
+            yield times_ms
+        finally:
+            probe.terminate()
+            told, _ = probe.communicate(timeout=10)
+    answer = json.loads(told)
+    if answer["refused"]:
+        raise AssertionError(f"{answer['refused']} Filter calls for a planned pod were refused")
+    times_ms += answer["times_ms"]
 
 
 # A busy day -------------------------------------------------------------------------------------
@@ -269,7 +329,7 @@ def _probe(extender: Extender, second: int, began: float) -> float:
 def _same_as_the_server(extender: Extender, population: Crowd, *, seconds: int) -> Row:
     """Whether every pod that was created and not deleted is known, and no other."""
     alive = population.pods + seconds + BORN * min(seconds, GONE_AFTER_S)
-    expected = alive - OTHERS  # pods of others count from when they are bound
+    expected = alive - BORN_OTHERS  # pods of others count from when they are bound
     totals = extender.get("/debug/snapshot")["totals"]
     known = totals["members"] + totals["foreign"]
     return Row("pods known", str(known), f"= {expected}", known == expected)

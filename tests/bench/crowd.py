@@ -346,14 +346,15 @@ class Crowd:
                 yield Place(f"{name}-{rank}", gang=name, cpu=WAITING_CPU)
 
     def listed(self) -> dict[str, list[bytes]]:
-        """Every object by kind."""
+        """Every object by kind; pods of ours apart."""
         groups = [group(f"train-{n:05d}", running=GANG) for n in range(self.running_gangs)]
         groups += [
             group(f"wait-{n:05d}", running=0, phase="Inqueue") for n in range(self.waiting_gangs)
         ]
         return {
             "nodes": [node(index) for index in range(self.nodes)],
-            "pods": [pod(place) for place in self.places()],
+            "pods of ours": [pod(place) for place in self.places() if place.gang],
+            "pods of others": [pod(place) for place in self.places() if not place.gang],
             "podgroups": groups,
             "queues": [queue("root"), queue("default")],
         }

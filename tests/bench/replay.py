@@ -3,7 +3,8 @@
 Run as ``python -m tests.bench.replay PORT NODES PODS RATE SECONDS``. Everything it says is encoded
 before it listens, so that its own time is that of copying bytes. Writes are counted and accepted.
 Beside the API there is ``/bench``: GET tells what was asked and said and when (seconds of the
-machine's steady clock), ``POST /bench/forget`` starts that anew, ``POST /bench/churn`` begins.
+machine's steady clock), ``POST /bench/forget`` starts that anew, ``POST /bench/relist`` ends the
+watches of pods with 410, ``POST /bench/churn`` begins.
 """
 
 from __future__ import annotations
@@ -19,12 +20,21 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import uvloop
 
-from tests.bench.churn import GROUPS, NODES, PODS, Churn, Said, probe
+from tests.bench.churn import GROUPS, NODES, OTHERS, OURS, Churn, Said, probe
 from tests.bench.crowd import Crowd
 
-QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 HOME = "/apis/scheduling.volcano.sh/v1beta1"
-PATHS = {"nodes": NODES, "pods": PODS, "podgroups": GROUPS, "queues": QUEUES}
+PODS = "/api/v1/pods"
+STREAMS = {
+    "/api/v1/nodes": NODES,
+    f"{HOME}/podgroups": GROUPS,
+    f"{HOME}/queues": "queues",
+    f"{PODS}?spec.schedulerName=volcano": OURS,
+    f"{PODS}?spec.schedulerName!=volcano": OTHERS,
+}
+"""By path; of the field selector of pods the first part tells which."""
+GONE = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
+
 PAGE = 500
 TICK_S = 0.01
 PROBE_AT = 0.5
@@ -33,6 +43,10 @@ PROBE_AT = 0.5
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _HEAD = b"HTTP/1.1 %d OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 _STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+_PAGE = (
+    b'{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"100000",'
+    b'"continue":"%s"},"items":[%s]}'
+)
 _DISCOVERY = {
     "kind": "APIResourceList",
     "resources": [{"name": f"{kind}/status"} for kind in ("podgroups", "queues")],
@@ -45,6 +59,8 @@ class Told(msgspec.Struct):
     first_list_at: float = 0.0
     last_page_at: float = 0.0
     lists: int = 0
+    completed: dict[str, int] = msgspec.field(default_factory=dict)
+    """Complete listings by stream."""
     list_bytes: int = 0
     watches: int = 0
     writes: int = 0
@@ -63,8 +79,9 @@ class Replay:
     def __init__(self, population: Crowd, *, rate: int, seconds: int) -> None:
         self.told = Told()
         self._pages = {
-            PATHS[kind]: list(_pages(objects)) for kind, objects in population.listed().items()
+            stream: list(_pages(objects)) for stream, objects in population.listed().items()
         }
+        self._pages[PODS] = self._pages[OURS] + self._pages[OTHERS]
         churn = Churn(population, rate=rate)
         self._script = [churn.second(n) for n in range(seconds)]
         self._watching: dict[str, set[asyncio.StreamWriter]] = defaultdict(set)
@@ -94,9 +111,10 @@ class Replay:
         method, target, _ = head.split(b" ", 2)
         url = urlsplit(target.decode())
         query = parse_qs(url.query)
+        stream = _stream(url.path, query)
         if "watch" in query:
             writer.write(_STREAM)
-            self._watching[url.path].add(writer)
+            self._watching[stream].add(writer)
             self.told.watches += 1
             await reader.read()
             return False
@@ -114,20 +132,25 @@ class Replay:
             return b"{}"
         if path == HOME:
             return msgspec.json.encode(_DISCOVERY)
-        return self._page(path, int(query.get("continue", ["0"])[0]))
+        return self._page(_stream(path, query), int(query.get("continue", ["0"])[0]))
 
-    def _page(self, path: str, number: int) -> bytes:
+    def _page(self, stream: str, number: int) -> bytes:
         told = self.told
-        pages = self._pages.get(path) or list(_pages([]))
+        pages = self._pages.get(stream, [b""])
         told.first_list_at = told.first_list_at or time.monotonic()
         told.last_page_at = time.monotonic()
         told.lists += 1
         told.list_bytes += len(pages[number])
-        return pages[number]
+        token = str(number + 1) if number + 1 < len(pages) else ""
+        if not token:
+            told.completed[stream] = told.completed.get(stream, 0) + 1
+        return _PAGE % (token.encode(), pages[number])
 
     def _bench(self, path: str) -> bytes:
         if path == "/bench/forget":
             self.told = Told()
+        elif path == "/bench/relist":
+            self._send([Said(OURS, GONE), Said(OTHERS, GONE)])
         elif path == "/bench/churn":
             self.told.began_at = time.monotonic() + 1.0
             self._churning = asyncio.create_task(self._churn(self.told.began_at))
@@ -135,7 +158,7 @@ class Replay:
 
     async def _churn(self, began: float) -> None:
         for second, lines in enumerate(self._script):
-            due = [(began + second + n / len(lines), said) for n, said in enumerate(lines)]
+            due = [(began + second + n / len(lines), one) for n, one in enumerate(lines)]
             probed = False
             for tick in range(round(1 / TICK_S)):
                 until = began + second + (tick + 1) * TICK_S
@@ -145,21 +168,21 @@ class Replay:
                     self.told.probes.append(time.monotonic())
                     probed = True
                 batch, due = _split(due, until)
-                self._send(said for _, said in batch)
+                self._send(one for _, one in batch)
                 if batch:
                     late = time.monotonic() - batch[-1][0]
                     self.told.latest_s = max(self.told.latest_s, late)
         self.told.done = True
 
     def _send(self, batch: Iterable[Said]) -> None:
-        by_path: dict[str, list[bytes]] = defaultdict(list)
-        for said in batch:
-            by_path[said.path].append(said.line)
-        for path, lines in by_path.items():
+        by_stream: dict[str, list[bytes]] = defaultdict(list)
+        for one in batch:
+            by_stream[one.stream].append(one.line)
+        for stream, lines in by_stream.items():
             piece = b"".join(lines)
             self.told.sent += len(lines)
             self.told.sent_bytes += len(piece)
-            for writer in self._watching[path]:
+            for writer in self._watching[stream]:
                 writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
 
 
@@ -170,15 +193,17 @@ def _split(
     return due[:cut], due[cut:]
 
 
+def _stream(path: str, query: dict[str, list[str]]) -> str:
+    """What is asked for; a path that nobody scripted is a stream of its own, and empty."""
+    fields = query.get("fieldSelector", [""])[0].partition(",")[0]
+    asked = f"{path}?{fields}" if fields else path
+    return STREAMS.get(asked, asked)
+
+
 def _pages(objects: list[bytes]) -> Iterable[bytes]:
-    count = max(1, -(-len(objects) // PAGE))
-    for number in range(count):
-        token = str(number + 1) if number + 1 < count else ""
-        items = b",".join(objects[number * PAGE : (number + 1) * PAGE])
-        yield (
-            b'{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"100000",'
-            b'"continue":"%s"},"items":[%s]}' % (token.encode(), items)
-        )
+    """The items of each page."""
+    for first in range(0, len(objects), PAGE):
+        yield b",".join(objects[first : first + PAGE])
 
 
 def main() -> None:
