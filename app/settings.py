@@ -57,9 +57,7 @@ class ExtenderSettings(BaseSettings):
     )
     @classmethod
     def _is_file(cls, path: Path | None) -> Path | None:
-        if path is not None and not path.is_file():
-            raise ValueError(f"{path} is not a file" if path.exists() else f"{path} does not exist")
-        return path
+        return existing_file(path)
 
     @field_validator("scheduler_name")
     @classmethod
@@ -105,6 +103,90 @@ class ExtenderSettings(BaseSettings):
             protect_above=self.protect_above,
             hint=self.placement,
         )
+
+
+class ControllersSettings(BaseSettings):
+    """Everything that can be set on ``pumice controllers``."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PUMICE_", env_ignore_empty=True, frozen=True, extra="ignore"
+    )
+
+    kubeconfig: Path | None = None
+    scheduler_name: str = "volcano"
+    """Scheduler names that are ours, separated by commas."""
+    controllers: str = "*"
+    """Which ones run: names, ``*`` for all, ``-name`` for all but that one."""
+    extender_url: str = ""
+    """Where slots are asked for; empty: pods of jobs are created behind the gate."""
+    kube_api_qps: float = Field(default=2000.0, gt=0)
+    kube_api_burst: int = Field(default=2000, gt=0)
+    worker_threads: int = Field(default=16, gt=0, le=1000)
+    worker_threads_for_podgroup: int = Field(default=5, gt=0, le=1000)
+    worker_threads_for_queue: int = Field(default=5, gt=0, le=1000)
+    worker_threads_for_gc: int = Field(default=5, gt=0, le=1000)
+    worker_threads_for_cronjob: int = Field(default=3, gt=0, le=1000)
+    max_requeue_num: int = Field(default=15, ge=-1)
+    """Failures in a row after which a job is given up; -1: never."""
+    inherit_owner_annotations: bool = True
+    leader_elect: bool = True
+    leader_elect_resource_name: str = "pumice-controllers"
+    leader_elect_resource_namespace: str = "pumice-system"
+    healthz_address: str = "127.0.0.1:11252"
+    listen_address: str = ""
+    """Where ``/metrics`` is served too; empty: only beside the health checks."""
+    log_level: LogLevel = "INFO"
+    log_format: LogFormat = "text"
+
+    @field_validator("kubeconfig")
+    @classmethod
+    def _is_file(cls, path: Path | None) -> Path | None:
+        return existing_file(path)
+
+    @field_validator("scheduler_name")
+    @classmethod
+    def _has_names(cls, names: str) -> str:
+        if not names_in(names):
+            raise ValueError("there is no name in it")
+        return names
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _in_capitals(cls, level: object) -> object:
+        return level.upper() if isinstance(level, str) else level
+
+    @field_validator("healthz_address", "listen_address")
+    @classmethod
+    def _is_address(cls, text: str) -> str:
+        if text:
+            address_of(text)
+        return text
+
+    @field_validator("extender_url")
+    @classmethod
+    def _is_url(cls, url: str) -> str:
+        if url and not url.startswith(("http://", "https://")):
+            raise ValueError(f"{url!r} is no http or https URL")
+        return url.rstrip("/")
+
+    def scheduler_names(self) -> frozenset[str]:
+        """The scheduler names that are ours."""
+        return names_in(self.scheduler_name)
+
+
+def existing_file(path: Path | None) -> Path | None:
+    """``path``; ValueError when there is no such file."""
+    if path is not None and not path.is_file():
+        raise ValueError(f"{path} is not a file" if path.exists() else f"{path} does not exist")
+    return path
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of ``host:port`` (``:8081``: every address); ValueError when it is none."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"{text!r} is no address:port")
+    return host.strip("[]") or "0.0.0.0", int(port)
 
 
 def names_in(text: str) -> frozenset[str]:

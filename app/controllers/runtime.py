@@ -15,7 +15,7 @@ from app.controllers.store import Store
 from app.service.workqueue import Backoff, WorkQueue
 from app.telemetry import metrics
 from app.wire.kinds import Resource
-from app.wire.unstructured import Key, Object, key_of
+from app.wire.unstructured import Key, Object
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,6 @@ class Runtime:
             controller: WorkQueue(controller.reconcile, backoff=backoff, failed=_failed(controller))
             for controller in controllers
         }
-        self._listing: dict[Resource, set[Key]] = {}
 
     async def run(self) -> None:
         """Work for ever; cancel to stop."""
@@ -85,31 +84,14 @@ class Runtime:
 
     def put(self, resource: Resource, item: Object) -> None:
         """An object was added, modified or listed."""
-        if resource in self._listing:
-            self._listing[resource].add(key_of(item))
         old = self._stores[resource].put(item)
         self._tell(Change(resource, old, item))
 
     def drop(self, resource: Resource, key: Key) -> None:
         """An object is gone."""
-        self._listing.get(resource, set()).discard(key)
         old = self._stores[resource].drop(key)
         if old is not None:
             self._tell(Change(resource, old, None))
-
-    def begin_listing(self, resource: Resource) -> None:
-        """A full listing starts."""
-        self._listing[resource] = set()
-
-    def end_listing(self, resource: Resource) -> None:
-        """It is complete: what was not in it went away while nobody watched."""
-        listed = self._listing.pop(resource, None)
-        if listed is None:
-            return
-        for item in self._stores[resource].all():
-            key = key_of(item)
-            if key not in listed:
-                self.drop(resource, key)
 
     def _tell(self, change: Change) -> None:
         for controller, queue in self._queues.items():

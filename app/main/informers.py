@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -25,7 +25,6 @@ from app.kube.stream import (
     Modified,
     PageListed,
 )
-from app.service.feed import Feed
 from app.wire.objects.groups import decode_pod_group
 from app.wire.objects.jobs import decode_job
 from app.wire.objects.nodes import decode_node
@@ -54,6 +53,14 @@ class Kind:
     decode: Decode
     fields: str = ""
     """A field selector."""
+    labels: str = ""
+    """A label selector."""
+
+    @property
+    def selectors(self) -> dict[str, str]:
+        """Both, as parameters of a request."""
+        both = {"fieldSelector": self.fields, "labelSelector": self.labels}
+        return {name: value for name, value in both.items() if value}
 
 
 KINDS: tuple[Kind, ...] = (
@@ -92,10 +99,34 @@ def lease_kind(namespace: str) -> Kind:
 Item = tuple[str, Batch[Any]]
 
 
+class Sink(Protocol):
+    """Where the objects go: the cache's feed, the controllers' intake."""
+
+    def upsert(self, kind: str, value: Any, /) -> None:
+        """An object was added, modified or listed."""
+
+    def remove(self, kind: str, value: Any, /) -> None:
+        """An object was deleted."""
+
+    def begin_listing(self, kind: str, /) -> None:
+        """A full listing starts."""
+
+    def end_listing(self, kind: str, /) -> None:
+        """It is complete."""
+
+    def reject(
+        self, kind: str, name: str, message: str, /, *, uid: str = "", deleted: bool = False
+    ) -> None:
+        """An object could not be read."""
+
+    def batch_done(self) -> None:
+        """All that was there has been handed over."""
+
+
 class Informers:
     """The informer threads of a process; start and stop them together."""
 
-    def __init__(self, kinds: Sequence[Kind], *, connection: Connection, feed: Feed) -> None:
+    def __init__(self, kinds: Sequence[Kind], *, connection: Connection, feed: Sink) -> None:
         self._feed = feed
         self._mailbox: Mailbox[Item] = Mailbox(asyncio.get_running_loop(), self._deliver)
         self._informers = {
@@ -104,7 +135,7 @@ class Informers:
                     kind=kind.name,
                     path=kind.path,
                     decoder=decoder(kind.decode),
-                    selectors={"fieldSelector": kind.fields} if kind.fields else {},
+                    selectors=kind.selectors,
                 ),
                 connection=connection,
                 sink=partial(self._put, kind.name),
