@@ -1,0 +1,1 @@
+"""Tests of what is judged of job plugins without making an object."""
