@@ -93,6 +93,8 @@ class Filtering:
         self._limits = limits
         self._clock = clock
         self._waiting: set[PodUid] = set()
+        self._guessed: dict[PodUid, NodeName] = {}
+        """The only node that a pod was offered last, in vain."""
         self._next_tidying = 0.0
 
     def answer(self, question: Question) -> Answer:
@@ -108,6 +110,7 @@ class Filtering:
         if answer is not None:
             member.refused, member.missed = False, 0
             self._waiting.discard(question.uid)
+            self._guessed.pop(question.uid, None)
             return answer
         return self._wait(member)
 
@@ -130,6 +133,8 @@ class Filtering:
         if self._waiting and now >= self._next_tidying:
             self._next_tidying = now + _TIDY_EVERY_S
             self._waiting = {uid for uid in self._waiting if self._is_without_place(uid)}
+            members = self._cache.members
+            self._guessed = {uid: node for uid, node in self._guessed.items() if uid in members}
 
     def _is_without_place(self, uid: PodUid) -> bool:
         member = self._cache.members.get(uid)
@@ -142,18 +147,23 @@ class Filtering:
             if self._limits.hint is Hint.GUIDE and self._cache.groups[member.group].solo:
                 return self._with_room(member, names)
             if member.node in names:
-                if member.stage is Stage.PLANNED:
-                    member.since = self._clock()
-                return Chosen(member.node)
+                return self._chosen(member)
             if member.stage is not Stage.PLANNED or self._only_a_guess(member, names):
                 return None
             if len(names) >= SAMPLE_FLOOR:
                 if self._swap(member, names):
-                    return Chosen(member.node)
+                    return self._chosen(member)
                 if self._may_be_chance(member):
                     return None
-            self._veto(member)
+            if self._veto(member, names):
+                return self._chosen(member)
         return None
+
+    def _chosen(self, member: Member) -> Chosen:
+        """Its node; a planned pod's time begins anew, as somebody came for it."""
+        if member.stage is Stage.PLANNED:
+            member.since = self._clock()
+        return Chosen(member.node)
 
     def _has_place(self, member: Member) -> bool:
         """Whether it has a place, planned for now if need be."""
@@ -172,26 +182,44 @@ class Filtering:
         return Some(roomy, _GUARD_TEXT) if roomy else None
 
     def _only_a_guess(self, member: Member, names: Sequence[NodeName]) -> bool:
-        """One offered name is a nominated node or a hint, not all there is: refuse just that."""
-        return len(names) == 1 and not member.pod.pinned and len(self._cache.rooms.nodes) > 1
+        """One offered name may be a nominated node or a hint: then all others are offered next.
+
+        When the same one comes again, it is all there is.
+        """
+        uid = member.pod.uid
+        if len(names) > 1 or member.pod.pinned or len(self._cache.rooms.nodes) == 1:
+            self._guessed.pop(uid, None)
+            return False
+        before = self._guessed.get(uid)
+        self._guessed[uid] = names[0]
+        return before != names[0]
 
     def _swap(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Give it an offered node instead of the planned one."""
         uid, now = member.pod.uid, self._clock()
-        if self._cache.exchange(uid, frozenset(names), now=now):
-            return True
+        return self._cache.exchange(uid, frozenset(names), now=now) or self._move(member, names)
+
+    def _move(self, member: Member, names: Sequence[NodeName]) -> bool:
         chosen = self._planning.best_of(member, names)
+        uid, now = member.pod.uid, self._clock()
         return chosen is not None and self._cache.move(uid, chosen, now=now)
 
     def _may_be_chance(self, member: Member) -> bool:
         member.missed += 1
         return member.missed < _MISSES
 
-    def _veto(self, member: Member) -> None:
+    def _veto(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """Remember that its node is none; returns whether an offered one could take its place.
+
+        That is tried first: planning anew could go through all nodes that are not offered.
+        """
         now = self._clock()
         member.missed = 0
         self._planning.vetoes.add(member.pod.shape, member.node, now=now)
+        if self._move(member, names):
+            return True
         self._cache.withdraw(member.pod.uid, now=now)
+        return False
 
     def _wait(self, member: Member) -> Answer:
         member.refused = True
