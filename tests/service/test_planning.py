@@ -1,0 +1,363 @@
+"""When cycles run, what of a plan takes effect, and when promises are given back."""
+
+import asyncio
+from collections.abc import Callable, Collection
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.pod import GATE
+from app.model.reason import Cause
+from app.model.workload import GroupPhase
+from app.service.filtering import Chosen
+from app.service.limits import Limits
+from app.telemetry import metrics
+from tests.builders import make_amounts, make_node, make_queue, make_shape
+from tests.service.rig import Rig
+from tests.service.virtual_time import START, advance, clock, run, settle
+
+ALWAYS_YIELD = Limits(slice_s=-1.0)
+"""Virtual time does not pass while a cycle computes: give the loop a turn at every step."""
+
+
+def released(why: str) -> float:
+    return float(metrics.GANGS_RELEASED.labels(why)._value.get())
+
+
+# --- when -----------------------------------------------------------------------------------------
+
+
+def test_a_cycle_follows_a_change_at_once_and_silence_within_a_second() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        times: list[float] = []
+
+        def note(_changed: Collection[GroupKey]) -> None:
+            times.append(round(clock() - START, 3))
+
+        rig.planning.after.append(note)
+        running = asyncio.create_task(rig.planning.run())
+        await advance(0.5)
+        rig.node("n1")
+        await advance(0.1)
+        assert times == [0.02, 0.5]
+        await advance(2.4)
+        assert times == pytest.approx([0.02, 0.5, 1.52, 2.54])
+        running.cancel()
+
+    run(scenario())
+
+
+def test_a_stream_of_changes_sets_off_a_cycle_every_20_ms() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        running = asyncio.create_task(rig.planning.run())
+        await advance(0.1)
+        before = rig.planning.log.cycles
+        for number in range(1000):
+            rig.node(f"n{number % 7}", cpu=1000 + number)
+            await asyncio.sleep(0.001)
+        assert 45 <= rig.planning.log.cycles - before <= 51
+        running.cancel()
+
+    run(scenario())
+
+
+def test_the_first_cycle_makes_it_ready() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        assert not rig.planning.first_cycle.is_set()
+        await rig.cycle()
+        assert rig.planning.first_cycle.is_set()
+
+    run(scenario())
+
+
+def test_refusals_are_counted_by_cause_and_forgotten_when_nobody_waits() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=1, queue=QueueName("missing"), phase=GroupPhase.PENDING)
+        rig.pod("g-0", group="g")
+        gauge = metrics.GROUPS_REFUSED.labels(Cause.QUEUE_MISSING.value)
+        await rig.cycle()
+        assert gauge._value.get() == 1
+        rig.delete("g-0")
+        rig.unsee("podgroups", rig.cache.groups[rig.key("g")].pod_group)
+        await rig.cycle()
+        assert gauge._value.get() == 0
+        assert rig.planning.refusals == {}
+
+    run(scenario())
+
+
+# --- what takes effect ----------------------------------------------------------------------------
+
+
+async def during_a_cycle(rig: Rig, happens: Callable[[], object]) -> None:
+    """Let something happen while the cycle plans on its snapshot."""
+    cycle = asyncio.create_task(rig.cycle())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not cycle.done()
+    happens()
+    await cycle
+
+
+def test_a_node_that_goes_away_meanwhile_is_not_promised() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1")
+        names = rig.gang("g", size=3)
+        await during_a_cycle(rig, lambda: rig.unsee("nodes", make_node("n1")))
+        assert rig.promises() == 0
+        assert rig.planning.log.stale == 1
+        rig.node("n2")
+        await rig.cycle()
+        assert {rig.place(name) for name in names} == {"n2"}
+
+    run(scenario())
+
+
+def test_a_gang_that_lost_a_member_meanwhile_is_planned_again_at_once() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1")
+        names = rig.gang("g", size=3, minimum=2)
+        await during_a_cycle(rig, lambda: rig.delete(names[0]))
+        assert rig.cache.signals.dirty
+        await rig.cycle()
+        assert rig.place(names[1]) == rig.place(names[2]) == "n1"
+
+    run(scenario())
+
+
+def test_room_that_somebody_takes_meanwhile_is_not_promised_twice() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1")
+        rig.gang("g", size=3)
+
+        def take() -> None:
+            rig.pod("x", scheduler="other", node=NodeName("n1"), shape=make_shape(cpu=6000))
+
+        await during_a_cycle(rig, take)
+        assert rig.promises() == 0
+        await rig.cycle()
+        assert rig.promises() == 0
+        assert (rig.cache.rooms.idle(NodeName("n1")) >= 0).all()
+
+    run(scenario())
+
+
+def test_a_gang_planned_on_demand_meanwhile_keeps_its_place_and_the_queue_its_limit() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1")
+        rig.queue(make_queue("q", capability=make_amounts(cpu=3000)))
+        for name in ("planned", "asked"):
+            rig.group(name, minimum=2, queue=QueueName("q"))
+            for i in range(2):
+                rig.pod(f"{name}-{i}", group=name)
+
+        def ask() -> None:
+            assert rig.filter("asked-0") == Chosen(NodeName("n1"))
+
+        await during_a_cycle(rig, ask)
+        assert rig.place("asked-0") == rig.place("asked-1") == "n1"
+        assert rig.promises() == 2, "both would be over the queue's limit"
+        await rig.cycle()
+        assert rig.promises() == 2
+
+    run(scenario())
+
+
+def test_a_pod_that_is_asked_about_before_the_first_cycle_is_planned() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p")
+        assert rig.filter("p") == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_no_interleaving_promises_more_than_there_is(data: st.DataObject) -> None:
+    """Cycles, Filter calls and new room in any order: no node and no queue over its limit."""
+    steps = data.draw(
+        st.lists(st.tuples(st.sampled_from("fcnx"), st.integers(0, 5)), min_size=3, max_size=25)
+    )
+
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1", "n2", cpu=3000)
+        rig.queue(make_queue("q", capability=make_amounts(cpu=4000)))
+        for number in range(6):
+            rig.group(f"g{number}", minimum=2, queue=QueueName("q" if number % 2 else "default"))
+            for i in range(2):
+                rig.pod(f"g{number}-{i}", group=f"g{number}")
+        cycles: list[asyncio.Task[None]] = []
+        for step, (kind, number) in enumerate(steps):
+            if kind == "f":
+                rig.filter(f"g{number}-0")
+            elif kind == "c" and all(cycle.done() for cycle in cycles):
+                cycles.append(asyncio.create_task(rig.cycle()))
+            elif kind == "x":
+                rig.node(f"new-{step}", cpu=1000 * number)
+            await asyncio.sleep(0)
+            limited = rig.cache.registry.usage
+            rig.cache.registry.refresh()
+            for name in ("n1", "n2"):
+                assert (rig.cache.rooms.idle(NodeName(name)) >= 0).all()
+            assert limited[QueueName("q")].allocated[0] <= 4000
+            for group in rig.cache.groups.values():
+                assert len(group.waiting) in (0, 2), "whole or not at all"
+            await asyncio.sleep(0)
+        await asyncio.gather(*cycles)
+
+    run(scenario())
+
+
+# --- giving back ----------------------------------------------------------------------------------
+
+
+def test_a_gang_nobody_came_for_gives_its_room_to_others() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=30.0))
+        rig.node("n1")
+        rig.gang("first", size=2, shape=make_shape(cpu=4000))
+        await rig.cycle()
+        rig.gang("second", size=2, shape=make_shape(cpu=4000))
+        await rig.cycle()
+        assert rig.place("first-0")
+        assert not rig.place("second-0")
+        before = released("unused")
+        await advance(31)
+        await rig.cycle()
+        assert released("unused") == before + 1
+        assert rig.place("second-0")
+        assert rig.planning.refusals[rig.key("first")]
+
+    run(scenario())
+
+
+def test_one_member_that_comes_does_not_save_a_gang_whose_others_do_not() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=30.0, barrier_s=100.0))
+        rig.node("n1")
+        rig.gang("g", size=2)
+        await rig.cycle()
+        call = rig.bind("g-0")
+        await advance(31)
+        await rig.cycle()
+        await settle()
+        assert call.answer == "the place was not used in time"
+        assert rig.promises() == 0
+
+    run(scenario())
+
+
+def test_a_member_beyond_the_minimum_alone_loses_its_place() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=30.0))
+        rig.node("n1")
+        rig.gang("g", size=3, minimum=2)
+        await rig.cycle()
+        calls = [rig.bind("g-0"), rig.bind("g-1")]
+        await settle()
+        rig.show_bindings()
+        late = released("unused")
+        group = rig.cache.groups[rig.key("g")]
+        await advance(31)
+        rig.planning._expire(clock())
+        assert rig.place("g-2") == ""
+        assert [call.answer for call in calls] == ["", ""]
+        assert released("unused") == late
+        assert group.failures == 0
+
+    run(scenario())
+
+
+def test_room_for_pods_that_nobody_creates_is_given_back() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(slot_s=60.0))
+        rig.node("n1")
+        rig.group("g", minimum=3, phase=GroupPhase.PENDING, min_resources=make_amounts(cpu=3000))
+        await rig.cycle()
+        group = rig.cache.groups[rig.key("g")]
+        assert len(group.slots) == 3
+        await advance(59)
+        await rig.cycle()
+        assert len(group.slots) == 3
+        await advance(2)
+        await rig.cycle()
+        assert group.slots == {}
+        assert group.hold_until > clock()
+        await advance(group.hold_until - clock() + 0.1)
+        rig.cache.signals.dirty = True
+        await rig.cycle()
+        assert len(group.slots) == 3, "it gets another chance"
+
+    run(scenario())
+
+
+def test_a_gang_that_cannot_get_the_rest_gives_back_what_it_has() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(stuck_s=3.0))
+        rig.node("n1", "n2", cpu=2000)
+        rig.gang("g", size=4)
+        await rig.cycle()
+        assert rig.promises() == 4
+        before = released("stuck")
+        rig.see("nodes", make_node("n2", cpu=2000, unschedulable=True))
+        await rig.cycle()
+        assert rig.promises() == 2, "for a moment: another cycle may find the rest"
+        for _ in range(5):
+            await advance(1)
+            rig.cache.signals.dirty = True
+            await rig.cycle()
+        assert rig.promises() == 0
+        assert released("stuck") == before + 1
+
+    run(scenario())
+
+
+def test_a_gang_that_finds_the_rest_in_time_keeps_what_it_has() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(stuck_s=3.0))
+        rig.node("n1", "n2", cpu=2000)
+        rig.gang("g", size=4)
+        await rig.cycle()
+        rig.see("nodes", make_node("n2", cpu=2000, unschedulable=True))
+        await rig.cycle()
+        await advance(1)
+        rig.node("n3", cpu=2000)
+        await rig.cycle()
+        assert rig.promises() == 4
+
+    run(scenario())
+
+
+def test_the_rest_of_a_gang_that_was_cut_in_half_goes_first() -> None:
+    """As after a crash in the middle of binding: before a gang that is older."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=4000)
+        rig.group("half", minimum=4, created=100.0)
+        for i in range(2):
+            rig.pod(f"half-{i}", group="half", node=NodeName("n1"))
+        for i in range(2, 4):
+            rig.pod(f"half-{i}", group="half", gates=(GATE,))
+        rig.group("older", minimum=2, created=1.0)
+        for i in range(2):
+            rig.pod(f"older-{i}", group="older")
+        await rig.cycle()
+        assert rig.place("half-2") == rig.place("half-3") == "n1"
+        assert rig.place("older-0") == ""
+
+    run(scenario())
