@@ -1,12 +1,13 @@
 """How fast nodes are found: 10,000 tasks on 5,000 nodes, one after another.
 
-``python -m tests.bench.placement`` prints one line per case: the time, per task, and as a ratio to
-the bare ledger (place without find), so that runs on different machines can be compared.
+The last table of :mod:`tests.bench.planner`: processor time, per task, and as a ratio to the bare
+ledger (place without find), so that runs on different machines can be compared.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from time import perf_counter
+from statistics import median
+from time import process_time
 
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
@@ -21,7 +22,7 @@ from tests.builders import GIB, make_gang, make_node, make_shape, make_snapshot,
 NODES = 5_000
 TASKS = 10_000
 ON_DEMAND = 20
-ROUNDS = 3
+ROUNDS = 5
 SCORING = Scoring(
     least_requested=1,
     balanced=1,
@@ -60,28 +61,28 @@ def tasks(shapes: Sequence[PodShape], count: int) -> Gang:
 def place_all(snapshot: Snapshot, gang: Gang, cache: ShapeCache) -> float:
     """Seconds to find and place every task of ``gang`` on a fresh ledger."""
     ledger = Ledger(snapshot)
-    started = perf_counter()
+    started = process_time()
     placer = Placer(ledger, predicates=Predicates(), scoring=SCORING, cache=cache)
     for task in gang.waiting:
         row = placer.find(task)
         if row is None:
             raise RuntimeError(f"{task.name} found no node")
         ledger.place(gang, task, node=row)
-    return perf_counter() - started
+    return process_time() - started
 
 
 def place_blindly(snapshot: Snapshot, gang: Gang) -> float:
     """Seconds of the ledger's part alone."""
     ledger = Ledger(snapshot)
-    started = perf_counter()
+    started = process_time()
     for number, task in enumerate(gang.waiting):
         ledger.place(gang, task, node=number % NODES)
-    return perf_counter() - started
+    return process_time() - started
 
 
-def best(run: Callable[[], float]) -> float:
-    """The fastest of a few rounds."""
-    return min(run() for _ in range(ROUNDS))
+def middle(run: Callable[[], float]) -> float:
+    """The median of a few rounds."""
+    return median(run() for _ in range(ROUNDS))
 
 
 def cases() -> dict[str, Gang]:
@@ -105,20 +106,18 @@ def cases() -> dict[str, Gang]:
     }
 
 
-def main() -> None:
-    """Measure and print."""
+COLUMNS = ("tasks", "count", "cpu s", "us/task", "ratio")
+"""The ratio is to the bare ledger."""
+
+
+def rows() -> Iterator[Sequence[str]]:
+    """A row per case, and one for a few tasks on demand."""
     snapshot, cache = cluster(), ShapeCache()
-    print(f"{NODES} nodes; seconds, microseconds a task, ratio to the bare ledger")  # noqa: T201
     for name, gang in cases().items():
         count = len(gang.waiting)
-        bare = best(partial(place_blindly, snapshot, gang))
-        took = best(partial(place_all, snapshot, gang, cache))
-        line = f"{count:6} {name:14} {took:6.3f} s {took / count * 1e6:6.1f} us {took / bare:5.1f}x"
-        print(line)  # noqa: T201
+        bare = middle(partial(place_blindly, snapshot, gang))
+        took = middle(partial(place_all, snapshot, gang, cache))
+        yield name, f"{count}", f"{took:.3f}", f"{took / count * 1e6:.1f}", f"{took / bare:.1f}"
     few = tasks([make_shape()], ON_DEMAND)
-    took = best(partial(place_all, snapshot, few, cache))
-    print(f"{ON_DEMAND:6} on demand      {took * 1e3:6.3f} ms")  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
+    took = middle(partial(place_all, snapshot, few, cache))
+    yield "on demand", f"{ON_DEMAND}", f"{took:.5f}", f"{took / ON_DEMAND * 1e6:.1f}", ""

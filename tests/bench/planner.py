@@ -1,41 +1,131 @@
-"""How fast a cycle plans: 10,000 pods on 5,000 nodes, in gangs of every size.
+"""How fast a cycle plans: 10,000 pods on 5,000 nodes, and one gang on demand.
 
-``python -m tests.bench.planner`` prints one line per case: the whole of ``plan`` (opening the
-ledger and the plugins of Volcano's Helm defaults included), per pod, the longest piece between two
-yields, and the ratio to the simplest loop that does the same work without gangs, queues or rules
-(for each pod: compare and score all nodes, take the best), measured in the same run.
+``python -m tests.bench.planner`` (``make bench-planner``) prints three tables:
+
+* whole cycles with Volcano's Helm defaults, opening the ledger and all plugins included: time on
+  the wall and of the processor (the machine may be shared), per pod, the longest piece between two
+  yields, and the ratio to the simplest loop that does the same work without gangs, queues or rules
+  (for each pod: compare and score all nodes, take the best), measured in the same run;
+* one gang of 20 on demand in clusters of several sizes, and what its parts cost;
+* the search for nodes alone (:mod:`tests.bench.placement`).
+
+Figures are medians. Objects are frozen for the garbage collector first, as the process does once
+its caches are full.
 """
 
-from collections.abc import Callable, Iterator
-from time import perf_counter
+import gc
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import median
+from time import perf_counter, process_time
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 
+from app.core.ledger import Ledger
+from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan_gang, plan_steps
-from app.core.policy import Policies
-from app.core.tiers import build
+from app.core.policy import Policies, Session
+from app.core.tiers import build, open_policies
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang, Task
+from app.model.ids import QueueName, group_key
 from app.model.plan import Plan
-from app.model.shape import PodShape
+from app.model.shape import LabelSelector, Operator, PodShape, PodTerm, Requirement, Spread
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase
-from tests.builders import GIB, make_gang, make_node, make_shape, make_snapshot, make_task
+from tests.bench import placement
+from tests.builders import (
+    GIB,
+    make_gang,
+    make_node,
+    make_queue,
+    make_shape,
+    make_snapshot,
+    make_task,
+)
 
 NODES = 5_000
 PODS = 10_000
-ROUNDS = 3
+ROUNDS = 5
 SIZES = ((2_000, 5), (500, 20), (1, 10_000), (10_000, 1))
-SHAPES: dict[str, Callable[[int], PodShape]] = {
-    "identical": lambda _: make_shape(),
-    "5 shapes": lambda i: make_shape(cpu=500 + 100 * (i % 5)),
-    "all different": lambda i: make_shape(cpu=500 + i % 997, memory=GIB + i * 4096),
-}
 TIERS = (
     ("priority", "gang", "conformance"),
     ("overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"),
 )
+HOST, ZONE = "kubernetes.io/hostname", "zone"
+
+Shapes = Callable[[int], PodShape]
+"""The shape of the pod of a number."""
+
+
+def identical(_number: int) -> PodShape:
+    """All pods ask for the same."""
+    return make_shape()
+
+
+def of_five(number: int) -> PodShape:
+    """Five sizes in turn."""
+    return make_shape(cpu=500 + 100 * (number % 5))
+
+
+def different(number: int) -> PodShape:
+    """No two pods ask for the same."""
+    return make_shape(cpu=500 + number % 997, memory=GIB + number * 4096)
+
+
+def apart(app: str) -> PodShape:
+    """Pods of ``app`` that share no node."""
+    term = PodTerm(HOST, selector_of(app), ("default",))
+    return make_shape(pod_anti_affinity=(term,), spread_identity=identity_of(app))
+
+
+def spread(app: str) -> PodShape:
+    """Pods of ``app`` that spread over the zones."""
+    constraint = Spread(1, ZONE, hard=True, selector=selector_of(app))
+    return make_shape(spread=(constraint,), spread_identity=identity_of(app))
+
+
+def selector_of(app: str) -> LabelSelector:
+    """Selects the pods of ``app``."""
+    return LabelSelector((Requirement("app", Operator.IN, (app,)),))
+
+
+def identity_of(app: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Namespace and labels of the pods of ``app``."""
+    return "default", (("app", app),)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``count`` gangs of ``size`` pods, shaped by ``make``."""
+
+    name: str
+    make: Shapes
+    count: int
+    size: int
+
+
+def cases() -> Iterator[Case]:
+    """What whole cycles are measured with."""
+    shapes: dict[str, Shapes] = {
+        "identical": identical,
+        "5 shapes": of_five,
+        "all different": different,
+    }
+    for name, make in shapes.items():
+        for count, size in SIZES:
+            yield Case(name, make, count, size)
+    yield Case("one per host", lambda _: apart("web"), 200, 20)
+    yield Case("one per host, by gang", lambda i: apart(f"g{i // 20}"), 500, 20)
+    yield Case("even over zones", lambda _: spread("web"), 500, 20)
+    yield Case("even over zones, by gang", lambda i: spread(f"g{i // 20}"), 500, 20)
 
 
 def policies() -> Policies:
@@ -44,117 +134,209 @@ def policies() -> Policies:
     return build(SchedulerConf(actions=("enqueue", "allocate", "backfill"), tiers=tiers))
 
 
-def shapes(make: Callable[[int], PodShape]) -> list[PodShape]:
-    """A shape per pod; equal ones are one object, as the decoder has it."""
+def gangs(case: Case, *, phase: GroupPhase = GroupPhase.PENDING) -> Iterator[Gang]:
+    """New gangs, all of their members needed; equal shapes are one object."""
     known: dict[PodShape, PodShape] = {}
-    return [known.setdefault(shape, shape) for shape in map(make, range(PODS))]
-
-
-def gangs(of: list[PodShape], *, count: int, size: int) -> Iterator[Gang]:
-    """``count`` new gangs of ``size`` pods each, all of them needed."""
-    for number in range(count):
+    for number in range(case.count):
+        first = number * case.size
+        made = [case.make(i) for i in range(first, first + case.size)]
         members = tuple(
-            make_task(f"g{number}-{i}", shape=of[number * size + i]) for i in range(size)
+            make_task(f"g{number}-{i}", shape=known.setdefault(shape, shape))
+            for i, shape in enumerate(made)
         )
         yield make_gang(
             f"g{number}",
             waiting=members,
-            phase=GroupPhase.PENDING,
+            phase=phase,
             min_request=np.sum([task.request for task in members], axis=0),
         )
 
 
-def cluster(pending: tuple[Gang, ...]) -> Snapshot:
-    """Empty nodes of 32 cores."""
-    nodes = tuple(make_node(f"node-{i:05}", cpu=32_000, memory=128 * GIB) for i in range(NODES))
-    return make_snapshot(nodes=nodes, gangs=pending)
+def cluster(pending: Sequence[Gang], *, queues: int = 0, inter_pod: bool = False) -> Snapshot:
+    """Empty nodes of 32 cores in ten zones; gangs in ``queues`` queues, or in the default one."""
+    nodes = tuple(
+        make_node(
+            f"node-{i:05}",
+            cpu=32_000,
+            memory=128 * GIB,
+            labels={HOST: f"node-{i:05}", ZONE: f"z{i % 10}"},
+        )
+        for i in range(NODES)
+    )
+    if queues:
+        pending = [
+            replace(gang, queue=QueueName(f"q{i % queues}")) for i, gang in enumerate(pending)
+        ]
+    named = tuple(make_queue(f"q{i}") for i in range(queues))
+    return make_snapshot(nodes=nodes, gangs=tuple(pending), queues=named, inter_pod=inter_pod)
 
 
-def drive(snapshot: Snapshot, by: Policies, cache: ShapeCache) -> tuple[Plan, float, float]:
-    """The plan, the seconds it took, and the longest time between two yields."""
-    started = piece = perf_counter()
-    longest = 0.0
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One cycle: its plan, its seconds, and the longest piece between two yields."""
+
+    plan: Plan
+    wall_s: float
+    cpu_s: float
+    pause_s: float
+
+
+def drive(snapshot: Snapshot, by: Policies, cache: ShapeCache) -> Run:
+    """Plan in pieces, as the service does."""
+    cpu, started = process_time(), perf_counter()
+    piece, longest = started, 0.0
     steps = plan_steps(snapshot, by, now=0.0, shapes=cache)
     while True:
         try:
             next(steps)
         except StopIteration as done:
-            return done.value, perf_counter() - started, longest
+            wall_s = perf_counter() - started
+            return Run(done.value, wall_s, process_time() - cpu, longest)
         now = perf_counter()
         longest, piece = max(longest, now - piece), now
 
 
-def simplest_loop(snapshot: Snapshot, tasks: list[Task]) -> float:
-    """Seconds of the loop that everything is compared with."""
+def simplest_loop(snapshot: Snapshot, tasks: Sequence[Task]) -> float:
+    """Processor seconds of the loop that everything is compared with."""
     free = snapshot.table.allocatable - snapshot.used
     inverse = 1.0 / np.maximum(snapshot.table.allocatable, 1)
-    started = perf_counter()
+    started = process_time()
     for task in tasks:
         fits = (free >= task.request).all(axis=1)
         scores = ((free - task.request) * inverse).sum(axis=1)
         best = int(np.where(fits, scores, -np.inf).argmax())
         free[best] -= task.request
-    return perf_counter() - started
+    return process_time() - started
 
 
-def measure(name: str, of: list[PodShape], *, count: int, size: int) -> str:
-    """One line of the table."""
+def measure(case: Case) -> Sequence[str]:
+    """One row of the first table; raises when not all were placed."""
     by, cache = policies(), ShapeCache()
-    pending = tuple(gangs(of, count=count, size=size))
-    snapshot = cluster(pending)
-    rounds = [drive(snapshot, by, cache) for _ in range(ROUNDS)]
-    plan, took, _ = min(rounds, key=lambda round_: round_[1])
-    pause = min(longest for _, _, longest in rounds)
-    placed = sum(len(decided.placements) for decided in plan.placed)
-    if placed != PODS or plan.refused:
-        raise RuntimeError(f"{placed} of {PODS} placed, {len(plan.refused)} refused")
+    pending = tuple(gangs(case))
+    snapshot = cluster(pending, inter_pod=pending[0].waiting[0].shape.looks_at_pods)
+    pods = case.count * case.size
+    settle()
+    runs = [drive(snapshot, by, cache) for _ in range(ROUNDS)]
+    placed = sum(len(decided.placements) for decided in runs[0].plan.placed)
+    if placed != pods or runs[0].plan.refused:
+        raise RuntimeError(f"{case.name}: {placed} of {pods} placed")
     bare = simplest_loop(snapshot, [task for gang in pending for task in gang.waiting])
-    each = took / PODS * 1e6
+    cpu_s = median(run.cpu_s for run in runs)
     return (
-        f"{name:14} {count:6} x {size:<6} {took:6.3f} s {each:6.1f} us"
-        f" {pause * 1e3:7.2f} ms {took / bare:6.2f}x"
+        case.name,
+        f"{case.count} x {case.size}",
+        f"{median(run.wall_s for run in runs):.3f}",
+        f"{cpu_s:.3f}",
+        f"{cpu_s / pods * 1e6:.0f}",
+        f"{median(run.pause_s for run in runs) * 1e3:.1f}",
+        f"{cpu_s / bare:.2f}",
     )
 
 
-def on_demand() -> str:
-    """One gang of 20 among 500, in a cycle of its own."""
+def hopeless() -> Sequence[str]:
+    """2,000 gangs of 5 that are in already and for which there is no room."""
     by, cache = policies(), ShapeCache()
-    pending = tuple(gangs(shapes(SHAPES["5 shapes"]), count=500, size=20))
-    snapshot = cluster(pending)
-    times = []
-    for gang in pending[:50]:
-        started = perf_counter()
-        plan = plan_gang(snapshot, by, key=gang.key, now=0.0, shapes=cache)
-        times.append(perf_counter() - started)
-        if len(plan.placed) != 1:
-            raise RuntimeError(f"{gang.key} was not placed")
-    return f"one gang of 20 on demand: median {np.median(times) * 1e3:.2f} ms"
-
-
-def hopeless() -> str:
-    """2,000 gangs of 5 that are in already and for which a full cluster has no room."""
-    by, cache = policies(), ShapeCache()
-    shape = make_shape(cpu=64_000)
-    members = [tuple(make_task(f"g{n}-{i}", shape=shape) for i in range(5)) for n in range(2_000)]
-    pending = tuple(make_gang(f"g{n}", waiting=tasks) for n, tasks in enumerate(members))
-    plan, took, pause = min(
-        (drive(cluster(pending), by, cache) for _ in range(ROUNDS)), key=lambda round_: round_[1]
-    )
-    if len(plan.refused) != len(pending):
+    case = Case("no room", lambda _: make_shape(cpu=64_000), 2_000, 5)
+    snapshot = cluster(tuple(gangs(case, phase=GroupPhase.INQUEUE)))
+    settle()
+    runs = [drive(snapshot, by, cache) for _ in range(ROUNDS)]
+    if len(runs[0].plan.refused) != case.count:
         raise RuntimeError("somebody was placed")
-    return f"2,000 equal gangs without room: {took:.3f} s, {pause * 1e3:.2f} ms"
+    cpu_s = median(run.cpu_s for run in runs)
+    return (
+        case.name,
+        f"{case.count} x {case.size}",
+        f"{median(run.wall_s for run in runs):.3f}",
+        f"{cpu_s:.3f}",
+        f"{cpu_s / PODS * 1e6:.0f}",
+        f"{median(run.pause_s for run in runs) * 1e3:.1f}",
+        "",
+    )
+
+
+def on_demand(name: str, case: Case, *, queues: int) -> Sequence[str]:
+    """One row of the second table: gangs of 20, one at a time, each on a ledger of its own."""
+    by, cache = policies(), ShapeCache()
+    twenty = Case(case.name, case.make, 50, 20)
+    asked = tuple(gangs(twenty))
+    others = [replace(gang, key=group_key("other", gang.name)) for gang in gangs(case)]
+    snapshot = cluster((*asked, *others), queues=queues)
+    settle()
+    keys = [gang.key for gang in asked]
+    whole = [
+        timed(partial(plan_gang, snapshot, by, key=key, now=0.0, shapes=cache)) for key in keys
+    ]
+    if not plan_gang(snapshot, by, key=keys[0], now=0.0, shapes=cache).placed:
+        raise RuntimeError(f"{keys[0]} was not placed")
+    ledger = Ledger(snapshot)
+    session = Session(ledger=ledger, conf=by.conf, now=0.0)
+    opened = open_policies(by, session)
+    parts = (
+        partial(Ledger, snapshot),
+        partial(open_policies, by, session),
+        partial(Placer, ledger, predicates=opened.predicates, scoring=opened.scoring, cache=cache),
+    )
+    costs = [median(timed(part)[1] for _ in keys) for part in parts]
+    return (
+        name,
+        *(f"{median(each[i] for each in whole) * 1e3:.2f}" for i in (0, 1)),
+        *(f"{cost * 1e3:.2f}" for cost in costs),
+    )
+
+
+def timed(run: Callable[[], object]) -> tuple[float, float]:
+    """Seconds on the wall and of the processor."""
+    cpu, started = process_time(), perf_counter()
+    run()
+    return perf_counter() - started, process_time() - cpu
+
+
+def settle() -> None:
+    """What lives now lives long: the collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def table_of(title: str, *columns: str) -> Table:
+    """An empty table; all columns but the first hold numbers."""
+    table = Table(title=title, title_justify="left")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
+def machine() -> str:
+    """What it ran on."""
+    return (
+        f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
+        f"{platform.system()} {platform.release()}, Python {sys.version.split()[0]}, "
+        f"NumPy {np.__version__}; {NODES} nodes, medians of {ROUNDS} runs"
+    )
 
 
 def main() -> None:
     """Measure and print."""
-    print(f"{PODS} pods on {NODES} nodes")  # noqa: T201
-    print("pods            gangs x size      plan   per pod   longest   ratio")  # noqa: T201
-    for name, make in SHAPES.items():
-        of = shapes(make)
-        for count, size in SIZES:
-            print(measure(name, of, count=count, size=size))  # noqa: T201
-    print(on_demand())  # noqa: T201
-    print(hopeless())  # noqa: T201
+    console = Console(width=110)
+    console.print(machine())
+    cycles = table_of(
+        "Whole cycles", "pods", "gangs", "wall s", "cpu s", "us/pod", "pause ms", "ratio"
+    )
+    for case in cases():
+        cycles.add_row(*measure(case))
+    cycles.add_row(*hopeless())
+    console.print(cycles)
+    single = table_of(
+        "One gang of 20 on demand (ms)", "pending", "wall", "cpu", "ledger", "plugins", "placer"
+    )
+    few, many = Case("5 shapes", of_five, 500, 20), Case("identical", identical, 10_000, 1)
+    single.add_row(*on_demand("550 gangs, 1 queue", few, queues=0))
+    single.add_row(*on_demand("550 gangs, 100 queues", few, queues=100))
+    single.add_row(*on_demand("10,050 gangs, 1 queue", many, queues=0))
+    console.print(single)
+    nodes = table_of("Nodes for tasks, one after another", *placement.COLUMNS)
+    for row in placement.rows():
+        nodes.add_row(*row)
+    console.print(nodes)
 
 
 if __name__ == "__main__":

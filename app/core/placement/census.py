@@ -1,8 +1,11 @@
 """Counts of pods per node as the cycle goes on: residents plus what the ledger's journal holds.
 
-Every question that a rule asks becomes a :class:`Tally`; :meth:`Census.follow` brings all of them
-up to the journal, asking each question once per distinct shape.
+Every question that a rule asks becomes a :class:`Tally`. Placed tasks are told by *kind* (shape and
+namespace): each question is asked once of each kind, and a placement moves the tallies that count
+its kind, however many others there are. :meth:`Census.follow` brings them up to the journal.
 """
+
+from dataclasses import dataclass, field
 
 from app.core.ledger import Entry
 from app.core.placement.arrays import Counts
@@ -14,26 +17,30 @@ from app.model.shape import PodShape
 class Tally:
     """The answer to one question: ``counts`` per node row; ``version`` grows when they change."""
 
-    __slots__ = ("_weights", "counts", "question", "version")
+    __slots__ = ("counts", "question", "version")
 
     def __init__(self, question: Question, counts: Counts) -> None:
         self.question = question
         self.counts = counts
         self.version = 0
-        self._weights: dict[tuple[int, str], tuple[PodShape, int]] = {}
 
-    def record(self, entry: Entry, sign: int, residents: ResidentIndex) -> None:
-        """Count ``entry`` in (or out, with ``sign`` -1)."""
-        shape, namespace = entry.task.shape, entry.gang.namespace
-        known = self._weights.get((id(shape), namespace))
-        if known is None:
-            pod = Seen(shape, identity_of(shape, namespace=namespace))
-            weight = self.question.of(pod, residents.namespaces)
-            # The shape is kept beside its weight: its id must not be used again.
-            known = self._weights[id(shape), namespace] = (shape, weight)
-        if known[1]:
-            self.counts[entry.node] += sign * known[1]
-            self.version += 1
+    def add(self, row: int, weight: int) -> None:
+        """Count ``weight`` more on the node of ``row``."""
+        self.counts[row] += weight
+        self.version += 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kind:
+    """Placed tasks that answer alike.
+
+    ``rows`` are their nodes in the order of the journal (roll-backs take the last); ``counted`` are
+    the tallies they count in, and for how much.
+    """
+
+    pod: Seen
+    rows: list[int] = field(default_factory=list)
+    counted: list[tuple[Tally, int]] = field(default_factory=list)
 
 
 class Census:
@@ -43,6 +50,7 @@ class Census:
         self.residents = residents
         self._journal = journal
         self._tallies: dict[Question, Tally] = {}
+        self._kinds: dict[tuple[int, str], _Kind] = {}
         self._keys: dict[Side, dict[str, None]] = {}
 
     def tally(self, question: Question) -> Tally:
@@ -50,8 +58,8 @@ class Census:
         tally = self._tallies.get(question)
         if tally is None:
             tally = Tally(question, self.residents.counts(question).copy())
-            for entry in self._journal.seen:
-                tally.record(entry, 1, self.residents)
+            for kind in self._kinds.values():
+                self._ask(kind, tally)
             self._tallies[question] = tally
         return tally
 
@@ -61,22 +69,43 @@ class Census:
         if keys is None:
             keys = self._keys[side] = {}
             for shape, _ in self.residents.carriers(side).values():
-                keys.update(dict.fromkeys(term.topology_key for _, term in side.terms(shape)))
-            for entry in self._journal.seen:
-                self._learn(entry)
+                _learn(keys, side, shape)
+            for kind in self._kinds.values():
+                _learn(keys, side, kind.pod.shape)
         return tuple(keys)
 
     def follow(self) -> None:
         """Take in what the journal has gained or lost since the last call."""
         for entry, sign in self._journal.changes():
+            kind = self._kind(entry)
             if sign > 0:
-                self._learn(entry)
-            for tally in self._tallies.values():
-                tally.record(entry, sign, self.residents)
+                kind.rows.append(entry.node)
+            else:
+                kind.rows.pop()
+            for tally, weight in kind.counted:
+                tally.add(entry.node, sign * weight)
 
-    def _learn(self, entry: Entry) -> None:
-        shape = entry.task.shape
-        if not shape.looks_at_pods:
-            return
-        for side, keys in self._keys.items():
-            keys.update(dict.fromkeys(term.topology_key for _, term in side.terms(shape)))
+    def _kind(self, entry: Entry) -> _Kind:
+        """The kind of ``entry``; it keeps the shape, whose id must not be used again."""
+        shape, namespace = entry.task.shape, entry.gang.namespace
+        kind = self._kinds.get((id(shape), namespace))
+        if kind is None:
+            kind = _Kind(Seen(shape, identity_of(shape, namespace=namespace)))
+            self._kinds[id(shape), namespace] = kind
+            for tally in self._tallies.values():
+                self._ask(kind, tally)
+            for side, keys in self._keys.items():
+                _learn(keys, side, shape)
+        return kind
+
+    def _ask(self, kind: _Kind, tally: Tally) -> None:
+        weight = tally.question.of(kind.pod, self.residents.namespaces)
+        if weight:
+            kind.counted.append((tally, weight))
+            for row in kind.rows:
+                tally.add(row, weight)
+
+
+def _learn(keys: dict[str, None], side: Side, shape: PodShape) -> None:
+    if side.has_terms(shape):
+        keys.update(dict.fromkeys(term.topology_key for _, term in side.terms(shape)))
