@@ -5,7 +5,7 @@ is what must hold after each, :mod:`tests.cache.naive` is the model that it is c
 """
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
@@ -45,5 +45,10 @@ class CacheMachine(Events, Decisions, Checks):
 
 TestCacheMachine = pytest.mark.timeout(300)(CacheMachine.TestCase)
 TestCacheMachine.settings = settings(
-    max_examples=150, stateful_step_count=50, deadline=None, derandomize=True, database=None
+    max_examples=150,
+    stateful_step_count=50,
+    derandomize=True,  # the same steps on every machine; other seeds are for those who hunt
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
