@@ -21,6 +21,7 @@ from app.cache.members import Member, Stage
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.plan import GangPlacement
 from app.service.limits import Hint, Limits
+from app.service.nominations import Nominations
 from app.service.pod_reasons import PodReasons
 from app.service.ports import Clock, PodWriter, Reaction, WriteError
 from app.service.status import StatusWriter
@@ -55,6 +56,7 @@ class Actuator:
         self._reasons = reasons
         self._limits = limits
         self._clock = clock
+        self._nominations = Nominations(cache, pods=pods, failed=log_failure)
         self._told: dict[PodUid, float] = {}
         self._next_look = 0.0
         self._pod_work: WorkQueue[PodUid] = WorkQueue(self._tell, failed=log_failure)
@@ -68,6 +70,7 @@ class Actuator:
             group.create_task(self._pod_work.run(workers))
             group.create_task(self._group_work.run(max(workers // 4, 1)))
             group.create_task(self._queue_work.run(2))
+            group.create_task(self._nominations.run(2))
             group.create_task(self._reasons.run(max(workers // 4, 1)))
 
     def placed(self, decided: GangPlacement) -> None:
@@ -87,6 +90,7 @@ class Actuator:
             self._next_look = now + self._limits.cycle_idle_s
             for name in self._status.stale_queues():
                 self._queue_work.add(name)
+            self._nominations.look(now)
             self._retell(now - _REPEAT_S)
 
     def _retell(self, before: float) -> None:
@@ -123,6 +127,7 @@ class Actuator:
         status = self._reasons.placed(member)
         if hint is Hint.NOMINATE and not pod.pinned and pod.nominated != node:
             status = patches.merged(status, patches.nomination(node))
+            self._nominations.wrote(pod.uid)
         if status is not None:
             await self._pods.patch_pod_status(pod.namespace, pod.name, status)
             self._reasons.taken_back(pod.uid)

@@ -39,8 +39,8 @@ def open_gate(pod: Pod, *, pin: NodeName = NO_NODE) -> list[JsonObject]:
     ]
 
 
-def nomination(node: NodeName) -> JsonObject:
-    """Merge patch of a pod's status: the node to try first."""
+def nomination(node: NodeName | None) -> JsonObject:
+    """Merge patch of a pod's status: the node to try first, None to take that back."""
     return {"status": {"nominatedNodeName": node}}
 
 

@@ -1,0 +1,86 @@
+"""Takes nominations back from pods that lost the place they were nominated to.
+
+kube-scheduler keeps the room of a nominated pod against all others of equal or lower priority, so a
+nomination that outlives its promise blocks whoever was promised the room next. The scheduler drops
+it itself when it refuses the pod, but not of a pod that never gets as far (a claim that does not
+exist, a gate). Taking one back wakes all pods that wait in the scheduler's queue, hence only after
+a moment in which the place may come back or the scheduler may do it.
+
+Only our own are taken back: the stock preemption nominates too, but never a member of a gang (see
+:mod:`app.service.preemption`), so after a restart those of gangs are known to be ours.
+"""
+
+from collections.abc import Callable, Hashable
+
+from app.cache.cluster import ClusterCache
+from app.cache.members import Member, Stage
+from app.model.ids import PodUid
+from app.service.ports import PodWriter, Reaction, WriteError
+from app.service.workqueue import Again, WorkQueue
+from app.wire import patches
+
+PATIENCE_S = 2.0
+
+
+class Nominations:
+    """Remembers which pods we nominated, until they are bound or gone."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        *,
+        pods: PodWriter,
+        failed: Callable[[Hashable, Exception], None],
+    ) -> None:
+        self._cache = cache
+        self._pods = pods
+        self._ours: set[PodUid] = set()
+        self._stale_since: dict[PodUid, float] = {}
+        self._begun = False
+        self._work: WorkQueue[PodUid] = WorkQueue(self._clear, failed=failed)
+
+    async def run(self, workers: int) -> None:
+        """Work for ever; cancel to stop."""
+        await self._work.run(workers)
+
+    def wrote(self, uid: PodUid) -> None:
+        """We nominated that pod."""
+        self._ours.add(uid)
+
+    def look(self, now: float) -> None:
+        """Find nominations that have been without a promise for a moment."""
+        if not self._begun:
+            self._begun = True
+            self._ours.update(self._found())
+        members = self._cache.members
+        known = {uid: members[uid] for uid in self._ours if uid in members}
+        self._ours = {uid for uid, member in known.items() if not member.pod.node}
+        stale = [uid for uid in self._ours if _is_stale(known[uid])]
+        self._stale_since = {uid: self._stale_since.get(uid, now) for uid in stale}
+        for uid, since in self._stale_since.items():
+            if now - since >= PATIENCE_S:
+                self._work.add(uid)
+
+    def _found(self) -> set[PodUid]:
+        """Nominations of gangs, written by a process before this one."""
+        groups = self._cache.groups
+        return {
+            uid
+            for uid, member in self._cache.members.items()
+            if member.pod.nominated and groups[member.group].min_member > 1
+        }
+
+    async def _clear(self, uid: PodUid) -> None:
+        member = self._cache.members.get(uid)
+        if member is None or member.pod.node or not _is_stale(member):
+            return
+        pod = member.pod
+        try:
+            await self._pods.patch_pod_status(pod.namespace, pod.name, patches.nomination(None))
+        except WriteError as error:
+            if error.reaction is not Reaction.GONE:
+                raise Again(str(error), after_s=error.retry_after_s) from error
+
+
+def _is_stale(member: Member) -> bool:
+    return bool(member.pod.nominated) and member.stage is Stage.WAITING

@@ -1,0 +1,96 @@
+"""A nomination does not outlive the promise it told of."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from app.model.ids import NodeName
+from app.service.nominations import PATIENCE_S
+from tests.service.rig import FAILING, GONE, Rig
+from tests.service.virtual_time import advance, run
+
+N1 = NodeName("n1")
+
+
+@contextmanager
+def working(rig: Rig) -> Iterator[None]:
+    """Cycles run and effects are carried out."""
+    tasks = [
+        asyncio.create_task(rig.planning.run()),
+        asyncio.create_task(rig.parts.actuator.run()),
+    ]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def taken_back(rig: Rig) -> set[str]:
+    """The pods whose nomination was cleared."""
+    return {
+        write.target
+        for write in rig.api.of("pod-status")
+        if write.body["status"].get("nominatedNodeName", "") is None
+    }
+
+
+def test_a_nomination_is_taken_back_when_the_place_is_lost_for_good() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        names = rig.gang("g", size=2, gated=True)
+        with working(rig):
+            await advance(1)
+            for name in names:
+                rig.store(replace(rig.api.pods[f"default/{name}"], gates=(), nominated=N1))
+            await advance(3 * PATIENCE_S)
+            assert rig.place("g-0") == N1
+            assert taken_back(rig) == set()
+
+            rig.unsee("nodes", rig.cache.rooms.nodes[N1])
+            await advance(PATIENCE_S / 2)
+            assert taken_back(rig) == set(), "the place may come back"
+            await advance(2 * PATIENCE_S)
+            assert taken_back(rig) == {"default/g-0", "default/g-1"}
+
+    run(scenario())
+
+
+def test_what_was_nominated_before_a_restart_is_taken_back_from_gangs_only() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.gang("g", size=2, nominated=N1)
+        rig.pod("preempting", nominated=N1)
+        with working(rig):
+            await advance(3 * PATIENCE_S)
+            assert taken_back(rig) == {"default/g-0", "default/g-1"}
+
+    run(scenario())
+
+
+def test_a_pod_that_is_gone_needs_nothing_and_a_failure_comes_back() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.gang("g", size=2, nominated=N1)
+        rig.api.fails["pod-status"] = [GONE, FAILING]
+        with working(rig):
+            await advance(3 * PATIENCE_S)
+            assert taken_back(rig) == {"default/g-0", "default/g-1"}
+
+    run(scenario())
+
+
+def test_a_pod_that_was_bound_meanwhile_is_left_alone() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.gang("g", size=2, nominated=N1)
+        with working(rig):
+            await advance(PATIENCE_S / 2)
+            for name in ("g-0", "g-1"):
+                rig.store(replace(rig.api.pods[f"default/{name}"], node=N1, nominated=NodeName("")))
+            await advance(3 * PATIENCE_S)
+            assert taken_back(rig) == set()
+
+    run(scenario())
