@@ -1,5 +1,6 @@
 """Our HTTP server on a real socket: bodies in pieces, bodies too big, TLS both ways."""
 
+import asyncio
 import json
 import socket
 import ssl
@@ -16,16 +17,17 @@ from starlette.types import ASGIApp
 from app.api.app import create_app
 from app.api.services import MAX_BODY, ExtenderServices
 from app.main.server import Bind, listen, server
+from app.model.ids import GroupKey, PodUid
 from app.sandbox.controlplane.certificates import Authority
 from app.telemetry.metrics import REGISTRY
-from tests.api.stand import args
+from tests.api.stand import args, binding
 from tests.service.rig import Rig
 
 LOCAL = Bind(host="127.0.0.1", port=0)
 
 
-def application() -> ASGIApp:
-    rig = Rig()
+def application(rig: Rig | None = None) -> ASGIApp:
+    rig = rig or Rig()
     rig.node("n1")
     rig.planning.first_cycle.set()
     parts = rig.parts
@@ -116,6 +118,48 @@ def test_a_connection_serves_many_calls() -> None:
         for _ in range(20):
             assert client.post("/filter", json=args("p")).status_code == 200
         assert client.get("/livez").headers.get("server") is None
+
+
+def test_a_client_that_closes_its_connection_ends_its_hold() -> None:
+    """As when kube-scheduler is killed, or its time-out passes."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        app = application(rig)
+        rig.gang("g", size=2)
+        await rig.cycle()
+        held, left = asyncio.Event(), asyncio.Event()
+        barrier = rig.parts.barrier
+        hold, leave = barrier.hold, barrier.leave
+
+        def holding(key: GroupKey, uid: PodUid) -> "asyncio.Future[str]":
+            held.set()
+            return hold(key, uid)
+
+        def leaving(key: GroupKey, uid: PodUid, future: "asyncio.Future[str]") -> None:
+            leave(key, uid, future)
+            left.set()
+
+        barrier.hold, barrier.leave = holding, leaving  # type: ignore[method-assign]
+        listener = listen(LOCAL)
+        host, port = listener.getsockname()[:2]
+        web = server(app, LOCAL)
+        serving = asyncio.create_task(web.serve(sockets=[listener]))
+        _, writer = await asyncio.open_connection(host, port)
+        body = json.dumps(binding("g-0")).encode()
+        writer.write(b"POST /bind HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body))
+        writer.write(body)
+        async with asyncio.timeout(20):
+            await held.wait()
+            assert not left.is_set()
+            writer.close()
+            await left.wait()
+        assert barrier.held() == {}
+        assert rig.api.tries == []
+        web.should_exit = True
+        await serving
+
+    asyncio.run(scenario())
 
 
 def test_a_taken_address_is_an_error() -> None:
