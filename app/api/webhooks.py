@@ -1,0 +1,174 @@
+"""The application of the webhook process: one route per webhook, and those for probes.
+
+An AdmissionReview in, one out. What is no AdmissionReview, or is about another kind than the
+path's, is refused with a 4xx and one line: the API server then does what the failure policy says.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from app.api.body import BadRequest, json_bytes, refuse, refuse_http
+from app.api.webhooks_metrics import ADMISSION_ANSWERS, ADMISSION_SECONDS
+from app.webhooks import world
+from app.webhooks.admission import Verdict, Webhook
+from app.webhooks.judging import Judge
+from app.wire import admission
+from app.wire.admission import Review
+from app.wire.errors import DecodeError
+
+MAX_REVIEW: Final = 3 * 1024 * 1024
+"""Bytes; twice what an object may have."""
+
+READY_S: Final = 5.0
+"""How long a request waits for the caches; below the webhooks' timeout."""
+
+JSON_TYPE: Final = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookServices:
+    """What the application needs; ``unready`` lists what readiness waits for."""
+
+    webhooks: Sequence[Webhook]
+    judge: Judge
+    synced: asyncio.Event
+    unready: Callable[[], Sequence[str]]
+    notices: Callable[[], Sequence[str]]
+    metrics: CollectorRegistry
+
+
+def create_webhooks_app(services: WebhookServices) -> FastAPI:
+    """Every route of one webhook process."""
+    app = FastAPI(
+        title="Pumice webhooks",
+        summary="Admission: defaults and rules for jobs, queues, groups and pods.",
+        redirect_slashes=False,
+    )
+    app.add_exception_handler(BadRequest, refuse)
+    app.add_exception_handler(HTTPException, refuse_http)
+    app.add_exception_handler(ClientDisconnect, _gone)
+    for webhook in services.webhooks:
+        app.add_api_route(
+            webhook.path,
+            _handler(webhook, services),
+            methods=["POST"],
+            summary=f"{webhook.resource} {', '.join(webhook.operations)}",
+            response_class=Response,
+            tags=["admission"],
+        )
+    _add_health(app, services)
+    return app
+
+
+def _handler(
+    webhook: Webhook, services: WebhookServices
+) -> Callable[[Request], Awaitable[Response]]:
+    seconds = ADMISSION_SECONDS.labels(webhook.path)
+    outcomes = {
+        allowed: ADMISSION_ANSWERS.labels(webhook.path, "allowed" if allowed else "refused")
+        for allowed in (True, False)
+    }
+
+    async def handle(request: Request) -> Response:
+        began = time.perf_counter()
+        review = _question(webhook, await _body(request))
+        await _wait_synced(services.synced)
+        verdict = await services.judge.verdict(webhook, _request(review))
+        outcomes[verdict.allowed].inc()
+        seconds.observe(time.perf_counter() - began)
+        return json_bytes(_answer(review, verdict))
+
+    return handle
+
+
+def _question(webhook: Webhook, body: bytes) -> Review:
+    try:
+        review = admission.decode_review(body)
+    except DecodeError as error:
+        raise BadRequest(f"AdmissionReview: {error}") from error
+    resource = webhook.resource
+    group, _, version = resource.api_version.rpartition("/")
+    expected = f"{resource.plural}.{group}/{version}"
+    if review.resource != expected:
+        raise BadRequest(f"expect resource to be {expected}, got {review.resource}")
+    return review
+
+
+def _request(review: Review) -> world.Request:
+    return world.Request(
+        operation=cast(world.Operation, review.operation),
+        item=review.item,
+        old=review.old,
+        namespace=review.namespace,
+        name=review.name,
+    )
+
+
+def _answer(review: Review, verdict: Verdict) -> bytes:
+    return admission.answer(
+        review.uid,
+        allowed=verdict.allowed,
+        message=verdict.message,
+        warnings=verdict.warnings,
+        patch=verdict.patch,
+    )
+
+
+async def _body(request: Request) -> bytes:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON_TYPE:
+        raise BadRequest(f"contentType={kind}, expect {JSON_TYPE}", status=415)
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MAX_REVIEW:
+            raise BadRequest("request body too large", status=413)
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _wait_synced(synced: asyncio.Event) -> None:
+    """Nothing is judged before the cluster is known: everything would seem to be missing."""
+    if synced.is_set():
+        return
+    try:
+        await asyncio.wait_for(synced.wait(), READY_S)
+    except TimeoutError as error:
+        raise BadRequest("not ready, see /readyz", status=503) from error
+
+
+async def _gone(_request: Request, _error: Exception) -> Response:
+    """Nobody reads this."""
+    return Response(status_code=400)
+
+
+def _add_health(app: FastAPI, services: WebhookServices) -> None:
+    @app.get("/livez", response_class=PlainTextResponse, tags=["health"])
+    async def livez() -> str:
+        """200 while the event loop turns."""
+        return "ok\n"
+
+    async def readyz() -> Response:
+        """200 when requests can be judged, else 503 and what is missing, a line each."""
+        missing = [f"waiting for {what}" for what in services.unready()]
+        notes = [f"note: {notice}" for notice in services.notices()]
+        lines = [*(missing or ["ok"]), *notes]
+        return PlainTextResponse("\n".join(lines) + "\n", status_code=503 if missing else 200)
+
+    for path in ("/readyz", "/healthz"):
+        app.add_api_route(path, readyz, response_class=PlainTextResponse, tags=["health"])
+
+    @app.get("/metrics", response_class=PlainTextResponse, tags=["health"])
+    async def metrics() -> Response:
+        """Prometheus text format."""
+        return Response(generate_latest(services.metrics), media_type=CONTENT_TYPE_LATEST)

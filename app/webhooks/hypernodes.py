@@ -1,0 +1,76 @@
+"""HyperNodes: every member is named in exactly one way that can work (volcano.md §6.6).
+
+Patterns are RE2 in Volcano, which knows neither look-around nor back references; what Python
+compiles and RE2 does not is refused too.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from app.webhooks.findings import Findings, at
+from app.webhooks.names import listed, subdomain_problems
+from app.webhooks.reading import mapping, mappings, text
+from app.webhooks.world import Request, World
+from app.wire.unstructured import is_deleting
+
+SELECTORS = ("exactMatch", "regexMatch", "labelMatch")
+
+_BEYOND_RE2 = re.compile(r"(?<!\\)(?:\\\\)*(?:\(\?(?:[=!(>]|<[=!]|P=)|\\[1-9])")
+
+
+def check_hyper_node(request: Request, _world: World) -> Findings:
+    """What is wrong with the members."""
+    findings = Findings()
+    if is_deleting(request.item):
+        return findings
+    members = mappings(mapping(request.item.get("spec")).get("members"))
+    if not members:
+        findings.refuse("spec.members", "member must have at least one member")
+    for index, member in enumerate(members):
+        selector = mapping(member.get("selector"))
+        _check_selector(selector, at("spec.members", index, "selector"), findings)
+    return findings
+
+
+def _check_selector(selector: Mapping[str, Any], path: str, findings: Findings) -> None:
+    given = [key for key in SELECTORS if isinstance(selector.get(key), dict)]
+    if not given:
+        findings.refuse(path, "Either ExactMatch or RegexMatch or LabelMatch must be specified")
+    if len(given) > 1:
+        findings.refuse(path, "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified")
+    if "exactMatch" in given:
+        _check_name(text(selector["exactMatch"].get("name")), at(path, "exactMatch.name"), findings)
+    if "regexMatch" in given:
+        pattern = text(selector["regexMatch"].get("pattern"))
+        _check_pattern(pattern, at(path, "regexMatch.pattern"), findings)
+
+
+def _check_name(name: str, path: str, findings: Findings) -> None:
+    if not name:
+        findings.refuse(path, "member exactMatch name is required")
+        return
+    problems = subdomain_problems(name)
+    if problems:
+        findings.refuse(path, f"member exactMatch validate failed {listed(problems)}")
+
+
+def _check_pattern(pattern: str, path: str, findings: Findings) -> None:
+    if not pattern:
+        findings.refuse(path, "member regexMatch pattern is required")
+        return
+    problem = pattern_problem(pattern)
+    if problem:
+        findings.refuse(path, f"member regexMatch pattern is invalid: {problem}")
+
+
+def pattern_problem(pattern: str) -> str:
+    """Why it is no regular expression; empty when it is one."""
+    found = _BEYOND_RE2.search(pattern)
+    if found:
+        return f"`{found.group()}` is not supported"
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"error parsing regexp: {error}"
+    return ""

@@ -1,0 +1,65 @@
+"""What a vcjob leaves out, filled in (volcano.md §6.1)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.core.jobplugins import catalogue
+from app.model.ids import DEFAULT_QUEUE
+from app.webhooks.reading import integer, mapping, sequence
+from app.webhooks.world import Request, World
+from app.wire.unstructured import Object
+
+MAX_RETRY = 3
+
+
+def default_job(request: Request, world: World) -> Object:
+    """The job with every default written out."""
+    job = request.item
+    if not isinstance(job.get("spec"), dict):
+        return job
+    spec: Object = dict(job["spec"])
+    spec["queue"] = spec.get("queue") or DEFAULT_QUEUE
+    spec["schedulerName"] = spec.get("schedulerName") or world.options.schedulers[0]
+    spec["maxRetry"] = spec.get("maxRetry") or MAX_RETRY
+    if isinstance(spec.get("tasks"), list):
+        spec["tasks"] = [_task(index, task) for index, task in enumerate(spec["tasks"])]
+    spec["minAvailable"] = spec.get("minAvailable") or _least(spec.get("tasks"))
+    if isinstance(spec.get("plugins"), dict):
+        spec["plugins"] = _plugins(spec["plugins"])
+    return {**job, "spec": spec}
+
+
+def _task(index: int, task: Any) -> Any:
+    if not isinstance(task, dict):
+        return task
+    name = task.get("name") or f"default{index}"
+    filled = {**task, "name": name, "maxRetry": task.get("maxRetry") or MAX_RETRY}
+    if task.get("minAvailable") is None:
+        filled["minAvailable"] = _least_of_task(task)
+    if needs_dns_policy(task):
+        template = task["template"]
+        pod = {**template["spec"], "dnsPolicy": "ClusterFirstWithHostNet"}
+        filled["template"] = {**template, "spec": pod}
+    return filled
+
+
+def needs_dns_policy(task: Mapping[str, Any]) -> bool:
+    """Whether its pods use the host's network and would not find services of the cluster."""
+    pod = mapping(mapping(task.get("template")).get("spec"))
+    return pod.get("hostNetwork") is True and not pod.get("dnsPolicy")
+
+
+def _least_of_task(task: Mapping[str, Any]) -> int:
+    partition = mapping(task.get("partitionPolicy"))
+    least = integer(partition.get("minPartitions")) * integer(partition.get("partitionSize"))
+    return least if integer(partition.get("minPartitions")) > 0 else integer(task.get("replicas"))
+
+
+def _least(tasks: object) -> int:
+    return sum(integer(mapping(task).get("minAvailable")) for task in sequence(tasks))
+
+
+def _plugins(plugins: Mapping[str, Any]) -> Object:
+    """``plugins`` as written, and those that they do not work without."""
+    written = {name: [] if flags is None else flags for name, flags in plugins.items()}
+    return {**{needed: [] for needed in catalogue.completed(dict.fromkeys(plugins))}, **written}

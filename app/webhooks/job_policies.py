@@ -1,0 +1,101 @@
+"""Life-cycle policies of a job or a task: what to do on which event (volcano.md §6.2)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.webhooks.findings import Findings, at
+from app.webhooks.names import listed
+from app.webhooks.reading import mappings, number_or_none, text, texts
+
+ANY_EVENT = "*"
+
+EVENTS = (
+    ANY_EVENT,
+    "PodFailed",
+    "PodEvicted",
+    "PodPending",
+    "Unknown",
+    "TaskCompleted",
+    "TaskFailed",
+    "JobUpdated",
+)
+ACTIONS = (
+    "AbortJob",
+    "RestartJob",
+    "RestartTask",
+    "RestartPod",
+    "RestartPartition",
+    "TerminateJob",
+    "CompleteJob",
+    "ResumeJob",
+)
+
+_VALID = f"valid events are {listed(EVENTS)}, valid actions are {listed(ACTIONS)}"
+
+
+def check_policies(policies: object, path: str, findings: Findings) -> None:
+    """The policies at ``path``."""
+    checking = _Checking(path, findings)
+    for index, policy in enumerate(mappings(policies)):
+        checking.add(index, policy)
+    checking.end()
+
+
+class _Checking:
+    """One list of policies: what has been seen of it."""
+
+    def __init__(self, path: str, findings: Findings) -> None:
+        self._path = path
+        self._findings = findings
+        self._events: set[str] = set()
+        self._exit_codes: set[int] = set()
+
+    def add(self, index: int, policy: Mapping[str, Any]) -> None:
+        """The next policy."""
+        path = at(self._path, index)
+        events = _events_of(policy)
+        code = policy.get("exitCode")
+        if events and code is not None:
+            self._refuse(path, "must not specify event and exitCode simultaneously")
+            return
+        if not events and code is None:
+            self._refuse(path, "either event and exitCode should be specified")
+            return
+        self._check_action(at(path, "action"), text(policy.get("action")))
+        for event in events:
+            self._check_event(path, event)
+        if not events:
+            self._check_code(at(path, "exitCode"), number_or_none(code))
+
+    def end(self) -> None:
+        """After the last one."""
+        if ANY_EVENT in self._events and len(self._events) > 1:
+            self._refuse(self._path, "if there's * here, no other policy should be here")
+
+    def _check_action(self, path: str, action: str) -> None:
+        if action not in ACTIONS:
+            self._refuse(path, "invalid policy action")
+
+    def _check_event(self, path: str, event: str) -> None:
+        if event not in EVENTS:
+            self._refuse(at(path, "event"), "invalid policy event")
+        elif event in self._events:
+            self._refuse(path, f"duplicate event {event}  across different policy")
+        self._events.add(event)
+
+    def _check_code(self, path: str, code: int | None) -> None:
+        if code == 0:
+            self._refuse(path, "0 is not a valid error code")
+        elif code in self._exit_codes:
+            self._refuse(path, f"duplicate exitCode {code}")
+        if code is not None:
+            self._exit_codes.add(code)
+
+    def _refuse(self, path: str, message: str) -> None:
+        self._findings.refuse(path, f"{message}; {_VALID}")
+
+
+def _events_of(policy: Mapping[str, Any]) -> list[str]:
+    """``events`` and ``event`` together, each once."""
+    single = text(policy.get("event"))
+    return list(dict.fromkeys([*texts(policy.get("events")), *([single] if single else [])]))

@@ -1,0 +1,82 @@
+"""The tasks of a job: names, counts, policies and pod templates."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.webhooks.findings import Findings, at
+from app.webhooks.job_policies import check_policies
+from app.webhooks.names import label_problems, listed, qualified_problems
+from app.webhooks.pod_templates import check_template
+from app.webhooks.reading import amount, integer, mapping, mappings, number_or_none, text
+from app.webhooks.topology import check_partitions
+from app.wire.unstructured import Object
+from app.wire.unstructured import name as name_of
+
+NO_TOPOLOGY = "none"
+
+
+def check_tasks(job: Object, findings: Findings) -> None:
+    """``spec.tasks``."""
+    job_name = name_of(job)
+    seen: set[str] = set()
+    for index, task in enumerate(mappings(mapping(job.get("spec")).get("tasks"))):
+        path, name = at("spec.tasks", index), text(task.get("name"))
+        if name in seen:
+            findings.refuse(at(path, "name"), f"duplicated task name {name}")
+        seen.add(name)
+        _check_counts(task, path, findings, job_name=job_name)
+        _check_names(task, path, findings, job_name=job_name)
+        check_partitions(task, path, findings, job_name=job_name)
+        check_policies(task.get("policies"), at(path, "policies"), findings)
+        _check_template(task, index, findings)
+
+
+def _check_counts(task: Mapping[str, Any], path: str, findings: Findings, *, job_name: str) -> None:
+    name, replicas = text(task.get("name")), integer(task.get("replicas"))
+    least = number_or_none(task.get("minAvailable"))
+    if replicas < 0:
+        findings.refuse(at(path, "replicas"), f"'replicas' < 0 in task: {name}, job: {job_name}")
+    if least is not None and least < 0:
+        findings.refuse(
+            at(path, "minAvailable"), f"'minAvailable' < 0 in task: {name}, job: {job_name}"
+        )
+    if least is not None and least > replicas:
+        findings.refuse(
+            at(path, "minAvailable"),
+            f"'minAvailable' is greater than 'replicas' in task: {name}, job: {job_name}",
+        )
+
+
+def _check_names(task: Mapping[str, Any], path: str, findings: Findings, *, job_name: str) -> None:
+    name = text(task.get("name"))
+    problems = label_problems(name)
+    if problems:
+        findings.refuse(at(path, "name"), f'"{name}": {", ".join(problems)}')
+    # The last pod has the longest name.
+    pod_name = f"{job_name}-{name}-{max(0, integer(task.get('replicas')) - 1)}"
+    problems = qualified_problems(pod_name) if job_name else []
+    if problems:
+        findings.refuse(
+            at(path, "name"), f"create pod with name {pod_name} validate failed {listed(problems)}"
+        )
+
+
+def _check_template(task: Mapping[str, Any], index: int, findings: Findings) -> None:
+    template = Findings()
+    check_template(task.get("template"), "template", template)
+    for error in template.errors:
+        findings.refuse(f"spec.task[{index}].{error.path}", error.message)
+    policy = text(task.get("topologyPolicy"))
+    if not policy or policy == NO_TOPOLOGY:
+        return
+    pod = mapping(mapping(task.get("template")).get("spec"))
+    for number, container in enumerate(mappings(pod.get("containers"))):
+        resources = mapping(container.get("resources"))
+        for kind in ("limits", "requests"):
+            milli_cpu = amount("cpu", mapping(resources.get(kind)).get("cpu"))
+            if milli_cpu is not None and milli_cpu % 1000:
+                findings.refuse(
+                    at("spec.tasks", index, "topologyPolicy"),
+                    f"the cpu request isn't an integer in spec.task[{index}] container[{number}].",
+                )
+                break

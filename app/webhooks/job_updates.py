@@ -1,0 +1,97 @@
+"""What may change in a vcjob: its size and its priority (volcano.md §6.2)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.webhooks.findings import Findings, at
+from app.webhooks.reading import integer, mapping, mappings, number_or_none, sequence, text
+from app.webhooks.topology import check_partitions, check_topology
+from app.webhooks.world import Request, World
+from app.wire.unstructured import Object, is_deleting
+from app.wire.unstructured import name as name_of
+
+_RESIZABLE = frozenset({"minAvailable", "priorityClassName"})
+_RESIZABLE_IN_TASKS = frozenset({"replicas", "minAvailable"})
+_OTHER = (
+    "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` "
+    "and `PriorityClassName`"
+)
+
+
+def check_job_update(request: Request, _world: World) -> Findings:
+    """What is wrong with the change; nothing where the spec stays, so that an end never hangs."""
+    findings = Findings()
+    new, old = mapping(request.item.get("spec")), mapping(request.old.get("spec"))
+    if new == old or is_deleting(request.item):
+        return findings
+    _check_sizes(request.item, findings)
+    check_topology(new, "spec", findings)
+    if len(sequence(new.get("tasks"))) != len(sequence(old.get("tasks"))):
+        findings.refuse("spec.tasks", "job updates may not add or remove tasks")
+    else:
+        changed = _changed(_fixed(new, old), _fixed(old, old))
+        for path in changed:
+            findings.refuse(at("spec", path), _OTHER)
+    return findings
+
+
+def _check_sizes(job: Object, findings: Findings) -> None:
+    spec = mapping(job.get("spec"))
+    total = 0
+    for index, task in enumerate(mappings(spec.get("tasks"))):
+        path, name = at("spec.tasks", index), text(task.get("name"))
+        replicas, least = integer(task.get("replicas")), number_or_none(task.get("minAvailable"))
+        total += replicas
+        if replicas < 0:
+            findings.refuse(at(path, "replicas"), f"'replicas' must be >= 0 in task: {name}")
+        if least is not None and least < 0:
+            findings.refuse(
+                at(path, "minAvailable"), f"'minAvailable' must be >= 0 in task: {name}"
+            )
+        if least is not None and least > replicas:
+            findings.refuse(
+                at(path, "minAvailable"), f"'minAvailable' must be <= 'replicas' in task: {name}"
+            )
+        check_partitions(task, path, findings, job_name=name_of(job))
+    least = integer(spec.get("minAvailable"))
+    if least > total:
+        findings.refuse(
+            "spec.minAvailable", "job 'minAvailable' must not be greater than total replicas"
+        )
+    if least < 0:
+        findings.refuse("spec.minAvailable", "job 'minAvailable' must be >= 0")
+
+
+def _fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Object:
+    """``spec`` without what may change; ``old`` tells which claim names nobody had given."""
+    kept = {
+        key: value
+        for key, value in spec.items()
+        if key not in {"minAvailable", "priorityClassName"}
+    }
+    kept["tasks"] = [
+        {key: value for key, value in task.items() if key not in _RESIZABLE_IN_TASKS}
+        for task in mappings(spec.get("tasks"))
+    ]
+    before = mappings(old.get("volumes"))
+    kept["volumes"] = [
+        _without_made_claim(volume, before[index] if index < len(before) else {})
+        for index, volume in enumerate(mappings(spec.get("volumes")))
+    ]
+    return kept
+
+
+def _without_made_claim(volume: Mapping[str, Any], before: Mapping[str, Any]) -> Object:
+    if before.get("volumeClaimName"):
+        return dict(volume)
+    return {key: value for key, value in volume.items() if key != "volumeClaimName"}
+
+
+def _changed(new: Object, old: Object) -> list[str]:
+    """Which fields differ; of tasks which one."""
+    paths = [key for key in {**old, **new} if key != "tasks" and new.get(key) != old.get(key)]
+    for index, (one, other) in enumerate(zip(new["tasks"], old["tasks"], strict=True)):
+        paths += [
+            at("tasks", index, key) for key in {**other, **one} if one.get(key) != other.get(key)
+        ]
+    return paths

@@ -1,0 +1,61 @@
+"""Names as Kubernetes allows them; what is wrong is told in its words."""
+
+import re
+from collections.abc import Sequence
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+_QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+
+_LONGEST_LABEL = 63
+_LONGEST_SUBDOMAIN = 253
+
+
+def label_problems(name: str) -> list[str]:
+    """What keeps ``name`` from being a DNS label (RFC 1123)."""
+    found = _too_long(name, _LONGEST_LABEL)
+    if not _LABEL.fullmatch(name):
+        found.append(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or "
+            "'-', and must start and end with an alphanumeric character"
+        )
+    return found
+
+
+def subdomain_problems(name: str) -> list[str]:
+    """What keeps ``name`` from being a DNS subdomain (RFC 1123)."""
+    found = _too_long(name, _LONGEST_SUBDOMAIN)
+    if not _SUBDOMAIN.fullmatch(name):
+        found.append(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+            "'-' or '.', and must start and end with an alphanumeric character"
+        )
+    return found
+
+
+def qualified_problems(name: str) -> list[str]:
+    """What keeps ``name`` from being a qualified name, an optional DNS prefix included."""
+    prefix, slash, plain = name.rpartition("/")
+    found = [f"prefix part {problem}" for problem in subdomain_problems(prefix)] if slash else []
+    found += [f"name part {problem}" for problem in _too_long(plain, _LONGEST_LABEL)]
+    if not _QUALIFIED.fullmatch(plain):
+        found.append(
+            "name part must consist of alphanumeric characters, '-', '_' or '.', and must start "
+            "and end with an alphanumeric character"
+        )
+    return found
+
+
+def is_variable(name: str) -> bool:
+    """Whether it can be the name of an environment variable."""
+    return _VARIABLE.fullmatch(name) is not None
+
+
+def listed(values: Sequence[object]) -> str:
+    """Values as Volcano prints a list."""
+    return f"[{' '.join(map(str, values))}]"
+
+
+def _too_long(name: str, most: int) -> list[str]:
+    return [f"must be no more than {most} characters"] if len(name) > most else []

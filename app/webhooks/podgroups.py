@@ -1,0 +1,74 @@
+"""PodGroups: the namespace's queue, and where a group may be submitted (volcano.md §6.3)."""
+
+from app.model.ids import DEFAULT_QUEUE
+from app.model.pod import QUEUE_ANNOTATION
+from app.webhooks.findings import Findings, at
+from app.webhooks.job_queue import TAKING, not_found, state_of
+from app.webhooks.linting import lint_limit, lint_priority_class
+from app.webhooks.reading import amounts, integer, mapping, mappings, text
+from app.webhooks.topology import BOTH_TIERS, check_topology, has_both_tiers
+from app.webhooks.world import Facts, Request, World
+from app.wire.unstructured import Object
+
+
+def default_group(request: Request, world: World) -> Object:
+    """The group in the queue of its namespace, when it names none of its own."""
+    spec = mapping(request.item.get("spec"))
+    if (text(spec.get("queue")) or DEFAULT_QUEUE) != DEFAULT_QUEUE:
+        return request.item
+    queue = world.facts.namespace_annotations(request.namespace).get(QUEUE_ANNOTATION)
+    if not queue:
+        return request.item
+    return {**request.item, "spec": {**spec, "queue": queue}}
+
+
+def check_new_group(request: Request, world: World) -> Findings:
+    """Everything that is wrong with the group."""
+    findings = Findings()
+    spec = mapping(request.item.get("spec"))
+    queue = text(spec.get("queue"))
+    if queue:
+        _check_queue(queue, world.facts, findings)
+    check_topology(spec, "spec", findings)
+    for index, policy in enumerate(mappings(spec.get("subGroupPolicy"))):
+        if has_both_tiers(policy):
+            findings.refuse(
+                at("spec.subGroupPolicy", index, "networkTopology"),
+                f"in subGroupPolicy '{text(policy.get('name'))}': {BOTH_TIERS}.",
+            )
+    _lint(request.item, world.facts, findings)
+    return findings
+
+
+def _check_queue(queue: str, facts: Facts, findings: Findings) -> None:
+    found = facts.queue(queue)
+    if found is None:
+        findings.refuse("spec.queue", f"unable to find queue: {not_found(queue)}")
+        return
+    state = state_of(found)
+    if state not in TAKING:
+        findings.refuse(
+            "spec.queue",
+            "can only submit PodGroup to queue with state `Open`, "
+            f"queue `{queue}` status is `{state}`. ",
+        )
+
+
+def _lint(group: Object, facts: Facts, findings: Findings) -> None:
+    spec = mapping(group.get("spec"))
+    lint_priority_class(
+        text(spec.get("priorityClassName")), "spec.priorityClassName", facts, findings
+    )
+    lint_limit(
+        amounts(spec.get("minResources")),
+        "spec.minResources",
+        text(spec.get("queue")),
+        facts=facts,
+        findings=findings,
+    )
+    roles = sum(integer(least) for least in mapping(spec.get("minTaskMember")).values())
+    if roles > integer(spec.get("minMember")) > 0:
+        findings.warn(
+            "spec.minTaskMember",
+            f"the roles need {roles} members together, minMember is {spec['minMember']}",
+        )

@@ -1,0 +1,88 @@
+"""Pods of ours: disruption budgets, gates and resource groups (volcano.md §6.5)."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from app.model.pod import QUEUE_ANNOTATION
+from app.webhooks.findings import Findings
+from app.webhooks.gate import gated
+from app.webhooks.linting import lint_queue_name, lint_size
+from app.webhooks.names import listed
+from app.webhooks.reading import mapping, mappings, sequence, text
+from app.webhooks.requests import pod_requests
+from app.webhooks.world import Request, World
+from app.wire.unstructured import Object, annotations
+
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+"""An annotation's key, and the name of the gate that it asks for."""
+
+BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
+
+_POSITIVE = re.compile(r"\+?0*[1-9][0-9]*")
+_PERCENT = re.compile(r"0*([1-9][0-9]?)%")
+
+
+def change_pod(request: Request, world: World) -> Object:
+    """The pod behind the gates it needs, and where its resource group wants it."""
+    pod, options = request.item, world.options
+    if not isinstance(pod.get("spec"), dict):
+        return pod
+    if options.resource_groups is not None:
+        if options.queue_gates and annotations(pod).get(QUEUE_GATE) == "true":
+            pod = _behind(pod, QUEUE_GATE)
+        for group in options.resource_groups:
+            if group.takes(request.namespace, annotations(pod)):
+                pod = group.applied(pod)
+                break
+    if options.gate_pods:
+        pod = gated(pod, schedulers=frozenset(options.schedulers)) or pod
+    return pod
+
+
+def _behind(pod: Object, gate: str) -> Object:
+    spec = mapping(pod.get("spec"))
+    if any(each.get("name") == gate for each in mappings(spec.get("schedulingGates"))):
+        return pod
+    gates = [*sequence(spec.get("schedulingGates")), {"name": gate}]
+    return {**pod, "spec": {**spec, "schedulingGates": gates}}
+
+
+def check_new_pod(request: Request, world: World) -> Findings:
+    """What is wrong with a pod; those of other schedulers are not looked at."""
+    findings = Findings()
+    spec = mapping(request.item.get("spec"))
+    if text(spec.get("schedulerName")) not in world.options.schedulers:
+        return findings
+    given = annotations(request.item)
+    _check_budget(given, findings)
+    lint_size(pod_requests(spec), "spec", world.facts, findings)
+    path = f"metadata.annotations[{QUEUE_ANNOTATION}]"
+    lint_queue_name(text(given.get(QUEUE_ANNOTATION)), path, world.facts, findings)
+    return findings
+
+
+def _check_budget(given: Mapping[str, Any], findings: Findings) -> None:
+    present = [key for key in BUDGETS if key in given]
+    if len(present) > 1:
+        findings.refuse(
+            "metadata.annotations",
+            f"not allow configure multiple annotations <{listed(present)}> at same time",
+        )
+    for key in present:
+        problem = _budget_problem(key, text(given[key]))
+        if problem:
+            findings.refuse(f"metadata.annotations[{key}]", problem)
+
+
+def _budget_problem(key: str, value: str) -> str:
+    if "%" in value:
+        if _PERCENT.fullmatch(value):
+            return ""
+        return (
+            f'invalid value <"{value}"> for {key}, it must be a valid percentage which between '
+            "1% ~ 99%"
+        )
+    if _POSITIVE.fullmatch(value):
+        return ""
+    return f'invalid value <"{value}"> for {key}, it must be a positive integer'

@@ -1,0 +1,77 @@
+"""The resource lists of a queue, and sums of them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from app.webhooks.findings import Findings
+from app.webhooks.reading import amount, amounts, mapping
+from app.wire import quantity
+from app.wire.unstructured import Object, spec
+
+CAPABILITY, DESERVED, GUARANTEE = "capability", "deserved", "guarantee"
+
+
+def written(queue: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """``capability``, ``deserved`` or ``guarantee`` as the queue has it."""
+    body = mapping(spec(queue))
+    if kind == GUARANTEE:
+        return mapping(mapping(body.get(kind)).get("resource"))
+    return mapping(body.get(kind))
+
+
+def read(queue: Mapping[str, Any], kind: str) -> dict[str, int]:
+    """The same as numbers."""
+    return amounts(written(queue, kind))
+
+
+def summed(queues: Iterable[Object], kind: str) -> dict[str, int]:
+    """What several queues have together."""
+    total: dict[str, int] = {}
+    for queue in queues:
+        for name, number in read(queue, kind).items():
+            total[name] = total.get(name, 0) + number
+    return total
+
+
+def told(values: Mapping[str, int]) -> str:
+    """Amounts as one would write them."""
+    return ", ".join(f"{name} {quantity.text(name, n)}" for name, n in sorted(values.items()))
+
+
+def exceeds(values: Mapping[str, int], limits: Mapping[str, int]) -> bool:
+    """Whether one of ``values`` is beyond its limit; without a limit there is none."""
+    return any(number > limits[name] for name, number in values.items() if name in limits)
+
+
+def check_quantities(queue: Object, findings: Findings) -> None:
+    """Nothing is less than zero."""
+    for kind in (CAPABILITY, DESERVED, GUARANTEE):
+        where = f"requestBody.spec.{kind}" + (".resource" if kind == GUARANTEE else "")
+        for name, text in written(queue, kind).items():
+            number = amount(name, text)
+            if number is None:
+                findings.refuse(f"{where}[{name}]", f'Invalid value: "{text}": not a quantity')
+            elif number < 0:
+                findings.refuse(
+                    f"{where}[{name}]",
+                    f'Invalid value: "{text}": must be greater than or equal to 0',
+                )
+
+
+def check_order(queue: Object, findings: Findings) -> None:
+    """guarantee ≤ deserved ≤ capability; what capability does not name is not limited."""
+    limits, soft = written(queue, CAPABILITY), written(queue, DESERVED)
+    floor = written(queue, GUARANTEE)
+    for name, text in floor.items():
+        if (amount(name, soft.get(name)) or 0) < (amount(name, text) or 0):
+            findings.refuse(
+                f"spec.deserved[{name}]",
+                f"deserved[{name}]={soft.get(name, 0)} must be >= guarantee[{name}]={text}",
+            )
+    for kind, values in ((DESERVED, soft), (GUARANTEE, floor)):
+        for name, text in values.items():
+            if name in limits and (amount(name, text) or 0) > (amount(name, limits[name]) or 0):
+                findings.refuse(
+                    f"spec.{kind}[{name}]",
+                    f"{kind}[{name}]={text} must be <= capability[{name}]={limits[name]}",
+                )

@@ -1,0 +1,60 @@
+"""The annotations that place a queue in a tree for hierarchical fair shares (volcano.md §6.4).
+
+``volcano.sh/hierarchy: root/science/biology`` names the way,
+``volcano.sh/hierarchy-weights: 1/2/8`` the weight at each step.
+"""
+
+import math
+
+from app.model.ids import ROOT_QUEUE
+from app.webhooks.findings import Findings
+from app.webhooks.world import Facts
+from app.wire.unstructured import Object, annotations, name
+
+HIERARCHY = "volcano.sh/hierarchy"
+WEIGHTS = "volcano.sh/hierarchy-weights"
+
+
+def with_root(queue: Object) -> Object:
+    """The queue with both annotations starting at the root."""
+    given = annotations(queue)
+    path, weights = given.get(HIERARCHY), given.get(WEIGHTS)
+    if not path or not weights or path.split("/")[0] == ROOT_QUEUE:
+        return queue
+    both = {HIERARCHY: f"{ROOT_QUEUE}/{path}", WEIGHTS: f"1/{weights}"}
+    metadata = {**queue["metadata"], "annotations": {**given, **both}}
+    return {**queue, "metadata": metadata}
+
+
+def check_path(queue: Object, facts: Facts, findings: Findings) -> None:
+    """The annotations of ``queue``, beside those of all others."""
+    given = annotations(queue)
+    path, weights = given.get(HIERARCHY, ""), given.get(WEIGHTS, "")
+    if not path and not weights:
+        return
+    if len(path.split("/")) != len(weights.split("/")) or not path or not weights:
+        findings.refuse(
+            f"metadata.annotations[{HIERARCHY}]",
+            f"{HIERARCHY} must have the same length with {WEIGHTS}",
+        )
+    for weight in weights.split("/") if weights else ():
+        problem = _weight_problem(weight, weights)
+        if problem:
+            findings.refuse(f"metadata.annotations[{WEIGHTS}]", problem)
+    for other in facts.queues():
+        theirs = annotations(other).get(HIERARCHY, "")
+        if theirs.startswith(f"{path}/") and path and name(other) != name(queue):
+            findings.refuse(
+                f"metadata.annotations[{HIERARCHY}]",
+                f"{path} is not allowed to be in the sub path of {theirs} of queue {name(other)}",
+            )
+
+
+def _weight_problem(weight: str, weights: str) -> str:
+    try:
+        number = float(weight)
+    except ValueError:
+        return f"{weight} in the {weights} is invalid number: it cannot be read"
+    if math.isnan(number) or number <= 0:
+        return f"{weight} in the {weights} must be larger than 0"
+    return ""

@@ -1,0 +1,128 @@
+"""What of a job may change."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.wire.unstructured import Object
+from tests.webhooks.objects import ask, job, task
+
+Change = Callable[[Any], object]
+OTHER = (
+    "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` "
+    "and `PriorityClassName`"
+)
+
+
+def stored() -> Object:
+    return job(
+        task("a", 2, minAvailable=1),
+        task("b", 4, partitionPolicy={"totalPartitions": 2, "partitionSize": 2}),
+        minAvailable=3,
+        volumes=[
+            {"mountPath": "/made", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}},
+            {"mountPath": "/given", "volumeClaimName": "claim"},
+        ],
+    )
+
+
+def changed(change: Change) -> Object:
+    new = copy.deepcopy(stored())
+    change(new)
+    return new
+
+
+ACCEPTED: dict[str, Change] = {
+    "nothing": lambda _job: None,
+    "labels": lambda job: job["metadata"].update(labels={"a": "b"}),
+    "replicas": lambda job: job["spec"]["tasks"][0].update(replicas=5),
+    "the minimum of a task": lambda job: job["spec"]["tasks"][0].update(minAvailable=2),
+    "the minimum": lambda job: job["spec"].update(minAvailable=6),
+    "the priority class": lambda job: job["spec"].update(priorityClassName="high"),
+    "a claim that was made": lambda job: job["spec"]["volumes"][0].update(volumeClaimName="x"),
+}
+
+
+@pytest.mark.parametrize("change", ACCEPTED.values(), ids=ACCEPTED)
+def test_may_change(change: Change) -> None:
+    verdict = ask("/jobs/validate", changed(change), old=stored())
+    assert verdict.message == ""
+    assert verdict.allowed
+
+
+REFUSED: dict[str, tuple[Change, str]] = {
+    "the queue": (lambda job: job["spec"].update(queue="q"), f"spec.queue: {OTHER}"),
+    "a new field": (lambda job: job["spec"].update(maxRetry=9), f"spec.maxRetry: {OTHER}"),
+    "a field gone": (lambda job: job["spec"].pop("volumes"), f"spec.volumes: {OTHER}"),
+    "a claim that was given": (
+        lambda job: job["spec"]["volumes"][1].update(volumeClaimName="x"),
+        f"spec.volumes: {OTHER}",
+    ),
+    "a template": (
+        lambda job: job["spec"]["tasks"][0]["template"]["spec"].update(nodeName="n"),
+        f"spec.tasks[0].template: {OTHER}",
+    ),
+    "a task's name": (
+        lambda job: job["spec"]["tasks"][0].update(name="c"),
+        f"spec.tasks[0].name: {OTHER}",
+    ),
+    "a task more": (
+        lambda job: job["spec"]["tasks"].append(task("c")),
+        "spec.tasks: job updates may not add or remove tasks",
+    ),
+    "a task less": (
+        lambda job: (job["spec"]["tasks"].pop(0), job["spec"].update(minAvailable=1)),
+        "spec.tasks: job updates may not add or remove tasks",
+    ),
+    "negative replicas": (
+        lambda job: job["spec"]["tasks"][0].update(replicas=-1),
+        "spec.tasks[0].replicas: 'replicas' must be >= 0 in task: a",
+    ),
+    "a negative minimum of a task": (
+        lambda job: job["spec"]["tasks"][0].update(minAvailable=-1),
+        "spec.tasks[0].minAvailable: 'minAvailable' must be >= 0 in task: a",
+    ),
+    "a minimum above its replicas": (
+        lambda job: job["spec"]["tasks"][0].update(minAvailable=3),
+        "spec.tasks[0].minAvailable: 'minAvailable' must be <= 'replicas' in task: a",
+    ),
+    "a minimum above all": (
+        lambda job: job["spec"].update(minAvailable=7),
+        "spec.minAvailable: job 'minAvailable' must not be greater than total replicas",
+    ),
+    "a negative minimum": (
+        lambda job: job["spec"].update(minAvailable=-1),
+        "spec.minAvailable: job 'minAvailable' must be >= 0",
+    ),
+    "partitions that do not divide": (
+        lambda job: job["spec"]["tasks"][1].update(replicas=5),
+        "spec.tasks[1].replicas: 'Replicas' are not equal to TotalPartitions*PartitionSize",
+    ),
+    "both tiers": (
+        lambda job: job["spec"].update(
+            networkTopology={"highestTierAllowed": 1, "highestTierName": "rack"}
+        ),
+        "must not specify 'highestTierAllowed' and 'highestTierName'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED.values(), ids=REFUSED)
+def test_may_not_change(change: Change, message: str) -> None:
+    verdict = ask("/jobs/validate", changed(change), old=stored())
+    assert not verdict.allowed
+    assert message in verdict.message
+
+
+def test_a_job_that_never_was_valid_may_still_end() -> None:
+    broken = job(task("a", 1, minAvailable=5))
+    ended = copy.deepcopy(broken)
+    ended["metadata"]["finalizers"] = []
+    assert ask("/jobs/validate", ended, old=broken).allowed
+    ended["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    ended["spec"]["queue"] = "other"
+    assert ask("/jobs/validate", ended, old=broken).allowed

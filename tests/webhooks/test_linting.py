@@ -1,0 +1,54 @@
+"""Warnings about new jobs."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.wire.unstructured import Object
+from tests.webhooks.objects import ask, asking, facts, job, node, queue, task
+
+CLUSTER = facts(
+    queue("small", capability={"cpu": 4}),
+    nodes=(node("a", cpu=8, memory="32Gi"), node("b", cpu=8, memory="32Gi")),
+    classes=("high",),
+)
+
+
+def sized(replicas: int, **requests: object) -> Object:
+    return task("a", replicas, minAvailable=replicas, template={"spec": asking(**requests)})
+
+
+@pytest.mark.parametrize(
+    ("given", "warning"),
+    [
+        (
+            job(sized(1, cpu=9)),
+            "spec.tasks[0].template.spec: no node is large enough for a pod that asks for cpu 9 "
+            "(largest node: 8)",
+        ),
+        (
+            job(sized(3, cpu="1500m"), queue="small"),
+            "spec.queue: the minimum asks for cpu 4500m, more than queue small may ever use (4)",
+        ),
+        (
+            job(priorityClassName="low"),
+            "spec.priorityClassName: there is no PriorityClass low",
+        ),
+        (job(task("a", 2), minSuccess=3), "spec.minSuccess: 3 of 2 pods can never succeed"),
+        (
+            job(plugins={"tensorflow": []}),
+            "spec.plugins.tensorflow: there is no task chief, evaluator, ps, worker: TF_CONFIG "
+            "lists no hosts; write --ps=TASK or --worker=TASK or --chief=TASK or --evaluator=TASK",
+        ),
+    ],
+    ids=["size", "limit", "class", "success", "plugin"],
+)
+def test_a_warning_is_given(given: Object, warning: str) -> None:
+    verdict = ask("/jobs/validate", given, cluster=CLUSTER)
+    assert verdict.message == ""
+    assert verdict.warnings == (warning,)
+
+
+def test_a_job_that_fits_gets_none() -> None:
+    given = job(sized(2, cpu=2, memory="1Gi"), queue="small", priorityClassName="high")
+    assert ask("/jobs/validate", given, cluster=CLUSTER).warnings == ()

@@ -1,0 +1,225 @@
+"""HyperNodes, JobFlows and CronJobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.webhooks.hypernodes import pattern_problem
+from app.wire.unstructured import Object
+from tests.webhooks.objects import ask, job, task
+
+DELETED = {"name": "x", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def hyper_node(*selectors: Any, tier: int = 1) -> Object:
+    members = [{"type": "Node", "selector": selector} for selector in selectors]
+    return {"metadata": {"name": "h"}, "spec": {"tier": tier, "members": members}}
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"exactMatch": {"name": "node-1.example"}},
+        {"regexMatch": {"pattern": "^node-[0-9]+$"}},
+        {"regexMatch": {"pattern": r"(?i)(?P<rack>a)\\1"}},
+        {"labelMatch": {"matchLabels": {"a": "b"}}},
+    ],
+    ids=str,
+)
+def test_a_member_is_accepted(selector: Object) -> None:
+    assert ask("/hypernodes/validate", hyper_node(selector)).allowed
+    assert ask("/hypernodes/validate", hyper_node(selector), old=hyper_node()).allowed
+
+
+AT = "spec.members[0].selector"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (hyper_node(), "spec.members: member must have at least one member;"),
+        (
+            hyper_node({}),
+            f"{AT}: Either ExactMatch or RegexMatch or LabelMatch must be specified;",
+        ),
+        (
+            hyper_node({"exactMatch": {"name": "a"}, "labelMatch": {}}),
+            f"{AT}: Only one of ExactMatch, RegexMatch, or LabelMatch can be specified;",
+        ),
+        (
+            hyper_node({"exactMatch": {"name": ""}}),
+            f"{AT}.exactMatch.name: member exactMatch name is required;",
+        ),
+        (
+            hyper_node({"exactMatch": {"name": "A_"}}),
+            f"{AT}.exactMatch.name: member exactMatch validate failed [a lowercase RFC 1123",
+        ),
+        (
+            hyper_node({"regexMatch": {"pattern": ""}}),
+            f"{AT}.regexMatch.pattern: member regexMatch pattern is required;",
+        ),
+        (
+            hyper_node({"regexMatch": {"pattern": "a["}}),
+            f"{AT}.regexMatch.pattern: member regexMatch pattern is invalid: error parsing regexp",
+        ),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_a_member_is_refused(given: Object, message: str) -> None:
+    for old in (None, hyper_node({"exactMatch": {"name": "a"}})):
+        verdict = ask("/hypernodes/validate", given, old=old)
+        assert not verdict.allowed
+        assert verdict.message.startswith(message)
+
+
+@pytest.mark.parametrize("pattern", ["a(?=b)", "(?!a)", "(?<=a)b", "(?<!a)b", r"(a)\1", "(?>a)"])
+def test_what_re2_does_not_know_is_no_pattern(pattern: str) -> None:
+    assert "is not supported" in pattern_problem(pattern)
+
+
+def flow(*edges: tuple[str, list[str]]) -> Object:
+    flows = [{"name": name, "dependsOn": {"targets": targets}} for name, targets in edges]
+    return {"metadata": {"name": "f", "namespace": "default"}, "spec": {"flows": flows}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        flow(),
+        flow(("a", [])),
+        flow(("a", []), ("b", ["a"]), ("c", ["b"])),
+        flow(("a", []), ("b", ["a"]), ("c", ["a"]), ("d", ["b", "c"])),
+        flow(("a", []), ("a", []), ("b", ["a"])),
+        {"metadata": {"name": "f"}, "spec": {}},
+    ],
+    ids=["empty", "one", "chain", "diamond", "a name twice", "no flows"],
+)
+def test_a_flow_is_accepted(given: Object) -> None:
+    assert ask("/jobflows/validate", given).allowed
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (flow(("a", ["a"])), "spec.flows: jobflow Flow is not DAG: a cycle holds [a];"),
+        (flow(("a", ["b"]), ("b", ["a"])), "jobflow Flow is not DAG: a cycle holds [a b];"),
+        (
+            flow(("a", []), ("b", ["x"])),
+            "spec.flows[1].dependsOn.targets: jobflow Flow is not DAG: vertex is not defined: x;",
+        ),
+    ],
+    ids=["itself", "two", "undefined"],
+)
+def test_a_flow_is_refused(given: Object, message: str) -> None:
+    for old in (None, flow()):
+        verdict = ask("/jobflows/validate", given, old=old)
+        assert not verdict.allowed
+        assert message in verdict.message
+
+
+def cron(called: str = "c", **spec: Any) -> Object:
+    body = {"schedule": "*/5 * * * *", "jobTemplate": {"spec": job()["spec"]}, **spec}
+    return {"metadata": {"name": called, "namespace": "default"}, "spec": body}
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "* * * * *",
+        "0 9-17/2 1,15 jan-mar MON-FRI",
+        "59 23 31 12 0",
+        "@hourly",
+        "@every 1h30m",
+        "0 0 ? * 7",
+    ],
+)
+def test_a_schedule_is_accepted(schedule: str) -> None:
+    assert ask("/cronjobs/validate", cron(schedule=schedule)).message == ""
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+5"])
+def test_a_zone_is_accepted(zone: str) -> None:
+    assert ask("/cronjobs/validate", cron(timeZone=zone)).message == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (cron(schedule=""), "spec.schedule: schedule is required, but got empty;"),
+        (
+            cron(schedule="TZ=UTC * * * * *"),
+            "spec.schedule: schedule should not contain TZ or CRON_TZ, TZ should only be set in "
+            "the timeZone field;",
+        ),
+        *(
+            (
+                cron(schedule=schedule),
+                "spec.schedule: schedule is not a valid cron expression;",
+            )
+            for schedule in (
+                "* * * *",
+                "* * * * * *",
+                "60 * * * *",
+                "@sometimes",
+                "@every x",
+                "a b c d e",
+                "* * L * *",
+                "R * * * *",
+                "5-1-2 * * * *",
+                "*/0 * * * *",
+            )
+        ),
+        (
+            cron(timeZone=""),
+            "spec.timeZone: timeZone must be nil or non-empty string, got empty string;",
+        ),
+        (cron(timeZone="../etc"), "spec.timeZone: unknown timeZone;"),
+        (cron(timeZone="-a"), "spec.timeZone: unknown timeZone;"),
+        (cron(timeZone="a b"), "spec.timeZone: unknown timeZone;"),
+        (
+            cron(timeZone="Local"),
+            "spec.timeZone: timeZone can't be Local, and must be defined in "
+            "https://www.iana.org/time-zones;",
+        ),
+        (cron(timeZone="Mars/Olympus"), "spec.timeZone: invalid timeZone;"),
+        (
+            cron("c" * 53),
+            "metadata.name: cronJob name must be no more than 52 characters to accommodate job "
+            "name suffix;",
+        ),
+        (cron("A"), 'metadata.name: invalid cronJob name "A": [a lowercase RFC 1123 subdomain'),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_a_cron_job_is_refused(given: Object, message: str) -> None:
+    verdict = ask("/cronjobs/validate", given)
+    assert not verdict.allowed
+    assert message in verdict.message
+
+
+def test_a_name_that_is_stored_already_is_not_judged_again() -> None:
+    assert ask("/cronjobs/validate", cron("c" * 53), old=cron("c" * 53)).allowed
+
+
+def test_what_is_wrong_with_its_jobs_is_told_as_warnings() -> None:
+    body = job(task("a", 1, minAvailable=2), queue="nowhere")["spec"]
+    verdict = ask("/cronjobs/validate", cron(jobTemplate={"spec": body}))
+    assert verdict.allowed
+    assert [warning.split(": ")[0] for warning in verdict.warnings] == [
+        "spec.jobTemplate.spec.tasks[0].minAvailable",
+        "spec.jobTemplate.spec.queue",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "broken"),
+    [
+        ("/hypernodes/validate", hyper_node()),
+        ("/jobflows/validate", flow(("a", ["a"]))),
+        ("/cronjobs/validate", cron(schedule="x")),
+    ],
+)
+def test_what_is_being_deleted_may_lose_its_finalizers(path: str, broken: Object) -> None:
+    assert ask(path, {**broken, "metadata": DELETED}, old=broken).allowed

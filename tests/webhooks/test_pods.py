@@ -1,0 +1,196 @@
+"""Pods: gates, resource groups and disruption budgets."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from app.model.pod import GATE
+from app.webhooks.pods import QUEUE_GATE
+from app.webhooks.resource_groups import GROUP_ANNOTATION, ResourceGroup
+from app.webhooks.world import Options
+from app.wire.unstructured import Object
+from tests.webhooks.objects import ask, asking, facts, node, patched, pod
+
+LEAST, MOST = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
+ZONE: Object = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
+GROUPS = (
+    ResourceGroup(
+        name="management",
+        namespaces=frozenset({"management"}),
+        scheduler_name="default-scheduler",
+        labels={"type": "management"},
+        tolerations=({"key": "management", "operator": "Exists"},),
+        affinity=ZONE,
+    ),
+    ResourceGroup(name="gpu", annotations=(("kind", "gpu"),), labels={"type": "gpu"}),
+    ResourceGroup(name="cpu", labels={"type": "cpu"}),
+    ResourceGroup(name="cpu", labels={"type": "second"}),
+)
+OPTIONS = Options(resource_groups=GROUPS)
+
+
+def changed(given: Object, *, options: Options = OPTIONS) -> Any:
+    verdict = ask("/pods/mutate", given, options=options)
+    assert verdict.allowed
+    return patched(copy.deepcopy(given), verdict)["spec"]
+
+
+def managed(**spec: Any) -> Object:
+    given = pod(**spec)
+    given["metadata"]["namespace"] = "management"
+    return given
+
+
+def test_a_group_by_namespace_sets_what_it_says() -> None:
+    spec = changed(managed())
+    assert spec["schedulerName"] == "default-scheduler"
+    assert spec["nodeSelector"] == {"type": "management"}
+    assert spec["tolerations"] == [{"key": "management", "operator": "Exists"}]
+    assert spec["affinity"] == ZONE
+
+
+def test_what_a_pod_brings_is_kept_beside_it() -> None:
+    spec = changed(
+        managed(
+            nodeSelector={"disk": "fast", "type": "mine"},
+            tolerations=[{"key": "a"}],
+            affinity={"podAffinity": {}},
+        )
+    )
+    assert spec["nodeSelector"] == {"disk": "fast", "type": "management"}
+    assert spec["tolerations"] == [{"key": "a"}, {"key": "management", "operator": "Exists"}]
+    assert spec["affinity"] == {"podAffinity": {}}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "kind"),
+    [
+        ({"kind": "gpu"}, "gpu"),
+        ({GROUP_ANNOTATION: "cpu"}, "cpu"),
+        ({"kind": "other"}, None),
+        ({}, None),
+        ({"kind": "gpu", GROUP_ANNOTATION: "cpu"}, "gpu"),
+    ],
+    ids=str,
+)
+def test_the_first_group_that_takes_a_pod_has_it(annotations: Object, kind: str | None) -> None:
+    spec = changed(pod(annotations=annotations))
+    assert spec.get("nodeSelector") == (None if kind is None else {"type": kind})
+    assert spec["schedulerName"] == "volcano"
+
+
+def test_applying_a_group_again_changes_nothing() -> None:
+    once = managed()
+    once["spec"] = changed(managed())
+    assert ask("/pods/mutate", once, options=OPTIONS).patch == []
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (Options(queue_gates=True, resource_groups=()), True),
+        (Options(queue_gates=True), False),
+        (Options(resource_groups=()), False),
+    ],
+    ids=["on", "without a configuration", "off"],
+)
+def test_the_queue_s_gate_is_added_once(options: Options, wanted: bool) -> None:
+    given = pod(annotations={QUEUE_GATE: "true"}, schedulingGates=[{"name": "other"}])
+    gates = [{"name": "other"}, {"name": QUEUE_GATE}] if wanted else [{"name": "other"}]
+    spec = changed(given, options=options)
+    assert spec["schedulingGates"] == gates
+    assert changed({**given, "spec": spec}, options=options)["schedulingGates"] == gates
+
+
+def test_the_plan_s_gate_is_added_where_the_server_does_not() -> None:
+    assert changed(pod(), options=Options(gate_pods=True))["schedulingGates"] == [{"name": GATE}]
+    assert "schedulingGates" not in changed(pod(), options=Options())
+
+
+def test_a_pod_without_a_spec_is_left_to_the_api_server() -> None:
+    assert ask("/pods/mutate", {"metadata": {"name": "p"}}, options=OPTIONS).patch == []
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        {},
+        *({key: value} for key in (LEAST, MOST) for value in ("1", "10", "1%", "50%", "99%")),
+    ],
+    ids=str,
+)
+def test_a_budget_is_accepted(annotations: Object) -> None:
+    verdict = ask("/pods/validate", pod(annotations=annotations))
+    assert (verdict.allowed, verdict.message) == (True, "")
+
+
+@pytest.mark.parametrize("key", [LEAST, MOST])
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ("-1", "a positive integer"),
+        ("0", "a positive integer"),
+        ("x", "a positive integer"),
+        ("", "a positive integer"),
+        ("1.5", "a positive integer"),
+        ("0%", "a valid percentage which between 1% ~ 99%"),
+        ("100%", "a valid percentage which between 1% ~ 99%"),
+        ("x%", "a valid percentage which between 1% ~ 99%"),
+    ],
+)
+def test_a_budget_is_refused(key: str, value: str, what: str) -> None:
+    verdict = ask("/pods/validate", pod(annotations={key: value}))
+    assert not verdict.allowed
+    assert verdict.message == (
+        f'metadata.annotations[{key}]: invalid value <"{value}"> for {key}, it must be {what};'
+    )
+
+
+def test_both_budgets_are_refused() -> None:
+    message = ask("/pods/validate", pod(annotations={LEAST: "1", MOST: "1"})).message
+    assert message == (
+        "metadata.annotations: not allow configure multiple annotations "
+        f"<[{LEAST} {MOST}]> at same time;"
+    )
+
+
+def test_pods_of_other_schedulers_are_not_looked_at() -> None:
+    given = pod(annotations={LEAST: "-1"}, schedulerName="default-scheduler")
+    assert ask("/pods/validate", given).allowed
+
+
+@pytest.mark.parametrize(
+    ("given", "warning"),
+    [
+        (
+            pod(**asking(cpu="9")),
+            "spec: no node is large enough for a pod that asks for cpu 9 (largest node: 8)",
+        ),
+        (
+            pod(**asking(cpu="8", memory="2Gi")),
+            "spec: no node is large enough for a pod that asks for cpu 8, memory 2Gi",
+        ),
+        (
+            pod(**asking(**{"nvidia.com/gpu": 1})),
+            "spec: no node is large enough for a pod that asks for nvidia.com/gpu 1 (largest node: "
+            "0)",
+        ),
+        (
+            pod(annotations={"scheduling.volcano.sh/queue-name": "nowhere"}),
+            "metadata.annotations[scheduling.volcano.sh/queue-name]: there is no queue nowhere",
+        ),
+    ],
+    ids=["one resource", "together", "a resource nobody has", "a queue"],
+)
+def test_a_warning_is_given(given: Object, warning: str) -> None:
+    cluster = facts(nodes=(node("a", cpu=8, memory="1Gi"), node("b", cpu=4, memory="4Gi")))
+    verdict = ask("/pods/validate", given, cluster=cluster)
+    assert verdict.allowed
+    assert verdict.warnings == (warning,)
+
+
+def test_without_nodes_nobody_knows_what_is_too_large() -> None:
+    assert ask("/pods/validate", pod(**asking(cpu=999))).warnings == ()
