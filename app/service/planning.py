@@ -12,6 +12,7 @@ next cycle, which then runs in one go.
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,8 @@ def open_placer(snapshot: Snapshot, policies: Policies, now: float, shapes: Shap
     opened = open_policies(policies, Session(ledger=ledger, conf=policies.conf, now=now))
     return Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes)
 
+
+log = logging.getLogger(__name__)
 
 PlanSteps = Generator[None, None, Plan]
 
@@ -117,9 +120,19 @@ class Planning:
             self._wake.clear()
             if self.activity.active:
                 self._lead()
-                await self.cycle()
+                await self._attempt()
             else:
                 self._stand_by()
+
+    async def _attempt(self) -> None:
+        """A cycle; one that fails is tried again later, and gangs are planned on demand."""
+        try:
+            await self.cycle()
+        except Exception:
+            metrics.CYCLE_FAILURES.inc()
+            log.exception("planning cycle failed")
+            self.cache.signals.dirty = True
+            await asyncio.sleep(self.limits.cycle_idle_s)
 
     async def cycle(self) -> None:
         """One cycle: expire, plan, publish, report."""

@@ -112,6 +112,11 @@ CYCLE_SECONDS = Histogram(
     buckets=_MILLISECONDS,
     registry=REGISTRY,
 )
+CYCLE_FAILURES = Counter(
+    "pumice_cycle_failures",
+    "Planning cycles that ended in an error nobody foresaw.",
+    registry=REGISTRY,
+)
 GROUPS_REFUSED = Gauge(
     "pumice_groups_refused",
     "Groups without all their places after the last cycle, by cause.",

@@ -1,16 +1,19 @@
 """When cycles run, what of a plan takes effect, and when promises are given back."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.core.planner import plan_steps
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.pod import GATE
 from app.model.reason import Cause
 from app.model.workload import GroupPhase
+from app.service import planning
 from app.service.filtering import Chosen
 from app.service.limits import Limits
 from app.telemetry import metrics
@@ -60,6 +63,34 @@ def test_a_stream_of_changes_sets_off_a_cycle_every_20_ms() -> None:
             rig.node(f"n{number % 7}", cpu=1000 + number)
             await asyncio.sleep(0.001)
         assert 45 <= rig.planning.log.cycles - before <= 51
+        running.cancel()
+
+    run(scenario())
+
+
+def test_a_cycle_that_fails_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p")
+        whole = plan_steps
+
+        def broken(*_given: object, **_named: object) -> object:
+            raise ZeroDivisionError("oh")
+
+        monkeypatch.setattr(planning, "plan_steps", broken)
+        running = asyncio.create_task(rig.planning.run())
+        with caplog.at_level(logging.ERROR):
+            await advance(5)
+        assert {record.message for record in caplog.records} == {"planning cycle failed"}
+        assert 3 <= len(caplog.records) <= 6
+        rig.pod("asked")
+        assert rig.filter("asked") == Chosen(NodeName("n1")), "on demand"
+        monkeypatch.setattr(planning, "plan_steps", whole)
+        await advance(2)
+        assert rig.place("p") == "n1"
         running.cancel()
 
     run(scenario())
