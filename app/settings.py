@@ -173,6 +173,10 @@ class ControllersSettings(BaseSettings):
         """The scheduler names that are ours."""
         return names_in(self.scheduler_name)
 
+    def scheduler_list(self) -> tuple[str, ...]:
+        """The same, in the order given; the first is the one of jobs that name none."""
+        return tuple(name.strip() for name in self.scheduler_name.split(",") if name.strip())
+
 
 def existing_file(path: Path | None) -> Path | None:
     """``path``; ValueError when there is no such file."""

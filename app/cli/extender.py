@@ -108,7 +108,7 @@ def settings_of(given: dict[str, Any]) -> ExtenderSettings:
     try:
         return ExtenderSettings(**given)
     except ValidationError as error:
-        raise refusal(*map(_complaint, error.errors())) from error
+        raise refusal(*map(complaint, error.errors())) from error
 
 
 def refusal(*lines: str) -> typer.Exit:
@@ -118,7 +118,8 @@ def refusal(*lines: str) -> typer.Exit:
     return typer.Exit(2)
 
 
-def _complaint(error: ErrorDetails) -> str:
+def complaint(error: ErrorDetails) -> str:
+    """What is wrong with which option."""
     message = error["msg"].removeprefix("Value error, ")
     where = "".join(f"--{name}: ".replace("_", "-") for name in error["loc"][:1])
     return f"{where}{message}"

@@ -5,7 +5,7 @@ from logging import getLogger
 
 import typer
 
-from app.cli import crds, extender, sandbox, scheduler_config
+from app.cli import controllers, crds, extender, sandbox, scheduler_config
 from app.telemetry import logging
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
     help="Batch scheduling for Kubernetes on the stock kube-scheduler.",
 )
 app.command("extender")(extender.extender)
+app.command("controllers")(controllers.controllers)
 app.command("scheduler-config")(scheduler_config.scheduler_config)
 app.command("crds")(crds.crds)
 app.command("sandbox")(sandbox.sandbox)

@@ -1,0 +1,90 @@
+"""``pumice controllers``: the controllers' process."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic import ValidationError
+
+from app.cli.extender import complaint, refusal
+from app.settings import ControllersSettings
+from app.telemetry import logging
+
+Switch = Literal["true", "false"]
+
+
+def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
+    ] = None,
+    scheduler_name: Annotated[
+        str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
+    ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option("--controllers", help="Which ones: *, names, -name to leave one out."),
+    ] = None,
+    extender_url: Annotated[
+        str | None, typer.Option(help="Where slots for pods of jobs are asked for.")
+    ] = None,
+    kube_api_qps: Annotated[float | None, typer.Option(help="Requests a second.")] = None,
+    kube_api_burst: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
+    worker_threads: Annotated[int | None, typer.Option(help="Jobs looked at at once.")] = None,
+    worker_threads_for_podgroup: Annotated[
+        int | None, typer.Option(help="Plain pods looked at at once.")
+    ] = None,
+    worker_threads_for_queue: Annotated[
+        int | None, typer.Option(help="Queues looked at at once.")
+    ] = None,
+    worker_threads_for_gc: Annotated[
+        int | None, typer.Option(help="Finished jobs looked at at once.")
+    ] = None,
+    worker_threads_for_cronjob: Annotated[
+        int | None, typer.Option(help="CronJobs looked at at once.")
+    ] = None,
+    max_requeue_num: Annotated[
+        int | None, typer.Option(help="Failures in a row after which a job is ended; -1: never.")
+    ] = None,
+    inherit_owner_annotations: Annotated[
+        Switch | None, typer.Option(help="Copy volcano.sh/ annotations of owners to PodGroups.")
+    ] = None,
+    leader_elect: Annotated[
+        Switch | None, typer.Option(help="Work only while holding the Lease.")
+    ] = None,
+    leader_elect_resource_name: Annotated[str | None, typer.Option(help="Its name.")] = None,
+    leader_elect_resource_namespace: Annotated[
+        str | None, typer.Option(help="Its namespace.")
+    ] = None,
+    healthz_address: Annotated[
+        str | None, typer.Option(help="address:port of /healthz, /readyz and /metrics.")
+    ] = None,
+    listen_address: Annotated[
+        str | None, typer.Option(help="A second address:port of the same.")
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
+) -> None:
+    """Run the controllers: jobs, PodGroups of plain pods, queues, finished jobs.
+
+    Every option is also an environment variable: PUMICE_ and its name in capitals.
+    """
+    given = {name: value for name, value in locals().items() if value is not None}
+    if names is not None:
+        given["controllers"] = given.pop("names")
+    settings = _settings_of(given)
+    logging.configure(settings.log_level, settings.log_format)
+    # Only now what takes a second or two to load.
+    from app.kube.config import ConfigError
+    from app.main.controllers import run
+
+    try:
+        raise typer.Exit(run(settings))
+    except (ConfigError, OSError, ValueError) as error:
+        raise refusal(str(error)) from error
+
+
+def _settings_of(given: dict[str, Any]) -> ControllersSettings:
+    try:
+        return ControllersSettings(**given)
+    except ValidationError as error:
+        raise refusal(*map(complaint, error.errors())) from error

@@ -1,0 +1,122 @@
+"""Which controllers there are, what each follows, and how it is built."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.controllers.garbage import GarbageCollector
+from app.controllers.job import controller as job
+from app.controllers.job.slots import SlotSource
+from app.controllers.podgroup import controller as podgroup
+from app.controllers.ports import Api, Clock, Events
+from app.controllers.queue import controller as queue
+from app.controllers.runtime import Controller, Stores
+from app.controllers.store import Index
+from app.settings import ControllersSettings
+from app.wire.kinds import JOBS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, Resource
+
+Indexes = Mapping[Resource, Mapping[str, Index]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What controllers are built from."""
+
+    stores: Stores
+    api: Api
+    events: Events
+    slots: SlotSource
+    clock: Clock
+    settings: ControllersSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A name of ``--controllers`` and what runs under it.
+
+    ``follows`` are the kinds it needs in the stores, and the indexes it finds them by.
+    """
+
+    follows: Indexes
+    build: Callable[[Means], tuple[Controller, ...]]
+    workers: Callable[[ControllersSettings], int]
+
+
+def _podgroups(means: Means) -> tuple[Controller, ...]:
+    options = podgroup.Options(
+        schedulers=means.settings.scheduler_names(),
+        inherit=means.settings.inherit_owner_annotations,
+    )
+    of_pods = podgroup.PodGrouping(
+        means.stores, api=means.api, events=means.events, options=options
+    )
+    return of_pods, podgroup.WorkloadGrouping(means.stores, api=means.api, options=options)
+
+
+def _jobs(means: Means) -> tuple[Controller, ...]:
+    settings = means.settings
+    options = job.JobOptions(
+        schedulers=settings.scheduler_list(), max_requeues=settings.max_requeue_num
+    )
+    return (
+        job.JobController(
+            means.stores,
+            api=means.api,
+            events=means.events,
+            slots=means.slots,
+            clock=means.clock,
+            options=options,
+        ),
+    )
+
+
+OFFERS: Final[Mapping[str, Offer]] = {
+    "job-controller": Offer(
+        follows=job.INDEXES, build=_jobs, workers=lambda settings: settings.worker_threads
+    ),
+    "pg-controller": Offer(
+        follows={**podgroup.INDEXES, POD_GROUPS: {}, REPLICA_SETS: {}, STATEFUL_SETS: {}},
+        build=_podgroups,
+        workers=lambda settings: settings.worker_threads_for_podgroup,
+    ),
+    "queue-controller": Offer(
+        follows=queue.INDEXES,
+        build=lambda means: (
+            queue.QueueController(means.stores, api=means.api, events=means.events),
+        ),
+        workers=lambda settings: settings.worker_threads_for_queue,
+    ),
+    "gc-controller": Offer(
+        follows={JOBS: {}},
+        build=lambda means: (GarbageCollector(means.stores, api=means.api, clock=means.clock),),
+        workers=lambda settings: settings.worker_threads_for_gc,
+    ),
+}
+
+
+def chosen(names: str) -> dict[str, Offer]:
+    """The controllers of ``--controllers``: ``*``, names, ``-name``; ValueError: unknown ones."""
+    asked = [name.strip() for name in names.split(",") if name.strip()]
+    known = {"*", *OFFERS, *UNNEEDED}
+    unknown = sorted({name.removeprefix("-") for name in asked} - known)
+    if unknown:
+        raise ValueError(f"no controllers {unknown}; there are {sorted(OFFERS)}")
+    without = {name.removeprefix("-") for name in asked if name.startswith("-")}
+    return {
+        name: offer
+        for name, offer in OFFERS.items()
+        if name not in without and (name in asked or "*" in asked)
+    }
+
+
+UNNEEDED: Final = frozenset({"sharding-controller"})
+"""Volcano's names for what there is nothing to do for here: one scheduler has all nodes."""
+
+
+def indexes(offers: Mapping[str, Offer]) -> dict[Resource, dict[str, Index]]:
+    """All kinds that ``offers`` follow, with all their indexes."""
+    found: dict[Resource, dict[str, Index]] = {}
+    for offer in offers.values():
+        for resource, of_kind in offer.follows.items():
+            found.setdefault(resource, {}).update(of_kind)
+    return found

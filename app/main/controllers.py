@@ -1,0 +1,159 @@
+"""``pumice controllers``: informers -> stores -> controllers, one process of several at work.
+
+The informers of every replica run, so that the one that takes over has all there is to know at
+once; its controllers work while it holds the Lease. On SIGTERM what is under way is cancelled
+between two requests, the Lease is given back, and the process ends with 0. Nothing is lost by that
+or by a kill: all that controllers know is worked out again from the API server.
+"""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import uvloop
+
+from app.api.probes import create_probes
+from app.controllers.intake import Intake
+from app.controllers.runtime import Runtime
+from app.controllers.store import Store
+from app.kube import config
+from app.kube.client import ApiClient, ClientOptions
+from app.kube.events import EventRecorder
+from app.kube.leader import LeaderElector, LeaseId, LeaseTiming
+from app.main.clock import steady_clock
+from app.main.controller_list import Means, chosen, indexes
+from app.main.informers import Informers
+from app.main.object_api import ObjectApi
+from app.main.object_events import ObjectEvents
+from app.main.object_kinds import sources_of
+from app.main.server import Bind, Server, listen, server
+from app.main.slot_client import SlotClient
+from app.service.workqueue import Backoff
+from app.settings import ControllersSettings, address_of
+from app.telemetry.metrics import REGISTRY
+
+COMPONENT = "pumice-controllers"
+
+
+def run(settings: ControllersSettings) -> int:
+    """Run until a signal; returns the exit code. ValueError: unknown controllers are asked for."""
+    chosen(settings.controllers)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(settings))
+
+
+async def _serve(settings: ControllersSettings) -> int:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    options = ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(
+            ApiClient(config.load(settings.kubeconfig), options)
+        )
+        slots = await stack.enter_async_context(SlotClient(settings.extender_url))
+        await ControllersProcess(settings, client, slots).run(stopping)
+    return 0
+
+
+class ControllersProcess:
+    """One running process."""
+
+    def __init__(self, settings: ControllersSettings, client: ApiClient, slots: SlotClient) -> None:
+        self._settings = settings
+        self._client = client
+        self._clock = steady_clock()
+        offers = chosen(settings.controllers)
+        found = indexes(offers)
+        stores = {resource: Store(by) for resource, by in found.items()}
+        means = Means(
+            stores=stores,
+            api=ObjectApi(client),
+            events=ObjectEvents(self._recorder()),
+            slots=slots,
+            clock=self._clock,
+            settings=settings,
+        )
+        controllers = {
+            controller: offer.workers(settings)
+            for offer in offers.values()
+            for controller in offer.build(means)
+        }
+        self._runtime = Runtime(stores, controllers, backoff=Backoff())
+        names = settings.scheduler_names()
+        sources = {
+            source.name: (source, resource)
+            for resource in found
+            for source in sources_of(resource, names)
+        }
+        self._informers = Informers(
+            [source for source, _ in sources.values()],
+            connection=config.load(settings.kubeconfig),
+            feed=Intake(self._runtime, {name: resource for name, (_, resource) in sources.items()}),
+        )
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Work until ``stopping`` is set."""
+        webs = self._servers()
+        serving = [asyncio.create_task(web.serve(sockets=[listen(bind)])) for web, bind in webs]
+        self._informers.start()
+        work = asyncio.create_task(self._work())
+        stopped = asyncio.create_task(stopping.wait())
+        try:
+            done, _ = await asyncio.wait(
+                {work, stopped, *serving}, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            stopped.cancel()
+            work.cancel()
+            for web, _ in webs:
+                web.should_exit = True
+            await asyncio.gather(work, *serving, self._informers.stop(), return_exceptions=True)
+        for task in done - {stopped}:
+            task.result()
+
+    async def _work(self) -> None:
+        await self._informers.synced.wait()
+        if self._settings.leader_elect:
+            await self._elector().run(self._runtime.run, _nothing_more)
+        else:
+            await self._runtime.run()
+
+    def _elector(self) -> LeaderElector:
+        settings = self._settings
+        lease = LeaseId(
+            namespace=settings.leader_elect_resource_namespace,
+            name=settings.leader_elect_resource_name,
+            identity=f"{socket.gethostname()}_{uuid4()}",
+        )
+        return LeaderElector(
+            self._client, lease, timing=LeaseTiming(), clock=self._clock, now=self._now
+        )
+
+    def _servers(self) -> list[tuple[Server, Bind]]:
+        addresses = [self._settings.healthz_address, self._settings.listen_address]
+        app = create_probes("Pumice controllers", self._unready, REGISTRY)
+        binds = [
+            Bind(host=host, port=port)
+            for host, port in (address_of(text) for text in dict.fromkeys(addresses) if text)
+        ]
+        return [(server(app, bind), bind) for bind in binds]
+
+    def _unready(self) -> Sequence[str]:
+        return [f"the first listing of {source}" for source in self._informers.unsynced()]
+
+    def _recorder(self) -> EventRecorder:
+        return EventRecorder(
+            self._client, component=COMPONENT, now=self._now, suffix=lambda: uuid4().hex[:16]
+        )
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
+
+
+async def _nothing_more() -> None:
+    """The controllers have been cancelled; the stores go on following."""
