@@ -67,7 +67,7 @@ def _mount_path(text: str) -> str:
     text = text.strip()
     if not text.startswith("/") or ":" in text:
         raise ValueError(f"{text} cannot be mounted on")
-    return text
+    return text.rstrip("/") or "/"
 
 
 SWITCH = Kind("true or false", "true|false", parse_bool)

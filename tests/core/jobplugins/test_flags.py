@@ -43,6 +43,8 @@ SPELLING = "its flags are --port=PORT, --on, --task=NAME, --path=PATH, --count=N
         (["--task=a=b"], {"task": "a=b"}),
         (["--task", "-x"], {"task": "-x"}),
         (["--path=/keys"], {"path": "/keys"}),
+        (["--path=/keys/"], {"path": "/keys"}),
+        (["--path=/"], {"path": "/"}),
         (["--count=1"], {"count": 1}),
         (["", "  "], {}),
         (["--"], {}),
