@@ -1,0 +1,65 @@
+"""What is to be answered now, and what later.
+
+Of what happened and is due, the first is answered; the rest is looked at again after that. A delay
+is counted from when its cause began, so it goes on where it was when the controller starts anew.
+"""
+
+from dataclasses import dataclass
+
+from app.controllers.job import events, machine, policies
+from app.controllers.job.machine import Kill, KillTarget
+from app.controllers.job.memory import Memory
+from app.controllers.job.policies import Happening
+from app.controllers.job.vocabulary import Action, Event
+from app.controllers.job.world import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An action, and what it is about."""
+
+    action: Action
+    about: Happening
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """An action that will follow, as people are told."""
+
+    action: Action
+    timeout: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``due`` now, the next one in ``wait_s``; ``announced``: delays that have just begun."""
+
+    due: Due | None
+    wait_s: float | None
+    announced: tuple[Delayed, ...]
+
+
+def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
+    """The answer to all that has happened."""
+    for member in seen.members:
+        if not member.deleting:
+            memory.evicted.pop(member.name, None)
+    happened = events.happenings(seen.job, seen.members, seen.group, evicted=memory.evicted)
+    memory.forget_but(happened)
+    steps = machine.STEPS[seen.job.phase]
+    announced: list[Delayed] = []
+    waits: list[float] = []
+    for about in happened:
+        decision = policies.decide(seen.job, about)
+        if decision is None or not isinstance(steps[decision.action], Kill | KillTarget):
+            continue
+        since = memory.since(about, now)
+        left = since + (decision.timeout_s or 0.0) - now
+        if decision.timeout_s is None or left <= 0:
+            return Answer(Due(decision.action, about), None, tuple(announced))
+        waits.append(left)
+        if about.event is Event.POD_EVICTED:
+            memory.evicted[about.pod] = since
+        if memory.announces(about, since):
+            announced.append(Delayed(decision.action, decision.timeout))
+    return Answer(None, min(waits, default=None), tuple(announced))

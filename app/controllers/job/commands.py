@@ -1,0 +1,135 @@
+"""Commands: one-off requests of users, executed once.
+
+A Command is noted on the job, deleted, executed, and the note is removed. Whoever finds a note
+executes it; the status that comes of it names the Command, so that it is not executed again when
+only the note was left. A controller that dies in between loses no Command and repeats none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.controllers.job.view import Job
+from app.controllers.job.vocabulary import ACCEPTED_COMMAND, Action
+from app.controllers.job.world import World
+from app.controllers.ports import ApiError, Failure
+from app.controllers.runtime import Stores
+from app.wire import unstructured
+from app.wire.kinds import COMMANDS, JOBS
+from app.wire.unstructured import Key, Object, key_of
+
+TARGET: Final = "target"
+"""The index of Commands by the job they are for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A Command to be executed; ``job`` carries the note."""
+
+    job: Job
+    action: Action
+    uid: str
+
+    @property
+    def why(self) -> str:
+        """What the status says of its cause."""
+        return f"Command {self.uid}"
+
+    @property
+    def is_executed(self) -> bool:
+        """Whether only the note is left of it."""
+        return self.job.state.get("message") == self.why
+
+
+def target_of(command: Mapping[str, Any]) -> str:
+    """``namespace/name`` of the job it is for; empty when it is for something else."""
+    target = command.get("target") or {}
+    group = str(target.get("apiVersion") or "").partition("/")[0]
+    if target.get("kind") != JOBS.kind or group != JOBS.api_version.partition("/")[0]:
+        return ""
+    return f"{unstructured.namespace(command)}/{target.get('name')}"
+
+
+class Commands:
+    """Takes Commands for jobs."""
+
+    def __init__(self, stores: Stores, world: World) -> None:
+        self._store = stores[COMMANDS]
+        self._world = world
+        self._deleted: set[str] = set()
+
+    def gone(self, command: Object) -> None:
+        """The watch showed that it is deleted."""
+        self._deleted.discard(unstructured.uid(command))
+
+    async def take(self, job: Job) -> Order | None:
+        """The next Command for the job, deleted and noted."""
+        noted = _noted(job)
+        if noted is not None:
+            return noted
+        for command in self._waiting(job.key):
+            action = _action(command)
+            if action is None or (command.get("target") or {}).get("uid") != job.uid:
+                await self._delete(command)
+                continue
+            return await self._accept(job, command, action)
+        return None
+
+    async def refuse(self, key: Key) -> None:
+        """There is no such job (any more): nobody will execute its Commands."""
+        for command in self._waiting(key):
+            await self._delete(command)
+
+    async def done(self, job: Job) -> None:
+        """The order is executed."""
+        await self._world.write_job(job, {"metadata": {"annotations": {ACCEPTED_COMMAND: None}}})
+
+    async def _accept(self, job: Job, command: Object, action: Action) -> Order | None:
+        note = f"{action.value}/{unstructured.uid(command)}"
+        noted = await self._world.write_job(
+            job, {"metadata": {"annotations": {ACCEPTED_COMMAND: note}}}
+        )
+        await self._delete(command)
+        await self._world.events.record(
+            noted.item,
+            "Normal",
+            "CommandIssued",
+            f"Start to execute command {action.value}, and clean it up to make sure executed not"
+            " more than once.",
+        )
+        return _noted(noted)
+
+    async def _delete(self, command: Object) -> None:
+        uid = unstructured.uid(command)
+        try:
+            await self._world.api.delete(COMMANDS, key_of(command), uid=uid)
+        except ApiError as error:
+            if error.failure not in {Failure.NOT_FOUND, Failure.CONFLICT}:
+                raise
+        if self._store.get(key_of(command)) is not None:
+            self._deleted.add(uid)
+
+    def _waiting(self, key: Key) -> list[Object]:
+        found = self._store.by(TARGET, str(key))
+        waiting = [item for item in found if unstructured.uid(item) not in self._deleted]
+        return sorted(waiting, key=_age)
+
+
+def _noted(job: Job) -> Order | None:
+    action, _, uid = unstructured.annotations(job.item).get(ACCEPTED_COMMAND, "").partition("/")
+    try:
+        return Order(job, Action(action), uid) if uid else None
+    except ValueError:
+        return None
+
+
+def _action(command: Object) -> Action | None:
+    try:
+        return Action(str(command.get("action") or ""))
+    except ValueError:
+        return None
+
+
+def _age(command: Object) -> tuple[str, str]:
+    metadata = unstructured.metadata(command)
+    return str(metadata.get("creationTimestamp") or ""), str(metadata.get("name") or "")

@@ -1,0 +1,193 @@
+"""The controller of vcjobs.
+
+A look at a job answers, in this order: a Command of a user; the first thing that happened and that
+a policy wants answered now; what the phase wants (a sync, or the end of a kill). A job is looked at
+when it, one of its pods, its PodGroup or a Command for it changes, and when a delay is over.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.controllers.job import answers, machine
+from app.controllers.job.commands import TARGET, Commands, Order, target_of
+from app.controllers.job.extras import ReadPlugins
+from app.controllers.job.fresh import CONTROLLER
+from app.controllers.job.killing import Killing
+from app.controllers.job.machine import Keep, Kill, KillTarget
+from app.controllers.job.memory import Memories, Memory
+from app.controllers.job.policies import Happening
+from app.controllers.job.prepare import Preparation
+from app.controllers.job.slots import SlotSource
+from app.controllers.job.syncing import Syncing
+from app.controllers.job.vocabulary import Action, Phase
+from app.controllers.job.world import Seen, World
+from app.controllers.jobplugins import catalogue
+from app.controllers.ports import Api, Clock, Events
+from app.controllers.runtime import Change, Stores
+from app.controllers.store import Index, by_controller
+from app.service.workqueue import Again
+from app.wire import unstructured
+from app.wire.kinds import (
+    COMMANDS,
+    JOBS,
+    POD_GROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    QUEUES,
+    Resource,
+)
+from app.wire.unstructured import Key, Object, key_of
+
+INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
+    JOBS: {},
+    PODS: {CONTROLLER: by_controller},
+    POD_GROUPS: {},
+    COMMANDS: {TARGET: target_of},
+    QUEUES: {},
+    PRIORITY_CLASSES: {},
+}
+"""The kinds that are followed, and how their objects are found."""
+
+UNLIMITED: Final = -1
+_LOOK_AGAIN_S: Final = 61.0
+_EXECUTE: Final = "ExecuteAction"
+_OWNED: Final = frozenset({PODS, POD_GROUPS})
+_SYNCED: Final = frozenset({Phase.NEW, Phase.PENDING, Phase.RUNNING})
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """``schedulers``: ours, the default first; ``max_requeues``: ``--max-requeue-num``."""
+
+    schedulers: Sequence[str] = ("volcano",)
+    max_requeues: int = 15
+
+
+class JobController:
+    """Runs vcjobs."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        *,
+        api: Api,
+        events: Events,
+        slots: SlotSource,
+        clock: Clock,
+        options: JobOptions | None = None,
+        read_plugins: ReadPlugins = catalogue.parse,
+    ) -> None:
+        options = options or JobOptions()
+        self._world = World(
+            stores, api=api, events=events, clock=clock, scheduler=options.schedulers[0]
+        )
+        preparation = Preparation(self._world, read_plugins)
+        self._commands = Commands(stores, self._world)
+        self._killing = Killing(self._world, preparation)
+        self._syncing = Syncing(self._world, preparation, slots, schedulers=options.schedulers)
+        self._memories = Memories()
+        self._max_requeues = options.max_requeues
+
+    @property
+    def name(self) -> str:
+        """As in ``--controllers``."""
+        return "job-controller"
+
+    @property
+    def kinds(self) -> Sequence[Resource]:
+        """The kinds it follows."""
+        return tuple(INDEXES)
+
+    def keys(self, change: Change) -> Iterable[Key]:
+        """The job that a change concerns."""
+        self._world.saw(change)
+        if change.resource is JOBS:
+            if change.new is None:
+                self._memories.drop(unstructured.uid(change.item))
+            return [key_of(change.item)]
+        if change.resource is COMMANDS:
+            return self._of_command(change)
+        return _of_owner(change.item) if change.resource in _OWNED else ()
+
+    async def reconcile(self, key: Key) -> None:
+        """Bring a job nearer to what is wanted of it."""
+        seen = self._world.see(key)
+        if seen is None or unstructured.is_deleting(seen.job.item):
+            await self._commands.refuse(key)
+            return
+        memory = self._memories.of(seen.job.uid)
+        order = await self._commands.take(seen.job)
+        if order is not None:
+            await self._execute(order)
+            raise Again("a command is executed", after_s=0.0)
+        answer = answers.find(seen, memory, now=self._world.clock())
+        for delayed in answer.announced:
+            text = f"Execute action {delayed.action.value} after {delayed.timeout}"
+            await self._world.events.record(seen.job.item, "Normal", _EXECUTE, text)
+        if answer.due is not None:
+            due = answer.due
+            await self._begin(seen, due.action, due.about, cause=due.about.text)
+            raise Again("an action is under way", after_s=0.0)
+        await self._go_on(seen, memory)
+        later = [] if answer.wait_s is None else [answer.wait_s]
+        if self._world.unseen_pods(seen.job):
+            later.append(_LOOK_AGAIN_S)
+        if later:
+            raise Again("a delay goes on", after_s=min(later))
+
+    async def _execute(self, order: Order) -> None:
+        if not order.is_executed:
+            seen = self._world.around(order.job)
+            await self._begin(seen, order.action, None, cause=order.why)
+        now = self._world.see(order.job.key)
+        if now is not None:
+            await self._commands.done(now.job)
+
+    async def _begin(
+        self, seen: Seen, action: Action, about: Happening | None, *, cause: str
+    ) -> None:
+        """Begin what the action does in this phase; looking again does the rest."""
+        text = f"Start to execute action {action.value} "
+        await self._world.events.record(seen.job.item, "Normal", _EXECUTE, text)
+        step = machine.STEPS[seen.job.phase][action]
+        if isinstance(step, Kill):
+            await self._killing.begin(seen, step, action, cause=cause)
+        elif isinstance(step, KillTarget) and about is not None:
+            await self._killing.begin_target(seen, step, action, about=about)
+
+    async def _go_on(self, seen: Seen, memory: Memory) -> None:
+        if seen.job.phase not in _SYNCED:
+            await self._killing.go_on(seen)
+            return
+        problem = await self._syncing.sync(seen, memory)
+        memory.strikes = memory.strikes + 1 if problem is not None and problem.refused else 0
+        if problem is None:
+            return
+        if UNLIMITED != self._max_requeues < memory.strikes:
+            await self._give_up(seen.job.key)
+        raise Again(problem.message)
+
+    async def _give_up(self, key: Key) -> None:
+        seen = self._world.see(key)
+        if seen is None:
+            return
+        text = "Job failed on action SyncJob for retry limit reached"
+        await self._world.events.record(seen.job.item, "Warning", _EXECUTE, text)
+        await self._killing.begin(
+            seen, Kill(Keep.SOFT, Phase.TERMINATING), Action.TERMINATE_JOB, cause=text
+        )
+
+    def _of_command(self, change: Change) -> Iterable[Key]:
+        if change.new is None:
+            self._commands.gone(change.item)
+            return
+        namespace, _, name = target_of(change.new).partition("/")
+        if name:
+            yield Key(namespace, name)
+
+
+def _of_owner(item: Object) -> Iterable[Key]:
+    owner = unstructured.owner_of(item)
+    if owner is not None and (owner.kind, owner.api_version) == (JOBS.kind, JOBS.api_version):
+        yield Key(unstructured.namespace(item), owner.name)

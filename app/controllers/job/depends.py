@@ -1,0 +1,23 @@
+"""Tasks that wait for others: their pods are made when those are up."""
+
+from collections.abc import Sequence
+
+from app.controllers.job.members import Member
+from app.controllers.job.view import Job, Task
+
+
+def is_ready(job: Job, task: Task, members: Sequence[Member]) -> bool:
+    """Whether what the task depends on is up."""
+    wanted = task.depends_on
+    if wanted is None:
+        return True
+    up = (_is_up(job.task(name), members) for name in wanted.names)
+    return any(up) if wanted.any_of and len(wanted.names) > 1 else all(up)
+
+
+def _is_up(task: Task | None, members: Sequence[Member]) -> bool:
+    """A task that nobody knows, or that says no minimum, holds nobody up."""
+    if task is None or task.minimum is None:
+        return True
+    up = sum(m.task == task.name and not m.deleting and m.is_up for m in members)
+    return up >= task.minimum

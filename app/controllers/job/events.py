@@ -1,0 +1,153 @@
+"""What has happened to a job and is not yet answered, read off what is there.
+
+No transition has to be witnessed: an event lasts until what was done about it removes its cause,
+so a controller that starts anew finds it again.
+
+============= ============================================== ==================================
+event         is there while                                 and goes away because
+============= ============================================== ==================================
+PodFailed     a pod of this version has failed               the version grows; it gets our mark
+PodEvicted    a pod of this version is deleted by others,    the version grows; it gets our mark;
+              or the status counts more than are there       the status is written anew
+PodPending    a pod of this version is pending               it no longer is
+TaskCompleted every replica of a task has succeeded          the version grows; pods are taken
+TaskFailed    the containers of a task restarted too often   the version grows; pods are taken
+Unknown       the PodGroup is in that phase                  a kill takes the PodGroup
+JobUpdated    the PodGroup is of an older generation         a sync brings it up to date
+============= ============================================== ==================================
+
+The second kind of PodEvicted needs every deletion of our own to be preceded by a status that no
+longer counts the pod: then a pod that is missing was taken by somebody else. A pod that is made in
+place of an evicted one carries the time, for policies that give it a while to run again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from app.controllers.job import policies
+from app.controllers.job.members import Member
+from app.controllers.job.policies import Happening
+from app.controllers.job.view import UNLIMITED_RETRIES, Job, Task, moment
+from app.controllers.job.vocabulary import JOB_GENERATION, Event, Phase
+from app.wire import unstructured
+from app.wire.unstructured import Object
+
+_WATCHED: Final = frozenset({Phase.PENDING, Phase.RUNNING, Phase.RESTARTING})
+
+
+def happenings(
+    job: Job, members: Sequence[Member], group: Object | None, *, evicted: Mapping[str, float]
+) -> list[Happening]:
+    """What is to be answered, in the order in which it happened.
+
+    ``evicted``: names of evicted pods that nobody has replaced yet, and since when.
+    """
+    if job.phase not in _WATCHED or not policies.are_there_any(job):
+        return []
+    found = [*_of_pods(job, members), *_of_tasks(job, members), *_gone(job, members, evicted)]
+    if job.phase is not Phase.RESTARTING and group is not None:
+        found += _of_group(job, group)
+    return sorted(found, key=lambda one: (one.at or float("inf"), one.identity))
+
+
+def missing(job: Job, members: Sequence[Member], task: Task) -> list[int]:
+    """Replicas of the task that the status counts and that are not there any more."""
+    phases = ((job.status.get("taskStatusCount") or {}).get(task.name) or {}).get("phase") or {}
+    counted = sum(int(number) for number in phases.values())
+    there = [member for member in members if member.task == task.name]
+    present = sum(not member.deleting or _is_evicted(job, member, task) for member in there)
+    gone = min(counted, task.replicas) - present
+    if gone <= 0:
+        return []
+    known = {member.index for member in there}
+    return [index for index in range(task.replicas) if index not in known][:gone]
+
+
+def _of_pods(job: Job, members: Sequence[Member]) -> Iterator[Happening]:
+    tasks = {task.name: task for task in job.tasks}
+    for member in members:
+        task = tasks.get(member.task)
+        if task is None or member.marked or member.version < job.version:
+            continue
+        event = _event(job, member, task)
+        if event is not None:
+            yield _about(event, member, task, at=_since(event, member))
+        if member.evicted and member.phase == "Pending" and not member.deleting:
+            yield _about(Event.POD_EVICTED, member, task, at=member.evicted)
+
+
+def _gone(job: Job, members: Sequence[Member], evicted: Mapping[str, float]) -> Iterator[Happening]:
+    known = {member.name for member in members}
+    for task in job.tasks:
+        missed = missing(job, members, task)
+        for index in range(task.replicas):
+            name = f"{job.key.name}-{task.name}-{index}"
+            if index in missed or (name in evicted and name not in known):
+                yield Happening(
+                    Event.POD_EVICTED,
+                    at=evicted.get(name, 0.0),
+                    task=task.name,
+                    pod=name,
+                    partition=task.partition_of(index),
+                )
+
+
+def _event(job: Job, member: Member, task: Task) -> Event | None:
+    if member.deleting:
+        return Event.POD_EVICTED if _is_evicted(job, member, task) else None
+    return {"Failed": Event.POD_FAILED, "Pending": Event.POD_PENDING}.get(member.phase)
+
+
+def _is_evicted(job: Job, member: Member, task: Task) -> bool:
+    """Whether it is being deleted, and not by us."""
+    ours = member.marked or member.version < job.version or member.index >= task.replicas
+    return member.deleting and not ours
+
+
+def _since(event: Event, member: Member) -> float:
+    if event is Event.POD_EVICTED:
+        return member.deleted
+    return member.finished if event is Event.POD_FAILED else member.created
+
+
+def _of_tasks(job: Job, members: Sequence[Member]) -> Iterator[Happening]:
+    for task in job.tasks:
+        there = [member for member in members if member.task == task.name and not member.deleting]
+        current = [m for m in there if m.version >= job.version and not m.marked]
+        done = [member for member in current if member.phase == "Succeeded"]
+        if done and sum(member.phase == "Succeeded" for member in there) >= task.replicas:
+            last = max(done, key=lambda member: (member.finished, member.name))
+            yield _about(Event.TASK_COMPLETED, last, task, at=last.finished)
+        going = [member for member in current if member.phase in {"Pending", "Running"}]
+        restarts = sum(member.restarts for member in there)
+        if going and UNLIMITED_RETRIES != task.max_retry <= restarts:
+            worst = max(going, key=lambda member: (member.restarts, member.name))
+            yield _about(Event.TASK_FAILED, worst, task)
+
+
+def _of_group(job: Job, group: Object) -> Iterator[Happening]:
+    status = unstructured.status(group)
+    if status.get("phase") == "Unknown":
+        yield Happening(Event.UNKNOWN, at=_since_when(status))
+    known = unstructured.annotations(group).get(JOB_GENERATION, "")
+    if known.isdecimal() and int(known) < job.generation:
+        yield Happening(Event.JOB_UPDATED)
+
+
+def _since_when(status: Mapping[str, object]) -> float:
+    conditions = status.get("conditions") or ()
+    assert isinstance(conditions, Sequence)
+    true = (entry for entry in conditions if entry.get("status") == "True")
+    return max((moment(entry.get("lastTransitionTime")) for entry in true), default=0.0)
+
+
+def _about(event: Event, member: Member, task: Task, *, at: float = 0.0) -> Happening:
+    return Happening(
+        event,
+        at=at,
+        task=member.task,
+        pod=member.name,
+        uid=member.uid,
+        partition=task.partition_of(member.index),
+        exit_code=member.exit_code if event is Event.POD_FAILED else None,
+    )

@@ -1,0 +1,127 @@
+"""The objects of one kind as they are once the watch has caught up with our own writes.
+
+Whoever decides must see what it did before: a pod just created is there, one just deleted is going.
+What we wrote is laid over the store until the store has it, or something newer. A write whose
+object the watch will never show (created and gone while it was broken) is forgotten after a while.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from app.controllers.ports import Clock
+from app.controllers.runtime import Change
+from app.controllers.store import Store, by_controller
+from app.wire import times
+from app.wire.unstructured import Key, Object, is_deleting, key_of, uid, version
+
+_FORGET_S: Final = 60.0
+
+CONTROLLER: Final = "controller"
+"""The index of a store by the UID of the controller."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    item: Object
+    owner: str
+    at: float
+
+
+class Fresh:
+    """A store with our own writes laid over it."""
+
+    def __init__(self, store: Store, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._written: dict[Key, _Written] = {}
+        self._by_owner: dict[str, set[Key]] = {}
+
+    def get(self, key: Key) -> Object | None:
+        """The object, or None."""
+        stored = self._store.get(key)
+        written = self._current(key, stored)
+        return written if written is not None else stored
+
+    def owned_by(self, owner: str) -> list[Object]:
+        """The objects whose controller has that UID."""
+        found = {key_of(item): item for item in self._store.by(CONTROLLER, owner)}
+        for key in list(self._by_owner.get(owner, ())):
+            item = self._current(key, self._store.get(key))
+            if item is not None:
+                found[key] = item
+        return list(found.values())
+
+    def unseen(self, owner: str) -> list[Object]:
+        """Those among them that the watch has not shown."""
+        return [
+            written.item
+            for key in self._by_owner.get(owner, ())
+            if (written := self._written.get(key)) is not None and self._store.get(key) is None
+        ]
+
+    def created(self, item: Object) -> None:
+        """It was created by us; this is the answer."""
+        key, owner = key_of(item), by_controller(item)
+        self._forget(key)
+        self._written[key] = _Written(item, owner, self._clock())
+        self._by_owner.setdefault(owner, set()).add(key)
+
+    def changed(self, item: Object) -> None:
+        """It was changed by us; this is the answer, unless it is gone already."""
+        key = key_of(item)
+        if self._store.get(key) is not None or key in self._written:
+            self.created(item)
+
+    def deleted(self, item: Object) -> None:
+        """It was deleted by us: it is going, if not gone."""
+        going = {"deletionTimestamp": times.seconds(self._clock()), **item["metadata"]}
+        stored = self._store.get(key_of(item))
+        if stored is None or uid(stored) == uid(item):
+            self.changed({**item, "metadata": going})
+
+    def gone(self, key: Key) -> None:
+        """The API server does not have it."""
+        self._forget(key)
+
+    def saw(self, change: Change) -> None:
+        """The watch showed something."""
+        key = key_of(change.item)
+        written = self._written.get(key)
+        if written is None:
+            return
+        is_gone = change.new is None and uid(change.item) == uid(written.item)
+        if is_gone or (change.new is not None and _is_old(written.item, change.new)):
+            self._forget(key)
+
+    def _current(self, key: Key, stored: Object | None) -> Object | None:
+        written = self._written.get(key)
+        if written is None:
+            return None
+        if stored is None:
+            if self._clock() - written.at < _FORGET_S:
+                return written.item
+        elif not _is_old(written.item, stored):
+            return written.item
+        self._forget(key)
+        return None
+
+    def _forget(self, key: Key) -> None:
+        written = self._written.pop(key, None)
+        if written is None:
+            return
+        keys = self._by_owner[written.owner]
+        keys.discard(key)
+        if not keys:
+            del self._by_owner[written.owner]
+
+
+def _is_old(written: Object, stored: Object) -> bool:
+    """Whether ``stored`` knows all that ``written`` says."""
+    if _number(stored) < _number(written):
+        return False
+    return uid(stored) != uid(written) or is_deleting(stored) or not is_deleting(written)
+
+
+def _number(item: Object) -> int:
+    text = version(item)
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,183 @@
+"""The PodGroup of a job."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from app.controllers.job.view import Job, Task
+from app.controllers.job.vocabulary import ACCEPTED_COMMAND, JOB_GENERATION, PARTITION_ID
+from app.model.pod import TASK_SPEC
+from app.model.resources import PODS
+from app.wire import quantity, unstructured
+from app.wire.errors import DecodeError, Reader
+from app.wire.kinds import POD_GROUPS
+from app.wire.objects import containers
+from app.wire.objects.containers import Containers
+from app.wire.objects.shapes import SpecJson
+from app.wire.unstructured import Key, Object
+
+_NOT_COPIED: Final = frozenset(
+    {"kubectl.kubernetes.io/last-applied-configuration", ACCEPTED_COMMAND}
+)
+_read_spec: Reader[SpecJson] = Reader(SpecJson)
+
+
+def keys(job: Job) -> tuple[Key, Key]:
+    """``<job>-<uid>``, and the name that older versions gave it."""
+    namespace = job.key.namespace
+    return Key(namespace, f"{job.key.name}-{job.uid}"), job.key
+
+
+def is_admitted(group: Object) -> bool:
+    """Whether pods may be made for it."""
+    return unstructured.status(group).get("phase") not in {None, "", "Pending"}
+
+
+def waiting_message(group: Object) -> str:
+    """Why it is not admitted, in the words of its newest condition; empty when it says nothing."""
+    conditions = unstructured.status(group).get("conditions") or ()
+    true = [entry for entry in conditions if entry.get("status") == "True"]
+    if not true:
+        return ""
+    newest = max(true, key=lambda entry: str(entry.get("lastTransitionTime") or ""))
+    where = f"{unstructured.namespace(group)}:{unstructured.name(group)}"
+    return f"PodGroup {where} unschedulable, reason: {newest.get('message') or ''}"
+
+
+def pod_group(job: Job, *, name: str, priorities: Mapping[str, int]) -> Object:
+    """The PodGroup as it should be; ``priorities``: the value of each PriorityClass."""
+    own = unstructured.annotations(job.item)
+    annotations = {key: value for key, value in own.items() if key not in _NOT_COPIED}
+    return {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": {
+            "name": name,
+            "namespace": job.key.namespace,
+            "labels": dict(unstructured.labels(job.item)),
+            "annotations": {**annotations, JOB_GENERATION: str(job.generation)},
+            "ownerReferences": [unstructured.controlled_by(job.item)],
+        },
+        "spec": _spec(job, priorities),
+    }
+
+
+def change(stored: Object, wanted: Object) -> Object | None:
+    """The merge patch that brings a PodGroup up to date; None when it is."""
+    spec = {
+        key: value
+        for key, value in wanted["spec"].items()
+        if not _covers(unstructured.spec(stored).get(key), value)
+    }
+    for key in ("minTaskMember", "minResources"):
+        if key in spec:
+            before = unstructured.spec(stored).get(key) or {}
+            spec[key] = {**dict.fromkeys(before), **spec[key]}
+    for key in ("subGroupPolicy", "networkTopology", "priorityClassName"):
+        if key in unstructured.spec(stored) and key not in wanted["spec"]:
+            spec[key] = None
+    metadata = {
+        kind: values
+        for kind, values in (
+            ("labels", _missing(wanted, stored, "labels")),
+            ("annotations", _missing(wanted, stored, "annotations")),
+        )
+        if values
+    }
+    made = {key: value for key, value in (("metadata", metadata), ("spec", spec)) if value}
+    return made or None
+
+
+def _spec(job: Job, priorities: Mapping[str, int]) -> Object:
+    spec = job.spec
+    made: Object = {
+        "minMember": job.min_available,
+        "minTaskMember": {task.name: task.least for task in job.tasks},
+        "queue": job.queue,
+        "minResources": min_resources(job, priorities),
+    }
+    for key in ("priorityClassName", "networkTopology"):
+        if spec.get(key):
+            made[key] = spec[key]
+    parts = [_part(task) for task in job.tasks if task.partition]
+    if parts:
+        made["subGroupPolicy"] = parts
+    return made
+
+
+def _part(task: Task) -> Object:
+    assert task.partition is not None
+    made: Object = {
+        "name": task.name,
+        "labelSelector": {"matchLabels": {TASK_SPEC: task.name}},
+        "matchLabelKeys": [PARTITION_ID],
+        "subGroupSize": task.partition.size,
+        "minSubGroups": task.partition.minimum,
+    }
+    if task.partition.topology:
+        made["networkTopology"] = dict(task.partition.topology)
+    return made
+
+
+def min_resources(job: Job, priorities: Mapping[str, int]) -> dict[str, str]:
+    """What the pods without which the job cannot run ask for.
+
+    Tasks of higher priority come first. When the job needs fewer pods than its tasks do together,
+    it is the first ``minAvailable`` pods; else every task's minimum, and further pods up to it.
+    """
+    total: dict[str, int] = {}
+    for task, pods in _needed(job, priorities):
+        for name, amount in requests(task).items():
+            total[name] = total.get(name, 0) + amount * pods
+    return {name: quantity.text(name, amount) for name, amount in sorted(total.items())}
+
+
+def _needed(job: Job, priorities: Mapping[str, int]) -> Iterator[tuple[Task, int]]:
+    tasks = sorted(job.tasks, key=lambda task: -_priority(job, task, priorities))
+    minimum = sum(task.least for task in tasks)
+    left = job.min_available
+    if left < minimum:
+        for task in tasks:
+            pods = min(left, task.replicas)
+            left -= pods
+            yield task, pods
+        return
+    left -= minimum
+    for task in tasks:
+        more = min(left, max(task.replicas - task.least, 0))
+        left -= more
+        yield task, task.least + more
+
+
+def _priority(job: Job, task: Task, priorities: Mapping[str, int]) -> int:
+    spec = task.template.get("spec") or {}
+    name = spec.get("priorityClassName") or job.spec.get("priorityClassName")
+    return priorities.get(str(name), 0)
+
+
+def requests(task: Task) -> dict[str, int]:
+    """What one pod asks for; nothing when its template cannot be read: no pod will come of it."""
+    try:
+        spec = _read_spec(msgspec.json.encode(task.template.get("spec") or {}))
+        inside = Containers(spec.containers or [], spec.init_containers or [])
+        asked = containers.requests(inside, whole=spec.resources, overhead=spec.overhead)
+    except DecodeError:
+        return {}
+    return {name: amount for name, amount in asked if name != PODS}
+
+
+def _covers(stored: Any, wanted: Any) -> bool:
+    """Whether what is stored says what is wanted, defaults of the API server left aside."""
+    if isinstance(wanted, Mapping) and isinstance(stored, Mapping):
+        return all(_covers(stored.get(key), value) for key, value in wanted.items()) and (
+            set(stored) <= set(wanted) or "mode" in stored
+        )
+    if isinstance(wanted, list) and isinstance(stored, list):
+        return len(wanted) == len(stored) and all(map(_covers, stored, wanted))
+    return bool(stored == wanted)
+
+
+def _missing(wanted: Object, stored: Object, kind: str) -> dict[str, str]:
+    there = unstructured.metadata(stored).get(kind) or {}
+    return {k: v for k, v in wanted["metadata"][kind].items() if there.get(k) != v}

@@ -1,0 +1,125 @@
+"""Kills: begun by a write of the status, carried out as long as the phase wants it.
+
+The write that begins a kill counts the pods it will take as terminating already. From then on the
+stored phase, version and reason, and the marks on pods, say all that is to be done; so it is the
+same whether the one who began it goes on or another. A kill of some pods marks those that did not
+cause it before that write, and the one that did after it: until then the cause is found again.
+"""
+
+from collections.abc import Sequence
+
+from app.controllers.job import counts, extras, machine, status, sync
+from app.controllers.job.machine import Kill, KillTarget
+from app.controllers.job.members import Member
+from app.controllers.job.policies import Happening
+from app.controllers.job.prepare import Preparation
+from app.controllers.job.status import NOTHING, Why
+from app.controllers.job.view import Job
+from app.controllers.job.vocabulary import Action, Phase
+from app.controllers.job.world import Seen, World
+from app.controllers.ports import ApiError
+from app.core.jobplugins.problems import PluginError
+from app.service.workqueue import Again
+from app.wire.unstructured import Object
+
+
+class Killing:
+    """Takes pods of jobs away."""
+
+    def __init__(self, world: World, preparation: Preparation) -> None:
+        self._world = world
+        self._preparation = preparation
+
+    async def begin(self, seen: Seen, step: Kill, action: Action, *, cause: str) -> None:
+        """Enter the phase that takes all pods away."""
+        job = seen.job
+        phase = step.to or job.phase
+        # A restart that is going on takes the pods away whatever it is asked for.
+        reason = Action.RESTART_JOB if step.to is None else action
+        made = self._begun(job, phase, Why(reason.value, cause), retry=step.retry, whole=True)
+        doomed = sync.killed(_with(job, made), seen.members)
+        await self._commit(seen, made, doomed)
+
+    async def begin_target(
+        self, seen: Seen, step: KillTarget, action: Action, *, about: Happening
+    ) -> None:
+        """Enter the phase that restarts the pods that the action is about."""
+        job = seen.job
+        found = sync.targets(job, action, about, among=seen.members)
+        causes = [member for member in found if member.name == about.pod]
+        others = [member for member in found if member.name != about.pod]
+        await self._told(job, await self._world.mark(others))
+        if step.to is not None or sync.is_targeted(job):
+            why = Why(action.value, about.text)
+        else:
+            why = Why(str(job.state.get("reason") or ""), about.text)
+        phase = step.to or job.phase
+        made = self._begun(job, phase, why, retry=step.retry, whole=False)
+        job = await self._commit(seen, made, [member for member in found if not member.deleting])
+        await self._told(job, await self._world.mark(causes))
+
+    async def go_on(self, seen: Seen) -> None:
+        """Carry out what the phase wants, and leave it when that is done."""
+        job, now = seen.job, self._world.clock()
+        doomed = sync.killed(job, seen.members)
+        if doomed:
+            counted = counts.count(seen.members, leaving=_uids(doomed))
+            made = status.status(job, counted, phase=job.phase, now=now)
+            job = await self._world.write_status(job, made)
+            await self._told(job, await self._world.delete_pods(doomed))
+        resources = await self._clear(seen, job)
+        seen = self._world.around(job)
+        counted = counts.count(seen.members)
+        if job.phase is Phase.RESTARTING:
+            phase = machine.after_sync(job, job.phase, counted)
+        else:
+            phase = machine.after_drain(job.phase, counted)
+        why = None if phase is job.phase else _why(job, phase)
+        made = status.status(job, counted, phase=phase, now=now, why=why, resources=resources)
+        await self._world.write_status(job, made)
+
+    def _begun(self, job: Job, phase: Phase, why: Why, *, retry: bool, whole: bool) -> Object:
+        now = self._world.clock()
+        made = status.status(job, counts.count(()), phase=phase, now=now, why=why)
+        return status.killed(job, made, retry=retry, new_version=whole, now=now)
+
+    async def _commit(self, seen: Seen, made: Object, doomed: Sequence[Member]) -> Job:
+        counted = counts.count(seen.members, leaving=_uids(doomed))
+        return await self._world.write_status(seen.job, status.counted(made, counted))
+
+    async def _clear(self, seen: Seen, job: Job) -> dict[str, str] | None:
+        """Take away what is not pods, unless only some of those are restarted."""
+        if job.phase is Phase.RESTARTING and sync.is_targeted(job):
+            return None
+        if seen.group is not None:
+            await self._world.delete_group(seen.group)
+        if not extras.are_left(job):
+            return None
+        try:
+            return await self._preparation.remove(job)
+        except PluginError:
+            return None
+
+    async def _told(self, job: Job, errors: Sequence[ApiError]) -> None:
+        if errors:
+            text = "; ".join(sorted({str(error) for error in errors}))
+            await self._world.events.record(
+                job.item, "Warning", "FailedDelete", f"Error deleting pods: {text}"
+            )
+            raise Again(text)
+
+
+def _with(job: Job, made: Object) -> Job:
+    return Job({**job.item, "status": made}, job.default_scheduler)
+
+
+def _uids(members: Sequence[Member]) -> frozenset[str]:
+    return frozenset(member.uid for member in members)
+
+
+def _why(job: Job, phase: Phase) -> Why | None:
+    if phase is Phase.PENDING:
+        return NOTHING
+    if phase is Phase.FAILED:
+        return Why("MaxRetry", f"restarted {job.retries} times of at most {job.max_retry}")
+    return None

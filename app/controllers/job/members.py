@@ -1,0 +1,156 @@
+"""The pods of a job, as far as the job's life depends on them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.controllers.job.view import moment
+from app.controllers.job.vocabulary import (
+    EVICTED_AT,
+    JOB_VERSION,
+    OUT_OF_SYNC,
+    TASK_INDEX,
+)
+from app.model.pod import GATE, TASK_SPEC
+from app.wire import unstructured
+from app.wire.unstructured import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod of the job. Times are seconds since the epoch, 0: not yet."""
+
+    item: Object
+    name: str
+    uid: str
+    task: str
+    index: int
+    phase: str
+    version: int
+    deleting: bool
+    marked: bool
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has run to its end, either way."""
+        return self.phase in {"Succeeded", "Failed"}
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """Its ``spec``."""
+        return unstructured.spec(self.item)
+
+    @property
+    def bound(self) -> bool:
+        """Whether it has a node."""
+        return bool(self.spec.get("nodeName"))
+
+    @property
+    def created(self) -> float:
+        """When it was made."""
+        return moment(unstructured.metadata(self.item).get("creationTimestamp"))
+
+    @property
+    def deleted(self) -> float:
+        """When somebody asked for its end."""
+        meta = unstructured.metadata(self.item)
+        at = moment(meta.get("deletionTimestamp"))
+        return at - float(meta.get("deletionGracePeriodSeconds") or 0) if at else 0.0
+
+    @property
+    def evicted(self) -> float:
+        """When its predecessor was evicted, if it was."""
+        return moment(unstructured.annotations(self.item).get(EVICTED_AT))
+
+    @property
+    def finished(self) -> float:
+        """When the last of its containers ended."""
+        ends = (
+            moment(_terminated(entry).get("finishedAt")) for entry in self._statuses("container")
+        )
+        return max(ends, default=0.0)
+
+    @property
+    def exit_code(self) -> int | None:
+        """That of its first container."""
+        first: Mapping[str, Any] = next(iter(self._statuses("container")), {})
+        code = _terminated(first).get("exitCode")
+        return None if code is None else int(code)
+
+    @property
+    def restarts(self) -> int:
+        """How often its containers were started again."""
+        both = [*self._statuses("initContainer"), *self._statuses("container")]
+        return sum(int(entry.get("restartCount") or 0) for entry in both)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether others may start that need it: it has succeeded, or all of it is ready."""
+        if self.phase != "Running":
+            return self.phase == "Succeeded"
+        return all(entry.get("ready") for entry in self._statuses("container"))
+
+    @property
+    def refused_node(self) -> str:
+        """The one node it may run on and was refused; empty when it is not in that place."""
+        if self.bound or self.deleting or self.phase not in {"", "Pending"}:
+            return ""
+        if any(gate.get("name") == GATE for gate in self.spec.get("schedulingGates") or ()):
+            return ""
+        conditions = unstructured.status(self.item).get("conditions") or ()
+        refused = any(
+            entry.get("type") == "PodScheduled"
+            and entry.get("status") == "False"
+            and entry.get("reason") == "Unschedulable"
+            for entry in conditions
+        )
+        return pinned_node(self.spec) if refused else ""
+
+    def _statuses(self, kind: str) -> list[Mapping[str, Any]]:
+        return list(unstructured.status(self.item).get(f"{kind}Statuses") or ())
+
+
+def members(pods: Iterable[Object]) -> list[Member]:
+    """Those of the pods that say which task and replica they are, in the order of their names."""
+    found = [member for pod in pods if (member := _member(pod)) is not None]
+    return sorted(found, key=lambda member: (member.task, member.index, member.name))
+
+
+def _member(pod: Object) -> Member | None:
+    annotations = unstructured.annotations(pod)
+    task = annotations.get(TASK_SPEC, "")
+    index = annotations.get(TASK_INDEX) or unstructured.name(pod).rpartition("-")[2]
+    if not task or not index.isdecimal():
+        return None
+    version = annotations.get(JOB_VERSION, "")
+    return Member(
+        item=pod,
+        name=unstructured.name(pod),
+        uid=unstructured.uid(pod),
+        task=task,
+        index=int(index),
+        phase=str(unstructured.status(pod).get("phase") or "Pending"),
+        version=int(version) if version.isdecimal() else 0,
+        deleting=unstructured.is_deleting(pod),
+        marked=OUT_OF_SYNC in annotations,
+    )
+
+
+def _terminated(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (entry.get("state") or {}).get("terminated") or {}
+
+
+def pinned_node(spec: Mapping[str, Any]) -> str:
+    """The one node that a pod spec allows; empty when it is not pinned."""
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    nodes = {_only_node(term) for term in required.get("nodeSelectorTerms") or ()}
+    return next(iter(nodes)) if len(nodes) == 1 else ""
+
+
+def _only_node(term: Mapping[str, Any]) -> str:
+    for field in term.get("matchFields") or ():
+        values = list(field.get("values") or ())
+        if field.get("key") == "metadata.name" and field.get("operator") == "In":
+            return str(values[0]) if len(values) == 1 else ""
+    return ""

@@ -1,0 +1,139 @@
+"""The pod of a replica: the task's template, and who and where it is."""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.controllers.job import sync, volumes
+from app.controllers.job.sync import Replica
+from app.controllers.job.view import Job
+from app.controllers.job.vocabulary import (
+    EVICTED_AT,
+    JOB_NAME,
+    JOB_NAMESPACE,
+    JOB_RETRY_COUNT,
+    JOB_VERSION,
+    NUMA_POLICY,
+    PARTITION_ID,
+    QUEUE_NAME,
+    TASK_INDEX,
+    TEMPLATE_UID,
+)
+from app.model.pod import GATE, GROUP_ANNOTATION, TASK_SPEC
+from app.wire import times, unstructured
+from app.wire.unstructured import Object
+
+PLAN_GENERATION: Final = "pumice.sh/plan-generation"
+"""On a pinned pod: the plan that its slot was of."""
+
+_INHERITED_ANNOTATIONS: Final = (
+    "volcano.sh/preemptable",
+    "volcano.sh/cooldown-time",
+    "volcano.sh/revocable-zone",
+    "volcano.sh/jdb-min-available",
+    "volcano.sh/jdb-max-unavailable",
+)
+_INHERITED_LABELS: Final = ("volcano.sh/preemptable", "volcano.sh/cooldown-time")
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """How the pod comes to a node: pinned to ``node``, else waiting at the ``gate`` if set."""
+
+    node: str = ""
+    gate: bool = False
+    generation: str = ""
+
+
+def pod(job: Job, replica: Replica, *, group: str, seat: Seat, evicted: float = 0.0) -> Object:
+    """The pod of a replica, as it is to be created; plugins are not in it yet."""
+    template = replica.task.template
+    spec = copy.deepcopy(dict(template.get("spec") or {}))
+    spec.setdefault("schedulerName", job.scheduler)
+    if not spec["schedulerName"]:
+        spec["schedulerName"] = job.scheduler
+    if not spec.get("priorityClassName") and job.spec.get("priorityClassName"):
+        spec["priorityClassName"] = job.spec["priorityClassName"]
+    volumes.mount(job, spec)
+    _seat(spec, seat)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": sync.pod_name(job, replica),
+            "namespace": job.key.namespace,
+            "labels": _labels(job, replica),
+            "annotations": _annotations(job, replica, group=group, seat=seat, evicted=evicted),
+            "ownerReferences": [unstructured.controlled_by(job.item)],
+        },
+        "spec": spec,
+    }
+
+
+def _annotations(
+    job: Job, replica: Replica, *, group: str, seat: Seat, evicted: float
+) -> dict[str, str]:
+    task = replica.task
+    made = {
+        **unstructured.annotations(task.template),
+        TASK_INDEX: str(replica.index),
+        TASK_SPEC: task.name,
+        GROUP_ANNOTATION: group,
+        JOB_NAME: job.key.name,
+        QUEUE_NAME: job.queue,
+        JOB_VERSION: str(job.version),
+        TEMPLATE_UID: f"{job.key.name}-{task.name}",
+        JOB_RETRY_COUNT: str(job.retries),
+        **_some(unstructured.annotations(job.item), _INHERITED_ANNOTATIONS),
+    }
+    if task.topology_policy:
+        made[NUMA_POLICY] = task.topology_policy
+    if seat.node:
+        made[PLAN_GENERATION] = seat.generation
+    if evicted:
+        made[EVICTED_AT] = times.seconds(evicted)
+    return made
+
+
+def _labels(job: Job, replica: Replica) -> dict[str, str]:
+    task = replica.task
+    made = {
+        **unstructured.labels(task.template),
+        TASK_INDEX: str(replica.index),
+        JOB_NAME: job.key.name,
+        TASK_SPEC: task.name,
+        JOB_NAMESPACE: job.key.namespace,
+        QUEUE_NAME: job.queue,
+        **_some(unstructured.labels(job.item), _INHERITED_LABELS),
+    }
+    partition = task.partition_of(replica.index)
+    if partition:
+        made[PARTITION_ID] = partition
+    return made
+
+
+def _some(values: Mapping[str, str], keys: tuple[str, ...]) -> dict[str, str]:
+    return {key: values[key] for key in keys if key in values}
+
+
+def _seat(spec: dict[str, Any], seat: Seat) -> None:
+    if seat.node:
+        _pin(spec, seat.node)
+    elif seat.gate:
+        gates = [gate for gate in spec.get("schedulingGates") or () if gate.get("name") != GATE]
+        spec["schedulingGates"] = [*gates, {"name": GATE}]
+
+
+def _pin(spec: dict[str, Any], node: str) -> None:
+    """Every way in which the pod may be placed, only on ``node``."""
+    affinity = spec["affinity"] = dict(spec.get("affinity") or {})
+    of_node = affinity["nodeAffinity"] = dict(affinity.get("nodeAffinity") or {})
+    required = of_node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    here = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = required.get("nodeSelectorTerms") or [{}]
+    of_node["requiredDuringSchedulingIgnoredDuringExecution"] = {
+        "nodeSelectorTerms": [
+            {**term, "matchFields": [*(term.get("matchFields") or ()), here]} for term in terms
+        ]
+    }

@@ -1,0 +1,123 @@
+"""Everything that a job needs before its pods: queue, claims, objects of plugins, PodGroup.
+
+It is gone through once for every generation and version of the job, and after that only the
+PodGroup is compared. What cannot be had is an :class:`Unready`, which the status shows while it
+lasts.
+"""
+
+from app.controllers.job import extras, group, volumes
+from app.controllers.job.extras import ReadPlugins
+from app.controllers.job.memory import Memory
+from app.controllers.job.view import Job
+from app.controllers.job.vocabulary import JOB_FORWARDING
+from app.controllers.job.world import Seen, World
+from app.controllers.jobplugins.catalogue import JobPlugins
+from app.controllers.ports import ApiError, Failure
+from app.wire import unstructured
+from app.wire.kinds import CLAIMS
+from app.wire.unstructured import Key, Object
+
+
+class Unready(Exception):
+    """Something that the job needs is not to be had; ``reason`` is that of event and status."""
+
+    def __init__(self, reason: str, message: str, failure: Failure = Failure.PASSING) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.failure = failure
+
+
+class Preparation:
+    """Makes what jobs need before their pods."""
+
+    def __init__(self, world: World, read_plugins: ReadPlugins) -> None:
+        self._world = world
+        self._read_plugins = read_plugins
+
+    def plugins(self, job: Job) -> JobPlugins:
+        """The plugins of a job; raises `PluginError`."""
+        return self._read_plugins(job.item)
+
+    async def prepare(self, seen: Seen, memory: Memory) -> tuple[Job, Object]:
+        """The job as it is then, and its PodGroup; raises `Unready`."""
+        job = seen.job
+        if memory.prepared != (job.generation, job.version):
+            job = await self._forward(job)
+            job = await self._name_claims(job)
+            await self._claims(job)
+            await self._objects(job)
+            memory.prepared = (job.generation, job.version)
+        return job, await self._group(job, seen.group)
+
+    def resources(self, job: Job) -> dict[str, str]:
+        """``status.controlledResources`` of a job that is prepared; raises `PluginError`."""
+        claims = {volumes.resource_key(name): name for name in volumes.claim_names(job)}
+        return {**claims, **self.plugins(job).controlled_resources()}
+
+    async def remove(self, job: Job) -> dict[str, str]:
+        """Take away what a kill takes away; ``controlledResources`` is then this."""
+        await extras.remove(self._world.api, self.plugins(job))
+        there = job.status.get("controlledResources") or {}
+        return {key: name for key, name in there.items() if not extras.is_plugin(key)}
+
+    async def _forward(self, job: Job) -> Job:
+        queue = self._world.queue(job.queue)
+        if queue is None:
+            raise Unready("JobStatusError", f"queue {job.queue} is not found")
+        forwarded = unstructured.annotations(job.item).get(JOB_FORWARDING) == "true"
+        if not unstructured.spec(queue).get("extendClusters") or forwarded:
+            return job
+        return await self._world.write_job(
+            job, {"metadata": {"annotations": {JOB_FORWARDING: "true"}}}
+        )
+
+    async def _name_claims(self, job: Job) -> Job:
+        named = volumes.named_volumes(job)
+        if named is None:
+            return job
+        return await self._world.write_job(job, {"spec": {"volumes": named}})
+
+    async def _claims(self, job: Job) -> None:
+        for name, claim in volumes.claims(job):
+            try:
+                await self._claim(job, name, claim)
+            except ApiError as error:
+                raise Unready("PVCError", str(error), error.failure) from error
+
+    async def _claim(self, job: Job, name: str, claim: Object | None) -> None:
+        if await self._is_there(Key(job.key.namespace, name)):
+            return
+        if claim is None:
+            raise Unready(
+                "PVCError",
+                f"pvc {name} is not found, the job will be in the Pending state until the PVC is"
+                " created",
+            )
+        try:
+            await self._world.api.create(CLAIMS, claim)
+        except ApiError as error:
+            if error.failure is not Failure.EXISTS:
+                raise
+
+    async def _is_there(self, claim: Key) -> bool:
+        try:
+            await self._world.api.get(CLAIMS, claim)
+        except ApiError as error:
+            if error.failure is not Failure.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    async def _objects(self, job: Job) -> None:
+        try:
+            await extras.ensure(self._world.api, self.plugins(job))
+        except ApiError as error:
+            raise Unready("PluginError", str(error), error.failure) from error
+
+    async def _group(self, job: Job, stored: Object | None) -> Object:
+        name = unstructured.name(stored) if stored is not None else group.keys(job)[0].name
+        wanted = group.pod_group(job, name=name, priorities=self._world.priorities())
+        try:
+            return await self._world.write_group(wanted, stored)
+        except ApiError as error:
+            raise Unready("PodGroupError", str(error), error.failure) from error

@@ -1,0 +1,87 @@
+"""Which pods of a job are missing, and which are too much."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.controllers.job import depends, machine
+from app.controllers.job.machine import Keep
+from app.controllers.job.members import Member
+from app.controllers.job.policies import Happening
+from app.controllers.job.view import Job, Task
+from app.controllers.job.vocabulary import TARGETED, Action, Phase
+
+_TARGETED = frozenset(action.value for action in TARGETED)
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A replica of a task."""
+
+    task: Task
+    index: int
+
+
+def pod_name(job: Job, replica: Replica) -> str:
+    """``<job>-<task>-<index>``."""
+    return f"{job.key.name}-{replica.task.name}-{replica.index}"
+
+
+def missing(job: Job, members: Sequence[Member]) -> list[Replica]:
+    """Replicas without a pod, of tasks that need not wait for others."""
+    taken = {member.name for member in members}
+    return [
+        replica
+        for task in job.tasks
+        if depends.is_ready(job, task, members)
+        for replica in (Replica(task, index) for index in range(task.replicas))
+        if pod_name(job, replica) not in taken
+    ]
+
+
+def too_much(job: Job, members: Sequence[Member]) -> list[Member]:
+    """Pods that no replica stands for, left by a kill, or refused by the one node they may use."""
+    replicas = {task.name: task.replicas for task in job.tasks}
+    return [
+        member
+        for member in members
+        if not member.deleting
+        and (
+            member.index >= replicas.get(member.task, 0)
+            or member.marked
+            or (member.version < job.version and not member.ended)
+            or member.refused_node
+        )
+    ]
+
+
+def killed(job: Job, members: Sequence[Member]) -> list[Member]:
+    """Pods that the job's phase takes away."""
+    there = [member for member in members if not member.deleting]
+    if job.phase is not Phase.RESTARTING:
+        return [member for member in there if not member.ended]
+    if is_targeted(job):
+        return [member for member in there if member.marked]
+    keep = restart_keeps(job)
+    return [m for m in there if m.version < job.version and not (m.ended and keep is Keep.SOFT)]
+
+
+def restart_keeps(job: Job) -> Keep:
+    """What the restart that goes on leaves."""
+    resumed = job.state.get("reason") == Action.RESUME_JOB.value
+    return Keep.SOFT if resumed or machine.is_last_retry(job) else Keep.NONE
+
+
+def is_targeted(job: Job) -> bool:
+    """Whether the restart that goes on is one of marked pods only."""
+    return job.state.get("reason") in _TARGETED
+
+
+def targets(job: Job, action: Action, about: Happening, *, among: Sequence[Member]) -> list[Member]:
+    """The pods that an action is about, whether or not they are being deleted."""
+    task = job.task(about.task)
+    of_task = [member for member in among if member.task == about.task]
+    if action is Action.RESTART_TASK:
+        return of_task
+    if action is Action.RESTART_PARTITION and about.partition and task is not None:
+        return [m for m in of_task if task.partition_of(m.index) == about.partition]
+    return [member for member in of_task if member.name == about.pod]

@@ -1,0 +1,193 @@
+"""Syncs: what is missing is made, what is too much is taken away, and the status tells.
+
+Pods are made only when the PodGroup is admitted, so that a backlog of jobs is no load for the
+scheduler. Before pods are deleted, a status is written that counts them as terminating already.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from app.controllers.job import counts, group, machine, pods, status, sync
+from app.controllers.job.members import pinned_node
+from app.controllers.job.memory import Memory
+from app.controllers.job.pods import PLAN_GENERATION, Seat
+from app.controllers.job.prepare import Preparation, Unready
+from app.controllers.job.slots import Dealer, SlotSource
+from app.controllers.job.status import NOTHING, Why
+from app.controllers.job.sync import Replica
+from app.controllers.job.view import Job
+from app.controllers.job.vocabulary import Phase
+from app.controllers.job.world import Seen, World
+from app.controllers.jobplugins.plugin import Place
+from app.controllers.ports import ApiError, Failure
+from app.core.jobplugins.problems import PluginError
+from app.model.pod import TASK_SPEC
+from app.wire import unstructured
+from app.wire.unstructured import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What kept a sync from its end; ``refused``: the same again will be refused again."""
+
+    reason: str
+    message: str
+    refused: bool
+
+
+class Syncing:
+    """Brings jobs and their pods together."""
+
+    def __init__(
+        self,
+        world: World,
+        preparation: Preparation,
+        slots: SlotSource,
+        *,
+        schedulers: Collection[str],
+    ) -> None:
+        """``schedulers``: names under which our gate is known to be taken away again."""
+        self._world = world
+        self._preparation = preparation
+        self._slots = slots
+        self._schedulers = frozenset(schedulers)
+
+    async def sync(self, seen: Seen, memory: Memory) -> Problem | None:
+        """One round; what it could not do."""
+        try:
+            job = await self._initiate(seen, memory)
+        except PluginError as error:
+            await self._fail(seen, Why("PluginError", str(error)))
+            return None
+        problem, found = None, None
+        try:
+            job, found = await self._preparation.prepare(self._world.around(job), memory)
+        except Unready as unready:
+            problem = Problem(
+                unready.reason, str(unready), refused=unready.failure is Failure.REFUSED
+            )
+        job, failed = await self._remove(job, memory)
+        problem = problem or failed
+        if found is not None and group.is_admitted(found):
+            problem = await self._create(job, found, memory) or problem
+        elif found is not None:
+            await self._tell_waiting(job, found, memory)
+        await self._conclude(job, problem)
+        return problem
+
+    async def _initiate(self, seen: Seen, memory: Memory) -> Job:
+        """Say what will be made before it is."""
+        job = seen.job
+        if memory.prepared == (job.generation, job.version) and job.phase is not Phase.NEW:
+            return job
+        made = status.status(
+            job,
+            counts.count(seen.members),
+            phase=Phase.PENDING if job.phase is Phase.NEW else job.phase,
+            now=self._world.clock(),
+            resources=self._preparation.resources(job),
+        )
+        return await self._world.write_status(job, made)
+
+    async def _fail(self, seen: Seen, why: Why) -> None:
+        job, now = seen.job, self._world.clock()
+        made = status.status(job, counts.count(seen.members), phase=Phase.FAILED, now=now, why=why)
+        await self._world.write_status(job, made)
+        await self._world.events.record(job.item, "Warning", why.reason, why.message)
+
+    async def _remove(self, job: Job, memory: Memory) -> tuple[Job, Problem | None]:
+        seen = self._world.around(job)
+        surplus = sync.too_much(job, seen.members)
+        if not surplus:
+            return job, None
+        counted = counts.count(seen.members, leaving=frozenset(m.uid for m in surplus))
+        made = status.status(job, counted, phase=job.phase, now=self._world.clock())
+        job = await self._world.write_status(job, made)
+        refused = [member for member in surplus if member.refused_node]
+        for member in refused:
+            generation = unstructured.annotations(member.item).get(PLAN_GENERATION, "")
+            memory.refusals.add(member.name, generation)
+        errors = [*await self._world.mark(refused), *await self._world.delete_pods(surplus)]
+        return job, await self._problem(job, "FailedDelete", "Error deleting pods", errors)
+
+    async def _create(self, job: Job, found: Object, memory: Memory) -> Problem | None:
+        missing = sync.missing(job, self._world.around(job).members)
+        if not missing:
+            return None
+        seats = await self._seats(job, missing, found, memory)
+        plugins = self._preparation.plugins(job)
+        made = (
+            plugins.pod(
+                pods.pod(
+                    job,
+                    replica,
+                    group=unstructured.name(found),
+                    seat=seat,
+                    evicted=memory.evicted.get(sync.pod_name(job, replica), 0.0),
+                ),
+                Place(replica.task.name, replica.index),
+            )
+            for replica, seat in zip(missing, seats, strict=True)
+        )
+        errors = await self._world.create_pods(job, made)
+        return await self._problem(job, "FailedCreate", "Error creating pods", errors)
+
+    async def _seats(
+        self, job: Job, missing: Sequence[Replica], found: Object, memory: Memory
+    ) -> list[Seat]:
+        ours = [self._is_ours(job, replica) for replica in missing]
+        slots = None
+        if any(ours):
+            slots = await self._slots.get(job.key.namespace, unstructured.name(found))
+        dealer = Dealer(slots, taken=_taken(self._world.unseen_pods(job)))
+        return [
+            Seat(
+                dealer.deal(sync.pod_name(job, replica), replica.task.name, memory.refusals),
+                gate=True,
+                generation=dealer.generation,
+            )
+            if is_ours
+            else Seat()
+            for replica, is_ours in zip(missing, ours, strict=True)
+        ]
+
+    def _is_ours(self, job: Job, replica: Replica) -> bool:
+        spec = replica.task.template.get("spec") or {}
+        return (spec.get("schedulerName") or job.scheduler) in self._schedulers
+
+    async def _tell_waiting(self, job: Job, found: Object, memory: Memory) -> None:
+        text = group.waiting_message(found)
+        if text and memory.tells(text, self._world.clock()):
+            await self._world.events.record(job.item, "Warning", "PodGroupPending", text)
+
+    async def _conclude(self, job: Job, problem: Problem | None) -> None:
+        counted = counts.count(self._world.around(job).members)
+        phase = machine.after_sync(job, job.phase, counted)
+        why = NOTHING if problem is None else Why(problem.reason, problem.message)
+        if phase is Phase.FAILED:
+            text = (
+                f"{counted.succeeded} of {job.replicas} pods succeeded, {counted.failed} failed;"
+                f" {job.min_success or job.min_available} are needed"
+            )
+            why = Why("TooFewSucceeded", text)
+        made = status.status(job, counted, phase=phase, now=self._world.clock(), why=why)
+        await self._world.write_status(job, made)
+        if problem is not None and problem.reason not in {"FailedCreate", "FailedDelete"}:
+            await self._world.events.record(job.item, "Warning", problem.reason, problem.message)
+
+    async def _problem(
+        self, job: Job, reason: str, what: str, errors: Sequence[ApiError]
+    ) -> Problem | None:
+        if not errors:
+            return None
+        text = f"{what}: {'; '.join(sorted({str(error) for error in errors}))}"
+        await self._world.events.record(job.item, "Warning", reason, text)
+        refused = any(error.failure is Failure.REFUSED for error in errors)
+        return Problem(reason, text, refused=refused)
+
+
+def _taken(created: Sequence[Object]) -> list[tuple[str, str]]:
+    return [
+        (unstructured.annotations(pod).get(TASK_SPEC, ""), pinned_node(unstructured.spec(pod)))
+        for pod in created
+    ]

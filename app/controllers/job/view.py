@@ -1,0 +1,253 @@
+"""A vcjob as the controller reads it; what admission would have filled in is filled in here too."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from app.controllers.job.vocabulary import Phase
+from app.core.durations import parse_duration
+from app.wire import times, unstructured
+from app.wire.errors import DecodeError
+from app.wire.unstructured import Key, Object
+
+DEFAULT_RETRIES: Final = 3
+UNLIMITED_RETRIES: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A lifecycle policy; ``timeout_s`` None: at once."""
+
+    action: str
+    events: frozenset[str]
+    exit_code: int | None
+    timeout_s: float | None
+    timeout: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """How a task's replicas are split; ``size`` pods with neighbouring indexes each."""
+
+    size: int
+    minimum: int
+    topology: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """Tasks that must be up before this one's pods are made."""
+
+    names: tuple[str, ...]
+    any_of: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of the job; ``minimum`` None: not said."""
+
+    name: str
+    replicas: int
+    minimum: int | None
+    max_retry: int
+    template: Mapping[str, Any]
+    policies: tuple[Policy, ...]
+    depends_on: Dependency | None
+    partition: Partition | None
+    topology_policy: str
+
+    @property
+    def least(self) -> int:
+        """Its part of the gang when nothing else is said."""
+        return self.replicas if self.minimum is None else self.minimum
+
+    def partition_of(self, index: int) -> str:
+        """The partition of a replica; empty when there are none."""
+        return str(index // self.partition.size) if self.partition else ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A vcjob. Two views are never compared; ``item`` is the stored object."""
+
+    item: Object
+    default_scheduler: str
+
+    @cached_property
+    def key(self) -> Key:
+        """Where it is."""
+        return unstructured.key_of(self.item)
+
+    @property
+    def uid(self) -> str:
+        """Its UID."""
+        return unstructured.uid(self.item)
+
+    @property
+    def generation(self) -> int:
+        """How often its spec has changed."""
+        return int(unstructured.metadata(self.item).get("generation") or 0)
+
+    @property
+    def created(self) -> float:
+        """When it was submitted."""
+        return moment(unstructured.metadata(self.item).get("creationTimestamp"))
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """Its ``spec``."""
+        return unstructured.spec(self.item)
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """Its ``status`` as stored."""
+        return unstructured.status(self.item)
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """``status.state``."""
+        return self.status.get("state") or {}
+
+    @cached_property
+    def phase(self) -> Phase:
+        """Where in its life it is; a word nobody knows starts it anew."""
+        try:
+            return Phase(self.state.get("phase") or "")
+        except ValueError:
+            return Phase.NEW
+
+    @property
+    def version(self) -> int:
+        """How often it has been killed."""
+        return int(self.status.get("version") or 0)
+
+    @property
+    def retries(self) -> int:
+        """How often it has been restarted or resumed."""
+        return int(self.status.get("retryCount") or 0)
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """Its tasks in order."""
+        return tuple(_task(entry, at) for at, entry in enumerate(self.spec.get("tasks") or ()))
+
+    def task(self, name: str) -> Task | None:
+        """The task of that name."""
+        return next((task for task in self.tasks if task.name == name), None)
+
+    @cached_property
+    def policies(self) -> tuple[Policy, ...]:
+        """The policies of the job as a whole."""
+        return _policies(self.spec)
+
+    @property
+    def replicas(self) -> int:
+        """Pods of all tasks."""
+        return sum(task.replicas for task in self.tasks)
+
+    @property
+    def min_available(self) -> int:
+        """Pods without which it cannot run."""
+        return int(self.spec.get("minAvailable") or 0) or sum(task.least for task in self.tasks)
+
+    @property
+    def min_success(self) -> int | None:
+        """Pods whose success is enough."""
+        said = self.spec.get("minSuccess")
+        return None if said is None else int(said)
+
+    @property
+    def max_retry(self) -> int:
+        """Restarts before it has failed."""
+        return int(self.spec.get("maxRetry") or DEFAULT_RETRIES)
+
+    @property
+    def queue(self) -> str:
+        """The queue it runs in."""
+        return str(self.spec.get("queue") or "default")
+
+    @property
+    def scheduler(self) -> str:
+        """The scheduler of its pods unless their template names another."""
+        return str(self.spec.get("schedulerName") or self.default_scheduler)
+
+    @property
+    def plugins(self) -> Mapping[str, Sequence[str]]:
+        """Plugin name to arguments."""
+        return self.spec.get("plugins") or {}
+
+    @property
+    def volumes(self) -> Sequence[Mapping[str, Any]]:
+        """``spec.volumes``."""
+        return self.spec.get("volumes") or ()
+
+
+def moment(text: object) -> float:
+    """Seconds since the epoch; 0 for what is not a time."""
+    try:
+        return times.parse(str(text)) if text else 0.0
+    except DecodeError:
+        return 0.0
+
+
+def _task(entry: Mapping[str, Any], at: int) -> Task:
+    partition = _partition(entry.get("partitionPolicy"))
+    replicas = int(entry.get("replicas") or 0)
+    minimum = entry.get("minAvailable")
+    if minimum is None and partition is not None and partition.minimum:
+        minimum = partition.minimum * partition.size
+    return Task(
+        name=str(entry.get("name") or f"default{at}"),
+        replicas=replicas,
+        minimum=None if minimum is None else int(minimum),
+        max_retry=int(entry.get("maxRetry") or DEFAULT_RETRIES),
+        template=entry.get("template") or {},
+        policies=_policies(entry),
+        depends_on=_dependency(entry.get("dependsOn")),
+        partition=partition,
+        topology_policy=str(entry.get("topologyPolicy") or ""),
+    )
+
+
+def _partition(entry: Mapping[str, Any] | None) -> Partition | None:
+    if not entry:
+        return None
+    return Partition(
+        size=max(int(entry.get("partitionSize") or 0), 1),
+        minimum=int(entry.get("minPartitions") or 0),
+        topology=entry.get("networkTopology"),
+    )
+
+
+def _dependency(entry: Mapping[str, Any] | None) -> Dependency | None:
+    names = tuple(str(name) for name in (entry or {}).get("name") or ())
+    if not entry or not names:
+        return None
+    return Dependency(names, any_of=entry.get("iteration") == "any")
+
+
+def _policies(holder: Mapping[str, Any]) -> tuple[Policy, ...]:
+    return tuple(_policy(entry) for entry in holder.get("policies") or ())
+
+
+def _policy(entry: Mapping[str, Any]) -> Policy:
+    events = {str(event) for event in entry.get("events") or ()}
+    if entry.get("event"):
+        events.add(str(entry["event"]))
+    timeout = str(entry.get("timeout") or "")
+    code = entry.get("exitCode")
+    return Policy(
+        action=str(entry.get("action") or ""),
+        events=frozenset(events),
+        exit_code=None if code is None else int(code),
+        timeout_s=_seconds(timeout),
+        timeout=timeout,
+    )
+
+
+def _seconds(timeout: str) -> float | None:
+    try:
+        return parse_duration(timeout) if timeout else None
+    except ValueError:
+        return None

@@ -1,0 +1,73 @@
+"""Volcano's words for what a job is in, what can be done to it and what can happen to it."""
+
+from enum import Enum
+from typing import Final
+
+
+class Phase(Enum):
+    """``status.state.phase``."""
+
+    NEW = ""
+    PENDING = "Pending"
+    ABORTING = "Aborting"
+    ABORTED = "Aborted"
+    RUNNING = "Running"
+    RESTARTING = "Restarting"
+    COMPLETING = "Completing"
+    COMPLETED = "Completed"
+    TERMINATING = "Terminating"
+    TERMINATED = "Terminated"
+    FAILED = "Failed"
+
+
+class Action(Enum):
+    """What a policy or a Command asks for."""
+
+    ABORT_JOB = "AbortJob"
+    RESTART_JOB = "RestartJob"
+    RESTART_TASK = "RestartTask"
+    RESTART_POD = "RestartPod"
+    RESTART_PARTITION = "RestartPartition"
+    TERMINATE_JOB = "TerminateJob"
+    COMPLETE_JOB = "CompleteJob"
+    RESUME_JOB = "ResumeJob"
+    SYNC_JOB = "SyncJob"
+
+
+class Event(Enum):
+    """What happened, in the words of policies."""
+
+    POD_PENDING = "PodPending"
+    POD_RUNNING = "PodRunning"
+    POD_FAILED = "PodFailed"
+    POD_EVICTED = "PodEvicted"
+    UNKNOWN = "Unknown"
+    TASK_COMPLETED = "TaskCompleted"
+    TASK_FAILED = "TaskFailed"
+    JOB_UPDATED = "JobUpdated"
+
+
+ANY: Final = "*"
+
+FINISHED: Final = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED})
+TARGETED: Final = frozenset({Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION})
+
+JOB_NAME: Final = "volcano.sh/job-name"
+JOB_NAMESPACE: Final = "volcano.sh/job-namespace"
+JOB_VERSION: Final = "volcano.sh/job-version"
+JOB_RETRY_COUNT: Final = "volcano.sh/job-retry-count"
+JOB_FORWARDING: Final = "volcano.sh/job-forwarding"
+TASK_INDEX: Final = "volcano.sh/task-index"
+QUEUE_NAME: Final = "volcano.sh/queue-name"
+TEMPLATE_UID: Final = "volcano.sh/template-uid"
+PARTITION_ID: Final = "volcano.sh/partition-id"
+NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"
+OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"
+"""On a pod that the controller itself takes away: its deletion is nobody's eviction."""
+
+EVICTED_AT: Final = "pumice.sh/evicted-at"
+"""On a pod that takes the place of an evicted one: when that was."""
+JOB_GENERATION: Final = "pumice.sh/job-generation"
+"""On a PodGroup: the generation of the job that it was made from."""
+ACCEPTED_COMMAND: Final = "pumice.sh/command"
+"""On a job: the Command that is being executed, as ``action/uid``."""

@@ -1,0 +1,196 @@
+"""The jobs with all that belongs to them, read and written.
+
+Reads see our own writes (``fresh``). Every write of a status states the version it was made from.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.controllers.job import group, status
+from app.controllers.job.fresh import Fresh
+from app.controllers.job.members import Member, members
+from app.controllers.job.view import Job
+from app.controllers.job.vocabulary import OUT_OF_SYNC
+from app.controllers.ports import Api, ApiError, Clock, Events, Failure
+from app.controllers.runtime import Change, Stores
+from app.service.workqueue import Again
+from app.wire import unstructured
+from app.wire.kinds import JOBS, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Resource
+from app.wire.unstructured import Key, Object, key_of
+
+log = logging.getLogger(__name__)
+
+CONCURRENT_WRITES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A job as it is now; ``group`` is its PodGroup unless that is missing or going."""
+
+    job: Job
+    members: Sequence[Member]
+    group: Object | None
+
+
+class World:
+    """What the job controller reads and writes."""
+
+    def __init__(
+        self, stores: Stores, *, api: Api, events: Events, clock: Clock, scheduler: str
+    ) -> None:
+        self.api = api
+        self.events = events
+        self.clock = clock
+        self._stores = stores
+        self._scheduler = scheduler
+        self._fresh: dict[Resource, Fresh] = {
+            kind: Fresh(stores[kind], clock=clock) for kind in (JOBS, PODS, POD_GROUPS)
+        }
+        self._busy = asyncio.Semaphore(CONCURRENT_WRITES)
+
+    def saw(self, change: Change) -> None:
+        """The watch showed something."""
+        fresh = self._fresh.get(change.resource)
+        if fresh is not None:
+            fresh.saw(change)
+
+    def see(self, key: Key) -> Seen | None:
+        """The job of that name, or None."""
+        item = self._fresh[JOBS].get(key)
+        return None if item is None else self.around(Job(item, self._scheduler))
+
+    def around(self, job: Job) -> Seen:
+        """The same job with what belongs to it now."""
+        pods = members(self._fresh[PODS].owned_by(job.uid))
+        return Seen(job, pods, self._group(job))
+
+    def unseen_pods(self, job: Job) -> list[Object]:
+        """Pods that we made and the watch has not shown."""
+        return self._fresh[PODS].unseen(job.uid)
+
+    def queue(self, name: str) -> Object | None:
+        """The queue of that name."""
+        return self._stores[QUEUES].get(Key("", name))
+
+    def priorities(self) -> dict[str, int]:
+        """PriorityClass to its value."""
+        classes = self._stores[PRIORITY_CLASSES].all()
+        return {unstructured.name(item): int(item.get("value") or 0) for item in classes}
+
+    async def write_status(self, job: Job, made: Object) -> Job:
+        """Make the status so; the job as stored then."""
+        patch = status.patch(job, made)
+        return job if patch is None else await self._patch_job(job, patch, "status")
+
+    async def write_job(self, job: Job, body: Object) -> Job:
+        """Change the job itself."""
+        metadata = {
+            **(body.get("metadata") or {}),
+            "resourceVersion": unstructured.version(job.item),
+            "uid": job.uid,
+        }
+        return await self._patch_job(job, {**body, "metadata": metadata})
+
+    async def write_group(self, wanted: Object, stored: Object | None) -> Object:
+        """Create or bring up to date the PodGroup of a job."""
+        if stored is None:
+            made = await self.api.create(POD_GROUPS, wanted)
+            self._fresh[POD_GROUPS].created(made)
+            return made
+        patch = group.change(stored, wanted)
+        if patch is None:
+            return stored
+        made = await self.api.patch(POD_GROUPS, key_of(stored), patch)
+        self._fresh[POD_GROUPS].changed(made)
+        return made
+
+    async def delete_group(self, stored: Object) -> None:
+        """Delete a PodGroup."""
+        await self._gone(POD_GROUPS, stored)
+
+    async def create_pods(self, job: Job, pods: Iterable[Object]) -> list[ApiError]:
+        """Create them all, some at a time; what failed. One that is there already is taken over."""
+        outcomes = await asyncio.gather(*(self._create(job, pod) for pod in pods))
+        return [error for error in outcomes if error is not None]
+
+    async def mark(self, pods: Iterable[Member]) -> list[ApiError]:
+        """Put the mark of a deletion of our own on them."""
+        unmarked = (member for member in pods if not member.marked)
+        outcomes = await asyncio.gather(*(self._mark(member) for member in unmarked))
+        return [error for error in outcomes if error is not None]
+
+    async def delete_pods(self, pods: Iterable[Member]) -> list[ApiError]:
+        """Delete them all, some at a time; what failed."""
+        outcomes = await asyncio.gather(*(self._delete(member) for member in pods))
+        return [error for error in outcomes if error is not None]
+
+    def _group(self, job: Job) -> Object | None:
+        for key in group.keys(job):
+            found = self._fresh[POD_GROUPS].get(key)
+            owner = unstructured.owner_of(found) if found is not None else None
+            if found is not None and owner is not None and owner.uid == job.uid:
+                return None if unstructured.is_deleting(found) else found
+        return None
+
+    async def _patch_job(self, job: Job, patch: Object, subresource: str = "") -> Job:
+        try:
+            item = await self.api.patch(JOBS, job.key, patch, subresource=subresource)
+        except ApiError as error:
+            if error.failure in {Failure.CONFLICT, Failure.NOT_FOUND}:
+                raise Again("the job has changed meanwhile") from error
+            raise
+        self._fresh[JOBS].changed(item)
+        return Job(item, job.default_scheduler)
+
+    async def _create(self, job: Job, pod: Object) -> ApiError | None:
+        async with self._busy:
+            try:
+                made = await self.api.create(PODS, pod)
+            except ApiError as error:
+                if error.failure is not Failure.EXISTS:
+                    return error
+                return await self._adopt(job, key_of(pod), error)
+        self._fresh[PODS].created(made)
+        return None
+
+    async def _adopt(self, job: Job, key: Key, error: ApiError) -> ApiError | None:
+        """It is ours if an earlier try made it and nobody has told us yet."""
+        try:
+            there = await self.api.get(PODS, key)
+        except ApiError as unknown:
+            return unknown
+        owner = unstructured.owner_of(there)
+        if owner is None or owner.uid != job.uid:
+            return error
+        self._fresh[PODS].created(there)
+        return None
+
+    async def _mark(self, member: Member) -> ApiError | None:
+        body = {"metadata": {"uid": member.uid, "annotations": {OUT_OF_SYNC: "true"}}}
+        async with self._busy:
+            try:
+                made = await self.api.patch(PODS, key_of(member.item), body)
+            except ApiError as error:
+                return None if error.failure is Failure.NOT_FOUND else error
+        self._fresh[PODS].changed(made)
+        return None
+
+    async def _delete(self, member: Member) -> ApiError | None:
+        async with self._busy:
+            try:
+                await self._gone(PODS, member.item)
+            except ApiError as error:
+                return error
+        return None
+
+    async def _gone(self, kind: Resource, item: Object) -> None:
+        try:
+            await self.api.delete(kind, key_of(item), uid=unstructured.uid(item))
+        except ApiError as error:
+            # Of another UID: the one that was meant is gone just as well.
+            if error.failure not in {Failure.NOT_FOUND, Failure.CONFLICT}:
+                raise
+        self._fresh[kind].deleted(item)

@@ -1,0 +1,325 @@
+"""An API server in memory, as controllers see one.
+
+It keeps what matters to them: UIDs, resource versions that requests must match, generations, the
+status subresource, grace periods, owners whose dependents go with them, and watches that lag until
+:meth:`FakeApi.deliver`. Every request is noted; any can be made to fail, before or after it is
+done.
+"""
+
+import asyncio
+import copy
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from app.controllers.ports import ApiError, Clock, EventType, Failure, Patch
+from app.wire import times
+from app.wire.kinds import JOBS, PODS, Resource
+from app.wire.unstructured import Key, Object, key_of, namespace, owner_of, uid, version
+
+Verb = Literal["create", "get", "patch", "update", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request that came, done or not."""
+
+    verb: Verb
+    resource: Resource
+    key: Key
+    subresource: str = ""
+
+
+class Watcher(Protocol):
+    """Who is told of changes; a :class:`app.controllers.runtime.Runtime` is one."""
+
+    def put(self, resource: Resource, item: Object) -> None:
+        """An object was added or modified."""
+
+    def drop(self, resource: Resource, key: Key) -> None:
+        """An object is gone."""
+
+
+@dataclass(slots=True)
+class Fault:
+    """Makes requests fail: ``after``: they are done all the same."""
+
+    matches: Callable[[Request], bool]
+    error: ApiError
+    times: int = 1
+    after: bool = False
+
+
+@dataclass(slots=True)
+class Watch:
+    """What one watcher has not been told yet."""
+
+    watcher: Watcher
+    pending: deque[tuple[Resource, Key, Object | None]] = field(default_factory=deque)
+
+
+class FakeApi:
+    """Implements :class:`app.controllers.ports.Api`."""
+
+    def __init__(self, clock: Clock, *, with_status: Iterable[Resource] = (JOBS,)) -> None:
+        """``with_status``: kinds whose status is changed by its subresource only."""
+        self.clock = clock
+        self.requests: list[Request] = []
+        self.faults: list[Fault] = []
+        self.created: dict[tuple[Resource, str], int] = {}
+        self._with_status = frozenset(with_status)
+        self._items: dict[Resource, dict[Key, Object]] = {}
+        self._revision = 0
+        self._watches: list[Watch] = []
+
+    def watch(self, watcher: Watcher) -> Watch:
+        """Tell ``watcher`` what is there, and from now on (by :meth:`deliver`) what changes."""
+        for resource, items in self._items.items():
+            for item in items.values():
+                watcher.put(resource, copy.deepcopy(item))
+        watch = Watch(watcher)
+        self._watches.append(watch)
+        return watch
+
+    def unwatch(self, watch: Watch) -> None:
+        """It wants to know no more."""
+        self._watches.remove(watch)
+
+    def deliver(self, number: int | None = None) -> bool:
+        """Tell of the next changes, all of them by default; whether there were any."""
+        told = False
+        for watch in list(self._watches):
+            for _ in range(len(watch.pending) if number is None else number):
+                if not watch.pending:
+                    break
+                resource, key, item = watch.pending.popleft()
+                told = True
+                if item is None:
+                    watch.watcher.drop(resource, key)
+                else:
+                    watch.watcher.put(resource, item)
+        return told
+
+    def fail(
+        self,
+        failure: Failure,
+        matches: Callable[[Request], bool],
+        *,
+        times: int = 1,
+        after: bool = False,
+        message: str = "no",
+    ) -> None:
+        """Let the next requests that match fail."""
+        self.faults.append(Fault(matches, ApiError(failure, message), times, after))
+
+    def find(self, resource: Resource, key: Key) -> Object | None:
+        """The object, for tests to look at."""
+        return self._items.get(resource, {}).get(key)
+
+    def all(self, resource: Resource) -> list[Object]:
+        """Every object of a kind."""
+        return list(self._items.get(resource, {}).values())
+
+    def put(self, resource: Resource, item: Object) -> Object:
+        """Create or replace in the name of somebody else."""
+        key = key_of(item)
+        old = self.find(resource, key)
+        made = copy.deepcopy(item)
+        metadata = made.setdefault("metadata", {})
+        if old is None:
+            metadata.setdefault("uid", f"uid-{self._revision + 1}")
+            metadata.setdefault("creationTimestamp", times.seconds(self.clock()))
+            metadata["generation"] = 1
+        else:
+            metadata["uid"] = uid(old)
+            changed = old.get("spec") != made.get("spec")
+            metadata["generation"] = old["metadata"]["generation"] + changed
+        return self._store(resource, made)
+
+    def edit(self, resource: Resource, key: Key, change: Mapping[str, Any]) -> Object:
+        """Merge in the name of somebody else, status and all."""
+        old = self.find(resource, key)
+        assert old is not None, key
+        return self.put(resource, _merged(old, change))
+
+    def remove(self, resource: Resource, key: Key) -> None:
+        """Take away at once, with all that it owns."""
+        item = self._items[resource].pop(key)
+        self._revision += 1
+        self._tell(resource, key, None)
+        for kind, items in list(self._items.items()):
+            for owned in list(items.values()):
+                owner = owner_of(owned)
+                if owner is not None and owner.uid == uid(item):
+                    self.remove(kind, key_of(owned))
+
+    async def create(self, resource: Resource, item: Object) -> Object:
+        """Create ``item``."""
+        key = key_of(item)
+        async with _Call(self, Request("create", resource, key)):
+            if self.find(resource, key) is not None:
+                raise ApiError(Failure.EXISTS, f"{resource} {key} already exists")
+            self.created[resource, key.name] = self.created.get((resource, key.name), 0) + 1
+            fresh = copy.deepcopy(item)
+            if resource in self._with_status:
+                fresh.pop("status", None)
+            if resource is PODS:
+                fresh.setdefault("status", {"phase": "Pending"})
+            return copy.deepcopy(self.put(resource, json.loads(json.dumps(fresh))))
+
+    async def get(self, resource: Resource, key: Key) -> Object:
+        """The object as stored now."""
+        async with _Call(self, Request("get", resource, key)):
+            return copy.deepcopy(self._existing(resource, key))
+
+    async def patch(
+        self,
+        resource: Resource,
+        key: Key,
+        body: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        how: Patch = Patch.MERGE,
+        subresource: str = "",
+    ) -> Object:
+        """Change the object."""
+        async with _Call(self, Request("patch", resource, key, subresource)):
+            assert isinstance(body, Mapping), "JSON patches are not played here"
+            if how is Patch.APPLY and self.find(resource, key) is None:
+                return copy.deepcopy(self.put(resource, dict(body)))
+            old = self._existing(resource, key)
+            _check(old, body.get("metadata") or {})
+            assert not subresource or resource in self._with_status, "has no subresource"
+            change = self._allowed(resource, body, subresource)
+            return copy.deepcopy(self.put(resource, _merged(old, change)))
+
+    async def update(self, resource: Resource, item: Object, *, subresource: str = "") -> Object:
+        """Replace the object."""
+        key = key_of(item)
+        async with _Call(self, Request("update", resource, key, subresource)):
+            old = self._existing(resource, key)
+            _check(old, item["metadata"])
+            if subresource:
+                return copy.deepcopy(self.put(resource, {**old, "status": item.get("status")}))
+            return copy.deepcopy(self.put(resource, item))
+
+    async def delete(
+        self,
+        resource: Resource,
+        key: Key,
+        *,
+        uid: str = "",
+        grace_s: int | None = None,
+        propagation: Literal["Background", "Foreground", "Orphan"] = "Background",
+    ) -> None:
+        """Delete the object; a pod on a node stays for its grace period."""
+        async with _Call(self, Request("delete", resource, key)):
+            old = self._existing(resource, key)
+            _check(old, {"uid": uid} if uid else {})
+            on_node = resource is PODS and old["spec"].get("nodeName")
+            ended = (old.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+            if on_node and not ended and grace_s != 0:
+                if not old["metadata"].get("deletionTimestamp"):
+                    going = {
+                        "deletionTimestamp": times.seconds(self.clock() + 30),
+                        "deletionGracePeriodSeconds": 30,
+                    }
+                    self.put(resource, _merged(old, {"metadata": going}))
+                return
+            self.remove(resource, key)
+
+    def _allowed(self, resource: Resource, body: Mapping[str, Any], subresource: str) -> Object:
+        if subresource:
+            return {"status": body.get("status")}
+        if resource in self._with_status:
+            return {name: value for name, value in body.items() if name != "status"}
+        return dict(body)
+
+    def _existing(self, resource: Resource, key: Key) -> Object:
+        found = self.find(resource, key)
+        if found is None:
+            raise ApiError(Failure.NOT_FOUND, f'{resource} "{key.name}" not found')
+        return found
+
+    def _store(self, resource: Resource, item: Object) -> Object:
+        key = key_of(item)
+        before = self.find(resource, key)
+        if before is not None and _content(before) == _content(item):
+            return before
+        self._revision += 1
+        item["metadata"]["resourceVersion"] = str(self._revision)
+        self._items.setdefault(resource, {})[key] = item
+        self._tell(resource, key, item)
+        return item
+
+    def _tell(self, resource: Resource, key: Key, item: Object | None) -> None:
+        for watch in self._watches:
+            watch.pending.append((resource, key, copy.deepcopy(item)))
+
+
+class _Call:
+    """Notes a request, gives others a turn, and lets it fail where a fault says so."""
+
+    def __init__(self, api: FakeApi, request: Request) -> None:
+        self._api = api
+        self._request = request
+        self._late: ApiError | None = None
+
+    async def __aenter__(self) -> None:
+        await asyncio.sleep(0)
+        self._api.requests.append(self._request)
+        for fault in self._api.faults:
+            if fault.times > 0 and fault.matches(self._request):
+                fault.times -= 1
+                if not fault.after:
+                    raise fault.error
+                self._late = fault.error
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        if self._late is not None and error is None:
+            raise self._late
+
+
+class FakeEvents:
+    """Keeps what users would be told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, str]] = []
+
+    async def record(self, about: Object, event_type: EventType, reason: str, message: str) -> None:
+        """Tell what happened."""
+        self.told.append((event_type, reason, message))
+
+    def messages(self, reason: str) -> list[str]:
+        """Those of a reason."""
+        return [message for _, told, message in self.told if told == reason]
+
+
+def in_namespace(items: Iterable[Object], name: str) -> list[Object]:
+    """Those of a namespace."""
+    return [item for item in items if namespace(item) == name]
+
+
+def _check(old: Object, wanted: Mapping[str, Any]) -> None:
+    said = wanted.get("resourceVersion")
+    if (said and said != version(old)) or (wanted.get("uid") and wanted["uid"] != uid(old)):
+        raise ApiError(Failure.CONFLICT, f"{key_of(old)} has been modified")
+
+
+def _content(item: Object) -> Object:
+    metadata = {k: v for k, v in item["metadata"].items() if k != "resourceVersion"}
+    return {**item, "metadata": metadata}
+
+
+def _merged(old: Mapping[str, Any], change: Mapping[str, Any]) -> Object:
+    made = copy.deepcopy(dict(old))
+    for key, value in change.items():
+        before = made.get(key)
+        if value is None:
+            made.pop(key, None)
+        elif isinstance(value, Mapping):
+            made[key] = _merged(before if isinstance(before, Mapping) else {}, value)
+        else:
+            made[key] = copy.deepcopy(value)
+    return made
