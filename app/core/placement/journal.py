@@ -30,8 +30,3 @@ class JournalReader:
             out.append((entry, 1))
             seen.append(entry)
         return out
-
-    @property
-    def seen(self) -> Sequence[Entry]:
-        """The entries that stand, as of the last call."""
-        return self._seen

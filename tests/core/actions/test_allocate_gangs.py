@@ -164,6 +164,29 @@ def test_a_queue_that_holds_all_it_deserves_gets_no_more() -> None:
     assert outcome.text("a2") == "share of queue a: cpu asked 2, free 0 of 4"
 
 
+@pytest.mark.parametrize("held", [0, 2], ids=["in its turn", "from the start"])
+def test_a_queue_without_anything_left_of_its_share_has_no_turns(held: int) -> None:
+    queues = (make_queue("a"), make_queue("b"))
+    a, b = QueueName("a"), QueueName("b")
+    has = make_gang("has", queue=a, phase=GroupPhase.RUNNING, allocated=vector(cpu=held, pods=held))
+    more = tuple(gang_of(f"a{i}", 2 - held // 2, queue=a, created=float(i)) for i in range(3))
+    nodes = cores(4, pods=4)
+    outcome = cycle(
+        has,
+        *more,
+        gang_of("b0", 2, queue=b),
+        nodes=nodes,
+        queues=queues,
+        used=used(nodes, n0=held),
+        pending=(*more, gang_of("b0", 2, queue=b)),
+        by=policies((("gang",), ("proportion",))),
+    )
+    assert outcome.order == (["b0"] if held else ["a0", "b0"])
+    last = outcome.refusal("a2")
+    assert last.cause is Cause.QUEUE_OVERUSED
+    assert outcome.text("a2").startswith("share of queue a: cpu asked ")
+
+
 def test_a_gang_that_its_queue_cannot_take_whole_holds_nothing() -> None:
     queue = make_queue("q", capability=amounts_of(cpu=3))
     small = gang_of("small", 2, queue=QueueName("q"), created=1.0)

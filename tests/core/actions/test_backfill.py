@@ -87,3 +87,10 @@ def test_a_closed_queue_gets_none_either() -> None:
     outcome = cycle(gang, nodes=cores(4), queues=[queue])
     assert outcome.order == []
     assert outcome.refusal("g").cause is Cause.QUEUE_CLOSED
+
+
+def test_a_group_that_no_action_votes_on_is_told_that_it_is_not_in() -> None:
+    gang = replace(mixed(1, 0, 1), phase=GroupPhase.PENDING)
+    outcome = cycle(gang, nodes=cores(4), by=policies(actions=("backfill",)))
+    assert outcome.refusal("g").cause is Cause.NOT_ADMITTED
+    assert outcome.text("g") == "default/g: waiting for the group to be admitted"

@@ -174,3 +174,18 @@ def test_a_gang_with_a_missing_and_a_gated_member_is_not_promised_room() -> None
     outcome = cycle(gang, nodes=cores(9))
     assert outcome.order == []
     assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_TASKS
+
+
+def test_no_room_is_kept_for_a_role_whose_member_is_on_its_way_out() -> None:
+    waiting = members("g", 2, role="a")
+    gang = make_gang(
+        "g",
+        waiting=waiting,
+        min_member=4,
+        role_minimum={"a": 2, "b": 2},
+        counts=replace(counts_of(waiting), releasing=1),
+    )
+    assert [role for _, role, _ in wanted(gang)] == ["b"]
+    outcome = cycle(gang, nodes=cores(9))
+    assert outcome.order == []
+    assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_PODS_OF_TASK

@@ -93,12 +93,17 @@ class Walk:
         return self.placer.find(task)
 
 
+@pytest.mark.parametrize("singly", [0, engine.SINGLY], ids=["together", "one by one"])
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_followed_scores_equal_scores_from_scratch_bit_for_bit(data: st.DataObject) -> None:
+def test_followed_scores_equal_scores_from_scratch_bit_for_bit(
+    singly: int, data: st.DataObject
+) -> None:
     snapshot = make_snapshot(nodes=farm())
     walk = Walk(data, snapshot)
-    walk.steps(3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "SINGLY", singly)
+        walk.steps(3)
     for task in walk.tasks:
         walk.look(task)
     assert (walk.ledger.idle >= 0).all()

@@ -110,3 +110,14 @@ def test_soft_constraints_prefer_the_emptier_domain() -> None:
 def test_constraints_are_not_looked_at_when_switched_off() -> None:
     rig = Rig(NODES, predicates=Predicates(topology_spread=False))
     assert rig.names(web(spread())) == ["a1", "a2", "b1", "x1"]
+
+
+def test_soft_constraints_alone_order_all_nodes_and_forbid_none() -> None:
+    shape = pod_shape("web", spread=(Spread(1, "zone", hard=False, selector=app_is("web")),))
+    rig = Rig(
+        [make_node(f"n{i}", labels={"zone": f"z{i}"}) for i in range(2)],
+        scoring=Scoring(topology_spread=1),
+        predicates=Predicates(pod_affinity=False, topology_spread=False),
+    )
+    assert [rig.put_found(shape) for _ in range(3)] == ["n0", "n1", "n0"]
+    assert rig.names(shape) == ["n0", "n1"]
