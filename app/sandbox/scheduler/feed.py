@@ -78,6 +78,7 @@ class Feed:
     def _node_changed(self, change: Change) -> None:
         if change.kind is ChangeKind.DELETED:
             self._cluster.remove_node(change.document["metadata"]["name"])
+            self._queue.wake(Wake.NODE_DELETED)
             return
         self._cluster.set_node(change.document)
         if change.previous is None or _relevant(change.previous) != _relevant(change.document):

@@ -57,6 +57,17 @@ def test_a_deletion_wakes() -> None:
     play(scenario)
 
 
+def test_a_node_that_goes_wakes_what_the_extender_refused() -> None:
+    async def scenario(stage: Stage) -> None:
+        await refused(stage, "p")
+        stage.sandbox.server.delete("/nodes", at("node-00002", ""))
+        await stage.clock.settle()
+        # The second attempt comes from the text, which counts the nodes.
+        assert stage.extender.filtered("p") == [["node-00000", "node-00001"]] * 2
+
+    play(scenario)
+
+
 def test_an_annotation_wakes_only_its_pod() -> None:
     async def scenario(stage: Stage) -> None:
         await refused(stage, "a", "b")
