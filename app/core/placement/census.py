@@ -11,16 +11,18 @@ from app.core.ledger import Entry
 from app.core.placement.arrays import Counts
 from app.core.placement.journal import JournalReader
 from app.core.placement.residents import Question, ResidentIndex, Seen, Side, identity_of
+from app.core.placement.sieve import Traits
 from app.model.shape import PodShape
 
 
 class Tally:
     """The answer to one question: ``counts`` per node row; ``version`` grows when they change."""
 
-    __slots__ = ("counts", "question", "version")
+    __slots__ = ("counts", "question", "sieve", "version")
 
     def __init__(self, question: Question, counts: Counts) -> None:
         self.question = question
+        self.sieve = question.sieve()
         self.counts = counts
         self.version = 0
 
@@ -39,6 +41,7 @@ class _Kind:
     """
 
     pod: Seen
+    traits: Traits
     rows: list[int] = field(default_factory=list)
     counted: list[tuple[Tally, int]] = field(default_factory=list)
 
@@ -90,7 +93,8 @@ class Census:
         shape, namespace = entry.task.shape, entry.gang.namespace
         kind = self._kinds.get((id(shape), namespace))
         if kind is None:
-            kind = _Kind(Seen(shape, identity_of(shape, namespace=namespace)))
+            identity = identity_of(shape, namespace=namespace)
+            kind = _Kind(Seen(shape, identity), Traits.of(shape, identity.labels))
             self._kinds[id(shape), namespace] = kind
             for tally in self._tallies.values():
                 self._ask(kind, tally)
@@ -99,6 +103,8 @@ class Census:
         return kind
 
     def _ask(self, kind: _Kind, tally: Tally) -> None:
+        if not tally.sieve.passes(kind.traits):
+            return
         weight = tally.question.of(kind.pod, self.residents.namespaces)
         if weight:
             kind.counted.append((tally, weight))

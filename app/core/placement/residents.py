@@ -14,6 +14,7 @@ import numpy as np
 
 from app.core.placement.arrays import Counts, Mask, Rows
 from app.core.placement.labels import Column, LabelIndex
+from app.core.placement.sieve import Sieve, named_by
 from app.model.shape import PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import Namespace
@@ -93,6 +94,9 @@ class Question(Protocol):
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
         """The weight of one pod."""
 
+    def sieve(self) -> Sieve:
+        """Which pods may have a weight."""
+
 
 @dataclass(frozen=True, slots=True)
 class Matching:
@@ -112,6 +116,10 @@ class Matching:
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
         """See :class:`Question`."""
         return int(all(selects(term, pod.identity, namespaces) for term in self.terms))
+
+    def sieve(self) -> Sieve:
+        """See :class:`Question`; all terms have to select, so the first one will do."""
+        return Sieve(selected=named_by(self.terms[:1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +146,13 @@ class Carried:
             for weight, term in self.side.terms(pod.shape)
             if term.topology_key == self.topology_key and selects(term, self.target, namespaces)
         )
+
+    def sieve(self) -> Sieve:
+        """See :class:`Question`."""
+        labels = frozenset(self.target.labels)
+        if self.side is Side.REPELS:
+            return Sieve(repelled=labels)
+        return Sieve(attracted=labels)
 
 
 class ResidentIndex:
