@@ -91,7 +91,7 @@ def test_the_nominated_node_is_asked_about_alone() -> None:
 def test_a_pod_that_waits_gets_the_same_words_for_every_node() -> None:
     async def scenario() -> None:
         rig = recorded_cluster()
-        rig.group("g1", minimum=5)
+        rig.group("g1", minimum=50)
         async with stand(rig) as at:
             body = (await at.post("/filter", recorded("filter.request"))).json()
             assert body["NodeNames"] == []
@@ -106,7 +106,7 @@ def test_a_crowd_is_answered_with_error() -> None:
     async def scenario() -> None:
         rig = Rig(Limits(protect_above=0))
         rig.node(*NODES, cpu=2000)
-        rig.group("g1", minimum=5)
+        rig.group("g1", minimum=50)
         async with stand(rig) as at:
             body = (await at.post("/filter", recorded("filter.request"))).json()
             assert body["Error"]

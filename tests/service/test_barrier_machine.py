@@ -119,12 +119,14 @@ class Machine(RuleBasedStateMachine):
         return api
 
     def _check_sent(self, name: str) -> None:
-        live = [call for pod, call in self.calls if pod == name and self._lives(call)]
+        calls = {call for pod, call in self.calls if pod == name and not call.done}
+        live = calls - self.gone
         assert live, "nobody is there to hear of it"
         stored = self.rig.api.pods.get(f"default/{name}")
-        if self.sent.issuperset(live) or (stored is not None and stored.node):
-            return  # tried again: it was let go with its gang before
-        self.sent.update(live)
+        let_go_before = not calls.isdisjoint(self.sent) or (stored is not None and stored.node)
+        self.sent |= live
+        if let_go_before:
+            return
         gang = name.partition("-")[0]
         group = self.rig.cache.groups[self.rig.key(gang)]
         there = [pod for pod in PODS if pod.startswith(gang) and self._is_there(pod)]
@@ -140,10 +142,12 @@ class Machine(RuleBasedStateMachine):
         stored = self.rig.api.pods.get(f"default/{name}")
         if stored is None:
             return False
-        return bool(stored.node) or any(
-            pod == name and call in self.present and call not in self.gone
-            for pod, call in self.calls
-        )
+        return bool(stored.node) or any(self._counts(call) for p, call in self.calls if p == name)
+
+    def _counts(self, call: Call) -> bool:
+        """Its client waits, or its Binding is on its way although nobody waits any more."""
+        on_its_way = call in self.sent and not call.done
+        return on_its_way or (call in self.present and call not in self.gone)
 
     def _create(self, name: str) -> None:
         self.births += 1
