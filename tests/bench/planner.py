@@ -173,7 +173,7 @@ def cluster(pending: Sequence[Gang], *, queues: int = 0, inter_pod: bool = False
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One cycle: its plan, its seconds, and the longest piece between two yields."""
+    """One cycle: its plan, its seconds, and the processor's for the longest piece of it."""
 
     plan: Plan
     wall_s: float
@@ -184,7 +184,7 @@ class Run:
 def drive(snapshot: Snapshot, by: Policies, cache: ShapeCache) -> Run:
     """Plan in pieces, as the service does."""
     cpu, started = process_time(), perf_counter()
-    piece, longest = started, 0.0
+    piece, longest = cpu, 0.0
     steps = plan_steps(snapshot, by, now=0.0, shapes=cache)
     while True:
         try:
@@ -192,7 +192,7 @@ def drive(snapshot: Snapshot, by: Policies, cache: ShapeCache) -> Run:
         except StopIteration as done:
             wall_s = perf_counter() - started
             return Run(done.value, wall_s, process_time() - cpu, longest)
-        now = perf_counter()
+        now = process_time()
         longest, piece = max(longest, now - piece), now
 
 

@@ -65,11 +65,12 @@ class Cycle:
         """Whether ``gang`` takes no part at all; says so when that is news.
 
         Its queue is missing, or its last reservation was not used and others go first for a while.
+        Not so a gang that is bound in part: its rest goes first whatever happened.
         """
         if gang.queue not in self.snapshot.queues:
             self.refuse(gang, queue_missing(gang))
             return True
-        if gang.hold_until > self.now:
+        if gang.hold_until > self.now and not gang.partial:
             self.refuse(gang, Refusal(Cause.COOLING_DOWN, where=gang.key))
             return True
         return False

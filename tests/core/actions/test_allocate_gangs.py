@@ -219,6 +219,13 @@ def test_a_gang_whose_reservation_was_not_used_waits_a_while() -> None:
     assert cycle(gang, nodes=cores(4), now=10.0).order == ["g"]
 
 
+def test_the_rest_of_a_gang_that_is_bound_in_part_does_not_wait() -> None:
+    rest = gang_of("g", 1, hold_until=10.0, partial=True, min_member=2)
+    gang = replace(rest, counts=replace(rest.counts, bound=1))
+    other = gang_of("other", 1, priority=9)
+    assert cycle(gang, other, nodes=cores(1)).order == ["g"]
+
+
 def test_a_group_that_comes_in_is_placed_in_the_same_cycle() -> None:
     gang = gang_of("g", 2, phase=GroupPhase.PENDING, min_request=vector(cpu=2))
     outcome = cycle(gang, nodes=cores(4), by=policies(HELM))
