@@ -75,8 +75,9 @@ class Member:
 
     ``since`` is when it entered its stage (seconds since the epoch); ``refused`` whether the last
     Filter said "wait" (so that it must be woken when it gets a place); ``missed`` how often in a
-    row the nodes offered held none for it. ``observed`` marks a pod known from a Filter call only,
-    until the watch shows it.
+    row the nodes offered held none for it; ``told`` whether somebody acts on its present place (the
+    pod has it, or kube-scheduler). ``observed`` marks a pod known from a Filter call only, until
+    the watch shows it.
     """
 
     pod: Pod
@@ -87,6 +88,7 @@ class Member:
     since: float = 0.0
     refused: bool = False
     missed: int = 0
+    told: bool = False
     observed: bool = False
 
     @property
@@ -135,13 +137,17 @@ class Slot:
         return self.shape.requests
 
 
-def are_equal(one: Member, other: Member) -> bool:
-    """Whether two members may have each other's node: alike, free to go anywhere, not bound."""
+def may_change(one: Member, other: Member) -> bool:
+    """Whether ``one`` may have the place of ``other``, and give its own for it.
+
+    They are alike and free to go anywhere, and nobody knows of the other's place yet.
+    """
     return (
         (one.pod.shape is other.pod.shape or one.pod.shape == other.pod.shape)
         and not (one.pod.pinned or other.pod.pinned)
         and other.kind is Kind.PLACED
         and not other.pod.node
+        and not other.told
     )
 
 

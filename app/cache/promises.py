@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from app.cache.groups import Group
-from app.cache.members import Kind, Member, Slot, Stage, are_equal
+from app.cache.members import Kind, Member, Slot, Stage, may_change
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
 from app.model.gang import Task
@@ -102,13 +102,14 @@ class Promises:
     def exchange(self, uid: PodUid, offered: Collection[NodeName], *, now: float) -> bool:
         """Let a planned member and an equal one of its gang change nodes.
 
-        So that the first has one that is ``offered``; all room stays as it was planned.
+        So that the first has one that is ``offered``; all room stays as it was planned. Not with
+        one whose place was told to somebody: its Bind may be on the way.
         """
         member = self.members.get(uid)
         if member is None or member.stage is not Stage.PLANNED or member.pod.pinned:
             return False
         for other in self.groups[member.group].members.values():
-            if other.node in offered and other.stage is Stage.PLANNED and are_equal(member, other):
+            if other.node in offered and other.stage is Stage.PLANNED and may_change(member, other):
                 mine, theirs = member.node, other.node
                 # Both on one node for a moment would look as if it had no room.
                 self.rooms.discharge(other.pod.uid)
@@ -238,7 +239,7 @@ class Promises:
         group = self.groups[member.group]
         group.remove(member)
         had_node = bool(member.node)
-        member.stage, member.node, member.since = stage, node, now
+        member.stage, member.node, member.since, member.told = stage, node, now, False
         group.add(member)
         self._charge(member)
         self.registry.changed(group, replan=had_node)

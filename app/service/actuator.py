@@ -123,6 +123,7 @@ class Actuator:
 
     async def _open_gate(self, member: Member) -> None:
         pod, node = member.pod, member.node
+        member.told = True
         hint = self._hint(member)
         status = self._reasons.placed(member)
         if hint is Hint.NOMINATE and not pod.pinned and pod.nominated != node:

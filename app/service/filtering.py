@@ -109,6 +109,7 @@ class Filtering:
         answer = self._place(member, question.names)
         if answer is not None:
             member.refused, member.missed = False, 0
+            member.told = isinstance(answer, Chosen)
             self._waiting.discard(question.uid)
             self._guessed.pop(question.uid, None)
             return answer

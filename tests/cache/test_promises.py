@@ -194,6 +194,15 @@ def test_members_that_are_not_equal_keep_their_places(rig: Rig, fields: dict[str
     assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.PLANNED, "m")]
 
 
+def test_a_member_whose_place_was_told_keeps_it(rig: Rig) -> None:
+    for name in "ab":
+        rig.pod(name)
+    assert rig.place(a="n", b="m")
+    rig.cache.members[rig.uid("b")].told = True
+    assert not rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
+    assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.PLANNED, "m")]
+
+
 # --- keeping it and losing it ---------------------------------------------------------------------
 
 FOREIGN = make_pod("x", scheduler=OTHER, node=NodeName("n"), shape=make_shape(cpu=1500))
