@@ -135,24 +135,26 @@ class Binding:
             except WriteError as error:
                 if error.reaction is Reaction.CONFLICT:
                     return await self._look(call, error)
-                wait = max(pause, error.retry_after_s or 0.0)
-                if error.reaction is not Reaction.RETRY or self._clock() + wait > deadline:
+                if error.reaction is not Reaction.RETRY:
                     return str(error)
+                wait = max(pause, error.retry_after_s or 0.0)
+                if self._clock() + wait > deadline:
+                    return await self._look(call, error)
                 if await _gone_within(gone, wait):
                     return _CLIENT_GONE
                 pause = min(pause * 2, 1.0)
             else:
                 return ""
 
-    async def _look(self, call: BindCall, conflict: WriteError) -> str:
-        """409: somebody was faster. It is success when that was a Binding to the same node."""
+    async def _look(self, call: BindCall, doubt: WriteError) -> str:
+        """Somebody was faster (409), or an answer was lost: success if it is on that node."""
         try:
             pod = await self._binder.read_pod(call.namespace, call.name)
         except WriteError as error:
             return str(error)
         if pod is not None and pod.uid == call.uid and pod.node == call.node:
             return ""
-        return str(conflict)
+        return str(doubt)
 
 
 async def _gone_within(gone: Gone, seconds: float) -> bool:

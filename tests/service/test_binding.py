@@ -194,6 +194,23 @@ def test_patience_ends_before_the_scheduler_s(pause: float | None) -> None:
     run(scenario())
 
 
+def test_when_patience_ends_the_pod_is_looked_at_once_more() -> None:
+    """The Binding of a failed call may have been stored: then its pod is bound."""
+
+    async def scenario() -> None:
+        rig = placed(limits=Limits(bind_patience_s=6.0))
+        await rig.cycle()
+        node = NodeName(rig.place("p"))
+        rig.api.fails["bind"] = [WriteError(Reaction.RETRY, "no answer", retry_after_s=7.0)]
+        rig.api.pods["default/p"] = replace(rig.api.pods["default/p"], node=node)
+        call = rig.bind("p")
+        await asyncio.wait({call.task})
+        assert call.answer == ""
+        assert rig.member("p").stage is Stage.BINDING
+
+    run(scenario())
+
+
 def test_nothing_is_tried_again_for_a_client_that_hung_up() -> None:
     async def scenario() -> None:
         rig = placed()
