@@ -47,7 +47,6 @@ class SandboxOptions:
     port: int = 0
     extender_port: int = 0
     form: manifests.Form = "a"
-    gate: bool = True
     scheduler_conf: Path | None = None
 
 
@@ -55,7 +54,6 @@ class SandboxOptions:
 class Running:
     """A sandbox that answers."""
 
-    sandbox: Sandbox
     kubeconfig: Path
     api_url: str
     extender_url: str
@@ -111,7 +109,7 @@ async def running(options: SandboxOptions) -> AsyncIterator[Running]:
             kubeconfig=config, leader_elect=False, scheduler_conf=options.scheduler_conf
         )
         extending = await stack.enter_async_context(extended(settings, listener))
-        yield Running(sandbox, config, api_url, url_of(listener), (moving, extending))
+        yield Running(config, api_url, url_of(listener), (moving, extending))
 
 
 def opened(port: int) -> socket.socket:
@@ -132,7 +130,7 @@ def _cluster(options: SandboxOptions, extender: HttpExtender) -> Sandbox:
         clock=WallClock(),
         crds=manifests.crd_documents(),
         nodes=options.nodes,
-        admission=(gate_admission,) if options.gate else (),
+        admission=(gate_admission,),
         extender=extender,
         form=Form(options.form),
     )

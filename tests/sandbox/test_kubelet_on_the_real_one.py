@@ -12,10 +12,10 @@ import pytest
 from httpx2 import AsyncClient
 
 from app.sandbox.clock import WallClock
+from app.sandbox.controlplane.certificates import KeyPair
 from app.sandbox.documents import Document, ObjectName
 from app.sandbox.kubelet import Kubelet
 from app.sandbox.ports import PodEvent, PodMissing, WatchExpired
-from tests.clusters import certificates
 from tests.clusters.client import tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.sandbox.documents import node, pod
@@ -138,6 +138,6 @@ def test_pods_live_and_die_on_the_real_api_server(tmp_path: Path) -> None:
     with ControlPlane(folder) as control_plane:
         context = tls_context(
             control_plane.authority.certificate,
-            certificates.KeyPair(folder / "pki" / "admin.crt", folder / "pki" / "admin.key"),
+            KeyPair(folder / "pki" / "admin.crt", folder / "pki" / "admin.key"),
         )
         asyncio.run(scenario(control_plane.url, context))

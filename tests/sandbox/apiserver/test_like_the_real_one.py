@@ -19,8 +19,8 @@ from httpx2 import Client, Response
 
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import WallClock
+from app.sandbox.controlplane.certificates import KeyPair
 from app.sandbox.documents import Document, section
-from tests.clusters import certificates
 from tests.clusters.client import tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.sandbox.documents import WIDGET_CRD, node, pod, widget
@@ -222,7 +222,7 @@ def on_the_real_server(folder: Path) -> list[Document]:
         pki = folder / "pki"
         context = tls_context(
             control_plane.authority.certificate,
-            certificates.KeyPair(pki / "admin.crt", pki / "admin.key"),
+            KeyPair(pki / "admin.crt", pki / "admin.key"),
         )
         with Client(base_url=control_plane.url, verify=context, timeout=20) as client:
             client.post(CRDS, json=WIDGET_CRD)

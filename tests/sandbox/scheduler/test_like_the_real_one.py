@@ -32,10 +32,10 @@ from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.certificates import KeyPair
 from app.sandbox.documents import Document, items
 from app.sandbox.nodes import NodeSpec, node_documents
-from app.sandbox.web import ApiWebServer
 from tests.clusters.client import tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.sandbox.documents import cpu, pod
+from tests.sandbox.serving import ApiWebServer
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
@@ -225,7 +225,7 @@ def scheduling(extender: str) -> Iterator[str]:
         async with aiohttp.ClientSession() as session:
             client = HttpExtender(session, extender)
             sandbox = build_sandbox(clock=WallClock(), nodes=ROOM, extender=client)
-            web = ApiWebServer(sandbox.server, log_level="error")
+            web = ApiWebServer(sandbox.server)
             serving = asyncio.create_task(web.serve(sockets=[listener]))
             moving = asyncio.create_task(sandbox.run())
             await asyncio.to_thread(stop.wait)
