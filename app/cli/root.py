@@ -5,7 +5,7 @@ from logging import getLogger
 
 import typer
 
-from app.cli import controllers, crds, extender, sandbox, scheduler_config
+from app.cli import controllers, crds, extender, sandbox, scheduler_config, webhooks
 from app.telemetry import logging
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
 )
 app.command("extender")(extender.extender)
 app.command("controllers")(controllers.controllers)
+app.command("webhooks")(webhooks.webhooks)
 app.command("scheduler-config")(scheduler_config.scheduler_config)
 app.command("crds")(crds.crds)
 app.command("sandbox")(sandbox.sandbox)

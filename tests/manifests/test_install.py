@@ -258,7 +258,7 @@ def test_every_binding_names_accounts_and_roles_that_exist() -> None:
         if kind in {"ClusterRoleBinding", "RoleBinding"}
     ]
 
-    assert len(bindings) == 6
+    assert len(bindings) >= 8
     for binding in bindings:
         role = binding["roleRef"]
         namespace = "" if role["kind"] == "ClusterRole" else binding["metadata"]["namespace"]

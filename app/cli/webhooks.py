@@ -1,0 +1,125 @@
+"""``pumice webhooks``: the admission webhooks' process."""
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic import ValidationError
+
+from app.cli.extender import complaint, refusal
+from app.main.webhooks_settings import WebhookSettings
+from app.telemetry import logging
+
+Switch = Literal["true", "false"]
+
+
+def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
+    ] = None,
+    scheduler_name: Annotated[
+        str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
+    ] = None,
+    bind_address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    tls_cert_file: Annotated[
+        Path | None, typer.Option(help="Certificate; without one it is made, and renewed.")
+    ] = None,
+    tls_private_key_file: Annotated[Path | None, typer.Option(help="Its key.")] = None,
+    ca_cert_file: Annotated[
+        Path | None, typer.Option(help="Who signed it, to be told to the API server.")
+    ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            "--public-url",
+            "--webhook-url",
+            help="https://host:port at which the API server finds us, instead of the Service.",
+        ),
+    ] = None,
+    webhook_namespace: Annotated[
+        str | None, typer.Option(help="Namespace of the Service and of our Secret.")
+    ] = None,
+    webhook_service_name: Annotated[str | None, typer.Option(help="Name of the Service.")] = None,
+    webhook_service_port: Annotated[int | None, typer.Option(help="Port of the Service.")] = None,
+    webhook_configuration_name: Annotated[
+        str | None, typer.Option(help="Name of the webhook configurations.")
+    ] = None,
+    certificate_secret: Annotated[
+        str | None, typer.Option(help="Secret that keeps certificates we make.")
+    ] = None,
+    register_webhooks: Annotated[
+        Switch | None, typer.Option(help="Write the webhook configurations.")
+    ] = None,
+    failure_policy: Annotated[
+        str | None, typer.Option(help="Ignore or Fail: what happens while nobody answers.")
+    ] = None,
+    enabled_admission: Annotated[
+        str | None, typer.Option(help="Paths of the webhooks, comma separated.")
+    ] = None,
+    admission_conf: Annotated[
+        Path | None, typer.Option(help="Resource groups of pods; reloaded when it changes.")
+    ] = None,
+    max_queue_depth: Annotated[
+        int | None, typer.Option(help="Levels of queues, the root included.")
+    ] = None,
+    enable_root_queue_protection: Annotated[
+        Switch | None, typer.Option(help="Refuse changes of the root queue's resources.")
+    ] = None,
+    enable_queue_allocated_pods_check: Annotated[
+        Switch | None, typer.Option(help="Refuse to delete queues that have pods.")
+    ] = None,
+    gate_pods: Annotated[
+        Switch | None,
+        typer.Option(help="Gate pods, for API servers without mutating admission policies."),
+    ] = None,
+    feature_gates: Annotated[
+        str | None, typer.Option(help="SchedulingGatesQueueAdmission=true; others mean nothing.")
+    ] = None,
+    leader_elect: Annotated[
+        Switch | None, typer.Option(help="Keep certificates only while holding the Lease.")
+    ] = None,
+    leader_elect_resource_name: Annotated[str | None, typer.Option(help="Its name.")] = None,
+    leader_elect_resource_namespace: Annotated[
+        str | None, typer.Option(help="Its namespace.")
+    ] = None,
+    kube_api_qps: Annotated[float | None, typer.Option(help="Requests a second.")] = None,
+    kube_api_burst: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
+    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
+) -> None:
+    """Complete and judge jobs, PodGroups, queues and pods when they are created or changed.
+
+    Every option is also an environment variable: PUMICE_ and its name in capitals.
+    """
+    given = {name: value for name, value in locals().items() if value is not None}
+    settings = settings_of(given)
+    from app.main.server import Bind, listen
+
+    bind = Bind(host=settings.bind_address, port=settings.port)
+    try:
+        listener = listen(bind)
+    except OSError as error:
+        raise refusal(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
+    logging.configure(settings.log_level, settings.log_format)
+    # What has begun nothing has nothing to drain; the process takes the signal over later.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # Only now what takes a second or two to load.
+    from app.main.webhooks import StartError, run
+
+    try:
+        raise typer.Exit(run(settings, listener, bind))
+    except StartError as error:
+        raise refusal(str(error)) from error
+    finally:
+        listener.close()
+
+
+def settings_of(given: dict[str, Any]) -> WebhookSettings:
+    """Flags over environment over defaults; a bad value ends the command with what is wrong."""
+    try:
+        return WebhookSettings(**given)
+    except ValidationError as error:
+        raise refusal(*map(complaint, error.errors())) from error

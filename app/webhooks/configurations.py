@@ -1,0 +1,133 @@
+"""How the API server is told of the webhooks: the objects that register them.
+
+The failure policy is Ignore: while no webhook answers, good objects are not held up, and the
+policies in ``manifests/policy`` go on refusing what is plainly wrong. Nothing is asked about the
+namespaces that a cluster needs to come back to life.
+"""
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from app.webhooks.admission import Webhook
+from app.wire import kinds
+from app.wire.kinds import Resource
+from app.wire.unstructured import Object
+
+API_VERSION: Final = "admissionregistration.k8s.io/v1"
+
+MUTATING: Final = Resource(
+    "MutatingWebhookConfiguration", API_VERSION, "mutatingwebhookconfigurations", namespaced=False
+)
+VALIDATING: Final = Resource(
+    "ValidatingWebhookConfiguration",
+    API_VERSION,
+    "validatingwebhookconfigurations",
+    namespaced=False,
+)
+
+FailurePolicy = Literal["Ignore", "Fail"]
+
+TIMEOUT_S: Final = 5
+"""Above the time that a starting process lets requests wait, in all but the worst case."""
+
+NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
+SYSTEM_NAMESPACE: Final = "kube-system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the API server finds the webhooks: a URL, or a Service where that is empty."""
+
+    url: str = ""
+    namespace: str = "pumice-system"
+    service: str = "pumice-webhooks"
+    port: int = 443
+
+    def client(self, path: str, authority: bytes) -> Object:
+        """``clientConfig`` for one path; without an authority the field is another's to fill."""
+        found: Object = {"url": f"{self.url}{path}"} if self.url else {"service": self._at(path)}
+        if authority:
+            found["caBundle"] = base64.b64encode(authority).decode()
+        return found
+
+    def _at(self, path: str) -> Object:
+        return {
+            "namespace": self.namespace,
+            "name": self.service,
+            "path": path,
+            "port": self.port,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What is registered, and how."""
+
+    webhooks: Sequence[Webhook]
+    place: Place
+    name: str = "pumice-webhooks"
+    failure_policy: FailurePolicy = "Ignore"
+    schedulers: Sequence[str] = ("volcano",)
+    any_pod: bool = False
+    """Whether pods of other schedulers are changed too, as resource groups may."""
+
+    def objects(self, authority: bytes) -> list[tuple[Resource, Object]]:
+        """Both configurations; ``authority`` signed the serving certificate (PEM)."""
+        changing = [w for w in self.webhooks if w.mutate is not None]
+        judging = [w for w in self.webhooks if w.validate is not None]
+        return [
+            (MUTATING, self._object(MUTATING, changing, authority)),
+            (VALIDATING, self._object(VALIDATING, judging, authority)),
+        ]
+
+    def _object(self, kind: Resource, webhooks: Iterable[Webhook], authority: bytes) -> Object:
+        return {
+            "apiVersion": API_VERSION,
+            "kind": kind.kind,
+            "metadata": {"name": self.name},
+            "webhooks": [self._webhook(webhook, authority) for webhook in webhooks],
+        }
+
+    def _webhook(self, webhook: Webhook, authority: bytes) -> Object:
+        excluded = sorted({self.place.namespace, SYSTEM_NAMESPACE})
+        found: Object = {
+            "name": webhook.name,
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": self.place.client(webhook.path, authority),
+            "failurePolicy": self.failure_policy,
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": {
+                "matchExpressions": [
+                    {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": excluded}
+                ]
+            },
+            "rules": [_rule(webhook)],
+            "sideEffects": "None",
+            "timeoutSeconds": TIMEOUT_S,
+        }
+        conditions = self._conditions(webhook)
+        if conditions:
+            found["matchConditions"] = conditions
+        if webhook.mutate is not None:
+            found["reinvocationPolicy"] = "IfNeeded"
+        return found
+
+    def _conditions(self, webhook: Webhook) -> list[dict[str, Any]]:
+        if webhook.resource != kinds.PODS or (webhook.mutate is not None and self.any_pod):
+            return []
+        names = ", ".join(f"'{name}'" for name in self.schedulers)
+        expression = f"object.spec.?schedulerName.orValue('') in [{names}]"
+        return [{"name": "scheduler-is-ours", "expression": expression}]
+
+
+def _rule(webhook: Webhook) -> Object:
+    group, _, version = webhook.resource.api_version.rpartition("/")
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(webhook.operations),
+        "resources": [webhook.resource.plural],
+        "scope": "Namespaced" if webhook.resource.namespaced else "Cluster",
+    }

@@ -1,0 +1,93 @@
+"""The objects that register the webhooks."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from app.webhooks.admission import WEBHOOKS, chosen
+from app.webhooks.configurations import MUTATING, VALIDATING, Place, Registration
+
+URL = Place(url="https://host:1")
+
+
+def registered(registration: Registration, authority: bytes = b"ca") -> dict[str, Any]:
+    """The webhooks of both configurations, by path."""
+    (first, changing), (second, judging) = registration.objects(authority)
+    assert (first, second) == (MUTATING, VALIDATING)
+    assert (changing["kind"], judging["kind"]) == (first.kind, second.kind)
+    assert changing["metadata"] == judging["metadata"] == {"name": registration.name}
+    found = {}
+    for webhook in (*changing["webhooks"], *judging["webhooks"]):
+        client = webhook["clientConfig"]
+        path = client["url"].removeprefix("https://host:1") if "url" in client else None
+        found[path or client["service"]["path"]] = webhook
+    assert all(path.endswith("/mutate") for path in list(found)[: len(changing["webhooks"])])
+    return found
+
+
+def test_every_webhook_is_registered_for_its_kind_and_operations() -> None:
+    found = registered(Registration(webhooks=WEBHOOKS, place=URL))
+    assert set(found) == {webhook.path for webhook in WEBHOOKS}
+    assert found["/queues/validate"]["rules"] == [
+        {
+            "apiGroups": ["scheduling.volcano.sh"],
+            "apiVersions": ["v1beta1"],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
+            "resources": ["queues"],
+            "scope": "Cluster",
+        }
+    ]
+    assert found["/pods/validate"]["rules"][0]["apiGroups"] == [""]
+    assert found["/jobs/mutate"]["name"] == "mutatejob.volcano.sh"
+
+
+def test_an_outage_holds_nothing_up_and_the_system_is_left_alone() -> None:
+    for webhook in registered(Registration(webhooks=WEBHOOKS, place=URL)).values():
+        assert webhook["failurePolicy"] == "Ignore"
+        assert webhook["sideEffects"] == "None"
+        assert webhook["namespaceSelector"]["matchExpressions"] == [
+            {
+                "key": "kubernetes.io/metadata.name",
+                "operator": "NotIn",
+                "values": ["kube-system", "pumice-system"],
+            }
+        ]
+    strict = Registration(webhooks=WEBHOOKS, place=URL, failure_policy="Fail")
+    assert {w["failurePolicy"] for w in registered(strict).values()} == {"Fail"}
+
+
+def test_the_api_server_is_told_whom_to_trust() -> None:
+    registration = Registration(webhooks=chosen(["/jobs/mutate"]), place=URL)
+    client = registered(registration, b"pem")["/jobs/mutate"]["clientConfig"]
+    assert client == {
+        "url": "https://host:1/jobs/mutate",
+        "caBundle": base64.b64encode(b"pem").decode(),
+    }
+    assert "caBundle" not in registered(registration, b"")["/jobs/mutate"]["clientConfig"]
+
+
+def test_without_a_url_it_is_the_service() -> None:
+    place = Place(namespace="n", service="s", port=8443)
+    found = registered(Registration(webhooks=chosen(["/jobs/mutate"]), place=place))
+    assert found["/jobs/mutate"]["clientConfig"]["service"] == {
+        "namespace": "n",
+        "name": "s",
+        "path": "/jobs/mutate",
+        "port": 8443,
+    }
+
+
+def test_pods_of_others_are_only_asked_about_where_groups_may_take_them() -> None:
+    ours = [
+        {
+            "name": "scheduler-is-ours",
+            "expression": "object.spec.?schedulerName.orValue('') in ['a', 'b']",
+        }
+    ]
+    pods = chosen(["/pods/mutate", "/pods/validate"])
+    found = registered(Registration(webhooks=pods, place=URL, schedulers=("a", "b")))
+    assert {path: w["matchConditions"] for path, w in found.items()} == dict.fromkeys(found, ours)
+    found = registered(Registration(webhooks=pods, place=URL, schedulers=("a", "b"), any_pod=True))
+    assert "matchConditions" not in found["/pods/mutate"]
+    assert found["/pods/validate"]["matchConditions"] == ours
