@@ -47,7 +47,7 @@ def wait_established(api: ApiClient) -> None:
 
 
 def _is_established(kind: Object) -> bool:
-    conditions: list[dict[str, Any]] = kind.get("status", {}).get("conditions", [])
+    conditions: list[dict[str, Any]] = kind.get("status", {}).get("conditions") or []
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 

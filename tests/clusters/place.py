@@ -318,5 +318,5 @@ class Place:
 
 def condition(item: Object, kind: str) -> dict[str, Any] | None:
     """The condition of that type, if the object has it."""
-    conditions: list[dict[str, Any]] = item.get("status", {}).get("conditions", [])
+    conditions: list[dict[str, Any]] = item.get("status", {}).get("conditions") or []
     return next((each for each in conditions if each["type"] == kind), None)

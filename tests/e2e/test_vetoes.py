@@ -87,7 +87,7 @@ def test_a_gang_whose_volume_is_on_a_full_node_waits_whole(place: Place) -> None
     bound_volume(place, nodes=[full])
     place.add_gang("gang", 3, **with_claim("data"))
     with pytest.raises(AssertionError):
-        place.wait_bound("gang", 1, timeout_s=10)
+        place.wait_bound("gang", 1, timeout_s=4)
 
     place.delete_pod("foreign")
     assert nodes_of(place.wait_bound("gang", 3, timeout_s=60)) == {full}
