@@ -16,7 +16,7 @@ from app.core.actions.futility import Futility
 from app.core.planner import plan, plan_gang, plan_steps
 from app.core.policy import Scoring
 from app.model.gang import Gang
-from app.model.ids import ROOT_QUEUE, QueueName
+from app.model.ids import NO_QUEUE, ROOT_QUEUE, QueueName
 from app.model.plan import Plan
 from app.model.reason import Refusal
 from app.model.resources import CPU, UNLIMITED
@@ -87,19 +87,30 @@ def limit_of(name: QueueName, world: World) -> int:
     """The cores that a queue may hold: its capability, and what others are not guaranteed."""
     queues, total = world.snapshot.queues, int(world.snapshot.table.total[0])
     own = dict(queues[name].capability).get(CPU, UNLIMITED)
-    if world.name not in ("helm", "capacity", "hdrf"):
-        return own
     guaranteed = {n: dict(q.guarantee).get(CPU, 0) for n, q in queues.items()}
+    if world.name == "tree":
+        if name == ROOT_QUEUE:
+            return own
+        parent = parent_of(name, world)
+        total = limit_of(parent, world)
+        guaranteed = {n: g for n, g in guaranteed.items() if parent_of(n, world) == parent}
     return min(own, max(total - sum(guaranteed.values()), 0) + guaranteed[name])
+
+
+def parent_of(name: QueueName, world: World) -> QueueName:
+    """The queue above; the root has none."""
+    if name == ROOT_QUEUE:
+        return NO_QUEUE
+    return world.snapshot.queues[name].parent or ROOT_QUEUE
 
 
 def held_below(name: QueueName, gangs: Iterable[tuple[QueueName, int]], world: World) -> int:
     def under(queue: QueueName) -> bool:
         if queue == name:
             return True
-        if world.name != "tree" or queue not in world.snapshot.queues or queue == ROOT_QUEUE:
+        if world.name != "tree" or queue not in world.snapshot.queues:
             return False
-        return under(world.snapshot.queues[queue].parent or ROOT_QUEUE)
+        return under(parent_of(queue, world))
 
     return sum(cpu for queue, cpu in gangs if under(queue))
 
