@@ -31,7 +31,11 @@ from app.service.ports import Clock, EventSink, EventType, GroupWriter, Reaction
 from app.service.workqueue import Again
 from app.wire import patches, times
 
+SETTLING_S = 0.5
+"""Between two writes of one group that leave its phase: its pods are started one by one."""
 TEXT_EVERY_S = 5.0
+FIRST_EVENT_AFTER_S = 1.0
+"""A refusal that is over sooner (the pods were just being created) is not worth an event."""
 EVENT_EVERY_S = 15.0
 TEXTS_PER_S = 20.0
 """All waiting groups together: so many changed texts, and so many events, a second at most."""
@@ -48,7 +52,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The last event about a waiting group."""
+    """The last event about a waiting group; no text: when it began to wait, untold so far."""
 
     text: str
     at: float
@@ -132,9 +136,10 @@ class StatusWriter:
             return False
         if last.status == wanted and last.over == stored.resource_version:
             return True
-        waited, pause = self._clock() - last.at, self._pause(TEXT_EVERY_S)
-        if _texts_only(wanted, stored) and waited < pause:
-            raise Again("texts only", after_s=pause - waited)
+        pause = self._pause(TEXT_EVERY_S) if _texts_only(wanted, stored) else SETTLING_S
+        waited = self._clock() - last.at
+        if wanted.phase is stored.phase and waited < pause:
+            raise Again("no new phase", after_s=pause - waited)
         return False
 
     def _pause(self, shortest_s: float) -> float:
@@ -169,11 +174,13 @@ class StatusWriter:
             self._told.pop(key, None)
             return
         text = unschedulable_text(gang, refusal, describe=describe)
-        last, now = self._told.get(key), self._clock()
-        if last is not None:
-            pause = self._pause(EVENT_EVERY_S if last.text == text else TEXT_EVERY_S)
-            if now - last.at < pause:
-                raise Again("told a moment ago", after_s=pause - (now - last.at))
+        now = self._clock()
+        last = self._told.setdefault(key, Told("", now))
+        pause = self._pause(EVENT_EVERY_S if last.text == text else TEXT_EVERY_S)
+        if not last.text:
+            pause = FIRST_EVENT_AFTER_S
+        if now - last.at < pause:
+            raise Again("told a moment ago", after_s=pause - (now - last.at))
         self._told[key] = Told(text, now)
         if not gang.inqueue and refusal.detail:
             await self._event(stored, "Normal", "Unschedulable", refusal.detail)

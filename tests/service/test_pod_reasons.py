@@ -51,7 +51,7 @@ def test_gated_pods_say_why_they_wait_in_the_words_of_their_group() -> None:
         rig = Rig()
         names = too_big(rig)
         with working(rig):
-            await advance(1)
+            await advance(2)
         for name in names:
             [condition] = said(rig, name)
             refusal = rig.planning.refusals[rig.key("g")]

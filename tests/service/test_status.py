@@ -149,7 +149,7 @@ def test_a_gang_without_room_says_so_with_numbers_everywhere() -> None:
         full(rig)
         rig.gang("g", size=3)
         with working(rig):
-            await advance(1)
+            await advance(2)
         said = conditions(rig, "g")
         kind, reason, text = said["Unschedulable"]
         assert (kind, reason) == ("True", "NotEnoughResources")
@@ -255,7 +255,7 @@ def test_a_group_in_a_queue_that_takes_none_stays_pending(
         rig.group("g", minimum=1, queue=QueueName(queue), phase=GroupPhase.NEW)
         rig.pod("g-0", group="g")
         with working(rig):
-            await advance(1)
+            await advance(2)
         assert statuses(rig, "g")[-1]["phase"] == "Pending"
         assert conditions(rig, "g")["Reserved"] == ("False", cause, text)
         assert rig.api.events[-1].event_type == "Warning"
@@ -277,7 +277,7 @@ def test_the_vote_of_the_enqueue_action_is_an_event_of_its_own() -> None:
             min_resources=make_amounts(cpu=4000),
         )
         with working(rig):
-            await advance(1)
+            await advance(2)
         assert rig.api.events[0] == Told(
             "PodGroup default/g",
             "Normal",
@@ -369,10 +369,41 @@ def test_a_reason_that_stays_is_told_again_at_long_intervals() -> None:
         full(rig)
         rig.gang("g", size=3)
         with working(rig):
-            await advance(61)
+            await advance(62)
         told = [event for event in rig.api.events if event.event_type == "Warning"]
         assert len(told) == 1 + 60 // status_module.EVENT_EVERY_S
         assert len({event.message for event in told}) == 1
+
+    run(scenario())
+
+
+def test_a_refusal_that_is_over_at_once_is_no_event() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=2)
+        with working(rig):
+            await advance(0.3)
+            for name in ("g-0", "g-1"):
+                rig.pod(name, group="g")
+            await advance(5)
+        assert [event for event in rig.api.events if event.event_type == "Warning"] == []
+
+    run(scenario())
+
+
+def test_members_that_start_one_by_one_are_counted_together() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=8)
+        with working(rig):
+            for number in range(8):
+                rig.pod(f"g-{number}", group="g", node=NodeName("n1"), phase="Running")
+                await advance(0.05)
+            await advance(2)
+        assert statuses(rig, "g")[-1]["running"] == 8
+        assert len(statuses(rig, "g")) <= 4
 
     run(scenario())
 
@@ -538,6 +569,6 @@ def test_a_writer_that_is_asked_about_nothing_does_nothing() -> None:
         await rig.cycle()
         with pytest.raises(Again):
             await writer.write_group(rig.key("g"))
-        assert CPU in rig.api.events[-1].message
+        assert CPU in conditions(rig, "g")["Unschedulable"][2]
 
     run(scenario())
