@@ -83,7 +83,9 @@ class Actuator:
     def after_cycle(self, changed: Collection[GroupKey]) -> None:
         """A cycle ended: bring the statuses of what changed up to date."""
         for key in changed:
-            self._group_work.add(key)
+            group = self._cache.groups.get(key)
+            if group is None or not group.solo:
+                self._group_work.add(key)
         self._reasons.after_cycle(changed)
         now = self._clock()
         if now >= self._next_look:
