@@ -98,6 +98,7 @@ class Planning:
     _standing_by: bool = False
     _next_expiry: float = 0.0
     _stuck: dict[GroupKey, float] = field(default_factory=dict)
+    _counted: Counter[Cause] = field(default_factory=Counter)
 
     _snapshotter: Snapshotter = field(init=False)
 
@@ -308,8 +309,10 @@ class Planning:
 
     def _count_refusals(self) -> None:
         counts = Counter(refusal.cause for refusal in self.refusals.values())
-        for cause in Cause:
-            metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
+        for cause in counts.keys() | self._counted.keys():
+            if counts[cause] != self._counted[cause]:
+                metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
+        self._counted = counts
 
     def _give_back(self, group: Group, now: float, why: Why) -> None:
         give_back(self.cache, group, why=why, limits=self.limits, now=now)
