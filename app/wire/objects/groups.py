@@ -75,6 +75,7 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         failed=status.failed or 0,
         deleting=head.deletion_timestamp is not None,
         owner_kind=owner.kind if owner is not None else "",
+        owner_uid=owner.uid if owner is not None else "",
         generation=head.generation or 0,
     )
 

@@ -72,7 +72,8 @@ def test_a_group_has_every_field() -> None:
         ),
         Condition("Scheduled", "False"),
     )
-    assert (found.deleting, found.owner_kind, found.generation) == (True, "Job", 3)
+    assert (found.deleting, found.generation) == (True, 3)
+    assert (found.owner_kind, found.owner_uid) == ("Job", "u")
 
 
 @pytest.mark.parametrize(
