@@ -42,7 +42,7 @@ $(UV):
 $(SYNCED): uv.lock pyproject.toml | $(UV)
 	@echo 'environment: installing the locked packages into .venv'
 	@env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
-		$(UV) sync --frozen --quiet --python "$$(command -v $(PYTHON))"
+		$(UV) sync --frozen --quiet --compile-bytecode --python "$$(command -v $(PYTHON))"
 	@touch $@
 
 # Control plane ----------------------------------------------------------------------------------
@@ -96,6 +96,7 @@ e2e: $(SYNCED) controlplane
 
 bench: $(SYNCED) controlplane
 	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench.coldstart
 
 bench-planner: $(SYNCED)
 	@$(BIN)/python -m tests.bench.planner
