@@ -29,6 +29,7 @@ from tests.core.worlds import NOW, World, shuffled, worlds
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
 PER_THEME = settings(max_examples=25, suppress_health_check=SLOW)
 EXAMPLES = settings(max_examples=50, suppress_health_check=SLOW)
+FEW = settings(max_examples=20, suppress_health_check=SLOW)
 themes = pytest.mark.parametrize("theme", Theme, ids=lambda theme: theme.name.lower())
 
 
@@ -210,7 +211,7 @@ def test_the_order_of_the_input_does_not_matter(theme: Theme, data: st.DataObjec
     assert content(planned(mixed)) == content(planned(world))
 
 
-@EXAMPLES
+@FEW
 @given(world=worlds(Theme.ALL))
 def test_in_pieces_or_in_one_go_the_plan_is_the_same(world: World) -> None:
     found: list[Plan] = []
@@ -222,7 +223,7 @@ def test_in_pieces_or_in_one_go_the_plan_is_the_same(world: World) -> None:
     assert content(found[0]) == content(planned(world))
 
 
-@EXAMPLES
+@FEW
 @given(world=worlds(Theme.ALL), pieces=st.integers(0, 12))
 def test_a_cycle_that_is_broken_off_leaves_the_snapshot_as_it_was(
     world: World, pieces: int

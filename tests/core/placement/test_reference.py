@@ -42,7 +42,7 @@ def table_names(snapshot: Snapshot) -> list[NodeName]:
 
 
 @settings(
-    max_examples=150,
+    max_examples=80,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
