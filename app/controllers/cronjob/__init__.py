@@ -1,0 +1,1 @@
+"""The cronjob controller: jobs made from a template, on a schedule."""
