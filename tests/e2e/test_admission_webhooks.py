@@ -13,14 +13,15 @@ import shutil
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.clusters import pumice
+from tests.clusters import installation, pumice
 from tests.clusters.client import ApiClient, ApiError, Object, tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.ports import free_port
@@ -45,12 +46,16 @@ VALIDATING = Resource(
     namespaced=False,
 )
 CONFIGURATIONS = (MUTATING, VALIDATING)
+POLICY = installation.ROOT / "manifests" / "policy"
 SECRETS = Resource("v1", "secrets", "Secret")
 
 STATES = {"closed": "Closed", "closing": "Closing", "full": "Open"}
 ONLY_THE_WEBHOOK_KNOWS = {
     "a claim's name that is none",
     "no queue of that name",
+    "a closed queue",
+    "a closing queue",
+    "a queue with queues below",
     "tasks that wait for each other",
     "a flag that a plugin does not have",
     "parts of a core",
@@ -181,11 +186,8 @@ def cluster(installed: ControlPlane) -> Iterator[ControlPlane]:
         if name != "fresh":
             api.patch(QUEUES, name, {"status": status}, subresource="status")
     wait_until(
-        lambda: (
-            "leaf" in refusal(api, job(queue="parent"))
-            and "`Closed`" in refusal(api, job(queue="closed"))
-        ),
-        timeout_s=20,
+        lambda: "has child queues" in deletion(api, "parent"),
+        timeout_s=installation.POLICY_S,
         what="the policies know the queues",
     )
     yield installed
@@ -222,9 +224,9 @@ def test_jobs_are_judged(cluster: ControlPlane, webhooks: Webhooks) -> None:
         for name, (item, expected) in test_job_rules.REFUSED.items()
         if not says(message := refusal(cluster.api, item), expected)
     }
-    # Queues and policies are refused by a policy first, which can only name one child queue.
-    assert set(wrong) <= {"a queue with queues below", "a task that waits for none"}
-    assert all("denied request" in message for message in wrong.values())
+    # A policy refuses it first, and says less.
+    assert set(wrong) == {"a task that waits for none"}
+    assert "directed acyclic graph(DAG);" in wrong["a task that waits for none"]
 
 
 def test_changes_of_jobs_are_judged(cluster: ControlPlane, webhooks: Webhooks) -> None:
@@ -371,11 +373,8 @@ def test_without_the_process_the_policies_judge_and_hold_nothing_good_up(
     assert_changes(api, test_job_updates.stored())
 
 
+CLOSED_GROUP = group(queue="closed")
 OTHERS: dict[str, tuple[Object, str]] = {
-    "a group of a closed queue": (
-        group(queue="closed"),
-        "spec.queue: can only submit PodGroup to queue with state `Open`, queue `closed`",
-    ),
     "a group of both tiers": (
         group(networkTopology={"highestTierAllowed": 1, "highestTierName": "a"}),
         "must not specify 'highestTierAllowed' and 'highestTierName'",
@@ -454,7 +453,61 @@ def test_the_policies_alone_accept_other_objects(cluster: ControlPlane) -> None:
         assert refusal(cluster.api, item) == "", item
 
 
-def test_the_policies_alone_complete_objects(cluster: ControlPlane) -> None:
+@contextmanager
+def in_force(cluster: ControlPlane, name: str, holds: Callable[[], bool]) -> Iterator[None]:
+    """Policies that are an option, from when they act until the end of the block."""
+    documents = installation.apply(cluster.api, POLICY / name)
+    try:
+        wait_until(holds, timeout_s=installation.POLICY_S, what=f"{name} in force")
+        yield
+    finally:
+        for document in documents:
+            cluster.api.delete(cluster.api.resource_of(document), document["metadata"]["name"])
+
+
+@pytest.fixture
+def completing(cluster: ControlPlane) -> Iterator[None]:
+    """The API server completes objects itself."""
+
+    def is_complete() -> bool:
+        try:
+            name = dry_run(cluster.api, job(task("")))["spec"]["tasks"][0].get("name")
+        except ApiError:
+            return False
+        return bool(name == "default0")
+
+    with in_force(cluster, "complete-objects.yaml", is_complete):
+        yield
+
+
+@pytest.fixture
+def submitting(cluster: ControlPlane) -> Iterator[None]:
+    """The API server compares submissions with queues itself."""
+    api = cluster.api
+
+    def is_refused() -> bool:
+        leaf, closed = refusal(api, job(queue="parent")), refusal(api, job(queue="closed"))
+        return "leaf" in leaf and "`Closed`" in closed and "Closed" in refusal(api, CLOSED_GROUP)
+
+    with in_force(cluster, "validate-submissions.yaml", is_refused):
+        yield
+
+
+def test_the_policies_alone_know_where_to_submit(cluster: ControlPlane, submitting: None) -> None:
+    for name in ("a closed queue", "a closing queue"):
+        item, expected = test_job_rules.REFUSED[name]
+        assert says(refusal(cluster.api, item), expected), name
+    assert "only submit job to leaf queue, queue `parent` has child queues" in refusal(
+        cluster.api, job(queue="parent")
+    )
+    for queue in ("default", "fresh", "child"):
+        assert refusal(cluster.api, job(queue=queue)) == ""
+    message = refusal(cluster.api, CLOSED_GROUP)
+    assert "can only submit PodGroup to queue with state `Open`, queue `closed`" in message
+    assert refusal(cluster.api, group(queue="child")) == ""
+
+
+def test_the_policies_alone_complete_objects(cluster: ControlPlane, completing: None) -> None:
     bare = job(task("", 3), {**task("b", 2), "minAvailable": 1}, plugins={"mpi": []})
     bare["spec"]["tasks"][1]["template"]["spec"]["hostNetwork"] = True
     bare["spec"]["tasks"][1]["name"] = "master"

@@ -94,14 +94,16 @@ def test_the_rendered_file_is_what_kubectl_renders() -> None:
     assert by_identity(list(yaml.safe_load_all(result.stdout))) == INSTALLED, f"render anew: {HOW}"
 
 
-def test_every_manifest_is_in_the_base_but_those_of_other_forms() -> None:
+def test_every_manifest_is_in_the_base_but_options() -> None:
     (kustomization,) = load(BASE / "kustomization.yaml")
     files = {str(path.relative_to(BASE)) for path in BASE.rglob("*.yaml")}
 
     assert files - set(kustomization["resources"]) == {
         "install.yaml",
         "kustomization.yaml",
+        "policy/complete-objects.yaml",
         "policy/mark-pods.yaml",
+        "policy/validate-submissions.yaml",
     }
 
 
