@@ -53,6 +53,20 @@ class Fault:
 
 
 @dataclass(slots=True)
+class Trap:
+    """Holds whoever sends the request of that number for ever; ``after``: once it is done."""
+
+    number: int
+    after: bool
+    sprung: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def hold(self) -> None:
+        """Never return."""
+        self.sprung.set()
+        await asyncio.get_running_loop().create_future()
+
+
+@dataclass(slots=True)
 class Watch:
     """What one watcher has not been told yet."""
 
@@ -68,6 +82,9 @@ class FakeApi:
         self.clock = clock
         self.requests: list[Request] = []
         self.faults: list[Fault] = []
+        self.trap: Trap | None = None
+        self.observers: list[Callable[[Request], None]] = []
+        """Called with each request before it is done."""
         self.created: dict[tuple[Resource, str], int] = {}
         self._with_status = frozenset(with_status)
         self._items: dict[Resource, dict[Key, Object]] = {}
@@ -265,10 +282,18 @@ class _Call:
         self._api = api
         self._request = request
         self._late: ApiError | None = None
+        self._trap: Trap | None = None
 
     async def __aenter__(self) -> None:
         await asyncio.sleep(0)
+        trap = self._api.trap
         self._api.requests.append(self._request)
+        if trap is not None and len(self._api.requests) >= trap.number:
+            if not trap.after:
+                await trap.hold()
+            self._trap = trap
+        for observe in self._api.observers:
+            observe(self._request)
         for fault in self._api.faults:
             if fault.times > 0 and fault.matches(self._request):
                 fault.times -= 1
@@ -277,6 +302,8 @@ class _Call:
                 self._late = fault.error
 
     async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        if self._trap is not None:
+            await self._trap.hold()
         if self._late is not None and error is None:
             raise self._late
 

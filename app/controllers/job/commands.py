@@ -104,7 +104,7 @@ class Commands:
         try:
             await self._world.api.delete(COMMANDS, key_of(command), uid=uid)
         except ApiError as error:
-            if error.failure not in {Failure.NOT_FOUND, Failure.CONFLICT}:
+            if error.failure is not Failure.NOT_FOUND:
                 raise
         if self._store.get(key_of(command)) is not None:
             self._deleted.add(uid)

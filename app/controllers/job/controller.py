@@ -23,7 +23,7 @@ from app.controllers.job.syncing import Syncing
 from app.controllers.job.vocabulary import Action, Phase
 from app.controllers.job.world import Seen, World
 from app.controllers.jobplugins import catalogue
-from app.controllers.ports import Api, Clock, Events
+from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import Change, Stores
 from app.controllers.store import Index, by_controller
 from app.service.workqueue import Again
@@ -112,6 +112,14 @@ class JobController:
 
     async def reconcile(self, key: Key) -> None:
         """Bring a job nearer to what is wanted of it."""
+        try:
+            await self._reconcile(key)
+        except ApiError as error:
+            if error.failure not in {Failure.PASSING, Failure.CONFLICT}:
+                raise
+            raise Again(str(error)) from error
+
+    async def _reconcile(self, key: Key) -> None:
         seen = self._world.see(key)
         if seen is None or unstructured.is_deleting(seen.job.item):
             await self._commands.refuse(key)
@@ -120,6 +128,7 @@ class JobController:
         order = await self._commands.take(seen.job)
         if order is not None:
             await self._execute(order)
+            memory.acted(order.action, None)
             raise Again("a command is executed", after_s=0.0)
         answer = answers.find(seen, memory, now=self._world.clock())
         for delayed in answer.announced:
@@ -128,6 +137,7 @@ class JobController:
         if answer.due is not None:
             due = answer.due
             await self._begin(seen, due.action, due.about, cause=due.about.text)
+            memory.acted(due.action, due.about)
             raise Again("an action is under way", after_s=0.0)
         await self._go_on(seen, memory)
         later = [] if answer.wait_s is None else [answer.wait_s]

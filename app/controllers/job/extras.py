@@ -86,5 +86,5 @@ async def _delete(api: Api, wanted: Wanted, uid: str) -> None:
     try:
         await api.delete(wanted.resource, wanted.key, uid=uid)
     except ApiError as error:
-        if error.failure not in {Failure.NOT_FOUND, Failure.CONFLICT}:
+        if error.failure is not Failure.NOT_FOUND:
             raise

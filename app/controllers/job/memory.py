@@ -9,6 +9,7 @@ from typing import Final
 
 from app.controllers.job.policies import Happening
 from app.controllers.job.slots import Refusals
+from app.controllers.job.vocabulary import TARGETED, Action
 
 _QUIET_S: Final = 30.0
 
@@ -50,6 +51,17 @@ class Memory:
             return False
         self._announced.add(entry)
         return True
+
+    def acted(self, action: Action, about: Happening | None) -> None:
+        """What the action takes away has no delay to wait for any more."""
+        if about is None or action not in TARGETED:
+            self.evicted.clear()
+        elif action is Action.RESTART_POD:
+            self.evicted.pop(about.pod, None)
+        else:
+            task = about.pod.rpartition("-")[0]
+            kept = {n: at for n, at in self.evicted.items() if n.rpartition("-")[0] != task}
+            self.evicted = kept
 
     def tells(self, text: str, now: float) -> bool:
         """Whether a reason for waiting is news; numbers in it change faster than people read."""

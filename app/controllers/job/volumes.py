@@ -6,7 +6,7 @@ is made.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from app.controllers.job.view import Job
@@ -44,21 +44,7 @@ def claims(job: Job) -> Iterator[tuple[str, Object | None]]:
     """The name of each claim, and the claim to make where the job makes it."""
     for volume, name in zip(job.volumes, claim_names(job), strict=True):
         wanted = volume.get("volumeClaim")
-        yield (
-            name,
-            None
-            if not wanted
-            else {
-                "apiVersion": "v1",
-                "kind": "PersistentVolumeClaim",
-                "metadata": {
-                    "name": name,
-                    "namespace": job.key.namespace,
-                    "ownerReferences": [unstructured.controlled_by(job.item)],
-                },
-                "spec": wanted,
-            },
-        )
+        yield name, None if wanted is None else _claim(job, name, wanted)
 
 
 def mount(job: Job, spec: dict[str, Any]) -> None:
@@ -77,6 +63,19 @@ def mount(job: Job, spec: dict[str, Any]) -> None:
             {**container, "volumeMounts": [*(container.get("volumeMounts") or ()), point]}
             for container in spec.get("containers") or ()
         ]
+
+
+def _claim(job: Job, name: str, spec: Mapping[str, Any]) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": name,
+            "namespace": job.key.namespace,
+            "ownerReferences": [unstructured.controlled_by(job.item)],
+        },
+        "spec": spec,
+    }
 
 
 def _draw(job: Job, what: str) -> str:

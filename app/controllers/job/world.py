@@ -190,7 +190,6 @@ class World:
         try:
             await self.api.delete(kind, key_of(item), uid=unstructured.uid(item))
         except ApiError as error:
-            # Of another UID: the one that was meant is gone just as well.
-            if error.failure not in {Failure.NOT_FOUND, Failure.CONFLICT}:
+            if error.failure is not Failure.NOT_FOUND:
                 raise
         self._fresh[kind].deleted(item)

@@ -20,6 +20,9 @@ from tests.service import virtual_time
 
 NAMESPACE = "ns"
 
+_ENDLESS = 2000
+"""Requests after which a controller would never rest."""
+
 
 class FakeSlots:
     """Gives what the test says; None: nobody answers."""
@@ -93,16 +96,37 @@ class Rig:
         self._task = None
 
     async def settle(self) -> None:
-        """Until nobody has anything to do now."""
+        """Until nobody has anything to do now; a controller caught in a trap is replaced."""
         quiet = 0
+        most = len(self.api.requests) + _ENDLESS
         while quiet < 4:
+            assert len(self.api.requests) < most, self.api.requests[-20:]
             moved = self.api.deliver()
             moved = self._admit() or moved
-            assert self._runtime is not None
-            await self._runtime.settled()
+            moved = await self._worked() or moved
             for _ in range(3):
                 await asyncio.sleep(0)
             quiet = 0 if moved else quiet + 1
+
+    async def _worked(self) -> bool:
+        """Let the controller work; whether it had to be replaced."""
+        assert self._runtime is not None
+        settled = asyncio.ensure_future(self._runtime.settled())
+        trap = self.api.trap
+        if trap is None:
+            await settled
+            return False
+        sprung = asyncio.ensure_future(trap.sprung.wait())
+        await asyncio.wait({settled, sprung}, return_when=asyncio.FIRST_COMPLETED)
+        caught = sprung.done()
+        for waiting in (settled, sprung):
+            waiting.cancel()
+        await asyncio.gather(settled, sprung, return_exceptions=True)
+        if caught:
+            self.api.trap = None
+            await self.kill()
+            self.start()
+        return caught
 
     async def later(self, seconds: float) -> None:
         """Let time pass."""
@@ -176,16 +200,19 @@ class Rig:
         for group in self.api.all(POD_GROUPS):
             self.api.edit(POD_GROUPS, key_of(group), {"status": {"phase": phase}})
 
-    def bind(self, *pods: str) -> None:
-        """Give pods a node."""
-        for pod in pods:
-            self._edit(pod, {"spec": {"nodeName": "node"}})
+    def change(self, pod: str, change: Mapping[str, Any]) -> None:
+        """Change a pod as somebody else would."""
+        self.api.edit(PODS, Key(NAMESPACE, pod), change)
+
+    def change_group(self, change: Mapping[str, Any]) -> None:
+        """Change the one PodGroup as the scheduler would."""
+        self.api.edit(POD_GROUPS, key_of(self.group()), change)
 
     def run(self, *pods: str, restarts: int = 0, ready: bool = True) -> None:
         """Let pods run; all by default."""
         for pod in pods or self.pods():
             container = {"name": "c", "restartCount": restarts, "ready": ready}
-            self._edit(
+            self.change(
                 pod,
                 {
                     "spec": {"nodeName": "node"},
@@ -205,7 +232,7 @@ class Rig:
         """Delete pods as somebody else would, with a grace period."""
         for pod in pods:
             at = virtual_time.clock() + 30
-            self._edit(
+            self.change(
                 pod,
                 {"metadata": {"deletionTimestamp": _time(at), "deletionGracePeriodSeconds": 30}},
             )
@@ -240,16 +267,13 @@ class Rig:
         for pod in pods or self.pods():
             ended = {"exitCode": code, "finishedAt": _time(virtual_time.clock())}
             container = {"name": "c", "state": {"terminated": ended}}
-            self._edit(
+            self.change(
                 pod,
                 {
                     "spec": {"nodeName": "node"},
                     "status": {"phase": phase, "containerStatuses": [container]},
                 },
             )
-
-    def _edit(self, pod: str, change: Mapping[str, Any]) -> None:
-        self.api.edit(PODS, Key(NAMESPACE, pod), change)
 
     def _admit(self) -> bool:
         if not self.admits:

@@ -1,0 +1,206 @@
+"""Changes of a job while it runs: scaled, suspended and resumed, updated, deleted."""
+
+from typing import Any
+
+import pytest
+
+from app.wire.kinds import COMMANDS, CONFIG_MAPS, JOBS
+from app.wire.unstructured import Key
+from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
+
+_GANG: dict[str, Any] = {"minAvailable": 2, "tasks": [task()]}
+
+
+def _scaled(replicas: int, least: int = 1, **more: Any) -> dict[str, Any]:
+    one = task(replicas=replicas, minAvailable=least)
+    return {"spec": {"minAvailable": least, "tasks": [one], **more}}
+
+
+def test_a_job_is_scaled_up() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "plugins": {"svc": []}})
+        rig.edit_job(_scaled(4, least=3))
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.pods() == [f"job-main-{index}" for index in range(4)]
+    assert rig.group()["spec"]["minMember"] == 3
+    assert rig.status()["minAvailable"] == 3
+    (hosts,) = rig.api.all(CONFIG_MAPS)
+    assert len(hosts["data"]["main.host"].split()) == 4
+
+
+def test_a_job_is_scaled_down_and_nobody_calls_it_an_eviction() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "policies": [policy("*", "AbortJob")]})
+        rig.edit_job(_scaled(1, policies=[policy("*", "AbortJob")]))
+        await rig.settle()
+        assert rig.status()["terminating"] == 1
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.pods() == ["job-main-0"]
+    assert rig.status()["running"] == 1
+    assert rig.phases == ["Pending", "Running"]
+
+
+def test_a_job_is_scaled_to_nothing_and_up_again() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_GANG)
+        rig.edit_job(_scaled(0, least=0))
+        await rig.drain()
+        assert rig.pods() == []
+        assert rig.phase() == "Running"
+        rig.edit_job(_scaled(2, least=2))
+        await rig.settle()
+        rig.run()
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.status()["running"] == 2
+    assert rig.phase() == "Running"
+
+
+def test_a_job_is_suspended_and_resumed() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_GANG)
+        rig.command("AbortJob", name="suspend")
+        await rig.drain()
+        assert rig.phase() == "Aborted"
+        assert not rig.api.all(COMMANDS)
+        rig.command("ResumeJob", name="resume")
+        await rig.drain()
+        rig.run()
+        await rig.settle()
+
+    rig = play(scenario)
+    resumed = ["Restarting", "Pending", "Running"]
+    assert rig.phases == ["Pending", "Running", "Aborting", "Aborted", *resumed]
+    assert rig.status()["version"] == 2
+    assert rig.status()["retryCount"] == 1
+    assert rig.events.messages("CommandIssued") == [
+        f"Start to execute command {action}, and clean it up to make sure executed not more than"
+        " once."
+        for action in ("AbortJob", "ResumeJob")
+    ]
+    annotations = rig.pod("job-main-0")["metadata"]["annotations"]
+    assert annotations["volcano.sh/job-version"] == "2"
+    assert annotations["volcano.sh/job-retry-count"] == "1"
+
+
+def test_a_job_that_waits_can_be_suspended() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.admits = False
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        rig.command("AbortJob")
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phases == ["Pending", "Aborting", "Aborted"]
+
+
+def test_commands_are_executed_one_after_the_other() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_GANG)
+        rig.command("AbortJob", name="a")
+        rig.command("ResumeJob", name="b")
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phases[2:] == ["Aborting", "Restarting", "Pending"]
+
+
+@pytest.mark.parametrize("change", [{"action": "Fly"}, {"target": {"uid": "another"}}])
+def test_a_command_that_makes_no_sense_is_only_deleted(change: dict[str, Any]) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_GANG)
+        rig.command("AbortJob")
+        rig.api.edit(COMMANDS, Key(NAMESPACE, "command"), change)
+        await rig.settle()
+
+    rig = play(scenario)
+    assert not rig.api.all(COMMANDS)
+    assert rig.phase() == "Running"
+
+
+def test_a_command_for_a_job_that_is_gone_is_deleted() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_GANG)
+        rig.command("AbortJob")
+        rig.api.remove(JOBS, Key(NAMESPACE, "job"))
+        await rig.settle()
+
+    rig = play(scenario)
+    assert not rig.api.all(COMMANDS)
+
+
+def test_a_command_for_a_queue_is_somebody_elses() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_GANG)
+        rig.command("CloseQueue")
+        rig.api.edit(COMMANDS, Key(NAMESPACE, "command"), {"target": {"kind": "Queue"}})
+        await rig.settle()
+
+    assert play(scenario).api.all(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("rule", "phases"),
+    [
+        (policy("JobUpdated", "RestartJob"), ["Restarting", "Pending"]),
+        (policy("JobUpdated", "AbortJob"), ["Aborting", "Aborted"]),
+        (policy("JobUpdated", "RestartTask"), []),
+        (policy("*", "RestartJob"), []),
+    ],
+)
+def test_a_policy_may_answer_a_changed_spec_if_it_says_so(rule: Any, phases: list[str]) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "policies": [rule]})
+        rig.phases.clear()
+        rig.edit_job(_scaled(3, policies=[rule]))
+        await rig.drain()
+
+    rig = play(scenario)
+    assert [phase for phase in rig.phases if phase != "Running"] == phases
+
+
+def test_a_spec_that_we_complete_ourselves_is_no_change() -> None:
+    async def scenario(rig: Rig) -> None:
+        volumes = [{"mountPath": "/data", "volumeClaim": {}}]
+        rule = policy("JobUpdated", "AbortJob")
+        await rig.started({**_GANG, "volumes": volumes, "policies": [rule]})
+
+    rig = play(scenario)
+    assert rig.phases == ["Pending", "Running"]
+    assert rig.job()["spec"]["volumes"][0]["volumeClaimName"].startswith("job-pvc-")
+
+
+def test_a_job_that_is_being_deleted_makes_nothing_any_more() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_GANG)
+        rig.edit_job({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        await rig.settle()
+        rig.vanish("job-main-0")
+        rig.command("ResumeJob")
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.pods() == ["job-main-1"]
+    assert not rig.api.all(COMMANDS)
+
+
+def test_a_status_never_overwrites_what_a_user_has_just_changed() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_GANG)
+        rig.run("job-main-0", restarts=1)
+        rig.api.deliver()
+        rig.edit_job(_scaled(3, least=2))
+        await rig.settle()
+        await rig.later(1)
+
+    rig = play(scenario)
+    assert rig.job()["spec"]["tasks"][0]["replicas"] == 3
+    assert rig.status()["minAvailable"] == 2
+    assert len(rig.pods()) == 3

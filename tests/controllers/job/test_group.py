@@ -1,0 +1,177 @@
+"""The PodGroup of a job."""
+
+from typing import Any
+
+import pytest
+
+from app.controllers.job import group
+from app.wire.unstructured import Key, Object
+from tests.controllers.job.jobs import make_job
+from tests.controllers.job.rig import task
+
+
+def _asking(
+    name: str, replicas: int, *, cpu: str, priority: str = "", **more: Any
+) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]
+    }
+    if priority:
+        spec["priorityClassName"] = priority
+    return task(name, replicas, spec=spec, **more)
+
+
+def _group(spec: dict[str, Any], **metadata: Any) -> Object:
+    job = make_job(spec, **metadata)
+    return group.pod_group(job, name="job-u-1", priorities={"high": 100, "low": 1})
+
+
+def test_its_name_carries_the_uid_and_the_older_name_is_found_too() -> None:
+    job = make_job({"tasks": [task()]})
+    assert group.keys(job) == (Key("ns", "job-u-1"), Key("ns", "job"))
+
+
+def test_it_takes_over_what_the_job_says() -> None:
+    made = _group(
+        {
+            "queue": "q",
+            "priorityClassName": "high",
+            "networkTopology": {"mode": "hard", "highestTierAllowed": 2},
+            "minAvailable": 2,
+            "tasks": [task("a", 1), task("b", 3, minAvailable=1)],
+        },
+        labels={"l": "1"},
+        annotations={"a": "1", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
+    )
+    assert made["metadata"]["labels"] == {"l": "1"}
+    assert made["metadata"]["annotations"] == {"a": "1", "pumice.sh/job-generation": "1"}
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "u-1"
+    assert made["spec"] == {
+        "minMember": 2,
+        "minTaskMember": {"a": 1, "b": 1},
+        "queue": "q",
+        "priorityClassName": "high",
+        "networkTopology": {"mode": "hard", "highestTierAllowed": 2},
+        "minResources": {},
+    }
+
+
+def test_partitions_become_sub_groups() -> None:
+    policy = {
+        "totalPartitions": 3,
+        "partitionSize": 2,
+        "minPartitions": 2,
+        "networkTopology": {"mode": "soft"},
+    }
+    made = _group({"minAvailable": 4, "tasks": [task("w", 6, partitionPolicy=policy)]})
+    assert made["spec"]["minTaskMember"] == {"w": 4}
+    assert made["spec"]["subGroupPolicy"] == [
+        {
+            "name": "w",
+            "labelSelector": {"matchLabels": {"volcano.sh/task-spec": "w"}},
+            "matchLabelKeys": ["volcano.sh/partition-id"],
+            "subGroupSize": 2,
+            "minSubGroups": 2,
+            "networkTopology": {"mode": "soft"},
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("least", "tasks", "cpu"),
+    [
+        (3, [_asking("a", 3, cpu="1")], "3"),
+        (2, [_asking("a", 3, cpu="1", minAvailable=1)], "2"),
+        (2, [_asking("a", 1, cpu="1"), _asking("b", 3, cpu="500m")], "1500m"),
+        (2, [_asking("a", 2, cpu="1", priority="low"), _asking("b", 2, cpu="4")], "2"),
+        (2, [_asking("a", 2, cpu="1"), _asking("b", 2, cpu="4", priority="high")], "8"),
+        (
+            4,
+            [_asking("a", 2, cpu="1", minAvailable=1), _asking("b", 2, cpu="4", minAvailable=1)],
+            "10",
+        ),
+        (
+            3,
+            [
+                _asking("a", 2, cpu="1", minAvailable=1),
+                _asking("b", 2, cpu="4", minAvailable=1, priority="high"),
+            ],
+            "9",
+        ),
+    ],
+)
+def test_its_resources_are_those_of_the_pods_it_cannot_do_without(
+    least: int, tasks: list[Any], cpu: str
+) -> None:
+    made = _group({"minAvailable": least, "tasks": tasks})
+    assert made["spec"]["minResources"] == {"cpu": cpu, "memory": f"{least}Gi"}
+
+
+def test_a_template_that_cannot_be_read_asks_for_nothing() -> None:
+    spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "much"}}}]}
+    made = _group({"minAvailable": 2, "tasks": [task(spec=spec)]})
+    assert made["spec"]["minResources"] == {}
+
+
+def _stored(made: Object) -> Object:
+    """As the API server has it, defaults filled in."""
+    spec = dict(made["spec"])
+    if "networkTopology" in spec:
+        spec["networkTopology"] = {"mode": "hard", **spec["networkTopology"]}
+    return {"metadata": made["metadata"], "spec": spec, "status": {"phase": "Running"}}
+
+
+def test_a_group_that_is_up_to_date_is_left_alone() -> None:
+    spec = {"networkTopology": {"highestTierAllowed": 1}, "tasks": [_asking("a", 1, cpu="1")]}
+    made = _group(spec)
+    assert group.change(_stored(made), made) is None
+
+
+def test_a_change_names_only_what_differs() -> None:
+    before = _group({"minAvailable": 2, "tasks": [_asking("a", 2, cpu="1")]})
+    after = _group({"minAvailable": 3, "tasks": [_asking("a", 3, cpu="1")]}, generation=2)
+    assert group.change(_stored(before), after) == {
+        "metadata": {"annotations": {"pumice.sh/job-generation": "2"}},
+        "spec": {
+            "minMember": 3,
+            "minTaskMember": {"a": 3},
+            "minResources": {"cpu": "3", "memory": "3Gi"},
+        },
+    }
+
+
+def test_a_change_takes_away_what_is_no_longer_said() -> None:
+    before = _group({"priorityClassName": "high", "tasks": [_asking("a", 1, cpu="1")]})
+    after = _group({"tasks": [task("a", 1)]})
+    assert group.change(_stored(before), after) == {
+        "spec": {"minResources": {"cpu": None, "memory": None}, "priorityClassName": None}
+    }
+
+
+@pytest.mark.parametrize(
+    ("phase", "admitted"),
+    [
+        (None, False),
+        ("", False),
+        ("Pending", False),
+        ("Inqueue", True),
+        ("Running", True),
+        ("Unknown", True),
+        ("Completed", True),
+    ],
+)
+def test_pods_are_made_from_inqueue_on(phase: str | None, admitted: bool) -> None:
+    status = {} if phase is None else {"phase": phase}
+    assert group.is_admitted({"status": status}) is admitted
+
+
+def test_why_it_waits_is_its_newest_true_condition() -> None:
+    conditions = [
+        {"status": "True", "message": "old", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        {"status": "True", "message": "new", "lastTransitionTime": "2026-01-02T00:00:00Z"},
+        {"status": "False", "message": "no", "lastTransitionTime": "2026-01-03T00:00:00Z"},
+    ]
+    metadata = {"name": "g", "namespace": "ns"}
+    waiting = {"metadata": metadata, "status": {"conditions": conditions}}
+    assert group.waiting_message(waiting) == "PodGroup ns:g unschedulable, reason: new"
+    assert group.waiting_message({"metadata": metadata}) == ""

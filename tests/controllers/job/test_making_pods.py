@@ -1,0 +1,309 @@
+"""When pods are made, where they may go, and what becomes of requests that fail."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from app.controllers.job.slots import Slots
+from app.controllers.ports import Failure
+from app.wire.kinds import PODS
+from app.wire.unstructured import Object
+from tests.controllers.fake_api import Request
+from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
+
+_GANG = {"minAvailable": 2, "tasks": [task()]}
+_UNSCHEDULABLE = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+
+
+def _is_gated(pod: Object) -> bool:
+    return {"name": "pumice.sh/plan"} in pod["spec"].get("schedulingGates", [])
+
+
+def _node(pod: Object) -> str:
+    affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
+    terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    for term in terms.get("nodeSelectorTerms", []):
+        return str(term["matchFields"][0]["values"][0])
+    return ""
+
+
+def _refuse(rig: Rig, pod: str) -> None:
+    rig.change(pod, {"status": {"conditions": _UNSCHEDULABLE}})
+
+
+def _creates_pod(request: Request) -> bool:
+    return (request.verb, request.resource) == ("create", PODS)
+
+
+def test_there_are_no_pods_before_the_group_is_admitted() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.admits = False
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        assert rig.pods() == []
+        rig.admit("Pending")
+        await rig.settle()
+        assert rig.pods() == []
+        rig.admit()
+        await rig.settle()
+        assert len(rig.pods()) == 2
+
+    rig = play(scenario)
+    assert rig.phases == ["Pending"]
+    assert rig.status()["pending"] == 2
+    assert rig.slots.asked == [(NAMESPACE, rig.group()["metadata"]["name"])]
+
+
+def test_why_a_job_waits_is_told_now_and_then() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.admits = False
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        for number in range(10):
+            condition = {
+                "type": "Unschedulable",
+                "status": "True",
+                "message": f"{number} cpus missing",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+            rig.change_group({"status": {"phase": "Pending", "conditions": [condition]}})
+            await rig.later(10)
+
+    rig = play(scenario)
+    told = rig.events.messages("PodGroupPending")
+    assert told[0].endswith("unschedulable, reason: 0 cpus missing")
+    assert told[0].startswith(f"PodGroup {NAMESPACE}:job-")
+    assert len(told) == 4
+
+
+def test_pods_are_pinned_to_slots_and_the_rest_waits_at_the_gate() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.slots.slots = Slots(1, {"main": ("n1", "n1"), "other": ("n2",)})
+        rig.start()
+        rig.submit({"minAvailable": 2, "tasks": [task(replicas=3)]})
+        await rig.settle()
+
+    rig = play(scenario)
+    pods = [rig.pod(pod) for pod in rig.pods()]
+    assert [_node(pod) for pod in pods] == ["n1", "n1", ""]
+    assert [_is_gated(pod) for pod in pods] == [False, False, True]
+
+
+def test_all_pods_wait_at_the_gate_when_nobody_knows_slots() -> None:
+    rig = play(_started)
+    assert all(_is_gated(rig.pod(pod)) for pod in rig.pods())
+
+
+async def _started(rig: Rig) -> None:
+    rig.start()
+    rig.submit(_GANG)
+    await rig.settle()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {**_GANG, "schedulerName": "default-scheduler"},
+        {**_GANG, "tasks": [task(spec={"schedulerName": "default-scheduler"})]},
+    ],
+    ids=["of the job", "of the template"],
+)
+def test_pods_of_other_schedulers_are_neither_pinned_nor_gated(spec: Mapping[str, Any]) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.slots.slots = Slots(1, {"main": ("n1", "n1")})
+        rig.start()
+        rig.submit(spec)
+        await rig.settle()
+
+    rig = play(scenario)
+    assert len(rig.pods()) == 2
+    assert not any(_node(rig.pod(pod)) or _is_gated(rig.pod(pod)) for pod in rig.pods())
+
+
+def test_a_pod_whose_node_is_refused_is_made_anew_and_nobody_notices() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.slots.slots = Slots(1, {"main": ("n1", "n2")})
+        rig.start()
+        rig.submit({**_GANG, "policies": [policy("*", "AbortJob")]})
+        await rig.settle()
+        rig.slots.slots = Slots(2, {"main": ("n3",)})
+        _refuse(rig, "job-main-0")
+        await rig.settle()
+        assert _node(rig.pod("job-main-0")) == "n3"
+        assert _node(rig.pod("job-main-1")) == "n2"
+
+    rig = play(scenario)
+    assert rig.api.created[PODS, "job-main-0"] == 2
+    assert rig.phases == ["Pending"]
+    assert "retryCount" not in rig.status()
+
+
+def test_a_pod_is_not_pinned_again_by_the_plan_that_it_was_refused_under() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.slots.slots = Slots(1, {"main": ("n1", "n2")})
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        _refuse(rig, "job-main-0")
+        await rig.settle()
+
+    rig = play(scenario)
+    assert _is_gated(rig.pod("job-main-0"))
+
+
+def test_a_pod_that_is_refused_again_and_again_waits_at_the_gate() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.slots.slots = Slots(1, {"main": ("n1",)})
+        rig.start()
+        rig.submit({"minAvailable": 1, "tasks": [task(replicas=1)]})
+        await rig.settle()
+        for generation in range(2, 10):
+            if _is_gated(rig.pod("job-main-0")):
+                break
+            rig.slots.slots = Slots(generation, {"main": ("n1",)})
+            _refuse(rig, "job-main-0")
+            await rig.settle()
+
+    rig = play(scenario)
+    assert rig.api.created[PODS, "job-main-0"] == 4
+
+
+def test_a_gated_or_unpinned_pod_that_waits_is_left_alone() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        _refuse(rig, "job-main-0")
+        rig.change("job-main-1", {"spec": {"schedulingGates": None}})
+        _refuse(rig, "job-main-1")
+        await rig.settle()
+
+    rig = play(scenario)
+    assert set(rig.api.created.values()) == {1}
+
+
+def test_a_failed_create_is_seen_and_tried_again() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.fail(Failure.PASSING, _creates_pod, times=4, message="try later")
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        assert rig.status()["state"]["reason"] == "FailedCreate"
+        assert rig.status()["state"]["message"] == "Error creating pods: try later"
+        await rig.later(1)
+
+    rig = play(scenario)
+    assert len(rig.pods()) == 2
+    assert rig.status()["pending"] == 2
+    assert "reason" not in rig.status()["state"]
+    assert set(rig.events.messages("FailedCreate")) == {"Error creating pods: try later"}
+
+
+def test_a_pod_that_was_made_although_the_request_failed_is_taken_over() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.fail(Failure.PASSING, _creates_pod, times=2, after=True)
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        await rig.later(1)
+
+    rig = play(scenario)
+    assert rig.status()["pending"] == 2
+    assert "reason" not in rig.status()["state"]
+
+
+def test_a_pod_of_somebody_else_is_not_taken_over() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.put(PODS, {"metadata": {"name": "job-main-0", "namespace": NAMESPACE}, "spec": {}})
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        assert rig.status()["pending"] == 1
+        assert "already exists" in rig.status()["state"]["message"]
+        rig.vanish("job-main-0")
+        await rig.later(1)
+
+    rig = play(scenario)
+    assert rig.status()["pending"] == 2
+
+
+def test_what_is_refused_for_good_ends_the_job_after_a_while() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.fail(Failure.REFUSED, _creates_pod, times=1000, message="quota")
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        await rig.later(100)
+
+    rig = play(scenario, max_requeues=5)
+    assert rig.phases == ["Pending", "Terminating", "Terminated"]
+    text = "Job failed on action SyncJob for retry limit reached"
+    assert rig.events.messages("ExecuteAction") == [text]
+
+
+@pytest.mark.parametrize("failure", [Failure.REFUSED, Failure.PASSING])
+def test_other_failures_and_unlimited_requeues_never_end_it(failure: Failure) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.fail(failure, _creates_pod, times=60)
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        await rig.later(400)
+
+    rig = play(scenario, max_requeues=-1 if failure is Failure.REFUSED else 5)
+    assert rig.phases == ["Pending"]
+    assert rig.status()["pending"] == 2
+
+
+def test_a_pod_that_cannot_be_deleted_is_told_and_tried_again() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_GANG)
+        rig.api.fail(Failure.PASSING, lambda r: (r.verb, r.resource) == ("delete", PODS))
+        rig.command("AbortJob")
+        await rig.settle()
+        await rig.later(1)
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phase() == "Aborted"
+    assert rig.events.messages("FailedDelete") == ["Error deleting pods: no"]
+
+
+def test_tasks_wait_for_those_they_depend_on() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(
+            {
+                "minAvailable": 1,
+                "tasks": [
+                    task("master", 1, minAvailable=1),
+                    task("worker", 2, dependsOn={"name": ["master"]}),
+                ],
+            }
+        )
+        await rig.settle()
+        assert rig.pods() == ["job-master-0"]
+        rig.run("job-master-0", ready=False)
+        await rig.settle()
+        assert rig.pods() == ["job-master-0"]
+        rig.run("job-master-0")
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.pods() == ["job-master-0", "job-worker-0", "job-worker-1"]
+
+
+def test_the_pods_of_a_large_job_are_made_some_at_a_time() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit({"minAvailable": 1, "tasks": [task(replicas=500)]})
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.status()["pending"] == 500
+    assert sum(_creates_pod(request) for request in rig.api.requests) == 500
+    writes = [r for r in rig.api.requests if r.subresource == "status"]
+    assert len(writes) <= 4

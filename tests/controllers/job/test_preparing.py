@@ -1,0 +1,211 @@
+"""What a job needs before its pods: queue, claims, objects of plugins."""
+
+from typing import Any
+
+import pytest
+
+from app.controllers.ports import Failure
+from app.wire.kinds import CLAIMS, CONFIG_MAPS, POD_GROUPS, QUEUES, SECRETS, SERVICES
+from app.wire.unstructured import Key, name
+from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
+
+_GANG: dict[str, Any] = {"minAvailable": 2, "tasks": [task()]}
+
+
+def _with_volume(**volume: Any) -> dict[str, Any]:
+    return {**_GANG, "volumes": [{"mountPath": "/data", **volume}]}
+
+
+def test_a_claim_without_a_name_gets_one_and_is_made() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_with_volume(volumeClaim={"storageClassName": "s"}))
+
+    rig = play(scenario)
+    (claim,) = rig.api.all(CLAIMS)
+    assert claim["spec"] == {"storageClassName": "s"}
+    assert claim["metadata"]["ownerReferences"][0]["kind"] == "Job"
+    assert rig.job()["spec"]["volumes"][0]["volumeClaimName"] == name(claim)
+    (volume,) = rig.pod("job-main-0")["spec"]["volumes"]
+    assert volume["persistentVolumeClaim"]["claimName"] == name(claim)
+    assert rig.status()["controlledResources"] == {f"volume-pvc-{name(claim)}": name(claim)}
+
+
+def test_a_claim_outlives_the_pods() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_with_volume(volumeClaim={}))
+        rig.command("TerminateJob")
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phase() == "Terminated"
+    assert rig.api.all(CLAIMS)
+    assert rig.status()["controlledResources"]
+
+
+def test_a_job_waits_for_a_claim_that_is_not_there() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(_with_volume(volumeClaimName="c"))
+        await rig.settle()
+        await rig.later(600)
+        assert not rig.api.all(POD_GROUPS)
+        state = rig.status()["state"]
+        assert (state["phase"], state["reason"]) == ("Pending", "PVCError")
+        assert state["message"] == (
+            "pvc c is not found, the job will be in the Pending state until the PVC is created"
+        )
+        rig.api.put(CLAIMS, {"metadata": {"name": "c", "namespace": NAMESPACE}, "spec": {}})
+        await rig.later(11)
+
+    rig = play(scenario)
+    assert len(rig.pods()) == 2
+    assert "reason" not in rig.status()["state"]
+
+
+def test_a_job_waits_for_its_queue() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit({**_GANG, "queue": "q"})
+        await rig.settle()
+        assert rig.status()["state"]["message"] == "queue q is not found"
+        rig.api.put(QUEUES, {"metadata": {"name": "q"}, "spec": {}})
+        await rig.settle()
+        await rig.later(11)
+
+    rig = play(scenario)
+    assert rig.group()["spec"]["queue"] == "q"
+    assert "message" not in rig.status()["state"]
+
+
+def test_a_job_of_a_queue_that_extends_to_other_clusters_is_forwarded() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.edit(QUEUES, Key("", "default"), {"spec": {"extendClusters": [{"name": "c"}]}})
+        await rig.started(_GANG)
+
+    rig = play(scenario)
+    assert rig.job()["metadata"]["annotations"] == {"volcano.sh/job-forwarding": "true"}
+
+
+def test_plugins_add_to_pods_and_make_their_objects_first() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "plugins": {"env": [], "svc": [], "ssh": []}})
+
+    rig = play(scenario)
+    assert [name(item) for item in rig.api.all(CONFIG_MAPS)] == ["job-svc"]
+    assert [name(item) for item in rig.api.all(SERVICES)] == ["job"]
+    assert [name(item) for item in rig.api.all(SECRETS)] == ["job-ssh"]
+    assert rig.status()["controlledResources"] == {
+        "plugin-env": "env",
+        "plugin-ssh": "ssh",
+        "plugin-svc": "svc",
+    }
+    (container,) = rig.pod("job-main-1")["spec"]["containers"]
+    assert {"name": "VC_TASK_INDEX", "value": "1"} in container["env"]
+    assert rig.pod("job-main-1")["spec"]["subdomain"] == "job"
+
+
+def test_objects_of_plugins_go_with_the_pods() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "plugins": {"svc": [], "ssh": []}})
+        rig.succeed()
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.phase() == "Completed"
+    assert not rig.api.all(CONFIG_MAPS) + rig.api.all(SERVICES) + rig.api.all(SECRETS)
+    assert "controlledResources" not in rig.status()
+
+
+def test_a_restart_makes_the_objects_of_plugins_anew() -> None:
+    async def scenario(rig: Rig) -> None:
+        rules = [policy("PodFailed", "RestartJob")]
+        await rig.started({**_GANG, "plugins": {"svc": []}, "policies": rules})
+        rig.fail("job-main-0")
+        await rig.settle()
+        assert not rig.api.all(SERVICES)
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phase() == "Pending"
+    assert rig.api.all(SERVICES)
+    assert rig.status()["controlledResources"] == {"plugin-svc": "svc"}
+
+
+def test_a_service_of_somebody_else_stays() -> None:
+    async def scenario(rig: Rig) -> None:
+        theirs = {"metadata": {"name": "job", "namespace": NAMESPACE}, "spec": {"x": 1}}
+        rig.api.put(SERVICES, theirs)
+        await rig.started({**_GANG, "plugins": {"svc": []}})
+        rig.succeed()
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.phase() == "Completed"
+    assert [item["spec"] for item in rig.api.all(SERVICES)] == [{"x": 1}]
+
+
+@pytest.mark.parametrize(
+    ("plugins", "text"),
+    [
+        ({"fly": []}, "unable to find job plugin: fly; the known plugins are env"),
+        ({"svc": ["--no-such-flag"]}, "spec.plugins.svc"),
+    ],
+)
+def test_a_job_whose_plugins_cannot_be_read_has_failed(plugins: Any, text: str) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit({**_GANG, "plugins": plugins})
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.phases == ["Failed"]
+    assert rig.status()["state"]["reason"] == "PluginError"
+    assert text in rig.status()["state"]["message"]
+    assert not rig.pods()
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("PodGroup", "PodGroupError"),
+        ("ConfigMap", "PluginError"),
+        ("PersistentVolumeClaim", "PVCError"),
+    ],
+)
+def test_what_cannot_be_made_is_told_while_it_lasts(kind: str, reason: str) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.fail(
+            Failure.PASSING,
+            lambda r: (r.verb, r.resource.kind) == ("create", kind),
+            times=3,
+            message="no room",
+        )
+        rig.start()
+        rig.submit({**_with_volume(volumeClaim={}), "plugins": {"svc": []}})
+        await rig.settle()
+        state = rig.status()["state"]
+        assert (state["reason"], state["message"]) == (reason, "no room")
+        await rig.later(2)
+
+    rig = play(scenario)
+    assert "no room" in rig.events.messages(reason)
+    assert "reason" not in rig.status()["state"]
+    assert len(rig.pods()) == 2
+
+
+def test_an_older_name_of_the_group_is_kept() -> None:
+    async def scenario(rig: Rig) -> None:
+        job = rig.submit(_GANG)
+        owner = {"kind": "Job", "apiVersion": job["apiVersion"], "name": "job", "controller": True}
+        metadata = {
+            "name": "job",
+            "namespace": NAMESPACE,
+            "ownerReferences": [{**owner, "uid": job["metadata"]["uid"]}],
+        }
+        rig.api.put(POD_GROUPS, {"metadata": metadata, "spec": {"minMember": 7}})
+        rig.start()
+        await rig.settle()
+
+    rig = play(scenario)
+    assert name(rig.group()) == "job"
+    assert rig.group()["spec"]["minMember"] == 2
