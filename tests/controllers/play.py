@@ -85,6 +85,7 @@ class Play:
 
     async def later(self, seconds: float) -> None:
         """Let time pass; what happens then is delivered once it has."""
+        await self.settle()
         await asyncio.sleep(seconds)
         await self.settle()
 

@@ -1,0 +1,1 @@
+"""The jobflow and jobtemplate controllers."""

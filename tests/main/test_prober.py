@@ -1,0 +1,94 @@
+"""Asking pods, on real sockets."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from app.controllers.jobflow.probes import Address, Why
+from app.main.prober import PodProber
+
+Ask = Callable[[PodProber, Address], Awaitable[Why]]
+
+
+def ask(answer: bytes | None, how: Ask) -> tuple[Why, bytes]:
+    """What comes of a question to a server that answers so (None: never), and what it was sent."""
+    heard = b""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal heard
+        heard = await reader.read(4096)
+        if answer is None:
+            await asyncio.Event().wait()
+        writer.write(answer or b"")
+        await writer.drain()
+        writer.close()
+
+    async def whole() -> Why:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            return await how(PodProber(timeout_s=0.5), Address("127.0.0.1", port))
+
+    return asyncio.run(whole()), heard
+
+
+def get(prober: PodProber, at: Address) -> Awaitable[Why]:
+    return prober.http(at, "/ok?x=1", {"Probe": "yes"})
+
+
+def reply(status: str, headers: str = "") -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n{headers}\r\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (reply("200 OK"), ""),
+        (reply("302 Found", "Location: http://127.0.0.1:1/\r\n"), ""),
+        (reply("404 Not Found"), "HTTP 404"),
+        (reply("503 Service Unavailable"), "HTTP 503"),
+    ],
+)
+def test_below_400_is_an_answer(answer: bytes, why: str) -> None:
+    said, heard = ask(answer, get)
+
+    assert said == why
+    assert heard.startswith(b"GET /ok?x=1 HTTP/1.1\r\n")
+    assert b"Probe: yes\r\n" in heard
+
+
+def test_something_else_than_http_is_no_answer() -> None:
+    assert ask(b"SSH-2.0\r\n\r\n", get)[0]
+
+
+def test_silence_is_no_answer() -> None:
+    assert ask(None, get)[0] == "no answer within 0.5 s"
+
+
+def test_a_header_that_would_be_two_is_not_sent() -> None:
+    def split(prober: PodProber, at: Address) -> Awaitable[Why]:
+        return prober.http(at, "/", {"a": "b\r\nc: d"})
+
+    said, heard = ask(reply("200 OK"), split)
+
+    assert said
+    assert heard == b""
+
+
+def test_a_port_that_takes_connections_answers() -> None:
+    assert ask(b"", PodProber.tcp)[0] == ""
+
+
+def test_a_port_that_is_closed_does_not() -> None:
+    async def whole() -> tuple[Why, Why]:
+        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        server.close()
+        await server.wait_closed()
+        at = Address("127.0.0.1", port)
+        return await PodProber().tcp(at), await PodProber().http(at, "/", {})
+
+    tcp, http = asyncio.run(whole())
+    assert tcp
+    assert http
