@@ -9,8 +9,8 @@ or by a kill: all that controllers know is worked out again from the API server.
 import asyncio
 import signal
 import socket
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -50,14 +50,20 @@ async def _serve(settings: ControllersSettings) -> int:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    options = ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst)
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(
-            ApiClient(config.load(settings.kubeconfig), options)
-        )
-        slots = await stack.enter_async_context(SlotClient(settings.extender_url))
-        await ControllersProcess(settings, client, slots).run(stopping)
+    async with open_controllers(settings) as process:
+        await process.run(stopping)
     return 0
+
+
+@asynccontextmanager
+async def open_controllers(settings: ControllersSettings) -> AsyncIterator["ControllersProcess"]:
+    """A process with its connections."""
+    options = ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst)
+    async with (
+        ApiClient(config.load(settings.kubeconfig), options) as client,
+        SlotClient(settings.extender_url) as slots,
+    ):
+        yield ControllersProcess(settings, client, slots)
 
 
 class ControllersProcess:
@@ -115,6 +121,10 @@ class ControllersProcess:
             await asyncio.gather(work, *serving, self._informers.stop(), return_exceptions=True)
         for task in done - {stopped}:
             task.result()
+
+    async def ready(self) -> None:
+        """Wait until everything is listed."""
+        await self._informers.synced.wait()
 
     async def _work(self) -> None:
         await self._informers.synced.wait()

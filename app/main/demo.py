@@ -8,7 +8,6 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Protocol
 
@@ -22,11 +21,13 @@ from app.main.sandbox import SandboxFailed, SandboxOptions, ended, running
 from app.main.signals import interruptible, until_signal
 from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
-from app.sandbox.story import expand
 from app.sandbox.story.board import GroupView, board
+from app.sandbox.story.jobs import manifests
 
 PODS = "/api/v1/namespaces/default/pods"
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
+JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 NODES = NodeSpec(count=4, cpu="4", memory="16Gi")
 WIDEST = 100
@@ -100,23 +101,17 @@ class Story:
         self._console = console
         self._step_s = step_s
         self._parts = parts
-        self._documents = expand.story(
-            files("app.sandbox.story").joinpath("jobs.yaml").read_text(encoding="utf-8")
-        )
+        self._documents = manifests()
         self._shown: list[tuple[str, str, str]] = []
         """Name, phase and reason of each group in the table printed last."""
-        self._creating: list[asyncio.Task[None]] = []
+        self._seen: set[str] = set()
+        """Groups that the job controller has made by now."""
 
     async def tell(self) -> None:
         """All chapters in their order."""
-        try:
-            await self.queue_with_a_limit()
-            await self.distributed_job()
-            await self.two_trainings()
-        finally:
-            for task in self._creating:
-                task.cancel()
-            await asyncio.gather(*self._creating, return_exceptions=True)
+        await self.queue_with_a_limit()
+        await self.distributed_job()
+        await self.two_trainings()
 
     async def queue_with_a_limit(self) -> None:
         self._chapter("a queue with capability cpu 2: job-1 takes 1, job-2 asks 2 and waits")
@@ -132,6 +127,7 @@ class Story:
     async def distributed_job(self) -> None:
         self._chapter("a TensorFlow job (1 ps, 2 workers) and an elastic job (6 pods, 3 do)")
         await self._submit("tensorflow-benchmark")
+        await self._client.create(PRIORITY_CLASSES, self._documents["PriorityClass/high-priority"])
         await self._submit("test-job")
         await self._until(
             "the TensorFlow job runs whole", lambda now: now["tensorflow-benchmark"].runs(3)
@@ -156,25 +152,12 @@ class Story:
     # --- what happens ----------------------------------------------------------------------------
 
     async def _submit(self, name: str) -> None:
-        """The PodGroup first; pods only once it is let in, as the job controller does it."""
         job = self._documents[f"Job/{name}"]
-        await self._client.create(GROUPS, expand.pod_group(job))
+        await self._client.create(JOBS, job)
         self._console.print(f"  submitted {name} to queue {job['spec'].get('queue', 'default')}")
-        self._creating.append(asyncio.create_task(self._create_pods(job), name=f"pods of {name}"))
-
-    async def _create_pods(self, job: Document) -> None:
-        while True:
-            seen = (await self._look()).get(job["metadata"]["name"])
-            if seen is not None and seen.phase not in ("", "Pending"):
-                break
-            await asyncio.sleep(LOOK_EVERY_S)
-        for pod in expand.pods(job):
-            await self._client.create(PODS, pod)
 
     async def _delete(self, name: str) -> None:
-        await self._client.delete(f"{GROUPS}/{name}")
-        for pod in expand.pods(self._documents[f"Job/{name}"]):
-            await self._client.delete(f"{PODS}/{pod['metadata']['name']}")
+        await self._client.delete(f"{JOBS}/{name}")
         self._console.print(f"  deleted {name}")
 
     # --- what must come of it --------------------------------------------------------------------
@@ -187,6 +170,7 @@ class Story:
         begun, partial_since = clock(), dict[str, float]()
         while True:
             now = await self._look()
+            self._seen.update(now)
             self._show(now)
             self._check_parts()
             for view in now.values():
@@ -198,7 +182,9 @@ class Story:
             try:
                 reached = test(now)
             except KeyError as error:
-                raise Failed(f"PodGroup {error.args[0]} is gone") from error
+                if error.args[0] in self._seen:
+                    raise Failed(f"the PodGroup of {error.args[0]} is gone") from error
+                reached = False
             if reached:
                 self._console.print(f"  [green]ok[/] {what}")
                 return now
@@ -210,10 +196,6 @@ class Story:
         for part in self._parts:
             if part.done():
                 raise ended(part)
-        for task in self._creating:
-            error = task.exception() if task.done() else None
-            if error is not None:
-                raise Failed(f"{task.get_name()} cannot be created: {error}") from error
 
     # --- reading and printing --------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""``pumice sandbox``: the embedded cluster, its kubelets and schedulers, and our extender.
+"""``pumice sandbox``: the embedded cluster, its kubelets and schedulers, and all of ours.
 
 Everything runs in one process and one event loop, but talks as it would apart: the extender reads
 and writes through the HTTP API, the scheduling loop calls the extender over HTTP.
@@ -15,6 +15,7 @@ from pathlib import Path
 import aiohttp
 import yaml
 
+from app.main.controllers import open_controllers
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess, open_client
 from app.main.server import Bind, listen, server
 from app.main.signals import interruptible, until_signal
@@ -24,7 +25,7 @@ from app.sandbox.clock import WallClock
 from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.ports import ExtenderUnreachable
-from app.settings import ExtenderSettings
+from app.settings import ControllersSettings, ExtenderSettings
 from app.webhooks.gate import gated
 from app.wire import manifests
 
@@ -109,7 +110,9 @@ async def running(options: SandboxOptions) -> AsyncIterator[Running]:
             kubeconfig=config, leader_elect=False, scheduler_conf=options.scheduler_conf
         )
         extending = await stack.enter_async_context(extended(settings, listener))
-        yield Running(config, api_url, url_of(listener), (moving, extending))
+        controlling = await stack.enter_async_context(controlled(config, url_of(listener)))
+        parts = (moving, extending, controlling)
+        yield Running(config, api_url, url_of(listener), parts)
 
 
 def opened(port: int) -> socket.socket:
@@ -181,6 +184,27 @@ async def extended(
             ready.cancel()
             stopping.set()
             await asyncio.gather(extending, return_exceptions=True)
+
+
+@asynccontextmanager
+async def controlled(kubeconfig: Path, extender_url: str) -> AsyncIterator[asyncio.Task[None]]:
+    """The controllers, ready."""
+    settings = ControllersSettings(
+        kubeconfig=kubeconfig, extender_url=extender_url, leader_elect=False, healthz_address=""
+    )
+    stopping = asyncio.Event()
+    async with open_controllers(settings) as process:
+        controlling = asyncio.create_task(process.run(stopping), name="the controllers")
+        ready = asyncio.create_task(process.ready())
+        try:
+            await asyncio.wait({ready, controlling}, return_when=asyncio.FIRST_COMPLETED)
+            if controlling.done():
+                raise ended(controlling)
+            yield controlling
+        finally:
+            ready.cancel()
+            stopping.set()
+            await asyncio.gather(controlling, return_exceptions=True)
 
 
 def ended(part: asyncio.Task[None]) -> SandboxFailed:

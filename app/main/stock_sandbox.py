@@ -27,6 +27,7 @@ from app.main.sandbox import (
     SandboxFailed,
     SandboxOptions,
     Say,
+    controlled,
     extended,
     introduce,
     opened,
@@ -126,6 +127,7 @@ async def _serve(
             await stack.enter_async_context(_part(kubelet.run(), "the simulated kubelets")),
             await stack.enter_async_context(_part(_all_run(plane.processes), "the control plane")),
             await stack.enter_async_context(extended(settings, listener)),
+            await stack.enter_async_context(controlled(kubeconfig, url_of(listener))),
         ]
         introduce(
             say,

@@ -17,7 +17,7 @@ from rich.console import Console
 from app.kube import errors
 from app.kube.client import Body
 from app.main import demo
-from app.main.demo import GROUPS, PODS, Failed, Story
+from app.main.demo import GROUPS, JOBS, Failed, Story
 from app.main.sandbox import SandboxFailed
 from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
@@ -97,14 +97,20 @@ class Shown:
     groups: list[Document] = field(default_factory=list)
     pods: list[Document] = field(default_factory=list)
     refuses: str = ""
+    gone_after: int = 1_000_000
+    """Looks after which there are no groups any more."""
     asked: list[str] = field(default_factory=list)
 
     async def get(self, path: str) -> bytes:
+        if path == GROUPS:
+            self.gone_after -= 1
+            if self.gone_after < 0:
+                self.groups = []
         return json.dumps({"items": self.groups if path == GROUPS else self.pods}).encode()
 
     async def create(self, path: str, body: Body) -> bytes:
         if path == self.refuses:
-            raise errors.Forbidden("no pods today", status=403, reason="Forbidden")
+            raise errors.Forbidden("no jobs today", status=403, reason="Forbidden")
         self.asked.append(f"create {path}")
         return b"{}"
 
@@ -169,14 +175,19 @@ def test_a_gang_that_stays_bound_in_part_is_a_failure(monkeypatch: pytest.Monkey
 
 
 def test_a_group_that_disappears_is_a_failure() -> None:
-    with pytest.raises(Failed, match="PodGroup job-1 is gone"):
+    shown = Shown(groups=[group("job-1", phase="Inqueue")], gone_after=2)
+    with pytest.raises(Failed, match="the PodGroup of job-1 is gone"):
+        tell(shown, Story.queue_with_a_limit, step_s=5)
+
+
+def test_a_group_that_is_never_made_is_a_failure() -> None:
+    with pytest.raises(Failed, match=r"not within 0\.5 s: job-1 runs"):
         tell(Shown(), Story.queue_with_a_limit)
 
 
-def test_pods_that_cannot_be_created_are_a_failure() -> None:
-    shown = Shown(groups=[group("job-1", phase="Inqueue")], refuses=PODS)
-    with pytest.raises(Failed, match="pods of job-1 cannot be created: 403 Forbidden"):
-        tell(shown, Story.queue_with_a_limit, step_s=5)
+def test_a_job_that_is_refused_is_a_failure() -> None:
+    with pytest.raises(errors.Forbidden, match="no jobs today"):
+        tell(Shown(refuses=JOBS), Story.queue_with_a_limit)
 
 
 def test_a_part_of_the_sandbox_that_ends_is_a_failure() -> None:

@@ -14,7 +14,10 @@ _UNDER_WAY = frozenset({"Running", "Completed"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupView:
-    """One group and its pods; ``why`` is what it waits for, in the words of its condition."""
+    """One group, under the name of its job, and its pods.
+
+    ``why`` is what it waits for, in the words of its condition.
+    """
 
     name: str
     queue: str
@@ -52,16 +55,24 @@ def board(groups: Iterable[Document], pods: Iterable[Document]) -> Mapping[str, 
     members: dict[str, list[Document]] = {}
     for pod in pods:
         members.setdefault(labels_of(pod).get(JOB_NAME, ""), []).append(pod)
-    views = (_view(group, members.get(group["metadata"]["name"], [])) for group in groups)
-    return {view.name: view for view in views}
+    named = ((_name(group), group) for group in groups)
+    return {name: _view(name, group, members.get(name, [])) for name, group in named}
 
 
-def _view(group: Document, pods: list[Document]) -> GroupView:
+def _name(group: Document) -> str:
+    """The name of its job, or its own."""
+    for owner in group["metadata"].get("ownerReferences", ()):
+        if owner["kind"] == "Job":
+            return str(owner["name"])
+    return str(group["metadata"]["name"])
+
+
+def _view(name: str, group: Document, pods: list[Document]) -> GroupView:
     spec = section(group, "spec")
     reserved = condition(group, "Reserved") or {}
     phases = [section(pod, "status").get("phase") for pod in pods]
     return GroupView(
-        name=group["metadata"]["name"],
+        name=name,
         queue=spec.get("queue") or "default",
         phase=section(group, "status").get("phase") or "",
         minimum=int(spec.get("minMember") or 0),

@@ -153,7 +153,10 @@ def test_volumes_of_the_job_are_mounted_into_every_container() -> None:
     own = {"name": "x", "mountPath": "/x"}
     containers = [{"name": "a"}, {"name": "b", "volumeMounts": [own]}]
     of = task(spec={"containers": containers})
-    volumes = [{"mountPath": "/data", "volumeClaimName": "c"}, {"mountPath": "/out"}]
+    volumes = [
+        {"mountPath": "/data", "volumeClaimName": "c"},
+        {"mountPath": "/out", "volumeClaim": {}},
+    ]
     spec = _pod({"volumes": volumes}, of=of)["spec"]
     first, second = spec["volumes"]
     assert first["persistentVolumeClaim"] == {"claimName": "c"}
@@ -167,6 +170,13 @@ def test_volumes_of_the_job_are_mounted_into_every_container() -> None:
     ]
     assert spec["containers"][0]["volumeMounts"] == mounts
     assert spec["containers"][1]["volumeMounts"] == [own, *mounts]
+
+
+def test_a_volume_without_any_claim_is_scratch_room() -> None:
+    spec = _pod({"volumes": [{"mountPath": "/tmp/work"}]})["spec"]
+    (volume,) = spec["volumes"]
+    assert volume["emptyDir"] == {}
+    assert [point["mountPath"] for point in spec["containers"][0]["volumeMounts"]] == ["/tmp/work"]
 
 
 def test_names_of_volumes_fit_whatever_the_job_is_called() -> None:
