@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from app.controllers.ports import ApiError, Patch
+from app.controllers.ports import Api, ApiError, Patch
 from app.main.conf_file import Stamp, stamp
-from app.main.object_api import ObjectApi
 from app.main.webhooks_settings import WebhookSettings
 from app.webhooks.admission import Webhook
 from app.webhooks.configurations import Place, Registration
@@ -29,9 +28,7 @@ LOOK_EVERY_S: Final = 1.0
 class Registrar:
     """Writes the webhook configurations, from the moment requests can be answered."""
 
-    def __init__(
-        self, api: ObjectApi, registration: Registration | None, ready: asyncio.Event
-    ) -> None:
+    def __init__(self, api: Api, registration: Registration | None, ready: asyncio.Event) -> None:
         """``registration`` None: somebody else registers."""
         self._api = api
         self._registration = registration
@@ -54,7 +51,7 @@ class Registrar:
         while True:
             seen = _stamp(path)
             try:
-                await self.register(await asyncio.to_thread(_bytes_of, path))
+                await self.register(_bytes_of(path))
             except (ApiError, OSError) as error:
                 log.warning("webhooks not registered", extra={"why": str(error)})
                 await asyncio.sleep(LOOK_EVERY_S)

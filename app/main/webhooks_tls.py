@@ -19,9 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from app.controllers.ports import ApiError, Failure
+from app.controllers.ports import Api, ApiError, Failure
 from app.main.conf_file import Stamp, stamp
-from app.main.object_api import ObjectApi
 from app.wire import certificates, kinds
 from app.wire.certificates import Material
 from app.wire.unstructured import Key, Object, version
@@ -77,7 +76,7 @@ class KeptCertificate:
 
     def __init__(
         self,
-        api: ObjectApi,
+        api: Api,
         secret: Key,
         *,
         names: Sequence[str],

@@ -63,7 +63,7 @@ class Place:
         self.wait_gone()
         self.api.delete(NAMESPACES, self.name)
         nodes.delete(self.api, self._nodes)
-        for name in self._queues:
+        for name in reversed(self._queues):  # children before their parents
             self.api.delete(QUEUES, name)
 
     # What is made -------------------------------------------------------------------------------

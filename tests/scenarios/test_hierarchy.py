@@ -62,7 +62,8 @@ def test_a_group_in_a_queue_with_children_stops_the_tree_as_it_does_in_volcano(
 def test_what_a_sibling_is_guaranteed_is_left_free(place: Place) -> None:
     place.add_nodes(1, cpu="4")
     parent = place.add_queue("parent", parent="root", capability={"cpu": "4"})
-    sure = place.add_queue("sure", parent=parent, guarantee={"resource": {"cpu": "3"}})
+    three = {"cpu": "3"}
+    sure = place.add_queue("sure", parent=parent, deserved=three, guarantee={"resource": three})
     loose = place.add_queue("loose", parent=parent)
     place.add_gang("loose", 2, spec={"queue": loose})
     place.wait_condition("loose", "Reserved", "False", reason="QueueQuota", says="cpu asked 2")

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from tests.clusters import workloads
+from tests.clusters.client import ApiError
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import POD_GROUPS, QUEUES
+from tests.clusters.resources import POD_GROUPS, QUEUES, Resource
 
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+BINDINGS = Resource(
+    "admissionregistration.k8s.io/v1",
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+    namespaced=False,
+)
+KEEPER = "validate-queues.pumice.sh"
+"""The policy by which the queues default and root stay."""
 
 
 def test_a_queue_holds_no_more_than_its_capability(place: Place) -> None:
@@ -123,11 +132,35 @@ def test_a_queue_tells_what_is_allocated(place: Place) -> None:
     wait_until(lambda: allocates(None) or allocates("0"), timeout_s=10, what="nothing is allocated")
 
 
+def delete_by_force(place: Place, queue: str) -> None:
+    """Delete a queue that a policy keeps, while the policy is not bound."""
+    if place.cluster.kind == "sandbox":
+        place.api.delete(QUEUES, queue)
+        return
+    binding = place.api.get(BINDINGS, KEEPER)
+    place.api.delete(BINDINGS, KEEPER)
+
+    def is_deleted() -> bool:
+        try:
+            place.api.delete(QUEUES, queue)
+        except ApiError as error:
+            if "can not be deleted" in str(error):  # the policy still acts
+                return False
+            raise
+        return True
+
+    try:
+        wait_until(is_deleted, timeout_s=30, what=f"queue {queue} is deleted")
+    finally:
+        again = {key: binding[key] for key in ("apiVersion", "kind", "spec")}
+        place.api.apply({**again, "metadata": {"name": KEEPER}})
+
+
 def test_the_default_and_the_root_queue_exist_and_come_back(place: Place) -> None:
     root, default = place.api.get(QUEUES, "root"), place.api.get(QUEUES, "default")
     assert (root["spec"]["reclaimable"], default["spec"]["reclaimable"]) == (False, True)
 
-    place.api.delete(QUEUES, "default")
+    delete_by_force(place, "default")
     place.api.until_one(
         QUEUES,
         "default",
