@@ -1,6 +1,9 @@
 """Asking pods, on real sockets."""
 
 import asyncio
+import contextlib
+import socket
+import threading
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -13,24 +16,31 @@ Ask = Callable[[PodProber, Address], Awaitable[Why]]
 
 def ask(answer: bytes | None, how: Ask) -> tuple[Why, bytes]:
     """What comes of a question to a server that answers so (None: never), and what it was sent."""
-    heard = b""
+    heard: list[bytes] = []
+    over = threading.Event()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal heard
-        heard = await reader.read(4096)
-        if answer is None:
-            await asyncio.Event().wait()
-        writer.write(answer or b"")
-        await writer.drain()
-        writer.close()
+    def serve(listening: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = listening.accept()
+            with connection:
+                heard.append(connection.recv(4096))
+                if answer is None:
+                    over.wait()
+                else:
+                    connection.sendall(answer)
 
-    async def whole() -> Why:
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        async with server:
-            port = server.sockets[0].getsockname()[1]
-            return await how(PodProber(timeout_s=0.5), Address("127.0.0.1", port))
+    async def whole(port: int) -> Why:
+        return await how(PodProber(timeout_s=0.5), Address("127.0.0.1", port))
 
-    return asyncio.run(whole()), heard
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(2)
+        server = threading.Thread(target=serve, args=(listening,))
+        server.start()
+        try:
+            return asyncio.run(whole(listening.getsockname()[1])), b"".join(heard)
+        finally:
+            over.set()
+            server.join()
 
 
 def get(prober: PodProber, at: Address) -> Awaitable[Why]:
@@ -81,14 +91,11 @@ def test_a_port_that_takes_connections_answers() -> None:
 
 
 def test_a_port_that_is_closed_does_not() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
     async def whole() -> tuple[Why, Why]:
-        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        server.close()
-        await server.wait_closed()
         at = Address("127.0.0.1", port)
         return await PodProber().tcp(at), await PodProber().http(at, "/", {})
 
-    tcp, http = asyncio.run(whole())
-    assert tcp
-    assert http
+    assert all(asyncio.run(whole()))
