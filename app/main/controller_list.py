@@ -4,14 +4,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from app.controllers.cronjob import controller as cronjob
 from app.controllers.garbage import GarbageCollector
 from app.controllers.job import controller as job
 from app.controllers.job.slots import SlotSource
+from app.controllers.jobflow import controller as jobflow
+from app.controllers.jobflow import templates
 from app.controllers.podgroup import controller as podgroup
 from app.controllers.ports import Api, Clock, Events
 from app.controllers.queue import controller as queue
 from app.controllers.runtime import Controller, Stores
 from app.controllers.store import Index
+from app.main.prober import PodProber
 from app.settings import ControllersSettings
 from app.wire.kinds import JOBS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, Resource
 
@@ -42,6 +46,10 @@ class Offer:
     workers: Callable[[ControllersSettings], int]
 
 
+_SEVERAL: Final = 5
+"""Workers where there is no flag for it."""
+
+
 def _podgroups(means: Means) -> tuple[Controller, ...]:
     options = podgroup.Options(
         schedulers=means.settings.scheduler_names(),
@@ -70,6 +78,18 @@ def _jobs(means: Means) -> tuple[Controller, ...]:
     )
 
 
+def _flows(means: Means) -> tuple[Controller, ...]:
+    return (
+        jobflow.JobFlowController(
+            means.stores,
+            api=means.api,
+            events=means.events,
+            prober=PodProber(),
+            clock=means.clock,
+        ),
+    )
+
+
 OFFERS: Final[Mapping[str, Offer]] = {
     "job-controller": Offer(
         follows=job.INDEXES, build=_jobs, workers=lambda settings: settings.worker_threads
@@ -90,6 +110,21 @@ OFFERS: Final[Mapping[str, Offer]] = {
         follows={JOBS: {}},
         build=lambda means: (GarbageCollector(means.stores, api=means.api, clock=means.clock),),
         workers=lambda settings: settings.worker_threads_for_gc,
+    ),
+    "jobflow-controller": Offer(follows=jobflow.INDEXES, build=_flows, workers=lambda _: _SEVERAL),
+    "jobtemplate-controller": Offer(
+        follows=templates.INDEXES,
+        build=lambda means: (templates.JobTemplateController(means.stores, api=means.api),),
+        workers=lambda _: 1,
+    ),
+    "cronjob-controller": Offer(
+        follows=cronjob.INDEXES,
+        build=lambda means: (
+            cronjob.CronJobController(
+                means.stores, api=means.api, events=means.events, clock=means.clock
+            ),
+        ),
+        workers=lambda settings: settings.worker_threads_for_cronjob,
     ),
 }
 
