@@ -5,7 +5,8 @@ from logging import getLogger
 
 import typer
 
-from app.cli import controllers, crds, extender, sandbox, scheduler_config, webhooks
+from app.cli import controllers, crds, extender, sandbox, scheduler_config, vcctl, webhooks
+from app.cli.endings import CODES
 from app.telemetry import logging
 
 app = typer.Typer(
@@ -14,6 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # complaints stay on one line, whatever the width of the terminal
     help="Batch scheduling for Kubernetes on the stock kube-scheduler.",
+    epilog=CODES,
 )
 app.command("extender")(extender.extender)
 app.command("controllers")(controllers.controllers)
@@ -22,6 +24,8 @@ app.command("scheduler-config")(scheduler_config.scheduler_config)
 app.command("crds")(crds.crds)
 app.command("sandbox")(sandbox.sandbox)
 app.command("demo")(sandbox.demo)
+for name, commands in vcctl.GROUPS.items():
+    app.add_typer(commands, name=name)
 
 
 @app.command("version")

@@ -1,0 +1,139 @@
+"""The cluster that a command works on: where it is, and plain objects out of it and into it.
+
+A command opens one client, asks and writes what it needs, and closes it. Errors stay those of the
+client, because a user wants to know who said no and in which words; `app.cli.endings` renders them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from urllib3 import PoolManager
+
+from app.cli.endings import Code, CommandFailed
+from app.kube import config, errors
+from app.kube.client import ApiClient, ClientOptions
+from app.wire.kinds import Resource
+from app.wire.unstructured import Key, Object, namespace
+
+T = TypeVar("T")
+Objects = list[Object]  # an alias, because Cluster has a method named list
+
+DEADLINE_S = 30.0
+MANAGER = "pumice-cli"
+
+_EVENTS = Resource("Event", "v1", "events")
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which cluster: a kubeconfig (none: the usual rules), its context, another address."""
+
+    kubeconfig: Path | None = None
+    master: str = ""
+    context: str = ""
+
+
+class Cluster:
+    """Objects of any kind, without the bookkeeping of their fields."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def get(self, resource: Resource, key: Key) -> Object:
+        """The object as stored now."""
+        with _served(resource):
+            return _cleaned(_decode(await self._client.get(resource.path(key))), resource)
+
+    async def list(
+        self, resource: Resource, *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Objects:
+        """All objects, of a namespace when one is given, in the API server's order."""
+        chosen = {"labelSelector": labels, "fieldSelector": fields}
+        params = {name: text for name, text in chosen.items() if text}
+        found: Objects = []
+        with _served(resource):
+            async for page in self._client.list(resource.path(namespace=namespace), params):
+                found += (_cleaned(item, resource) for item in _decode(page)["items"])
+        return found
+
+    async def events(self, namespace: str, about: str = "") -> Objects:
+        """The events of a namespace, or only those about objects of that name."""
+        fields = f"involvedObject.name={about}" if about else ""
+        return await self.list(_EVENTS, namespace=namespace, fields=fields)
+
+    async def create(self, resource: Resource, item: Object) -> Object:
+        """Create ``item`` in the namespace that its metadata says."""
+        with _served(resource):
+            path = resource.path(namespace=namespace(item))
+            created = await self._client.create(path, item, params={"fieldManager": MANAGER})
+        return _cleaned(_decode(created), resource)
+
+    async def merge(self, resource: Resource, key: Key, change: Mapping[str, Any]) -> Object:
+        """Merge ``change`` into the object."""
+        params = {"fieldManager": MANAGER}
+        changed = await self._client.patch(resource.path(key), change, params=params)
+        return _cleaned(_decode(changed), resource)
+
+    async def delete(self, resource: Resource, key: Key) -> None:
+        """Delete the object; what it made goes in the background."""
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        with _served(resource):
+            await self._client.delete(resource.path(key), options)
+
+
+def ask(where: Where, use: Callable[[Cluster], Awaitable[T]]) -> T:
+    """What ``use`` makes of the cluster; raises KubeError, ConfigError or CommandFailed."""
+    return asyncio.run(_ask(connection(where), use))
+
+
+async def _ask(to: config.Connection, use: Callable[[Cluster], Awaitable[T]]) -> T:
+    options = ClientOptions(deadline_s=DEADLINE_S, user_agent="pumice-cli")
+    async with ApiClient(to, options) as client:
+        return await use(Cluster(client))
+
+
+def connection(where: Where) -> config.Connection:
+    """How to reach the cluster; an address alone will do, for a server that asks for no name."""
+    try:
+        found = config.load(where.kubeconfig, context=where.context or None)
+    except config.ConfigError:
+        if not where.master or where.kubeconfig is not None:
+            raise
+        found = config.Connection(host="", ssl_context=None, headers=dict, pool=PoolManager)
+    if not where.master:
+        return found
+    host = where.master if "://" in where.master else f"http://{where.master}"
+    return replace(found, host=host.rstrip("/"))
+
+
+@contextmanager
+def _served(resource: Resource) -> Iterator[None]:
+    """Say it in words when the API server does not know a kind at all."""
+    try:
+        yield
+    except errors.NotFound as error:
+        if _names_an_object(error.message):
+            raise
+        raise CommandFailed(
+            Code.NOT_FOUND,
+            f"the API server does not serve {resource}; "
+            "`pumice crds | kubectl apply --server-side -f -` would change that",
+        ) from error
+
+
+def _names_an_object(message: str) -> bool:
+    return '"' in message
+
+
+def _cleaned(item: Object, resource: Resource) -> Object:
+    item.setdefault("apiVersion", resource.api_version)
+    item.setdefault("kind", resource.kind)
+    item.get("metadata", {}).pop("managedFields", None)
+    return {**{name: item[name] for name in ("apiVersion", "kind")}, **item}

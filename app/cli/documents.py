@@ -1,0 +1,93 @@
+"""``-f``: YAML files with one object or several, checked before the first is sent.
+
+What can be known here is refused here, with the file, the document and the field; everything else
+the API server says. Timestamps stay the text that they are.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from app.cli.endings import Code, CommandFailed
+from app.wire.kinds import Resource
+from app.wire.unstructured import Object
+
+STDIN = "-"
+_ENDINGS = {".yaml", ".yml"}
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Kubernetes reads it: what looks like a date is text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [each for each in resolvers if each[0] != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read(file: str, resource: Resource, *, namespace: str) -> list[Object]:
+    """The objects of a file, all of one kind; CommandFailed tells what is wrong where.
+
+    An object that names no namespace gets ``namespace``.
+    """
+    documents = list(_documents(file))
+    if not documents:
+        raise _wrong(file, "there is no document in it")
+    return [
+        _checked(document, f"{file}: document {number}", resource, namespace=namespace)
+        for number, document in documents
+    ]
+
+
+def _documents(file: str) -> Iterator[tuple[int, Any]]:
+    """Number and content of each that is not empty; ``List`` objects are taken apart."""
+    try:
+        loaded = list(yaml.load_all(_text(file), _Loader))
+    except yaml.YAMLError as error:
+        raise _wrong(file, f"not YAML: {error}") from error
+    except (RecursionError, ValueError) as error:
+        raise _wrong(file, f"not YAML: {type(error).__name__}: {error}") from error
+    for number, document in enumerate(loaded, start=1):
+        if isinstance(document, dict) and document.get("kind") == "List":
+            yield from ((number, item) for item in document.get("items") or ())
+        elif document is not None:
+            yield number, document
+
+
+def _text(file: str) -> str:
+    if file == STDIN:
+        return sys.stdin.read()
+    if Path(file).suffix not in _ENDINGS:
+        raise _wrong(file, "only support yaml file")
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise _wrong(file, f"failed to read file: {why}") from error
+
+
+def _checked(document: Any, where: str, resource: Resource, *, namespace: str) -> Object:
+    if not isinstance(document, dict):
+        raise _wrong(where, f"a {type(document).__name__} is no object")
+    for field, wanted in (("apiVersion", resource.api_version), ("kind", resource.kind)):
+        if document.get(field) != wanted:
+            raise _wrong(where, f"{field}: {document.get(field)!r} is not {wanted!r}")
+    about = document.get("metadata")
+    if not isinstance(about, dict):
+        raise _wrong(where, "metadata: is missing")
+    if not (about.get("name") or about.get("generateName")):
+        raise _wrong(where, "metadata.name: is missing")
+    for field in ("name", "generateName", "namespace"):
+        if not isinstance(about.get(field, ""), str):
+            raise _wrong(where, f"metadata.{field}: {about[field]!r} is no text")
+    if not isinstance(document.get("spec"), dict):
+        raise _wrong(where, "spec: is missing")
+    return {**document, "metadata": {**about, "namespace": about.get("namespace") or namespace}}
+
+
+def _wrong(where: str, why: str) -> CommandFailed:
+    return CommandFailed(Code.USAGE, f"{where}: {why}")

@@ -1,0 +1,167 @@
+"""``pumice job`` (``vcctl job``): run, list, view, suspend, resume, delete.
+
+Only flags are read here; `job_actions` does what they ask for.
+"""
+
+from typing import Annotated
+
+import typer
+
+from app.cli import job_actions, output
+from app.cli.cluster import Where
+from app.cli.commands import (
+    AllNamespaces,
+    Command,
+    Context,
+    JobName,
+    Kubeconfig,
+    Master,
+    Namespace,
+    group,
+)
+from app.cli.documents import read
+from app.cli.endings import failing_to
+from app.cli.job_actions import Choice, Wish, key_for
+from app.cli.job_build import DEFAULT_AMOUNTS, Order, job_of
+from app.wire.kinds import JOBS
+
+app = group("Run jobs, look at them, stop them.")
+
+
+@app.command("run", cls=Command)
+def run(
+    *,
+    image: Annotated[str, typer.Option("--image", "-i", help="The image.")] = "busybox",
+    namespace: Namespace = "default",
+    job_name: JobName = "",
+    minimum: Annotated[int, typer.Option("--min", "-m", help="Pods it needs to run.")] = 1,
+    replicas: Annotated[int, typer.Option("--replicas", "-r", help="Pods it has.")] = 1,
+    requests: Annotated[
+        str, typer.Option("--requests", "-R", help="What a pod asks for.")
+    ] = DEFAULT_AMOUNTS,
+    limits: Annotated[
+        str, typer.Option("--limits", "-L", help="What a pod may use.")
+    ] = DEFAULT_AMOUNTS,
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", "-S", help="Who schedules it.")
+    ] = "volcano",
+    queue: Annotated[str, typer.Option("--queue", "-q", help="The queue it goes to.")] = "",
+    command: Annotated[
+        str, typer.Option("--command", "-c", help="The command, split as a shell would.")
+    ] = "",
+    file: Annotated[
+        str,
+        typer.Option("--filename", "-f", help="YAML file with jobs, - for standard input."),
+    ] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the jobs have ended.")] = False,
+    timeout: Annotated[str, typer.Option("--timeout", help="How long to wait: 90s, 1h30m.")] = "",
+    form: output.Output = "table",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Run a job made of flags, or the jobs of a file."""
+    order = Order(
+        name=job_name,
+        namespace=namespace,
+        image=image,
+        minimum=minimum,
+        replicas=replicas,
+        requests=requests,
+        limits=limits,
+        scheduler=scheduler,
+        queue=queue,
+        command=command,
+    )
+    with failing_to("run job"):
+        jobs = read(file, JOBS, namespace=namespace) if file else [job_of(order)]
+        job_actions.submit(Where(kubeconfig, master, context), jobs, Wish(form, wait, timeout))
+
+
+@app.command("list", cls=Command)
+def list_jobs(
+    *,
+    queue: Annotated[str, typer.Option("--queue", "-q", help="Only jobs of this queue.")] = "",
+    namespace: Namespace = "default",
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", "-S", help="Only jobs of this scheduler.")
+    ] = "",
+    all_namespaces: AllNamespaces = False,
+    selector: Annotated[
+        str, typer.Option("--selector", help="Only jobs with this in their names.")
+    ] = "",
+    form: output.Output = "table",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """List jobs."""
+    with failing_to("list job"):
+        chosen = Choice(
+            namespace="" if all_namespaces else namespace,
+            queue=queue,
+            scheduler=scheduler,
+            selector=selector,
+        )
+        job_actions.show_all(Where(kubeconfig, master, context), chosen, form=form)
+
+
+@app.command("view", cls=Command)
+def view(
+    *,
+    namespace: Namespace = "default",
+    job_name: JobName = "",
+    form: output.Output = "table",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Show everything about one job."""
+    with failing_to("view job"):
+        key = key_for("view", namespace, job_name, hint=" (specified by --name or -N)")
+        job_actions.describe(Where(kubeconfig, master, context), key, form=form)
+
+
+@app.command("suspend", cls=Command)
+def suspend(
+    *,
+    namespace: Namespace = "default",
+    job_name: JobName = "",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Abort a job; it can be resumed."""
+    with failing_to("suspend job"):
+        key = key_for("suspend", namespace, job_name)
+        job_actions.order(Where(kubeconfig, master, context), key, "AbortJob")
+
+
+@app.command("resume", cls=Command)
+def resume(
+    *,
+    namespace: Namespace = "default",
+    job_name: JobName = "",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Resume a job that was aborted."""
+    with failing_to("resume job"):
+        key = key_for("resume", namespace, job_name)
+        job_actions.order(Where(kubeconfig, master, context), key, "ResumeJob")
+
+
+@app.command("delete", cls=Command)
+def delete(
+    *,
+    namespace: Namespace = "default",
+    job_name: JobName = "",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Delete a job and its pods."""
+    with failing_to("delete job"):
+        key = key_for("delete", namespace, job_name)
+        job_actions.delete(Where(kubeconfig, master, context), key, said="delete")

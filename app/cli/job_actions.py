@@ -1,0 +1,136 @@
+"""What can be done with jobs, whatever the command is called and however its flags are spelled."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import typer
+
+from app.cli import job_rows, job_view, output
+from app.cli.cluster import Cluster, Where, ask
+from app.cli.endings import Code, CommandFailed
+from app.cli.orders import Action, command_for
+from app.cli.waiting import Patience, wait_for
+from app.core.durations import parse_duration
+from app.main.clock import steady_clock
+from app.wire.kinds import COMMANDS, JOBS
+from app.wire.unstructured import Key, Object, name
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is wanted of a submission besides the jobs: how to show it, whether to wait."""
+
+    form: output.Form = "table"
+    wait: bool = False
+    timeout: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which jobs to list; empty: any."""
+
+    namespace: str = ""
+    queue: str = ""
+    scheduler: str = ""
+    selector: str = ""
+
+
+def key_for(verb: str, namespace: str, job_name: str, *, hint: str = "") -> Key:
+    """The job a verb is about; CommandFailed when it is not named."""
+    if not job_name:
+        why = f"job name{hint} is mandatory to {verb} a particular job"
+        raise CommandFailed(Code.USAGE, why)
+    return Key(namespace, job_name)
+
+
+def submit(where: Where, jobs: Sequence[Object], wish: Wish) -> None:
+    """Create the jobs, say so, and wait for them if that is wished."""
+    patience = Patience(timeout_s=_seconds(wish.timeout))
+    told = wish.form in {"table", "wide"}
+
+    async def create(cluster: Cluster) -> list[Object]:
+        created = []
+        for job in jobs:
+            created.append(await cluster.create(JOBS, job))
+            if told:
+                typer.echo(f"run job {name(created[-1])} successfully")
+        return await _awaited(cluster, created, patience) if wish.wait else created
+
+    created = ask(where, create)
+    if told:
+        return
+    show = output.listed if len(created) > 1 else output.first
+    typer.echo(show(created, form=wish.form, resource=JOBS, table=_table), nl=False)
+
+
+def show_all(where: Where, choice: Choice, *, form: output.Form) -> None:
+    """List jobs. Of many that do not match, the titles remain, as with Volcano."""
+    jobs = ask(where, lambda cluster: cluster.list(JOBS, namespace=choice.namespace))
+    chosen = job_rows.matching(
+        jobs, queue=choice.queue, scheduler=choice.scheduler, selector=choice.selector
+    )
+
+    def table(items: Sequence[Object], wide: bool) -> str:
+        return job_rows.rows(items, wide=wide, all_namespaces=not choice.namespace)
+
+    if jobs and form in {"table", "wide"}:
+        typer.echo(table(chosen, form == "wide"), nl=False)
+    else:
+        typer.echo(output.listed(chosen, form=form, resource=JOBS, table=table), nl=False)
+
+
+def describe(where: Where, key: Key, *, form: output.Form, conditions: bool = True) -> None:
+    """One job in full."""
+
+    async def look(cluster: Cluster) -> tuple[Object, list[Object]]:
+        job = await cluster.get(JOBS, key)
+        if form not in {"table", "wide"}:
+            return job, []
+        return job, job_view.events_of(job, await cluster.events(key.namespace, key.name))
+
+    job, events = ask(where, look)
+    now = steady_clock()()
+
+    def text(items: Sequence[Object], _wide: bool) -> str:
+        return "".join(
+            job_view.view(item, events, now=now, conditions=conditions) for item in items
+        )
+
+    typer.echo(output.first([job], form=form, resource=JOBS, table=text), nl=False)
+
+
+def order(where: Where, key: Key, action: Action) -> None:
+    """Ask the controller for something, by a Command."""
+
+    async def send(cluster: Cluster) -> None:
+        job = await cluster.get(JOBS, key)
+        await cluster.create(COMMANDS, command_for(job, action))
+
+    ask(where, send)
+
+
+def delete(where: Where, key: Key, *, said: str) -> None:
+    """Delete a job; its pods go in the background."""
+    ask(where, lambda cluster: cluster.delete(JOBS, key))
+    typer.echo(f"{said} job {key.name} successfully")
+
+
+async def _awaited(cluster: Cluster, jobs: list[Object], patience: Patience) -> list[Object]:
+    # Most commands draw nothing, and what draws takes a while to load.
+    from app.cli.progress_bars import display
+
+    with display() as shown:
+        return await wait_for(cluster, jobs, patience=patience, display=shown)
+
+
+def _table(jobs: Sequence[Object], wide: bool) -> str:
+    return job_rows.rows(jobs, wide=wide)
+
+
+def _seconds(timeout: str) -> float | None:
+    if not timeout:
+        return None
+    try:
+        return parse_duration(timeout)
+    except ValueError as error:
+        raise CommandFailed(Code.USAGE, f"--timeout: {error}") from error

@@ -1,0 +1,199 @@
+"""The batch commands of the old days: ``vsub vjobs vqueues vcancel vsuspend vresume``.
+
+They do what ``job`` and ``queue`` do, but ``-n`` is the name here and ``-N`` the namespace.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.cli import job_actions, output, queue_rows
+from app.cli.cluster import Where, ask
+from app.cli.commands import HELP, AllNamespaces, Command, Context, Kubeconfig, Master
+from app.cli.endings import CODES, failing_to
+from app.cli.job_actions import Choice, Wish, key_for
+from app.cli.job_build import DEFAULT_AMOUNTS, Order, job_of
+from app.cli.queue import census
+from app.telemetry import logging
+from app.wire.kinds import QUEUES
+from app.wire.unstructured import Object
+
+Name = Annotated[str, typer.Option("--name", "-n", help="The name.")]
+Namespace = Annotated[str, typer.Option("--namespace", "-N", help="The namespace.")]
+
+
+def submit(
+    *,
+    image: Annotated[
+        str, typer.Option("--image", "-i", envvar="VOLCANO_DEFAULT_IMAGE", help="The image.")
+    ] = "busybox",
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "--namespace", "-N", envvar="VOLCANO_DEFAULT_JOB_NAMESPACE", help="The namespace."
+        ),
+    ] = "default",
+    name: Name = "",
+    minimum: Annotated[int, typer.Option("--min", "-m", help="Pods it needs to run.")] = 1,
+    replicas: Annotated[int, typer.Option("--replicas", "-r", help="Pods it has.")] = 1,
+    requests: Annotated[
+        str, typer.Option("--requests", "-R", help="What a pod asks for.")
+    ] = DEFAULT_AMOUNTS,
+    limits: Annotated[
+        str, typer.Option("--limits", "-L", help="What a pod may use.")
+    ] = DEFAULT_AMOUNTS,
+    scheduler: Annotated[
+        str,
+        typer.Option(
+            "--scheduler", "-S", envvar="VOLCANO_SCHEDULER_NAME", help="Who schedules it."
+        ),
+    ] = "volcano",
+    command: Annotated[
+        str, typer.Option("--command", "-c", help="The command, split as a shell would.")
+    ] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the job has ended.")] = False,
+    timeout: Annotated[str, typer.Option("--timeout", help="How long to wait: 90s, 1h30m.")] = "",
+    form: output.Output = "table",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Submit a job."""
+    with failing_to("run job"):
+        job = job_of(
+            Order(
+                name=name,
+                namespace=namespace,
+                image=image,
+                minimum=minimum,
+                replicas=replicas,
+                requests=requests,
+                limits=limits,
+                scheduler=scheduler,
+                command=command,
+            )
+        )
+        where = Where(kubeconfig, master, context)
+        job_actions.submit(where, [job], Wish(form, wait, timeout))
+
+
+def jobs(
+    *,
+    namespace: Namespace = "default",
+    name: Name = "",
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", "-S", help="Only jobs of this scheduler.")
+    ] = "",
+    all_namespaces: AllNamespaces = False,
+    selector: Annotated[
+        str, typer.Option("--selector", help="Only jobs with this in their names.")
+    ] = "",
+    form: output.Output = "table",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """List jobs, or show one that is named."""
+    with failing_to("view job" if name else "list job"):
+        where = Where(kubeconfig, master, context)
+        if name:
+            key = key_for("view", namespace, name)
+            job_actions.describe(where, key, form=form, conditions=False)
+            return
+        chosen = Choice(
+            namespace="" if all_namespaces else namespace, scheduler=scheduler, selector=selector
+        )
+        job_actions.show_all(where, chosen, form=form)
+
+
+def queues(
+    *,
+    name: Name = "",
+    form: output.Output = "table",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """List queues, or show one that is named."""
+    with failing_to("get queue" if name else "list queue"):
+        where = Where(kubeconfig, master, context)
+        found, counts = ask(where, lambda cluster: census(cluster, name, form=form))
+
+        def table(items: Sequence[Object], wide: bool) -> str:
+            return queue_rows.short_rows(items, counts, wide=wide)
+
+        several = output.first if name else output.listed
+        typer.echo(several(found, form=form, resource=QUEUES, table=table), nl=False)
+
+
+def cancel(
+    *,
+    namespace: Namespace = "default",
+    name: Name = "",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Cancel a job: delete it and its pods."""
+    with failing_to("cancel job"):
+        key = key_for("cancel", namespace, name)
+        job_actions.delete(Where(kubeconfig, master, context), key, said="cancel")
+
+
+def suspend(
+    *,
+    namespace: Namespace = "default",
+    name: Name = "",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Abort a job; it can be resumed."""
+    with failing_to("suspend job"):
+        key = key_for("suspend", namespace, name)
+        job_actions.order(Where(kubeconfig, master, context), key, "AbortJob")
+
+
+def resume(
+    *,
+    namespace: Namespace = "default",
+    name: Name = "",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Resume a job that was aborted."""
+    with failing_to("resume job"):
+        key = key_for("resume", namespace, name)
+        job_actions.order(Where(kubeconfig, master, context), key, "ResumeJob")
+
+
+def _command(action: Callable[..., Any]) -> typer.Typer:
+    """A program that does one thing."""
+    program = typer.Typer(
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings=HELP,
+    )
+    program.command(cls=Command, epilog=CODES)(action)
+    return program
+
+
+PROGRAMS = {
+    "vsub": _command(submit),
+    "vjobs": _command(jobs),
+    "vqueues": _command(queues),
+    "vcancel": _command(cancel),
+    "vsuspend": _command(suspend),
+    "vresume": _command(resume),
+}
+
+
+def main() -> None:
+    """Entry point of all of them: the program's name says which one is meant."""
+    logging.configure("WARNING", "text")
+    PROGRAMS[Path(sys.argv[0]).stem]()
