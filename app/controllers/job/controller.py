@@ -40,9 +40,9 @@ from app.wire.kinds import (
 from app.wire.unstructured import Key, Object, key_of
 
 INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
-    JOBS: {},
+    JOBS: {CONTROLLER: by_controller},
     PODS: {CONTROLLER: by_controller},
-    POD_GROUPS: {},
+    POD_GROUPS: {CONTROLLER: by_controller},
     COMMANDS: {TARGET: target_of},
     QUEUES: {},
     PRIORITY_CLASSES: {},
@@ -105,6 +105,7 @@ class JobController:
         if change.resource is JOBS:
             if change.new is None:
                 self._memories.drop(unstructured.uid(change.item))
+                self._world.forget(unstructured.uid(change.item))
             return [key_of(change.item)]
         if change.resource is COMMANDS:
             return self._of_command(change)

@@ -35,6 +35,12 @@ class Fresh:
         self._clock = clock
         self._written: dict[Key, _Written] = {}
         self._by_owner: dict[str, set[Key]] = {}
+        self._changes: dict[str, int] = {}
+        self._tick = 0
+
+    def changes(self, owner: str) -> int:
+        """Another number whenever the objects whose controller has that UID may have changed."""
+        return self._changes.get(owner, 0)
 
     def get(self, key: Key) -> Object | None:
         """The object, or None."""
@@ -53,11 +59,9 @@ class Fresh:
 
     def unseen(self, owner: str) -> list[Object]:
         """Those among them that the watch has not shown."""
-        return [
-            written.item
-            for key in self._by_owner.get(owner, ())
-            if (written := self._written.get(key)) is not None and self._store.get(key) is None
-        ]
+        keys = [key for key in self._by_owner.get(owner, ()) if self._store.get(key) is None]
+        items = (self._current(key, None) for key in keys)
+        return [item for item in items if item is not None]
 
     def created(self, item: Object) -> None:
         """It was created by us; this is the answer."""
@@ -65,6 +69,7 @@ class Fresh:
         self._forget(key)
         self._written[key] = _Written(item, owner, self._clock())
         self._by_owner.setdefault(owner, set()).add(key)
+        self._touch(owner)
 
     def changed(self, item: Object) -> None:
         """It was changed by us; this is the answer, unless it is gone already."""
@@ -87,11 +92,11 @@ class Fresh:
         """The watch showed something."""
         key = key_of(change.item)
         written = self._written.get(key)
-        if written is None:
-            return
-        is_gone = change.new is None and uid(change.item) == uid(written.item)
-        if is_gone or (change.new is not None and _is_old(written.item, change.new)):
-            self._forget(key)
+        if written is not None:
+            is_gone = change.new is None and uid(change.item) == uid(written.item)
+            if is_gone or (change.new is not None and _is_old(written.item, change.new)):
+                self._forget(key)
+        self._touch(by_controller(change.item))
 
     def _current(self, key: Key, stored: Object | None) -> Object | None:
         written = self._written.get(key)
@@ -109,10 +114,18 @@ class Fresh:
         written = self._written.pop(key, None)
         if written is None:
             return
+        self._touch(written.owner)
         keys = self._by_owner[written.owner]
         keys.discard(key)
         if not keys:
             del self._by_owner[written.owner]
+
+    def _touch(self, owner: str) -> None:
+        if owner in self._by_owner or self._store.by(CONTROLLER, owner):
+            self._tick += 1
+            self._changes[owner] = self._tick
+        else:
+            self._changes.pop(owner, None)
 
 
 def _is_old(written: Object, stored: Object) -> bool:

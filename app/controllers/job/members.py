@@ -110,10 +110,18 @@ class Member:
         return list(unstructured.status(self.item).get(f"{kind}Statuses") or ())
 
 
-def members(pods: Iterable[Object]) -> list[Member]:
-    """Those of the pods that say which task and replica they are, in the order of their names."""
-    found = [member for pod in pods if (member := _member(pod)) is not None]
+def members(pods: Iterable[Object], known: Mapping[str, Member] | None = None) -> list[Member]:
+    """Those of the pods that say which task and replica they are, by task and index.
+
+    ``known``: what was read before by UID; an object that is still the same is not read again.
+    """
+    found = [member for pod in pods if (member := _read(pod, known or {})) is not None]
     return sorted(found, key=lambda member: (member.task, member.index, member.name))
+
+
+def _read(pod: Object, known: Mapping[str, Member]) -> Member | None:
+    before = known.get(unstructured.uid(pod))
+    return before if before is not None and before.item is pod else _member(pod)
 
 
 def _member(pod: Object) -> Member | None:

@@ -117,12 +117,12 @@ class Job:
         except ValueError:
             return Phase.NEW
 
-    @property
+    @cached_property
     def version(self) -> int:
         """How often it has been killed."""
         return int(self.status.get("version") or 0)
 
-    @property
+    @cached_property
     def retries(self) -> int:
         """How often it has been restarted or resumed."""
         return int(self.status.get("retryCount") or 0)
@@ -141,12 +141,12 @@ class Job:
         """The policies of the job as a whole."""
         return _policies(self.spec)
 
-    @property
+    @cached_property
     def replicas(self) -> int:
         """Pods of all tasks."""
         return sum(task.replicas for task in self.tasks)
 
-    @property
+    @cached_property
     def min_available(self) -> int:
         """Pods without which it cannot run."""
         return int(self.spec.get("minAvailable") or 0) or sum(task.least for task in self.tasks)

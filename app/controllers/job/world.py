@@ -35,6 +35,12 @@ class Seen:
     group: Object | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    changes: int
+    members: Sequence[Member]
+
+
 class World:
     """What the job controller reads and writes."""
 
@@ -49,6 +55,7 @@ class World:
         self._fresh: dict[Resource, Fresh] = {
             kind: Fresh(stores[kind], clock=clock) for kind in (JOBS, PODS, POD_GROUPS)
         }
+        self._members: dict[str, _Read] = {}
         self._busy = asyncio.Semaphore(CONCURRENT_WRITES)
 
     def saw(self, change: Change) -> None:
@@ -64,8 +71,11 @@ class World:
 
     def around(self, job: Job) -> Seen:
         """The same job with what belongs to it now."""
-        pods = members(self._fresh[PODS].owned_by(job.uid))
-        return Seen(job, pods, self._group(job))
+        return Seen(job, self._members_of(job.uid), self._group(job))
+
+    def forget(self, uid: str) -> None:
+        """That job is gone."""
+        self._members.pop(uid, None)
 
     def unseen_pods(self, job: Job) -> list[Object]:
         """Pods that we made and the watch has not shown."""
@@ -126,6 +136,18 @@ class World:
         """Delete them all, some at a time; what failed."""
         outcomes = await asyncio.gather(*(self._delete(member) for member in pods))
         return [error for error in outcomes if error is not None]
+
+    def _members_of(self, uid: str) -> Sequence[Member]:
+        """Read again only what has changed: a large job is looked at for each of its pods."""
+        pods = self._fresh[PODS]
+        before = self._members.get(uid)
+        changes = pods.changes(uid)
+        if before is not None and before.changes == changes:
+            return before.members
+        known = {member.uid: member for member in before.members} if before else {}
+        found = members(pods.owned_by(uid), known)
+        self._members[uid] = _Read(pods.changes(uid), found)
+        return found
 
     def _group(self, job: Job) -> Object | None:
         for key in group.keys(job):
