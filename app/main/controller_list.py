@@ -6,6 +6,8 @@ from typing import Final
 
 from app.controllers.cronjob import controller as cronjob
 from app.controllers.garbage import GarbageCollector
+from app.controllers.hypernode import controller as hypernode
+from app.controllers.hypernode.discoverer import LabelDiscoverer
 from app.controllers.job import controller as job
 from app.controllers.job.slots import SlotSource
 from app.controllers.jobflow import controller as jobflow
@@ -18,6 +20,7 @@ from app.controllers.store import Index
 from app.main.prober import PodProber
 from app.settings import ControllersSettings
 from app.wire.kinds import JOBS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, Resource
+from app.wire.unstructured import Key
 
 Indexes = Mapping[Resource, Mapping[str, Index]]
 
@@ -46,6 +49,8 @@ class Offer:
     workers: Callable[[ControllersSettings], int]
 
 
+DISCOVERY_CONFIG_MAP: Final = "volcano-controller-configmap"
+"""Says in the Lease's namespace which HyperNodes are to be discovered."""
 _SEVERAL: Final = 5
 """Workers where there is no flag for it."""
 
@@ -90,6 +95,14 @@ def _flows(means: Means) -> tuple[Controller, ...]:
     )
 
 
+def _hyper_nodes(means: Means) -> tuple[Controller, ...]:
+    conf = Key(means.settings.leader_elect_resource_namespace, DISCOVERY_CONFIG_MAP)
+    return (
+        hypernode.HyperNodeController(means.stores, api=means.api, clock=means.clock),
+        LabelDiscoverer(means.stores, api=means.api, events=means.events, config_map=conf),
+    )
+
+
 OFFERS: Final[Mapping[str, Offer]] = {
     "job-controller": Offer(
         follows=job.INDEXES, build=_jobs, workers=lambda settings: settings.worker_threads
@@ -125,6 +138,9 @@ OFFERS: Final[Mapping[str, Offer]] = {
             ),
         ),
         workers=lambda settings: settings.worker_threads_for_cronjob,
+    ),
+    hypernode.NAME: Offer(
+        follows=hypernode.INDEXES, build=_hyper_nodes, workers=lambda _: _SEVERAL
     ),
 }
 
