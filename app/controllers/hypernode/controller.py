@@ -1,0 +1,115 @@
+"""Writes into each HyperNode how many nodes lie below it, and whether it means what it says."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from app.controllers.hypernode.tree import Below, Tree
+from app.controllers.ports import Api, ApiError, Clock, Failure
+from app.controllers.runtime import Change
+from app.controllers.store import Index, Store
+from app.service.workqueue import Again
+from app.wire import times
+from app.wire.kinds import HYPER_NODES, NODES, Resource
+from app.wire.unstructured import (
+    Key,
+    Object,
+    is_deleting,
+    key_of,
+    labels,
+    metadata,
+    name,
+    spec,
+    status,
+    version,
+)
+
+NAME: Final = "hyperNode-controller"
+INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {HYPER_NODES: {}, NODES: {}}
+"""How this controller finds objects in the stores."""
+
+RESOLVED: Final = "MembersResolved"
+_TOLD: Final = 5
+"""Of many names that are missing so many are told."""
+
+
+class HyperNodeController:
+    """See the module. A change below may concern every HyperNode; each is written if it does."""
+
+    name = NAME
+    kinds = (HYPER_NODES, NODES)
+
+    def __init__(self, stores: Mapping[Resource, Store], *, api: Api, clock: Clock) -> None:
+        self._stores = stores
+        self._api = api
+        self._clock = clock
+        self._tree = Tree()
+
+    def keys(self, change: Change) -> Iterable[Key]:
+        """All HyperNodes, when it may matter to them; the one that has changed in any case."""
+        item = change.item
+        if self._follow(change):
+            return map(key_of, self._stores[HYPER_NODES].all())
+        return (key_of(item),) if change.resource is HYPER_NODES else ()
+
+    async def reconcile(self, key: Key) -> None:
+        """Write the status if it says something else than before."""
+        item = self._stores[HYPER_NODES].get(key)
+        if item is None or is_deleting(item):
+            return
+        below = self._tree.below(key.name)
+        wanted = {
+            "nodeCount": len(below.nodes),
+            "conditions": self._conditions(item, below),
+        }
+        if wanted == status(item):
+            return
+        body = {"metadata": {"resourceVersion": version(item)}, "status": wanted}
+        try:
+            await self._api.patch(HYPER_NODES, key, body, subresource="status")
+        except ApiError as error:
+            if error.failure is Failure.CONFLICT:
+                raise Again("the watch is behind") from error
+            if error.failure is not Failure.NOT_FOUND:
+                raise
+
+    def _follow(self, change: Change) -> bool:
+        item = change.item
+        if change.resource is NODES:
+            if change.new is None:
+                return self._tree.drop_node(name(item))
+            return self._tree.put_node(name(item), labels(item))
+        if change.new is None:
+            return self._tree.drop(name(item))
+        return self._tree.put(name(item), labels(item), spec(item).get("members") or ())
+
+    def _conditions(self, item: Object, below: Below) -> list[Object]:
+        """Those of others, and ours; its time is that of the last change of its status."""
+        value, reason, message = judged(below)
+        before: list[dict[str, Any]] = list(status(item).get("conditions") or ())
+        old = next((each for each in before if each.get("type") == RESOLVED), {})
+        same = old.get("status") == value
+        since = old.get("lastTransitionTime") if same else None
+        ours = {
+            "type": RESOLVED,
+            "status": value,
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": since or times.seconds(self._clock()),
+            "observedGeneration": metadata(item).get("generation") or 0,
+        }
+        return [*(each for each in before if each.get("type") != RESOLVED), ours]
+
+
+def judged(below: Below) -> tuple[str, str, str]:
+    """Status, reason and message of the condition."""
+    if below.in_cycle:
+        return "False", "Cycle", "it is a member of itself"
+    if below.invalid:
+        return "False", "InvalidSelector", "; ".join(below.invalid[:_TOLD])
+    if below.missing:
+        more = len(below.missing) - _TOLD
+        rest = f" and {more} more" if more > 0 else ""
+        return "False", "NoSuchMember", f"there is no {', '.join(below.missing[:_TOLD])}{rest}"
+    if not below.nodes:
+        return "False", "Empty", "it has no nodes"
+    return "True", "Resolved", "every member was found"
