@@ -54,7 +54,7 @@ def events_of(job: Object, events: Iterable[Object]) -> list[Object]:
         if name(event).startswith(f"{name(job)}.")
         or (event.get("involvedObject") or {}).get("uid") == uid(job)
     )
-    return sorted(about, key=_last)
+    return sorted(about, key=last_seen)
 
 
 def _head(job: Object) -> Iterator[str]:
@@ -196,7 +196,7 @@ def event_age(event: Object, *, now: float) -> str:
     first = event.get("firstTimestamp") or event.get("eventTime")
     if int(event.get("count") or 1) <= 1:
         return age(first, now)
-    return f"{age(_last(event), now)} (x{event['count']} over {age(first, now)})"
+    return f"{age(last_seen(event), now)} (x{event['count']} over {age(first, now)})"
 
 
 def _event_line(*cells: str) -> str:
@@ -205,7 +205,8 @@ def _event_line(*cells: str) -> str:
     return "\t".join([*(cell.ljust(width) for cell, width in widths), last])
 
 
-def _last(event: Object) -> str:
+def last_seen(event: Object) -> str:
+    """When it happened last."""
     return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 

@@ -5,7 +5,18 @@ from logging import getLogger
 
 import typer
 
-from app.cli import controllers, crds, extender, sandbox, scheduler_config, vcctl, webhooks
+from app.cli import (
+    controllers,
+    crds,
+    explain,
+    extender,
+    sandbox,
+    scheduler_config,
+    top,
+    vcctl,
+    webhooks,
+)
+from app.cli.commands import Command
 from app.cli.endings import CODES
 from app.telemetry import logging
 
@@ -26,6 +37,8 @@ app.command("sandbox")(sandbox.sandbox)
 app.command("demo")(sandbox.demo)
 for name, commands in vcctl.GROUPS.items():
     app.add_typer(commands, name=name)
+app.add_typer(top.app, name="top")
+app.command("explain", cls=Command)(explain.explain)
 
 
 @app.command("version")
@@ -37,5 +50,6 @@ def version() -> None:
 def main() -> None:
     """Entry point of the console script."""
     logging.configure("INFO", "text")
-    getLogger("uvicorn").setLevel("WARNING")
+    for chatty in ("uvicorn", "httpx2"):
+        getLogger(chatty).setLevel("WARNING")
     app()

@@ -1,0 +1,78 @@
+"""``pumice explain``: why does this wait?
+
+The objects come from the API server, the reason from the extender where its address is known. An
+extender that does not answer is no failure: conditions and events tell the same, a little later and
+with fewer numbers.
+"""
+
+from dataclasses import replace
+from typing import Annotated, Literal
+
+import typer
+
+from app.cli import explain_text, output
+from app.cli.cluster import Where, ask
+from app.cli.commands import Context, Kubeconfig, Master, Namespace
+from app.cli.endings import Code, CommandFailed, failing_to
+from app.cli.findings import Findings
+from app.cli.gathering import ask_extender, gather
+from app.main.clock import steady_clock
+from app.wire.kinds import JOBS, POD_GROUPS, PODS, Resource
+from app.wire.unstructured import Key, key_of
+
+FROM_OBJECTS = "conditions and events in the API server"
+
+_WORDS: dict[str, Resource] = {
+    **dict.fromkeys(("job", "jobs", "vcjob", "vj"), JOBS),
+    **dict.fromkeys(("podgroup", "podgroups", "pg"), POD_GROUPS),
+    **dict.fromkeys(("pod", "pods", "po"), PODS),
+}
+_SEARCHED = (JOBS, POD_GROUPS, PODS)
+
+
+def explain(
+    what: Annotated[str, typer.Argument(metavar="[job/|podgroup/|pod/]NAME", help="What waits.")],
+    *,
+    namespace: Namespace = "default",
+    extender_url: Annotated[
+        str, typer.Option(envvar="PUMICE_EXTENDER_URL", help="Where the extender answers.")
+    ] = "",
+    form: Annotated[
+        Literal["table", "json", "yaml"],
+        typer.Option("--output", "-o", help="How to show it."),
+    ] = "table",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Say why a job, a PodGroup or a pod waits, and what would help."""
+    with failing_to(f"explain {what}"):
+        resources, key = _wanted(what, namespace)
+        where = Where(kubeconfig, master, context)
+        found = ask(where, lambda cluster: gather(cluster, resources, key))
+        found, source = _told(found, extender_url)
+        if form == "table":
+            text = explain_text.page(found, source=source, now=steady_clock()())
+        else:
+            text = output.document(explain_text.value(found, source=source), form)
+        typer.echo(text, nl=False)
+
+
+def _wanted(what: str, namespace: str) -> tuple[tuple[Resource, ...], Key]:
+    """The kinds to look among, and the name."""
+    kind, slash, name = what.rpartition("/")
+    if not slash:
+        return _SEARCHED, Key(namespace, name)
+    if kind.lower() not in _WORDS or not name:
+        raise CommandFailed(Code.USAGE, "say job/NAME, podgroup/NAME or pod/NAME")
+    return (_WORDS[kind.lower()],), Key(namespace, name)
+
+
+def _told(found: Findings, url: str) -> tuple[Findings, str]:
+    """With what the extender says, if anything, and who says it."""
+    if not url or found.group is None:
+        return found, FROM_OBJECTS
+    story = ask_extender(url, key_of(found.group))
+    if story is None:
+        return found, f"{FROM_OBJECTS}; the extender at {url} does not tell"
+    return replace(found, story=story), f"the extender at {url}"

@@ -1,0 +1,135 @@
+"""Findings as a page for people and as a value for programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from app.cli.findings import Findings, conclude, counts
+from app.cli.job_rows import replicas
+from app.cli.job_view import event_age
+from app.cli.tables import NONE, fitted, resources, table
+from app.wire import quantity
+from app.wire.unstructured import Object, key_of, metadata, name, spec, status
+
+_LABEL = 12
+_GAP = 3
+_MEMBERS = 20
+_EVENTS = 10
+
+
+def page(found: Findings, *, source: str, now: float) -> str:
+    """The whole page; the first line is the answer."""
+    conclusion = conclude(found)
+    lines = [f"{found.subject} is {found.phase or 'unknown'}: {conclusion.summary}", ""]
+    if conclusion.reason:
+        lines.append(_fact("Reason", conclusion.reason))
+    lines += (_fact("", text) for text in _numbers(conclusion.numbers))
+    if conclusion.next_step:
+        lines.append(_fact("Next step", conclusion.next_step))
+    lines += (_fact(label, text) for label, text in _around(found))
+    lines.append(_fact("Source", source))
+    return "\n".join(lines) + "\n" + _members(found) + _events(found.events, now=now)
+
+
+def value(found: Findings, *, source: str) -> Object:
+    """The same for programs."""
+    conclusion = conclude(found)
+    return {
+        "subject": found.subject,
+        "phase": found.phase,
+        "reason": conclusion.reason,
+        "summary": conclusion.summary,
+        "nextStep": conclusion.next_step,
+        "numbers": dict(conclusion.numbers),
+        "queue": found.queue_name,
+        "queueState": status(found.queue or {}).get("state") or "",
+        "podGroup": str(key_of(found.group)) if found.group else "",
+        "conditions": list(status(found.group or {}).get("conditions") or ()),
+        "pods": counts(found.pods),
+        "slots": dict((found.story or {}).get("slots") or {}),
+        "members": list((found.story or {}).get("members") or ()),
+        "events": [_event(event) for event in found.events],
+        "source": source,
+    }
+
+
+def _fact(label: str, text: str) -> str:
+    return f"{label + ':' if label else '':<{_LABEL}}{text}"
+
+
+def _around(found: Findings) -> Iterator[tuple[str, str]]:
+    if found.job is not None:
+        yield "Job", f"{key_of(found.job)}, {replicas(found.job)} pods in all"
+    if found.group is not None:
+        group = found.group
+        phase = status(group).get("phase") or "no phase yet"
+        needs = f"needs {int(spec(group).get('minMember') or 0)} pods at once"
+        amounts = resources(spec(group).get("minResources"))
+        more = f" ({amounts})" if amounts != NONE else ""
+        yield "PodGroup", f"{name(group)}, {phase}, {needs}{more}"
+    if found.group is not None or found.job is not None:
+        yield "Queue", _queue(found)
+    listed = ", ".join(f"{count} {word}" for word, count in counts(found.pods).items())
+    yield "Pods", listed or "none yet"
+
+
+def _queue(found: Findings) -> str:
+    if found.queue is None:
+        return f"{found.queue_name}, not found"
+    held = resources(status(found.queue).get("allocated"))
+    limit = resources(spec(found.queue).get("capability"))
+    state = status(found.queue).get("state") or "no state yet"
+    return f"{found.queue_name}, {state}, holds {held}, capability {limit}"
+
+
+def _numbers(reason: Mapping[str, Any]) -> Iterator[str]:
+    for short in reason.get("shortfalls") or ():
+        resource = short["resource"]
+        asked, free = (quantity.text(resource, short[key]) for key in ("asked", "free"))
+        limit = short.get("limit")
+        of = f" of {quantity.text(resource, limit)}" if limit is not None else ""
+        yield f"{resource}: asked {asked}, free {free}{of}"
+    for refused in reason.get("nodes") or ():
+        yield f"{refused['nodes']} of {reason.get('total_nodes')} nodes: {refused['text']}"
+    for holder in reason.get("holders") or ():
+        amount = quantity.text(holder["resource"], holder["amount"])
+        yield f"{holder['who']} holds {holder['resource']} {amount}"
+
+
+def _members(found: Findings) -> str:
+    members = (found.story or {}).get("members") or ()
+    if not members:
+        return ""
+    columns = [
+        fitted("Pod", lambda member: member["pod"], gap=_GAP),
+        fitted("Role", lambda member: member["role"] or "-", gap=_GAP),
+        fitted("Stage", lambda member: member["stage"], gap=_GAP),
+        fitted("Node", lambda member: member["node"] or "-", gap=_GAP),
+        fitted("Gates", lambda member: ",".join(member["gates"]) or "-", gap=_GAP),
+    ]
+    left = len(members) - _MEMBERS
+    more = f"... and {left} more pods (-o json shows all)\n" if left > 0 else ""
+    return "\n" + table(columns, members[:_MEMBERS]) + more
+
+
+def _events(events: Sequence[Object], *, now: float) -> str:
+    if not events:
+        return ""
+    columns = [
+        fitted("Age", lambda event: event_age(event, now=now), gap=_GAP),
+        fitted("Type", lambda event: event.get("type"), gap=_GAP),
+        fitted("Reason", lambda event: event.get("reason"), gap=_GAP),
+        fitted("Message", lambda event: str(event.get("message") or "").strip(), gap=0),
+    ]
+    return "\n" + table(columns, events[-_EVENTS:])
+
+
+def _event(event: Object) -> Object:
+    about = event.get("involvedObject") or {}
+    return {
+        "object": f"{str(about.get('kind') or '').lower()}/{about.get('name') or ''}",
+        "type": event.get("type"),
+        "reason": event.get("reason"),
+        "message": event.get("message"),
+        "count": event.get("count") or 1,
+        "lastTimestamp": event.get("lastTimestamp") or metadata(event).get("creationTimestamp"),
+    }

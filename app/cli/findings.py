@@ -1,0 +1,179 @@
+"""What is known about a job, a PodGroup or a pod that waits, and the one reason to name first.
+
+Gathered by `app.cli.explain`; here it is only judged. What the extender says is the reason, for it
+decides. Without it the objects speak: how the job ended, a queue that is missing or shut, the
+group's conditions, what the pods say, the last warning.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.cli.job_rows import phase
+from app.cli.pod_rows import QUEUE_ANNOTATION
+from app.cli.waiting import is_over
+from app.sandbox.apiserver.pod_columns import pod_status
+from app.wire.unstructured import Object, annotations, key_of, metadata, name, spec, status
+
+Story = Mapping[str, Any]
+"""An answer of the extender's ``/explain``."""
+
+FINE = "nothing is missing"
+
+_NEXT: Mapping[str, str] = {
+    "QueueMissing": "create the queue, or name another one",
+    "QueueNotOpen": "open the queue: pumice queue operate --action open --name {queue}",
+    "QueueNotLeaf": "name one of the queues below it",
+    "QueueTreeInvalid": "mend the parents of the queue",
+    "QueueQuota": "wait for jobs of the queue to end, or raise its capability",
+    "QueueOverused": "wait for jobs of the queue to end, or raise what it deserves",
+    "ClusterOverused": "wait for running jobs to end, or add nodes",
+    "ResourceQuota": "raise the ResourceQuota of the namespace",
+    "NotEnoughResources": "wait for running jobs to end, or ask for less per pod",
+    "NoNodeFits": "compare node selectors, tolerations and requests with the nodes",
+    "NotEnoughTasks": "create the missing pods, or lower minMember",
+    "NotEnoughPodsOfTask": "create the missing pods, or lower minAvailable of the task",
+    "Gated": "remove the scheduling gates that are not ours",
+    "PodGroupMissing": "create the PodGroup that the pods name",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Everything about ``subject``; what does not exist is None or empty."""
+
+    subject: str
+    job: Object | None = None
+    group: Object | None = None
+    queue: Object | None = None
+    pods: Sequence[Object] = ()
+    events: Sequence[Object] = ()
+    story: Story | None = None
+
+    @property
+    def queue_name(self) -> str:
+        """The queue that it is in, or is to be in."""
+        for item in (self.group, self.job):
+            if item is not None:
+                return str(spec(item).get("queue") or "default")
+        asked = [annotations(pod).get(QUEUE_ANNOTATION) for pod in self.pods]
+        return next((queue for queue in asked if queue), "default")
+
+    @property
+    def phase(self) -> str:
+        """The job's, else the group's, else the pod's."""
+        if self.job is not None:
+            return phase(self.job) or "Pending"
+        if self.group is not None:
+            return str(status(self.group).get("phase") or "Pending")
+        return pod_status(self.pods[0]) if self.pods else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The reason in a word and in a sentence, and what to do about it."""
+
+    reason: str
+    summary: str
+    next_step: str = ""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+
+def conclude(found: Findings) -> Conclusion:
+    """The one reason to name first."""
+    reason, summary = _ended(found) or _told(found) or _queue(found) or _objects(found)
+    step = _NEXT.get(reason, "").format(queue=found.queue_name)
+    numbers = (found.story or {}).get("reason") or {}
+    return Conclusion(reason, summary, step, numbers)
+
+
+def counts(pods: Sequence[Object]) -> dict[str, int]:
+    """Pods by the word that sums each up."""
+    return dict(sorted(Counter(pod_status(pod) for pod in pods).items()))
+
+
+Verdict = tuple[str, str] | None
+
+
+def _ended(found: Findings) -> Verdict:
+    if found.job is None or not is_over(found.job):
+        return None
+    state = status(found.job).get("state") or {}
+    message = state.get("message") or f"the job has ended: {phase(found.job)}"
+    return str(state.get("reason") or phase(found.job)), str(message)
+
+
+def _told(found: Findings) -> Verdict:
+    """What the extender says, unless it lacks nothing: then a pod may still have a complaint."""
+    if found.story is None:
+        return None
+    cause = (found.story.get("reason") or {}).get("cause") or ""
+    summary = str(found.story.get("summary") or FINE)
+    if not cause and summary == FINE:
+        return None
+    return str(cause), summary
+
+
+def _queue(found: Findings) -> Verdict:
+    if found.group is None and found.job is None:
+        return None
+    if found.queue is None:
+        return "QueueMissing", f"queue {found.queue_name} does not exist"
+    state = status(found.queue).get("state") or "Open"
+    waits = found.phase in {"Pending", "Unknown"}
+    return (
+        ("QueueNotOpen", f"queue {name(found.queue)} is {state}") if _shut(state, waits) else None
+    )
+
+
+def _shut(state: str, waits: bool) -> bool:
+    return waits and state != "Open"
+
+
+def _objects(found: Findings) -> tuple[str, str]:
+    return _conditions(found) or _pods(found) or _warning(found) or ("", _quiet(found))
+
+
+def _conditions(found: Findings) -> Verdict:
+    """The last of the group's conditions that speaks against it."""
+    conditions = status(found.group or {}).get("conditions") or ()
+    against = [
+        c for c in conditions if (c.get("status") == "True") == (c["type"] == "Unschedulable")
+    ]
+    if not against:
+        return None
+    last = max(against, key=lambda each: str(each.get("lastTransitionTime") or ""))
+    return str(last.get("reason") or last["type"]), str(last.get("message") or last["type"])
+
+
+def _pods(found: Findings) -> Verdict:
+    for pod in found.pods:
+        for condition in status(pod).get("conditions") or ():
+            if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+                said = condition.get("message") or "is not scheduled"
+                return str(condition.get("reason") or ""), f"pod {key_of(pod)}: {said}"
+        for container in status(pod).get("containerStatuses") or ():
+            waiting = (container.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason") not in {None, "", "ContainerCreating", "PodInitializing"}:
+                said = waiting.get("message") or waiting["reason"]
+                return str(waiting["reason"]), f"pod {key_of(pod)}: {said}"
+    return None
+
+
+def _warning(found: Findings) -> Verdict:
+    """The last event, when it is a warning."""
+    if not found.events or found.events[-1].get("type") != "Warning":
+        return None
+    last = found.events[-1]
+    return str(last.get("reason") or ""), str(last.get("message") or "")
+
+
+def _quiet(found: Findings) -> str:
+    if found.job is not None and found.group is None:
+        return "the job has no PodGroup yet; are the controllers running?"
+    if found.group is not None and not status(found.group).get("phase"):
+        return "the PodGroup has no phase yet; is the extender running?"
+    if metadata(found.group or {}).get("deletionTimestamp"):
+        return "the PodGroup is being deleted"
+    return FINE

@@ -1,0 +1,189 @@
+"""How much of what it is entitled to each queue holds, as a tree.
+
+A queue is entitled to what it deserves; of resources for which that is not said, to its part by
+weight of what its parent is entitled to, up to its capability. The root is entitled to the whole
+cluster. A share is the largest part that is held of any resource.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.cli.tables import NONE, Column, fitted, resources, table
+from app.wire import quantity
+from app.wire.unstructured import Object, name, spec, status
+
+ROOT = "root"
+_UNCOUNTED = {"pods"}
+_ALWAYS = ("cpu", "memory")
+_BAR = 10
+_GAP = 2
+
+Amounts = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """One queue of the tree; ``share`` is None when nothing is known to compare with."""
+
+    name: str
+    depth: int
+    state: str
+    weight: int
+    allocated: Amounts
+    entitled: Amounts
+    deserved: Amounts
+    capability: Amounts
+    share: float | None
+    resource: str
+
+
+def shares(queues: Sequence[Object], cluster: Amounts) -> list[Share]:
+    """Parents before their children, those by name."""
+    names = {name(queue) for queue in queues}
+    children: dict[str, list[Object]] = {}
+    for queue in sorted(queues, key=name):
+        children.setdefault(_parent(queue, names), []).append(queue)
+    found = list(_walk(children, above="", entitled=cluster, depth=0))
+    reached = {share.name for share in found}
+    # Queues that are each other's parents hang nowhere; they are shown all the same.
+    lost = [queue for queue in queues if name(queue) not in reached]
+    return [*found, *(_share(queue, {}, part=0, depth=0) for queue in lost)]
+
+
+def cluster_total(nodes: Sequence[Object]) -> Amounts:
+    """What all nodes offer."""
+    total: dict[str, int] = {}
+    for node in nodes:
+        for resource, amount in quantity.read(status(node).get("allocatable"), "").items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
+
+
+def rows(found: Sequence[Share]) -> str:
+    """The table of ``top queues``."""
+    lines = [_line(share) for share in found]
+    return table(_COLUMNS, lines)
+
+
+def values(found: Sequence[Share]) -> list[Object]:
+    """The same for programs."""
+    return [
+        {
+            "name": share.name,
+            "depth": share.depth,
+            "state": share.state,
+            "weight": share.weight,
+            "share": share.share,
+            "resource": share.resource,
+            "allocated": _texts(share.allocated),
+            "deserved": _texts(share.deserved),
+            "entitled": _texts(share.entitled),
+            "capability": _texts(share.capability),
+        }
+        for share in found
+    ]
+
+
+def bar(share: float | None) -> str:
+    """``[####......]  40%``."""
+    if share is None:
+        return "-"
+    full = min(_BAR, round(share * _BAR))
+    return f"[{'#' * full}{'.' * (_BAR - full)}] {share:4.0%}"
+
+
+def _walk(
+    children: Mapping[str, Sequence[Object]], *, above: str, entitled: Amounts, depth: int
+) -> Iterator[Share]:
+    siblings = children.get(above, ())
+    weights = sum(_weight(queue) for queue in siblings) or 1
+    for queue in siblings:
+        share = _share(queue, entitled, part=_weight(queue) / weights, depth=depth)
+        yield share
+        yield from _walk(children, above=share.name, entitled=share.entitled, depth=depth + 1)
+
+
+def _share(queue: Object, above: Amounts, *, part: float, depth: int) -> Share:
+    wanted = spec(queue)
+    deserved = _read(wanted.get("deserved"))
+    capability = _read(wanted.get("capability"))
+    allocated = _read(status(queue).get("allocated"))
+    by_weight = {
+        resource: min(int(amount * part), capability.get(resource, amount))
+        for resource, amount in above.items()
+    }
+    entitled = {**capability, **by_weight, **deserved}
+    parts = {
+        resource: amount / entitled[resource]
+        for resource, amount in allocated.items()
+        if entitled.get(resource)
+    }
+    dominant = max(parts, key=lambda resource: (parts[resource], resource), default="")
+    known = set(_ALWAYS) | set(allocated) | set(deserved) | set(capability)
+    return Share(
+        name=name(queue),
+        depth=depth,
+        state=str(status(queue).get("state") or ""),
+        weight=_weight(queue),
+        allocated=allocated,
+        entitled={key: amount for key, amount in entitled.items() if key in known},
+        deserved=deserved,
+        capability=capability,
+        share=parts[dominant] if dominant else (0.0 if entitled else None),
+        resource=dominant,
+    )
+
+
+def _parent(queue: Object, names: set[str]) -> str:
+    """The queue above; those whose parent does not exist stand at the top."""
+    if name(queue) == ROOT:
+        return ""
+    parent = str(spec(queue).get("parent") or ROOT)
+    return parent if parent in names and parent != name(queue) else ""
+
+
+def _weight(queue: Object) -> int:
+    return int(spec(queue).get("weight") or 1)
+
+
+def _read(amounts: Any) -> Amounts:
+    found = quantity.read(amounts, "")
+    return {resource: amount for resource, amount in found.items() if resource not in _UNCOUNTED}
+
+
+def _texts(amounts: Amounts) -> dict[str, str]:
+    return {key: quantity.text(key, amount) for key, amount in sorted(amounts.items())}
+
+
+def _line(share: Share) -> Object:
+    entitled = resources(_texts(share.entitled))
+    deserved = resources(_texts(share.deserved))
+    weighed = entitled != deserved and entitled != NONE
+    return {
+        "name": "  " * share.depth + share.name,
+        "state": share.state,
+        "weight": share.weight,
+        "share": bar(share.share),
+        "resource": share.resource or "-",
+        "allocated": resources(_texts(share.allocated)),
+        # What follows from weights is not what somebody wrote.
+        "deserved": f"~{entitled}" if weighed else deserved,
+        "capability": resources(_texts(share.capability)),
+    }
+
+
+def _column(title: str, key: str) -> Column:
+    return fitted(title, lambda line: line[key], gap=_GAP)
+
+
+_COLUMNS = (
+    _column("Name", "name"),
+    _column("State", "state"),
+    _column("Weight", "weight"),
+    _column("Share", "share"),
+    _column("Of", "resource"),
+    _column("Allocated", "allocated"),
+    _column("Deserved", "deserved"),
+    _column("Capability", "capability"),
+)

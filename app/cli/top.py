@@ -1,0 +1,71 @@
+"""``pumice top``: who holds how much."""
+
+import re
+import sys
+from typing import Annotated, Literal
+
+import typer
+
+from app.cli import output, queue_shares
+from app.cli.cluster import Cluster, Where, ask
+from app.cli.commands import Command, Context, Kubeconfig, Master, group
+from app.cli.endings import failing_to
+from app.cli.queue_shares import Share
+from app.kube import errors
+from app.wire.kinds import NODES, QUEUES
+
+app = group("Who holds how much.")
+
+_FULL, _NEARLY = 100, 80
+
+
+@app.callback()
+def top() -> None:
+    """Keep ``queues`` a word of its own although it is the only one."""
+
+
+@app.command("queues", cls=Command)
+def queues(
+    *,
+    form: Annotated[
+        Literal["table", "json", "yaml"],
+        typer.Option("--output", "-o", help="How to show it."),
+    ] = "table",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Show queues as a tree, with how much of what they deserve they hold.
+
+    An amount behind ~ is a part by weight, where no deserved amount is set.
+    """
+    with failing_to("top queues"):
+        found = ask(Where(kubeconfig, master, context), look)
+        if form != "table":
+            typer.echo(output.document(queue_shares.values(found), form), nl=False)
+        elif not found:
+            typer.echo(output.EMPTY, nl=False)
+        else:
+            text = queue_shares.rows(found)
+            typer.echo(coloured(text) if sys.stdout.isatty() else text, nl=False)
+
+
+async def look(cluster: Cluster) -> list[Share]:
+    """Every queue's share; without the right to see nodes, of what queues say themselves."""
+    queues = await cluster.list(QUEUES)
+    try:
+        nodes = await cluster.list(NODES)
+    except errors.Forbidden:
+        nodes = []
+    return queue_shares.shares(queues, queue_shares.cluster_total(nodes))
+
+
+def coloured(text: str) -> str:
+    """Bars in green, from 80 % in yellow, from 100 % in red."""
+    return re.sub(r"\[#*\.*\] +(\d+)%", _colour, text)
+
+
+def _colour(found: re.Match[str]) -> str:
+    percent = int(found[1])
+    colour = "red" if percent >= _FULL else "yellow" if percent >= _NEARLY else "green"
+    return typer.style(found[0], fg=colour)
