@@ -34,6 +34,8 @@ TIMEOUT_S: Final = 5
 
 NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 SYSTEM_NAMESPACE: Final = "kube-system"
+JOB_NAME: Final = "volcano.sh/job-name"
+"""The label of pods that belong to a vcjob."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +120,13 @@ class Registration:
         if webhook.resource != kinds.PODS or (webhook.mutate is not None and self.any_pod):
             return []
         names = ", ".join(f"'{name}'" for name in self.schedulers)
-        expression = f"object.spec.?schedulerName.orValue('') in [{names}]"
-        return [{"name": "scheduler-is-ours", "expression": expression}]
+        ours = f"object.spec.?schedulerName.orValue('') in [{names}]"
+        found = [{"name": "scheduler-is-ours", "expression": ours}]
+        if webhook.validate is not None:
+            # Five hundred pods of a job at once shall not all come by: the job was judged.
+            alone = f"!object.metadata.?labels[?'{JOB_NAME}'].hasValue()"
+            found.append({"name": "not-of-a-job", "expression": alone})
+        return found
 
 
 def _rule(webhook: Webhook) -> Object:

@@ -80,7 +80,9 @@ def from_secret(item: Object) -> Material | None:
     """What a Secret holds; None when it is not all there."""
     data = item.get("data") or {}
     try:
-        found = {field: base64.b64decode(data[key], validate=True) for field, key in _FIELDS.items()}
+        found = {
+            field: base64.b64decode(data[key], validate=True) for field, key in _FIELDS.items()
+        }
     except (KeyError, TypeError, ValueError):
         return None
     return Material(**found)

@@ -329,6 +329,17 @@ def test_kubectl_prints_warnings_and_refusals(cluster: ControlPlane, webhooks: W
     assert 'admission webhook "validatejob.volcano.sh" denied the request: ' in refused.stderr
 
 
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_pods_of_jobs_are_not_asked_about(cluster: ControlPlane, webhooks: Webhooks) -> None:
+    alone = pod(annotations={"scheduling.volcano.sh/queue-name": "nowhere"})
+    done = kubectl(cluster, alone)
+    assert "there is no queue nowhere" in done.stderr
+    member = copy.deepcopy(alone)
+    member["metadata"]["labels"] = {"volcano.sh/job-name": "j"}
+    done = kubectl(cluster, member)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_new_certificate_is_served_without_a_restart(
     cluster: ControlPlane, webhooks: Webhooks
 ) -> None:
@@ -556,6 +567,54 @@ def test_certificates_are_made_kept_and_trusted(cluster: ControlPlane, tmp_path:
             assert again["data"] == kept["data"]
             assert other.stop() == 0
     api.delete(SECRETS, "pumice-webhooks-certificate", namespace=NAMESPACE)
+
+
+RESOURCE_GROUPS = """
+resourceGroups:
+- resourceGroup: management
+  object: {key: namespace, value: [default]}
+  labels: {type: %s}
+  tolerations: [{key: management, operator: Exists}]
+"""
+
+
+def test_resource_groups_of_pods_are_read_again_when_their_file_changes(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    conf = tmp_path / "admission.yaml"
+    conf.write_text(RESOURCE_GROUPS % "first")
+    flags = (
+        *with_key_pair(cluster),
+        f"--admission-conf={conf}",
+        "--feature-gates=SchedulingGatesQueueAdmission=true",
+    )
+
+    def stored(**annotations: str) -> Object:
+        given = pod(annotations=annotations, schedulerName="default-scheduler")
+        spec: Object = dry_run(cluster.api, given)["spec"]
+        return spec
+
+    def kind() -> str | None:
+        found: str | None = stored().get("nodeSelector", {}).get("type")
+        return found
+
+    with start(cluster, *flags, trust=cluster.authority.certificate, name="webhooks-pods") as it:
+        wait_until(lambda: kind() == "first", timeout_s=20, what="pods are changed")
+        gate = "scheduling.volcano.sh/queue-allocation-gate"
+        gates = stored(**{gate: "true"})["schedulingGates"]
+        assert {"name": gate} in gates
+        assert {"key": "management", "operator": "Exists"} in stored()["tolerations"]
+        conf.write_text("resourceGroups: 1")
+        wait_until(lambda: "refused" in notes(it.url, cluster), timeout_s=10, what="it is told")
+        assert kind() == "first"
+        conf.write_text(RESOURCE_GROUPS % "second")
+        wait_until(lambda: kind() == "second", timeout_s=10, what="the new file")
+        assert "refused" not in notes(it.url, cluster)
+
+
+def notes(url: str, cluster: ControlPlane) -> str:
+    trust = tls_context(cluster.authority.certificate)
+    return httpx2.get(f"{url}/readyz", verify=trust, timeout=5, trust_env=False).text
 
 
 def start_beside(cluster: ControlPlane, first: Webhooks) -> Webhooks:

@@ -85,9 +85,14 @@ def test_pods_of_others_are_only_asked_about_where_groups_may_take_them() -> Non
             "expression": "object.spec.?schedulerName.orValue('') in ['a', 'b']",
         }
     ]
+    alone = {
+        "name": "not-of-a-job",
+        "expression": "!object.metadata.?labels[?'volcano.sh/job-name'].hasValue()",
+    }
     pods = chosen(["/pods/mutate", "/pods/validate"])
     found = registered(Registration(webhooks=pods, place=URL, schedulers=("a", "b")))
-    assert {path: w["matchConditions"] for path, w in found.items()} == dict.fromkeys(found, ours)
+    assert found["/pods/mutate"]["matchConditions"] == ours
+    assert found["/pods/validate"]["matchConditions"] == [*ours, alone]
     found = registered(Registration(webhooks=pods, place=URL, schedulers=("a", "b"), any_pod=True))
     assert "matchConditions" not in found["/pods/mutate"]
-    assert found["/pods/validate"]["matchConditions"] == ours
+    assert found["/pods/validate"]["matchConditions"] == [*ours, alone]
