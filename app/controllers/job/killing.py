@@ -16,7 +16,7 @@ from app.controllers.job.prepare import Preparation
 from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import Action, Phase
-from app.controllers.job.world import Seen, World
+from app.controllers.job.world import Seen, World, texts_of
 from app.controllers.ports import ApiError
 from app.core.jobplugins.problems import PluginError
 from app.service.workqueue import Again
@@ -102,7 +102,7 @@ class Killing:
 
     async def _told(self, job: Job, errors: Sequence[ApiError]) -> None:
         if errors:
-            text = "; ".join(sorted({str(error) for error in errors}))
+            text = texts_of(errors)
             await self._world.events.record(
                 job.item, "Warning", "FailedDelete", f"Error deleting pods: {text}"
             )

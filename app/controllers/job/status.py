@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from app.controllers.job.counts import Counts
 from app.controllers.job.view import Job
-from app.controllers.job.vocabulary import Phase
+from app.controllers.job.vocabulary import FINISHED, Phase
 from app.wire import times, unstructured
 from app.wire.unstructured import Object
 
@@ -49,6 +49,8 @@ def status(
     }
     if phase is not job.phase:
         made["conditions"] = _conditions(job, phase, now)
+        if phase in FINISHED:
+            made["runningDuration"] = duration(now - job.created)
     return counted(made, counts)
 
 

@@ -6,6 +6,7 @@ scheduler. Before pods are deleted, a status is written that counts them as term
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from app.controllers.job import counts, group, machine, pods, status, sync
 from app.controllers.job.members import pinned_node
@@ -17,7 +18,7 @@ from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.sync import Replica
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import Phase
-from app.controllers.job.world import Seen, World
+from app.controllers.job.world import Seen, World, texts_of
 from app.controllers.jobplugins.plugin import Place
 from app.controllers.ports import ApiError, Failure
 from app.core.jobplugins.problems import PluginError
@@ -116,20 +117,16 @@ class Syncing:
             return None
         seats = await self._seats(job, missing, found, memory)
         plugins = self._preparation.plugins(job)
-        made = (
-            plugins.pod(
-                pods.pod(
-                    job,
-                    replica,
-                    group=unstructured.name(found),
-                    seat=seat,
-                    evicted=memory.evicted.get(sync.pod_name(job, replica), 0.0),
-                ),
-                Place(replica.task.name, replica.index),
-            )
-            for replica, seat in zip(missing, seats, strict=True)
-        )
-        errors = await self._world.create_pods(job, made)
+
+        def made(replica: Replica, seat: Seat) -> Object:
+            name = sync.pod_name(job, replica)
+            evicted = memory.evicted.get(name, 0.0)
+            bare = pods.pod(job, replica, group=group_name, seat=seat, evicted=evicted)
+            return plugins.pod(bare, Place(replica.task.name, replica.index))
+
+        group_name = unstructured.name(found)
+        makes = [partial(made, replica, seat) for replica, seat in zip(missing, seats, strict=True)]
+        errors = await self._world.create_pods(job, makes)
         return await self._problem(job, "FailedCreate", "Error creating pods", errors)
 
     async def _seats(
@@ -180,7 +177,7 @@ class Syncing:
     ) -> Problem | None:
         if not errors:
             return None
-        text = f"{what}: {'; '.join(sorted({str(error) for error in errors}))}"
+        text = f"{what}: {texts_of(errors)}"
         await self._world.events.record(job.item, "Warning", reason, text)
         refused = any(error.failure is Failure.REFUSED for error in errors)
         return Problem(reason, text, refused=refused)

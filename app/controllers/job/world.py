@@ -5,7 +5,7 @@ Reads see our own writes (``fresh``). Every write of a status states the version
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,7 @@ from app.wire.unstructured import Key, Object, key_of
 log = logging.getLogger(__name__)
 
 CONCURRENT_WRITES: Final = 32
+_TOLD: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,11 @@ class World:
         """Delete a PodGroup."""
         await self._gone(POD_GROUPS, stored)
 
-    async def create_pods(self, job: Job, pods: Iterable[Object]) -> list[ApiError]:
-        """Create them all, some at a time; what failed. One that is there already is taken over."""
+    async def create_pods(self, job: Job, pods: Iterable[Callable[[], Object]]) -> list[ApiError]:
+        """Make and create them all, some at a time; what failed.
+
+        One that is there already is taken over.
+        """
         outcomes = await asyncio.gather(*(self._create(job, pod) for pod in pods))
         return [error for error in outcomes if error is not None]
 
@@ -167,8 +171,9 @@ class World:
         self._fresh[JOBS].changed(item)
         return Job(item, job.default_scheduler)
 
-    async def _create(self, job: Job, pod: Object) -> ApiError | None:
+    async def _create(self, job: Job, make: Callable[[], Object]) -> ApiError | None:
         async with self._busy:
+            pod = make()
             try:
                 made = await self.api.create(PODS, pod)
             except ApiError as error:
@@ -215,3 +220,10 @@ class World:
             if error.failure is not Failure.NOT_FOUND:
                 raise
         self._fresh[kind].deleted(item)
+
+
+def texts_of(errors: Sequence[ApiError]) -> str:
+    """The first of them, each once, and how many more there are."""
+    texts = sorted({str(error) for error in errors})
+    more = len(texts) - _TOLD
+    return "; ".join(texts[:_TOLD]) + (f"; and {more} more" if more > 0 else "")

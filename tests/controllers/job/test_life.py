@@ -8,12 +8,14 @@ def test_a_job_runs_and_completes() -> None:
     async def scenario(rig: Rig) -> None:
         await rig.started({"minAvailable": 2, "tasks": [task()]})
         assert rig.phase() == "Running"
+        await rig.later(3661)
         rig.succeed()
         await rig.settle()
 
     rig = play(scenario)
     assert rig.phases == ["Pending", "Running", "Completed"]
     assert rig.status()["succeeded"] == 2
+    assert rig.status()["runningDuration"] == "1h1m1s"
     assert rig.status()["taskStatusCount"] == {"main": {"phase": {"Succeeded": 2}}}
     assert rig.pods() == ["job-main-0", "job-main-1"]
     assert not rig.api.all(POD_GROUPS)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from app.controllers.job.slots import Slots
-from app.controllers.ports import Failure
+from app.controllers.job.world import texts_of
+from app.controllers.ports import ApiError, Failure
 from app.wire.kinds import PODS
 from app.wire.unstructured import Object
 from tests.controllers.fake_api import Request
@@ -200,6 +201,12 @@ def test_a_failed_create_is_seen_and_tried_again() -> None:
     assert rig.status()["pending"] == 2
     assert "reason" not in rig.status()["state"]
     assert set(rig.events.messages("FailedCreate")) == {"Error creating pods: try later"}
+
+
+def test_of_many_errors_the_first_are_told() -> None:
+    errors = [ApiError(Failure.PASSING, f"e{number % 5}") for number in range(20)]
+    assert texts_of(errors) == "e0; e1; e2; and 2 more"
+    assert texts_of(errors[:2]) == "e0; e1"
 
 
 def test_a_pod_that_was_made_although_the_request_failed_is_taken_over() -> None:
