@@ -25,17 +25,17 @@ def test_a_gang_that_does_not_fit_waits_whole_with_numbers_and_follows_when_ther
     place.wait_bound("first", 8)
     place.add_gang("second", 6)
 
-    told = place.wait_condition("second", "Unschedulable", says="6/6 tasks in gang unschedulable")
+    held = f"held by {place.name}/first (cpu 8)"
+    sentence = f"queue default: cpu asked 6, free 4 of 12; {held}"
+    told = place.wait_condition(
+        "second", "Unschedulable", says=f"6/6 tasks in gang unschedulable: {sentence}"
+    )
     assert not place.bound("second")
     assert told["reason"] == "NotEnoughResources"
-    assert "cpu asked 6, free 4 of 12" in told["message"]
-    assert f"held by {place.name}/first (cpu 8)" in told["message"]
-
-    sentence = place.explain("second")["summary"]
     assert place.wait_condition("second", "Reserved", "False", says=sentence)
-    assert told["message"] == f"6/6 tasks in gang unschedulable: {sentence}"
     event = place.wait_event("second", "Unschedulable", says=sentence)
     assert (event["type"], event["message"]) == ("Warning", told["message"])
+    assert place.explain("second")["summary"] == sentence
     assert place.explain("second-0")["summary"] == sentence
 
     place.delete_gang("first")

@@ -90,3 +90,10 @@ def test_explain_tells_the_numbers_of_the_reason(place: Place) -> None:
     ]
     assert {member["stage"] for member in story["members"]} == {"waiting"}
     assert story["min_member"] == 2
+
+
+def test_a_group_with_too_few_pods_says_how_many_there_are(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    place.add_group("few", 4)
+    told = place.wait_condition("few", "Reserved", "False", reason="NotEnoughTasks")
+    assert "pods asked 4, free 0" in told["message"]

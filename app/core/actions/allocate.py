@@ -12,7 +12,7 @@ from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import shut_out
 from app.core.actions.extras import place_next
-from app.core.actions.minimum import is_reached, place_minimum
+from app.core.actions.minimum import is_reached, lacks_members, place_minimum
 from app.core.actions.turns import Turns
 from app.model.gang import Gang
 from app.model.ids import QueueName
@@ -74,7 +74,8 @@ def _drop_overused(
     if refusal is None:
         return False
     for number, backlog in enumerate(turns.drop(queue)):
-        cycle.refuse(backlog.gang, refusal)
+        gang = backlog.gang
+        cycle.refuse(gang, lacks_members(cycle, gang) or refusal)
         if number % _PIECE == 0:
             yield
     return True

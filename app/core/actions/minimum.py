@@ -59,6 +59,15 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     return False
 
 
+def lacks_members(cycle: Cycle, gang: Gang) -> Refusal | None:
+    """The refusal of a gang with fewer members than its minimum and no telling what is missing."""
+    if gang.counts.tasks + gang.counts.slots >= gang.min_member:
+        return None
+    need = Need.of(gang, cycle.ledger.gang(gang))
+    extra = slots.slots_of(gang, cycle.snapshot.axis, made=cycle.slot_shapes)
+    return _too_few(cycle, gang, need, extra)
+
+
 def _try(cycle: Cycle, attempt: "_Attempt") -> Generator[None, None, futility.Failure | None]:
     backlog = attempt.backlog
     with cycle.ledger.trial() as trial:

@@ -1,0 +1,15 @@
+"""A group without pods is told that it lacks them, not that its queue is used up."""
+
+from app.model.gang import Counts
+from app.model.reason import Cause, Shortfall
+from app.model.workload import GroupPhase
+from tests.builders import make_gang
+from tests.core.actions.rigs import HELM, cores, cycle, policies
+
+
+def test_a_group_that_nobody_made_pods_for_lacks_members_in_a_queue_that_deserves_nothing() -> None:
+    empty = make_gang("empty", min_member=4, phase=GroupPhase.INQUEUE, counts=Counts())
+    outcome = cycle(empty, nodes=cores(4), by=policies(HELM))
+    refusal = outcome.refusal("empty")
+    assert refusal.cause is Cause.NOT_ENOUGH_TASKS
+    assert refusal.shortfalls == (Shortfall("pods", asked=4, free=0),)
