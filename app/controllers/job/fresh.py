@@ -84,10 +84,6 @@ class Fresh:
         if stored is None or uid(stored) == uid(item):
             self.changed({**item, "metadata": going})
 
-    def gone(self, key: Key) -> None:
-        """The API server does not have it."""
-        self._forget(key)
-
     def saw(self, change: Change) -> None:
         """The watch showed something."""
         key = key_of(change.item)
