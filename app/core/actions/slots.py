@@ -10,7 +10,7 @@ Members that exist but cannot be placed (terminating, failed, held by somebody e
 missing: no room is kept for them.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from itertools import cycle, islice
 
 import numpy as np
@@ -35,13 +35,14 @@ def slots_of(
     if not roles:
         return ()
     if gang.role_shapes:
-        fallback = gang.role_shapes[min(gang.role_shapes)]
+        sibling = gang.role_shapes[min(gang.role_shapes)]
+        shapes = [gang.role_shapes.get(role, sibling) for role in roles]
     elif gang.min_request is not None:
-        requests = _equal_part(gang, axis, of=len(roles))
-        fallback = made.setdefault(requests, PodShape(requests))
+        parts = _equal_parts(gang, axis, count=len(roles))
+        shapes = [made.setdefault(part, PodShape(part)) for part in parts]
     else:
         return ()
-    return tuple(_slots(gang, roles, axis, fallback))
+    return tuple(_slots(gang, zip(roles, shapes, strict=True), axis))
 
 
 def _missing_roles(gang: Gang) -> list[str]:
@@ -62,18 +63,25 @@ def _missing_roles(gang: Gang) -> list[str]:
     return sorted([*lacking[:missing], *islice(cycle(known), max(others, 0))])
 
 
-def _equal_part(gang: Gang, axis: ResourceAxis, *, of: int) -> Amounts:
-    """One of ``of`` parts of what ``minResources`` leaves, rounded up, and one pod."""
+def _equal_parts(gang: Gang, axis: ResourceAxis, *, count: int) -> list[Amounts]:
+    """What ``minResources`` leaves, in ``count`` parts, each with room for one pod.
+
+    Together they are no more than that: the first ones have what cannot be divided.
+    """
     waiting: Vector = sum((t.request for t in gang.waiting), np.zeros_like(gang.allocated))
     rest = np.maximum(claimable(gang) - waiting, 0)
-    return amounts({**dict(axis.amounts(-(-rest // of))), PODS: 1})
+    least, left = np.divmod(rest, count)
+    return [
+        amounts({**dict(axis.amounts(least + (number < left))), PODS: 1}) for number in range(count)
+    ]
 
 
-def _slots(gang: Gang, roles: list[str], axis: ResourceAxis, fallback: PodShape) -> Iterator[Task]:
+def _slots(
+    gang: Gang, wanted: Iterable[tuple[str, PodShape]], axis: ResourceAxis
+) -> Iterator[Task]:
     number: dict[str, int] = {}
     vectors: dict[int, Vector] = {}
-    for role in roles:
-        shape = gang.role_shapes.get(role, fallback)
+    for role, shape in wanted:
         request = vectors.get(id(shape))
         if request is None:
             request = vectors[id(shape)] = axis.vector(shape.requests)

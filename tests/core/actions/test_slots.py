@@ -37,9 +37,9 @@ def unseen(minimum: int, **fields: Any) -> Gang:
     return make_gang("g", min_member=minimum, **fields)
 
 
-def test_slots_have_an_equal_part_of_what_the_group_asks_for() -> None:
+def test_slots_have_equal_parts_of_what_the_group_asks_for_and_no_more_together() -> None:
     gang = unseen(3, min_request=vector(cpu=7))
-    assert wanted(gang) == [("#0", "", 2.334), ("#1", "", 2.334), ("#2", "", 2.334)]
+    assert wanted(gang) == [("#0", "", 2.334), ("#1", "", 2.333), ("#2", "", 2.333)]
 
 
 def test_known_members_are_taken_off_before_the_rest_is_divided() -> None:
