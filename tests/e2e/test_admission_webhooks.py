@@ -433,6 +433,11 @@ def cron(schedule: str, called: str = "x", **more: Any) -> Object:
 
 
 OTHERS |= {
+    "a job of nothing": ({**job(), "spec": {}}, "No task specified in job spec"),
+    "a job without a spec": (
+        {key: value for key, value in job().items() if key != "spec"},
+        "No task specified in job spec",
+    ),
     "a pattern that is none": (hyper_node("a["), "regexp"),
     "a flow that waits for itself": (flow(("a", ["a"])), "jobflow Flow is not DAG"),
     "a flow that waits for none": (flow(("a", ["b"])), "vertex is not defined: b"),
