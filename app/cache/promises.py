@@ -83,7 +83,7 @@ class Promises:
             request = self.rooms.vector(task.shape.requests)
             at = needs.get(placement.node)
             needs[placement.node] = request if at is None else at + request
-        return all((self.rooms.idle(node) >= need).all() for node, need in needs.items())
+        return all(self.rooms.has_room(node, need) for node, need in needs.items())
 
     def move(self, uid: PodUid, node: NodeName, *, now: float) -> bool:
         """Give a planned member another node instead; False (and no change) if there is no room."""
@@ -94,7 +94,7 @@ class Promises:
             return False
         if not self.groups[member.group].known:
             return False
-        if member.node != node and not (self.rooms.idle(node) >= member.task.request).all():
+        if member.node != node and not self.rooms.has_room(node, member.task.request):
             return False
         self._move(member, Stage.PLANNED, node=node, now=now)
         return True
@@ -298,8 +298,8 @@ class Promises:
         if not self.rooms.is_short(node):
             return
         for holder in sorted(self.rooms.holders(node), key=self._age, reverse=True):
-            if self._lose(holder, why) and not self.rooms.is_short(node):
-                return
+            if self.rooms.is_squeezed(holder):
+                self._lose(holder, why)
 
     def _age(self, holder: str) -> tuple[float, str]:
         """When the promise was made; holders without one do not matter."""

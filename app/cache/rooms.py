@@ -7,7 +7,7 @@ one too); :meth:`Rooms.table` gives the planner's sorted view and :meth:`Rooms.s
 matching copy.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -191,8 +191,27 @@ class Rooms:
         return frozenset(self._promises)
 
     def is_short(self, node: NodeName) -> bool:
-        """Whether ``node`` has promised room that it does not have."""
-        return node in self._promises and node in self.nodes and bool((self.idle(node) < 0).any())
+        """Whether ``node`` has promised something of which it has less than nothing."""
+        return any(self.is_squeezed(holder) for holder in self._promising(node))
+
+    def is_squeezed(self, holder: str) -> bool:
+        """Whether ``holder`` has a charge on a node that lacks some of what it takes."""
+        charge = self.charges.get(holder)
+        if charge is None or charge.node not in self.nodes:
+            return False
+        return bool((self.idle(charge.node) < 0)[charge.vector > 0].any())
+
+    def _promising(self, node: NodeName) -> Iterator[str]:
+        if node not in self._promises:
+            return iter(())
+        return (h for h in self._holders.get(node, ()) if self.charges[h].promised)
+
+    def has_room(self, node: NodeName, request: Vector) -> bool:
+        """Whether all that ``request`` asks for is free on ``node``. Raises ``KeyError``.
+
+        A node may lack what is not asked for (it shrank, or a foreign pod was forced onto it).
+        """
+        return bool((self.idle(node) >= request)[request > 0].all())
 
     def idle(self, node: NodeName) -> Vector:
         """Free room on ``node``, shape ``(R,)``; may be negative. Raises ``KeyError``."""
@@ -209,7 +228,7 @@ class Rooms:
         known = [name for name in names if name in self.nodes]
         rows = np.fromiter(map(self._rows.__getitem__, known), dtype=np.intp, count=len(known))
         free = self._allocatable[rows] - self._used[rows]
-        fits = (free >= request).all(axis=1)
+        fits = ((free >= request) | (request == 0)).all(axis=1)
         if not fits.any():
             return None
         cpu = free[:, 0]

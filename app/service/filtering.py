@@ -178,7 +178,7 @@ class Filtering:
         roomy = tuple(
             name
             for name in names
-            if name == member.node or (rooms.takes(name) and (rooms.idle(name) >= request).all())
+            if name == member.node or (rooms.takes(name) and rooms.has_room(name, request))
         )
         return Some(roomy, _GUARD_TEXT) if roomy else None
 
@@ -245,8 +245,7 @@ class Filtering:
         full = {
             node
             for node in promised
-            if node in self._cache.rooms.nodes
-            and not (self._cache.rooms.idle(node) >= request)[request > 0].all()
+            if node in self._cache.rooms.nodes and not self._cache.rooms.has_room(node, request)
         }
         free = tuple(name for name in names if name not in full)
         return Everything() if len(free) == len(names) else Some(free, _GUARD_TEXT)

@@ -132,7 +132,14 @@ class Api:
         return free
 
     def is_short(self, name: NodeName, taken: Iterable[Taken]) -> bool:
-        return any(value < 0 for value in self.idle(name, taken).values())
+        """Whether a promise asks for something of which there is less than nothing."""
+        taken = list(taken)
+        lacking = {resource for resource, left in self.idle(name, taken).items() if left < 0}
+        return any(
+            one.promised and one.node == name and amount and resource in lacking
+            for one in taken
+            for resource, amount in one.requests
+        )
 
     def has_group(self, pod: Pod) -> bool:
         """Whether it can be planned: alone, or its PodGroup is there."""
