@@ -309,7 +309,11 @@ def kubectl(cluster: ControlPlane, item: Object) -> subprocess.CompletedProcess[
     return subprocess.run(
         ["kubectl", "create", "--dry-run=server", "--output=json", "--filename=-"],
         input=json.dumps(item),
-        env={"KUBECONFIG": cluster.kubeconfig, "PATH": "/usr/bin:/bin"},
+        env={
+            "KUBECONFIG": cluster.kubeconfig,
+            "HOME": str(cluster.folder),
+            "PATH": "/usr/bin:/bin",
+        },
         capture_output=True,
         text=True,
         timeout=30,
