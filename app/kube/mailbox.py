@@ -3,7 +3,7 @@
 The first item after a pause wakes the loop at once. What follows within ``interval_s`` waits for
 one common drain, so a storm of events costs at most ``1 / interval_s`` wake-ups a second while a
 single event is handed over immediately. A long queue (a cold start) is taken in slices, so that the
-loop serves others in between. Items keep the order in which they were put.
+loop serves others in between; items should be small. Items keep the order in which they were put.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 INTERVAL_S: Final = 0.002
-SLICE: Final = 64
+SLICE: Final = 4
 
 
 class Mailbox(Generic[T]):

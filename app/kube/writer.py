@@ -16,6 +16,9 @@ from app.kube.status import StatusPatcher
 
 Merge = Mapping[str, object]
 
+BIND_DEADLINE_S = 3.0
+"""Of one Binding: the hold before it, and trying again, must end within the scheduler's timeout."""
+
 
 class ClusterWriter:
     """Writes of the scheduler and the controllers."""
@@ -39,7 +42,8 @@ class ClusterWriter:
         body = bodies.binding(
             name, namespace=namespace, uid=uid, node=node, annotations=annotations
         )
-        await self._client.create(f"{paths.pod(namespace, name)}/binding", body)
+        path = f"{paths.pod(namespace, name)}/binding"
+        await self._client.create(path, body, deadline_s=BIND_DEADLINE_S)
 
     async def evict(
         self, namespace: str, name: str, *, uid: str, grace_s: int | None = None

@@ -4,7 +4,7 @@ One mailbox for all kinds keeps what different kinds say in the order it arrived
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -98,6 +98,9 @@ def lease_kind(namespace: str) -> Kind:
 
 Item = tuple[str, Batch[Any]]
 
+PIECE = 50
+"""Objects of a page that are handed over at a time: a quarter of a millisecond."""
+
 
 class Sink(Protocol):
     """Where the objects go: the cache's feed, the controllers' intake."""
@@ -163,7 +166,8 @@ class Informers:
         return [kind for kind in self._informers if kind not in self._delivered]
 
     def _put(self, kind: str, batch: Batch[Any]) -> None:
-        self._mailbox.put((kind, batch))
+        for piece in _pieces(batch):
+            self._mailbox.put((kind, piece))
 
     def _deliver(self, items: list[Item]) -> None:
         for kind, batch in items:
@@ -190,3 +194,16 @@ class Informers:
                     self.synced.set()
             case Malformed():
                 feed.reject(kind, event.key, event.message, uid=event.uid, deleted=event.deleted)
+
+
+def _pieces(batch: Batch[Any]) -> Iterator[Batch[Any]]:
+    """``batch``, cut up if it has a page of many objects."""
+    if not any(isinstance(event, PageListed) and len(event.objects) > PIECE for event in batch):
+        yield batch
+        return
+    for event in batch:
+        objects = event.objects if isinstance(event, PageListed) else ()
+        for start in range(0, len(objects), PIECE):
+            yield [PageListed(objects[start : start + PIECE])]
+        if not isinstance(event, PageListed):
+            yield [event]
