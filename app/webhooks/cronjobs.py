@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from croniter import CroniterBadCronError, croniter
-
 from app.webhooks.findings import Findings
 from app.webhooks.job_rules import check_job_spec
 from app.webhooks.linting import lint_job, lint_queue_name
 from app.webhooks.names import listed, subdomain_problems
 from app.webhooks.reading import mapping, text
+from app.webhooks.schedules import is_schedule
 from app.webhooks.world import Request, World
 from app.wire.unstructured import is_deleting, name
 
@@ -22,14 +21,6 @@ LONGEST_NAME = 52
 """The minutes of a start are appended, and a job's name has at most 63 characters."""
 
 _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
-_MACROS = frozenset(
-    {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
-)
-_EVERY = re.compile(r"@every ([0-9]+(\.[0-9]+)?(h|m|s|ms|us|ns))+")
-_VALUE = r"([0-9]{1,2}|[A-Za-z]{3})"
-_PART = rf"(\*|\?|{_VALUE}(-{_VALUE})?)(/[0-9]{{1,2}})?"
-_FIELD = re.compile(rf"{_PART}(,{_PART})*")
-_FIELDS = 5
 
 
 def check_cron_job(request: Request, world: World) -> Findings:
@@ -59,23 +50,6 @@ def _check_schedule(schedule: str, findings: Findings) -> None:
         )
     elif not is_schedule(schedule):
         findings.refuse(path, "schedule is not a valid cron expression")
-
-
-def is_schedule(schedule: str) -> bool:
-    """Whether it is five cron fields or a name such as ``@hourly``."""
-    written = schedule.strip()
-    if written.startswith("@every "):
-        return _EVERY.fullmatch(written) is not None
-    if written.startswith("@"):
-        return written in _MACROS
-    fields = written.split()
-    if len(fields) != _FIELDS or not all(map(_FIELD.fullmatch, fields)):
-        return False
-    try:
-        croniter(written)
-    except (CroniterBadCronError, ValueError, TypeError, KeyError, OverflowError):
-        return False
-    return True
 
 
 def _check_zone(zone: str, findings: Findings) -> None:

@@ -4,7 +4,7 @@
 ``volcano.sh/hierarchy-weights: 1/2/8`` the weight at each step.
 """
 
-import math
+import re
 
 from app.model.ids import ROOT_QUEUE
 from app.webhooks.findings import Findings
@@ -13,6 +13,8 @@ from app.wire.unstructured import Object, annotations, name
 
 HIERARCHY = "volcano.sh/hierarchy"
 WEIGHTS = "volcano.sh/hierarchy-weights"
+
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
 def with_root(queue: Object) -> Object:
@@ -51,10 +53,8 @@ def check_path(queue: Object, facts: Facts, findings: Findings) -> None:
 
 
 def _weight_problem(weight: str, weights: str) -> str:
-    try:
-        number = float(weight)
-    except ValueError:
+    if not _NUMBER.fullmatch(weight):
         return f"{weight} in the {weights} is invalid number: it cannot be read"
-    if math.isnan(number) or number <= 0:
+    if float(weight) <= 0:
         return f"{weight} in the {weights} must be larger than 0"
     return ""

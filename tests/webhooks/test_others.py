@@ -132,7 +132,7 @@ def cron(called: str = "c", **spec: Any) -> Object:
         "59 23 31 12 0",
         "@hourly",
         "@every 1h30m",
-        "0 0 ? * 7",
+        "0 0 ? * 6",
     ],
 )
 def test_a_schedule_is_accepted(schedule: str) -> None:

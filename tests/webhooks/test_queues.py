@@ -153,6 +153,14 @@ REFUSED: dict[str, tuple[Object, str]] = {
         with_path("root/a", "1/x"),
         f"metadata.annotations[{WEIGHTS}]: x in the 1/x is invalid number:",
     ),
+    "a weight that only Python reads": (
+        with_path("root/a", "1/1_0"),
+        "1_0 in the 1/1_0 is invalid number: it cannot be read;",
+    ),
+    "a weight that is no number": (
+        with_path("root/a", "1/nan"),
+        "nan in the 1/nan is invalid number: it cannot be read;",
+    ),
     "a weight of zero": (with_path("root/a", "1/0"), "0 in the 1/0 must be larger than 0;"),
     "a negative weight": (with_path("root/a", "1/-2"), "-2 in the 1/-2 must be larger than 0;"),
     "itself as parent": (
