@@ -88,7 +88,8 @@ def next_step(standing: Standing, action: Action) -> Wanted:
 
 
 def _closed(standing: Standing) -> State:
-    return State.CLOSING if standing.has_groups else State.CLOSED
+    drained = standing.state is State.CLOSED or not standing.has_groups
+    return State.CLOSED if drained else State.CLOSING
 
 
 def _reopened(mark: Mark) -> Mark:
