@@ -182,6 +182,19 @@ class Place:
         )
         return self.cluster.extender.get(path)
 
+    def wait_summary(self, name: str, says: str) -> str:
+        """Wait until `/explain` says that of a group or a pod; returns the whole sentence."""
+        seen = [""]
+
+        def is_said() -> bool:
+            seen[0] = self.explain(name)["summary"]
+            return says in seen[0]
+
+        with contextlib.suppress(AssertionError):
+            wait_until(is_said, timeout_s=_WAIT_S, what=f"{name}: {says}")
+        assert says in seen[0]
+        return seen[0]
+
     def gang_state(self, group: str) -> Mapping[str, Any]:
         """What `/debug/gangs` says of a group: empty when it holds nothing."""
         found: Mapping[str, Any] = self.cluster.extender.get("/debug/gangs").get(

@@ -51,7 +51,7 @@ def test_of_two_gangs_of_60_percent_one_runs_whole_and_the_other_waits_whole_the
             with Partials(place.api, place.name, {"a": SIZE, "b": SIZE}) as seen:
                 submit_in_turns(place, gated=number % 3 < 2, announced=number % 2 == 0)
                 first, second = one_runs_the_other_waits(seen)
-                assert "cpu asked 12, free 8 of 20" in place.explain(second)["summary"]
+                place.wait_summary(second, "cpu asked 12, free 8 of 20")
                 assert seen.bound(second) == 0, f"round {number}"
                 place.delete_gang(first)
                 place.wait_bound(second, SIZE)

@@ -116,8 +116,7 @@ def test_the_group_is_deleted_and_comes_back(held: Place) -> None:
     held.api.delete(POD_GROUPS, GANG, namespace=held.name)
     wait_until(lambda: not held.gang_state(GANG), timeout_s=5, what="all is given back")
     submit_fourth(held)
-    summary = held.explain(FOURTH)["summary"]
-    assert "waiting for the pod group to exist" in summary
+    held.wait_summary(FOURTH, "waiting for the pod group to exist")
     assert not held.bound(GANG)
 
     held.add_group(GANG, SIZE)

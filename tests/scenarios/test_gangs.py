@@ -35,8 +35,8 @@ def test_a_gang_that_does_not_fit_waits_whole_with_numbers_and_follows_when_ther
     assert place.wait_condition("second", "Reserved", "False", says=sentence)
     event = place.wait_event("second", "Unschedulable", says=sentence)
     assert (event["type"], event["message"]) == ("Warning", told["message"])
-    assert place.explain("second")["summary"] == sentence
-    assert place.explain("second-0")["summary"] == sentence
+    assert place.wait_summary("second", sentence) == sentence
+    assert place.wait_summary("second-0", sentence) == sentence
 
     place.delete_gang("first")
     place.wait_bound("second", 6)
@@ -103,9 +103,8 @@ def test_a_pod_without_a_group_is_a_gang_of_one(place: Place) -> None:
 
     place.wait_bound("", 2)
     (waiting,) = [pod for pod in place.pods("") if not workloads.node_of(pod)]
-    summary = place.explain(waiting["metadata"]["name"])["summary"]
     # Admission counts with the overcommit factor of 1.2.
-    assert "cpu asked 1, free 400m of 2400m" in summary
+    place.wait_summary(waiting["metadata"]["name"], "cpu asked 1, free 400m of 2400m")
     place.add_nodes(1, cpu="1")
     place.wait_bound("", 3)
 
@@ -135,7 +134,7 @@ def test_a_group_that_is_missing_keeps_its_pods_waiting(place: Place) -> None:
     place.add_nodes(1, cpu="4")
     place.submit(workloads.members("later", 2))
     assert not place.bound("later")
-    assert "waiting for the pod group to exist" in place.explain("later-0")["summary"]
+    place.wait_summary("later-0", "waiting for the pod group to exist")
 
     place.add_group("later", 2)
     place.wait_bound("later", 2)

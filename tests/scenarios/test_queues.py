@@ -81,7 +81,7 @@ def test_a_group_whose_queue_is_missing_waits_for_it(place: Place) -> None:
     place.add_gang("gang", 2, spec={"queue": f"{place.name}-late"})
 
     place.wait_condition("gang", "Reserved", "False", reason="QueueMissing")
-    assert f"queue {place.name}-late" in place.explain("gang")["summary"]
+    place.wait_summary("gang", f"queue {place.name}-late")
     assert not place.bound("gang")
 
     place.add_queue("late")
@@ -113,7 +113,7 @@ def test_a_plain_pod_goes_to_the_queue_of_its_annotation(place: Place) -> None:
         place.submit_one(pod)
     place.wait_bound("", 1)
     (waiting,) = [pod for pod in place.pods() if not workloads.node_of(pod)]
-    assert f"queue {small}" in place.explain(waiting["metadata"]["name"])["summary"]
+    place.wait_summary(waiting["metadata"]["name"], f"queue {small}")
 
 
 def test_a_queue_tells_what_is_allocated(place: Place) -> None:

@@ -53,18 +53,18 @@ def test_a_gang_that_loses_a_member_is_unknown_until_it_is_back(place: Place) ->
 def test_a_waiting_pod_says_why_in_the_words_of_its_group(place: Place) -> None:
     place.add_nodes(1, cpu="2")
     place.add_gang("big", 3)
-    sentence = place.wait_condition("big", "Reserved", "False", says="asked 3")["message"]
+    sentence = place.wait_condition("big", "Reserved", "False", says="cpu asked 3")["message"]
 
     def told() -> bool:
         found = condition(place.pod("big-0"), PLACED)
-        return found is not None and found["status"] == "False"
+        return found is not None and (found["status"], found["reason"]) == ("False", "QueueQuota")
 
     wait_until(told, timeout_s=10, what="the pod says why")
     why = condition(place.pod("big-0"), PLACED)
     assert why is not None
-    assert why["reason"] == place.explain("big")["reason"]["cause"]
+    assert place.explain("big")["reason"]["cause"] == "QueueQuota"
     assert why["message"].startswith("queue default: cpu asked")
-    assert place.explain("big")["summary"] == sentence
+    assert place.wait_summary("big", sentence) == sentence
     scheduled = condition(place.pod("big-0"), "PodScheduled")
     assert scheduled is not None
     assert scheduled["reason"] == "SchedulingGated"
