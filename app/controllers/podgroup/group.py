@@ -48,7 +48,8 @@ _INHERITING: Final = frozenset(
         ("batch/v1", "Job"),
     }
 )
-_KEPT_BY_OTHERS: Final = ("subGroupPolicy",)
+_KEPT_BY_OTHERS: Final = ("subGroupPolicy", "queue")
+"""What others may have said where the pod says nothing; admission knows the namespace's queue."""
 
 
 def wants_group(pod: Object, schedulers: frozenset[str]) -> bool:
@@ -107,7 +108,7 @@ def difference(stored: Object, wanted: Object) -> Object:
     before, after = spec(stored), spec(wanted)
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     for key in before:
-        if key not in after and key not in _KEPT_BY_OTHERS and before[key] not in (None, "default"):
+        if key not in after and key not in _KEPT_BY_OTHERS and before[key] is not None:
             changed[key] = None
     if changed:
         patch["spec"] = changed

@@ -1,0 +1,218 @@
+"""PodGroups on the API server: made once, told to pods, kept up to date, and gone with replicas."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from app.controllers.podgroup.controller import INDEXES, Options, PodGrouping, WorkloadGrouping
+from app.controllers.ports import Failure
+from app.controllers.runtime import Controller
+from app.wire.kinds import (
+    DAEMON_SETS,
+    POD_GROUPS,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    Resource,
+)
+from app.wire.unstructured import Key, Object, annotations, controlled_by, spec, uid
+from tests.controllers import play
+from tests.controllers.play import Play, item
+
+GROUP = "scheduling.k8s.io/group-name"
+MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
+FOLLOWS = {**INDEXES, POD_GROUPS: {}, REPLICA_SETS: {}, STATEFUL_SETS: {}}
+OPTIONS = Options(schedulers=frozenset({"volcano"}))
+
+
+def build(stage: Play) -> list[Controller]:
+    return [
+        PodGrouping(stage.stores, api=stage.api, events=stage.events, options=OPTIONS),
+        WorkloadGrouping(stage.stores, api=stage.api, options=OPTIONS),
+    ]
+
+
+def run(scenario: Callable[[Play], Awaitable[None]]) -> Play:
+    async def whole(stage: Play) -> None:
+        await stage.start()
+        await scenario(stage)
+
+    return play.run(whole, follows=FOLLOWS, build=build)
+
+
+def pod(
+    stage: Play,
+    name: str,
+    owner: Object | None = None,
+    *,
+    scheduler: str = "volcano",
+    cpu: str = "1",
+    **metadata: Any,
+) -> Object:
+    if owner is not None:
+        metadata["ownerReferences"] = [controlled_by(owner)]
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    pod_spec = {"schedulerName": scheduler, "containers": [container]}
+    return stage.fake.put(PODS, item(PODS, name, metadata=metadata, spec=pod_spec))
+
+
+def workload(
+    stage: Play,
+    resource: Resource = REPLICA_SETS,
+    *,
+    replicas: int = 2,
+    said: Mapping[str, str] | None = None,
+    revision: str = "",
+) -> Object:
+    template = {"spec": {"schedulerName": "volcano"}}
+    parts: dict[str, Any] = {"spec": {"replicas": replicas, "template": template}}
+    if revision:
+        parts["status"] = {"updateRevision": revision}
+    return stage.fake.put(
+        resource, item(resource, "set", metadata={"annotations": dict(said or {})}, **parts)
+    )
+
+
+def group_of(stage: Play, name: str) -> str:
+    return annotations(stage.stored(PODS, Key("ns", name))).get(GROUP, "")
+
+
+def groups(stage: Play) -> dict[str, Any]:
+    return {each["metadata"]["name"]: spec(each) for each in stage.fake.all(POD_GROUPS)}
+
+
+def test_a_plain_pod_gets_a_group_and_learns_its_name() -> None:
+    async def scenario(stage: Play) -> None:
+        made = pod(stage, "p")
+        pod(stage, "other", scheduler="default-scheduler")
+        pod(stage, "grouped", annotations={GROUP: "own"})
+        await stage.settle()
+        name = f"podgroup-{uid(made)}"
+        assert groups(stage) == {name: {"minMember": 1, "minResources": {"cpu": "1"}}}
+        assert [group_of(stage, p) for p in ("p", "other", "grouped")] == [name, "", "own"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("resource", [REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS])
+def test_pods_of_a_workload_share_a_group(resource: Resource) -> None:
+    async def scenario(stage: Play) -> None:
+        owner = workload(stage, resource, said={MIN_MEMBER: "2", "volcano.sh/x": "y"})
+        for number in range(3):
+            pod(stage, f"p{number}", owner)
+        await stage.settle()
+        name = f"podgroup-{uid(owner)}"
+        assert groups(stage) == {name: {"minMember": 2, "minResources": {"cpu": "2"}}}
+        assert {group_of(stage, f"p{n}") for n in range(3)} == {name}
+        assert stage.fake.created == {(POD_GROUPS, name): 1}
+        assert annotations(stage.stored(POD_GROUPS, Key("ns", name))) == {"volcano.sh/x": "y"}
+
+    run(scenario)
+
+
+def test_a_workload_that_was_made_anew_says_nothing_about_pods_of_the_old_one() -> None:
+    async def scenario(stage: Play) -> None:
+        gone = {**item(DAEMON_SETS, "set"), "metadata": {"name": "set", "uid": "gone"}}
+        workload(stage, DAEMON_SETS, said={MIN_MEMBER: "2"})
+        pod(stage, "p", gone)
+        await stage.settle()
+        assert groups(stage)["podgroup-gone"]["minMember"] == 1
+
+    run(scenario)
+
+
+def test_the_group_follows_its_workload() -> None:
+    async def scenario(stage: Play) -> None:
+        owner = workload(stage, said={MIN_MEMBER: "1"})
+        pod(stage, "p", owner)
+        await stage.settle()
+        name = f"podgroup-{uid(owner)}"
+        workload(stage, said={MIN_MEMBER: "4", "volcano.sh/preemptable": "true"})
+        await stage.settle()
+        assert groups(stage)[name] == {"minMember": 4, "minResources": {"cpu": "4"}}
+        assert annotations(stage.stored(POD_GROUPS, Key("ns", name))) == {
+            "volcano.sh/preemptable": "true"
+        }
+        workload(stage, replicas=0)
+        await stage.settle()
+        assert groups(stage) == {}
+
+    run(scenario)
+
+
+def test_the_group_of_a_stateful_set_is_that_of_its_newest_pods() -> None:
+    async def scenario(stage: Play) -> None:
+        revision = "controller-revision-hash"
+        owner = workload(stage, STATEFUL_SETS, revision="old")
+        pod(stage, "p0", owner, labels={revision: "old"})
+        await stage.settle()
+        workload(stage, STATEFUL_SETS, revision="new")
+        pod(stage, "p1", owner, labels={revision: "new"}, cpu="3")
+        await stage.settle()
+        assert groups(stage) == {
+            f"podgroup-{uid(owner)}": {"minMember": 1, "minResources": {"cpu": "3"}}
+        }
+
+    run(scenario)
+
+
+def test_pods_that_are_grouped_by_somebody_else_are_left_alone() -> None:
+    async def scenario(stage: Play) -> None:
+        owner = workload(stage, STATEFUL_SETS)
+        pod(stage, "p0", owner, annotations={GROUP: "leader-worker"})
+        stage.fake.put(POD_GROUPS, item(POD_GROUPS, "leader-worker", spec={"minMember": 7}))
+        await stage.settle()
+        assert groups(stage) == {"leader-worker": {"minMember": 7}}
+
+    run(scenario)
+
+
+def test_a_replica_set_and_a_stateful_set_of_one_name_have_groups_of_their_own() -> None:
+    async def scenario(stage: Play) -> None:
+        first = workload(stage, REPLICA_SETS)
+        second = workload(stage, STATEFUL_SETS)
+        pod(stage, "p0", first)
+        pod(stage, "p1", second)
+        await stage.settle()
+        workload(stage, REPLICA_SETS, replicas=0)
+        await stage.settle()
+        assert list(groups(stage)) == [f"podgroup-{uid(second)}"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("verb", ["create", "patch", "get"])
+@pytest.mark.parametrize("after", [False, True], ids=["undone", "done"])
+def test_a_request_that_fails_is_made_good(verb: str, after: bool) -> None:
+    async def scenario(stage: Play) -> None:
+        owner = workload(stage, DAEMON_SETS, said={MIN_MEMBER: "2"})
+        stage.fake.fail(Failure.PASSING, lambda r: r.verb == verb, times=2, after=after)
+        pod(stage, "p", owner)
+        await stage.later(5)
+        name = f"podgroup-{uid(owner)}"
+        assert groups(stage)[name]["minMember"] == 2
+        assert group_of(stage, "p") == name
+        assert stage.fake.created == {(POD_GROUPS, name): 1}
+
+    run(scenario)
+
+
+def test_a_pod_that_goes_meanwhile_is_forgotten() -> None:
+    async def scenario(stage: Play) -> None:
+        pod(stage, "p")
+        stage.fake.fail(Failure.NOT_FOUND, lambda request: request.resource is PODS, times=9)
+        await stage.later(5)
+        told = [r for r in stage.fake.requests if r.resource is PODS]
+        assert len(told) == 1
+
+    run(scenario)
+
+
+def test_requests_that_cannot_be_read_are_told_of() -> None:
+    async def scenario(stage: Play) -> None:
+        pod(stage, "p", cpu="much")
+        await stage.settle()
+        assert groups(stage) == {}
+
+    assert run(scenario).reasons() == ["FailedCreatePodGroup"]

@@ -1,0 +1,208 @@
+"""What the PodGroup of a plain pod says."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.controllers.podgroup.group import difference, group_for, min_member, wants_group
+from app.wire.errors import DecodeError
+from app.wire.unstructured import Object, annotations, labels, metadata, name, spec
+
+OWNER_REFERENCE = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "name": "rs",
+    "uid": "rs-uid",
+    "controller": True,
+}
+QUEUE = "scheduling.volcano.sh/queue-name"
+MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
+GROUP = "scheduling.k8s.io/group-name"
+OURS = frozenset({"volcano"})
+
+
+def pod(*, owned: bool = False, pod_spec: Any = None, **parts: Any) -> Object:
+    given = {"name": "p", "namespace": "ns", "uid": "pod-uid", **parts}
+    if owned:
+        given["ownerReferences"] = [{"kind": "Other", "uid": "o", "name": "o"}, OWNER_REFERENCE]
+    container = {"name": "c", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
+    made = {"schedulerName": "volcano", "containers": [container], **(pod_spec or {})}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": given, "spec": made}
+
+
+def owner(kind: str = "ReplicaSet", api_version: str = "apps/v1", **said: str) -> Object:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "rs", "uid": "rs-uid", "annotations": said},
+    }
+
+
+def group(item: Object, its_owner: Object | None = None, *, inherit: bool = True) -> Object:
+    return group_for(item, its_owner, inherit=inherit)
+
+
+def test_a_pod_alone_owns_its_group() -> None:
+    made = group(pod())
+
+    assert name(made) == "podgroup-pod-uid"
+    assert metadata(made)["ownerReferences"] == [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": "p",
+            "uid": "pod-uid",
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+    assert spec(made) == {"minMember": 1, "minResources": {"cpu": "500m", "memory": "1Gi"}}
+    assert made["status"] == {"phase": "Pending"}
+
+
+def test_pods_of_a_controller_share_a_group_that_has_their_owners() -> None:
+    made = group(pod(owned=True), owner(**{MIN_MEMBER: "3"}))
+
+    assert name(made) == "podgroup-rs-uid"
+    assert [each["uid"] for each in metadata(made)["ownerReferences"]] == ["o", "rs-uid"]
+    assert spec(made)["minMember"] == 3
+    assert spec(made)["minResources"] == {"cpu": "1500m", "memory": "3Gi"}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"), [("2", 2), ("1", 1), ("0", 1), ("-1", 1), ("x", 1), ("", 1), ("1.5", 1)]
+)
+def test_the_owner_says_how_many_belong_together(said: str, expected: int) -> None:
+    assert min_member(owner(**{MIN_MEMBER: said})) == expected
+
+
+@given(st.text(max_size=8))
+def test_whatever_it_says_it_is_at_least_one(said: str) -> None:
+    assert min_member(owner(**{MIN_MEMBER: said})) >= 1
+
+
+def test_the_pods_own_annotation_does_not_say_how_many() -> None:
+    assert spec(group(pod(annotations={MIN_MEMBER: "5"})))["minMember"] == 1
+
+
+def test_queue_and_priority_are_the_pods() -> None:
+    made = group(pod(annotations={QUEUE: "q"}, pod_spec={"priorityClassName": "high"}))
+
+    assert (spec(made)["queue"], spec(made)["priorityClassName"]) == ("q", "high")
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"mode": "soft", "highest-tier": "2"}, {"mode": "soft", "highestTierAllowed": 2}),
+        ({"mode": "hard"}, {"mode": "hard"}),
+        ({"mode": "odd"}, {"mode": "hard"}),
+        ({"highest-tier": "1"}, {"mode": "hard", "highestTierAllowed": 1}),
+        ({"mode": "soft", "highest-tier": "x"}, {"mode": "soft"}),
+        ({}, None),
+    ],
+)
+def test_the_network_topology_is_the_pods(said: dict[str, str], expected: Object | None) -> None:
+    made = group(pod(annotations={f"volcano.sh/network-topology-{k}": v for k, v in said.items()}))
+
+    assert spec(made).get("networkTopology") == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "inherits"),
+    [
+        ("ReplicaSet", "apps/v1", True),
+        ("StatefulSet", "apps/v1", True),
+        ("DaemonSet", "apps/v1", True),
+        ("Job", "batch/v1", True),
+        ("Job", "batch.volcano.sh/v1alpha1", False),
+        ("Thing", "example.com/v1", False),
+    ],
+)
+def test_annotations_of_some_owners_are_inherited(
+    kind: str, api_version: str, inherits: bool
+) -> None:
+    its_owner = owner(kind, api_version, **{"volcano.sh/sla-waiting-time": "1h", "other": "x"})
+
+    inherited = {"volcano.sh/sla-waiting-time": "1h"}
+    assert annotations(group(pod(owned=True), its_owner)) == (inherited if inherits else {})
+    assert annotations(group(pod(owned=True), its_owner, inherit=False)) == {}
+
+
+def test_what_the_pod_says_goes_before_what_its_owner_says() -> None:
+    item = pod(
+        owned=True,
+        annotations={"volcano.sh/preemptable": "true", "volcano.sh/jdb-min-available": "2"},
+        labels={"volcano.sh/cooldown-time": "10s", "volcano.sh/revocable-zone": "no", "a": "b"},
+    )
+    made = group(item, owner(**{"volcano.sh/preemptable": "false", "volcano.sh/x": "y"}))
+
+    assert annotations(made) == {
+        "volcano.sh/preemptable": "true",
+        "volcano.sh/jdb-min-available": "2",
+        "volcano.sh/cooldown-time": "10s",
+        "volcano.sh/x": "y",
+    }
+    assert labels(made) == {"volcano.sh/cooldown-time": "10s"}
+
+
+def test_requests_that_cannot_be_read_make_no_group() -> None:
+    broken = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "much"}}}]}
+
+    with pytest.raises(DecodeError):
+        group(pod(pod_spec=broken))
+
+
+@pytest.mark.parametrize(
+    ("item", "wants"),
+    [
+        pytest.param(pod(), True, id="ours"),
+        pytest.param(pod(pod_spec={"schedulerName": "other"}), False, id="somebody else's"),
+        pytest.param(pod(annotations={GROUP: "g"}), False, id="has one"),
+        pytest.param(pod(annotations={GROUP: ""}), True, id="names none"),
+        pytest.param(pod(deletionTimestamp="2026-01-01T00:00:00Z"), False, id="goes"),
+        pytest.param({**pod(), "status": {"phase": "Running"}}, True, id="runs"),
+        pytest.param({**pod(), "status": {"phase": "Succeeded"}}, False, id="has succeeded"),
+        pytest.param({**pod(), "status": {"phase": "Failed"}}, False, id="has failed"),
+    ],
+)
+def test_a_group_is_wanted_for_pods_of_ours_that_are_to_run(item: Object, wants: bool) -> None:
+    assert wants_group(item, OURS) is wants
+
+
+def stored(item: Object, **more: Any) -> Object:
+    """As the API server gives it back: with its defaults."""
+    return {**item, "spec": {"queue": "default", **spec(item), **more}}
+
+
+def test_an_unchanged_group_is_not_written() -> None:
+    made = group(pod())
+
+    assert difference(stored(made), made) == {}
+    assert difference(stored(made, subGroupPolicy=[{"name": "x"}]), made) == {}
+
+
+def test_the_queue_that_somebody_else_gave_it_stays() -> None:
+    made = group(pod())
+
+    assert difference(stored(made, queue="of-the-namespace"), made) == {}
+
+
+def test_what_has_changed_is_written_and_what_is_gone_is_taken_away() -> None:
+    before = group(pod(pod_spec={"priorityClassName": "high"}), owner())
+    after = group(
+        pod(annotations={QUEUE: "q", "volcano.sh/preemptable": "true"}),
+        owner(**{MIN_MEMBER: "2"}),
+    )
+
+    assert difference(stored(before), after) == {
+        "spec": {
+            "minMember": 2,
+            "minResources": {"cpu": "1", "memory": "2Gi"},
+            "queue": "q",
+            "priorityClassName": None,
+        },
+        "metadata": {"annotations": {"volcano.sh/preemptable": "true"}},
+    }
