@@ -1,0 +1,161 @@
+"""Jobs on the real control plane: our controllers and the kubelets are processes.
+
+Extender and kube-scheduler are a rig's; kube-controller-manager collects what has lost its owner.
+The controllers run with the rights of their service account in `manifests/install.yaml`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.clusters import nodes
+from tests.clusters.client import Object, Objects
+from tests.clusters.ports import free_port
+from tests.clusters.processes import Process
+from tests.clusters.pumice import COMMAND
+from tests.clusters.resources import JOBS, NAMESPACES, POD_GROUPS, PODS, QUEUES, Resource
+from tests.clusters.rig import Rig, account
+
+COMMANDS = Resource("bus.volcano.sh/v1alpha1", "commands", "Command")
+
+_KUBELETS = Path(__file__).with_name("kubelets.py")
+_WAIT_S = 60.0
+_numbers = itertools.count(1)
+
+
+class Stand:
+    """A namespace with nodes, kubelets, and controllers that can be killed."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.api = rig.api
+        self.name = f"jobs-{next(_numbers)}"
+        self._controllers: Process | None = None
+
+    def start_controllers(self) -> None:
+        """Start a process that runs the controllers."""
+        plane = self.rig.controlplane
+        argv: list[str | Path] = [
+            COMMAND,
+            "controllers",
+            f"--kubeconfig={account(plane, 'pumice-controllers')}",
+            "--leader-elect=false",
+            f"--extender-url={self.rig.extender.url}",
+            f"--healthz-address=127.0.0.1:{free_port()}",
+        ]
+        self._controllers = Process(argv, log=plane.log("controllers"), name="controllers")
+
+    def kill_controllers(self) -> None:
+        """End it as by kill -9."""
+        if self._controllers is not None:
+            self._controllers.kill()
+
+    def submit(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Create a job."""
+        job = {
+            "apiVersion": JOBS.api_version,
+            "kind": JOBS.kind,
+            "metadata": {"name": name},
+            "spec": {"schedulerName": "volcano", "queue": "default", **spec},
+        }
+        self.api.create(job, resource=JOBS, namespace=self.name)
+
+    def command(self, job: str, action: str) -> None:
+        """Create a Command as the command line does."""
+        target = self.job(job)
+        owner = {
+            "apiVersion": JOBS.api_version,
+            "kind": JOBS.kind,
+            "name": job,
+            "uid": target["metadata"]["uid"],
+            "controller": True,
+        }
+        command = {
+            "apiVersion": COMMANDS.api_version,
+            "kind": COMMANDS.kind,
+            "metadata": {"generateName": f"{job}-", "ownerReferences": [owner]},
+            "action": action,
+            "target": owner,
+        }
+        self.api.create(command, resource=COMMANDS, namespace=self.name)
+
+    def job(self, name: str) -> Object:
+        return self.api.get(JOBS, name, namespace=self.name)
+
+    def delete_whole(self, name: str) -> None:
+        """Delete a job in the foreground: it goes when all it made is gone."""
+        options = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Foreground",
+        }
+        self.api.request("DELETE", JOBS.path(name, namespace=self.name), body=options)
+
+    def all(self, resource: Resource) -> Objects:
+        return self.api.list(resource, namespace=self.name)
+
+    def wait_phase(self, phase: str, *names: str) -> None:
+        """Wait until all jobs, or those of these names, are in the phase."""
+
+        def reached(jobs: Objects) -> bool:
+            chosen = [j for j in jobs if not names or j["metadata"]["name"] in names]
+            return bool(chosen) and all(phase_of(job) == phase for job in chosen)
+
+        self._until(JOBS, reached, what=phase)
+
+    def wait_none(self, *resources: Resource) -> None:
+        """Wait until there are none of these."""
+        for resource in resources:
+            self._until(resource, lambda items: not items, what="gone")
+
+    def wait_pods(self, condition: Callable[[Objects], bool], *, what: str) -> None:
+        """Wait until the pods are so."""
+        self._until(PODS, condition, what=what)
+
+    def _until(
+        self, resource: Resource, condition: Callable[[Objects], bool], *, what: str
+    ) -> None:
+        self.api.until(resource, condition, namespace=self.name, timeout_s=_WAIT_S, what=what)
+
+
+@contextlib.contextmanager
+def opened(rig: Rig) -> Iterator[Stand]:
+    """A stand, taken away afterwards with all that is on it."""
+    stand = Stand(rig)
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stand.name}}
+    rig.api.create(space, resource=NAMESPACES)
+    rig.api.until(QUEUES, _have_default, timeout_s=_WAIT_S, what="the default queue")
+    made = nodes.create(rig.api, 2, prefix=stand.name)
+    try:
+        with _kubelets(rig, stand.name):
+            stand.start_controllers()
+            yield stand
+            rig.api.delete_all(JOBS, namespace=stand.name)
+            stand.wait_none(JOBS, POD_GROUPS, PODS)
+    finally:
+        stand.kill_controllers()
+        rig.api.delete_all(POD_GROUPS, namespace=stand.name)
+        rig.api.delete_all(PODS, namespace=stand.name)
+        rig.api.delete(NAMESPACES, stand.name)
+        nodes.delete(rig.api, made)
+
+
+def phase_of(job: Object) -> str:
+    """Its phase."""
+    return str(job.get("status", {}).get("state", {}).get("phase", ""))
+
+
+def _have_default(queues: Objects) -> bool:
+    """Whether the extender has made the queue of those that name none."""
+    return any(queue["metadata"]["name"] == "default" for queue in queues)
+
+
+def _kubelets(rig: Rig, prefix: str) -> Process:
+    plane = rig.controlplane
+    argv: list[str | Path] = [sys.executable, _KUBELETS, plane.kubeconfig, prefix]
+    return Process(argv, log=plane.log("kubelets"), name="kubelets")

@@ -1,0 +1,117 @@
+"""Jobs on the real control plane, with a real kube-controller-manager beside our controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.clusters.client import Objects
+from tests.clusters.resources import CONFIG_MAPS, JOBS, POD_GROUPS, PODS, SECRETS, SERVICES
+from tests.clusters.rig import Rig
+from tests.controllers.job import stand
+from tests.controllers.job.stand import Stand, phase_of
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def jobs(rig: Rig) -> Iterator[Stand]:
+    """A namespace with nodes for jobs."""
+    with stand.opened(rig) as made:
+        yield made
+
+
+def _spec(command: str, *, replicas: int = 3, **more: Any) -> dict[str, Any]:
+    container = {
+        "name": "c",
+        "image": "busybox",
+        "command": ["sh", "-c", command],
+        "resources": {"requests": {"cpu": "50m"}},
+    }
+    pod = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 1,
+        "containers": [container],
+    }
+    task = {"name": "w", "replicas": replicas, "template": {"spec": pod}}
+    return {"minAvailable": replicas, "tasks": [task], **more}
+
+
+def _running(count: int) -> Any:
+    def reached(pods: Objects) -> bool:
+        phases = [pod["status"].get("phase") for pod in pods]
+        return phases == ["Running"] * count
+
+    return reached
+
+
+def _names(items: Objects) -> list[str]:
+    return sorted(item["metadata"]["name"] for item in items)
+
+
+def test_jobs_run_to_their_end_whenever_the_controllers_are_killed(jobs: Stand) -> None:
+    names = [f"job{number}" for number in range(6)]
+    policies = [{"event": "PodEvicted", "action": "RestartJob"}]
+    for name in names:
+        spec = _spec("sleep 2", plugins={"svc": [], "ssh": []}, policies=policies)
+        jobs.submit(name, spec)
+    for resource in (POD_GROUPS, PODS):
+        jobs.api.until(resource, bool, namespace=jobs.name, timeout_s=60)
+        jobs.kill_controllers()
+        jobs.start_controllers()
+    jobs.wait_phase("Completed", *names)
+    for job in jobs.all(JOBS):
+        status = job["status"]
+        assert {key: value for key, value in status.items() if isinstance(value, int)} == {
+            "minAvailable": 3,
+            "succeeded": 3,
+        }
+        assert [entry["status"] for entry in status["conditions"]][-1] == "Completed"
+    assert _names(jobs.all(PODS)) == sorted(f"{name}-w-{i}" for name in names for i in range(3))
+    jobs.wait_none(POD_GROUPS, SERVICES, SECRETS)
+    assert _names(jobs.all(CONFIG_MAPS)) == ["kube-root-ca.crt"]
+
+
+def test_pods_are_made_for_their_slots(jobs: Stand) -> None:
+    jobs.submit("job", _spec("sleep 1000"))
+    jobs.wait_pods(_running(3), what="3 run")
+    for pod in jobs.all(PODS):
+        assert "pumice.sh/plan-generation" in pod["metadata"]["annotations"]
+        assert "schedulingGates" not in pod["spec"]
+
+
+def test_a_job_is_suspended_resumed_and_deleted_with_all_it_made(jobs: Stand) -> None:
+    jobs.submit("job", _spec("sleep 1000", plugins={"svc": [], "env": []}))
+    jobs.wait_phase("Running")
+    jobs.command("job", "AbortJob")
+    jobs.wait_phase("Aborted")
+    jobs.wait_none(PODS, POD_GROUPS, SERVICES)
+    jobs.command("job", "ResumeJob")
+    jobs.wait_phase("Running")
+    assert jobs.job("job")["status"]["retryCount"] == 1
+    jobs.wait_none(stand.COMMANDS)
+    jobs.delete_whole("job")
+    jobs.wait_none(JOBS, PODS, POD_GROUPS, SERVICES)
+
+
+def test_an_evicted_pod_restarts_its_job_and_a_failed_one_ends_it(jobs: Stand) -> None:
+    policies = [
+        {"event": "PodEvicted", "action": "RestartJob"},
+        {"event": "PodFailed", "action": "TerminateJob"},
+    ]
+    jobs.submit("job", _spec("sleep 1000", policies=policies))
+    jobs.wait_phase("Running")
+    before = {pod["metadata"]["uid"] for pod in jobs.all(PODS)}
+    jobs.api.delete(PODS, "job-w-1", namespace=jobs.name)
+    jobs.wait_pods(
+        lambda pods: _running(3)(pods) and not before & {pod["metadata"]["uid"] for pod in pods},
+        what="three others run",
+    )
+    jobs.wait_phase("Running")
+    status = jobs.job("job")["status"]
+    assert (status["version"], status["retryCount"]) == (1, 1)
+    jobs.submit("short", _spec("exit 3", policies=policies))
+    jobs.wait_phase("Terminated", "short")
+    assert phase_of(jobs.job("job")) == "Running"
