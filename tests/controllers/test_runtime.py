@@ -1,0 +1,124 @@
+"""Changes become keys, and keys become work: each once, none lost."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from app.controllers.runtime import Change, Controller, Runtime
+from app.controllers.store import Store
+from app.service.workqueue import Again, Backoff
+from app.wire.kinds import JOBS, PODS
+from app.wire.unstructured import Key, key_of
+from tests.controllers.play import item
+from tests.service import virtual_time
+
+
+class Recorder:
+    """A controller that records what it is called for."""
+
+    kinds = (PODS,)
+
+    def __init__(
+        self, name: str = "recorder", answer: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self.name = name
+        self.changes: list[tuple[bool, bool]] = []
+        self.done: list[tuple[float, str]] = []
+        self.at_once = 0
+        self._answer = answer
+        self._now = 0
+
+    def keys(self, change: Change) -> Iterable[Key]:
+        self.changes.append((change.old is not None, change.new is not None))
+        return (key_of(change.item),)
+
+    async def reconcile(self, key: Key) -> None:
+        self._now += 1
+        self.at_once = max(self.at_once, self._now)
+        try:
+            await asyncio.sleep(1)
+            self.done.append((asyncio.get_running_loop().time(), key.name))
+            self._answer(len(self.done))
+        finally:
+            self._now -= 1
+
+
+def play(*controllers: Recorder, workers: int = 1, act: Callable[[Runtime], None]) -> None:
+    """Let controllers work on what ``act`` does, for a minute."""
+
+    async def whole() -> None:
+        known: dict[Controller, int] = dict.fromkeys(controllers, workers)
+        runtime = Runtime({PODS: Store(), JOBS: Store()}, known, backoff=Backoff())
+        act(runtime)
+        task = asyncio.create_task(runtime.run())
+        await asyncio.sleep(60)
+        await runtime.settled()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    virtual_time.run(whole())
+
+
+def test_controllers_hear_of_their_kinds_only() -> None:
+    first, second = Recorder("a"), Recorder("b")
+    second.kinds = (JOBS,)
+
+    def act(runtime: Runtime) -> None:
+        runtime.put(PODS, item(PODS, "p"))
+        runtime.put(PODS, item(PODS, "p"))
+        runtime.drop(PODS, Key("ns", "p"))
+        runtime.drop(PODS, Key("ns", "p"))
+        runtime.put(JOBS, item(JOBS, "j"))
+
+    play(first, second, act=act)
+
+    assert first.changes == [(False, True), (True, True), (True, False)]
+    assert second.changes == [(False, True)]
+    assert [name for _, name in first.done] == ["p"]
+    assert [name for _, name in second.done] == ["j"]
+
+
+def test_keys_are_worked_on_by_so_many_workers_and_in_their_order() -> None:
+    controller = Recorder()
+
+    def act(runtime: Runtime) -> None:
+        for number in range(5):
+            runtime.put(PODS, item(PODS, f"p{number}"))
+
+    play(controller, workers=2, act=act)
+
+    assert controller.at_once == 2
+    assert controller.done == [(1, "p0"), (1, "p1"), (2, "p2"), (2, "p3"), (3, "p4")]
+
+
+def test_what_fails_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    def answer(times: int) -> None:
+        if times == 1:
+            raise RuntimeError("broken")
+
+    controller = Recorder(answer=answer)
+    play(controller, act=lambda runtime: runtime.put(PODS, item(PODS, "p")))
+
+    assert [at for at, _ in controller.done] == pytest.approx([1, 2.1])
+    (logged,) = [record for record in caplog.records if record.message == "reconcile failed"]
+    assert (logged.__dict__["controller"], logged.__dict__["key"]) == ("recorder", "ns/p")
+
+
+def test_again_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    def answer(times: int) -> None:
+        if times == 1:
+            raise Again("later", after_s=20)
+
+    controller = Recorder(answer=answer)
+    play(controller, act=lambda runtime: runtime.put(PODS, item(PODS, "p")))
+
+    assert controller.done == [(1, "p"), (22, "p")]
+    assert caplog.records == []
+
+
+def test_a_change_has_an_item_that_is_there_or_was() -> None:
+    pod = item(PODS, "p")
+
+    assert Change(PODS, None, pod).item is pod
+    assert Change(PODS, pod, None).item is pod
