@@ -1,8 +1,9 @@
 """What the webhook process knows of the cluster: informers for most, a listing for queues."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +15,9 @@ from app.main.object_kinds import decoder_for
 from app.webhooks.cluster_facts import FOLLOWED, ClusterFacts
 from app.wire.kinds import QUEUES, Resource
 from app.wire.unstructured import Key, Object, key_of
+
+READ_S: Final = 2.0
+"""Well below the webhooks' timeout: an answer by what is remembered is better than none."""
 
 log = logging.getLogger(__name__)
 
@@ -76,11 +80,15 @@ class StoredQueues:
 
     async def queues(self) -> Sequence[Object] | None:
         """All of them; None when they cannot be read."""
-        found: list[Object] = []
         try:
-            async for page in self._client.list(QUEUES.path()):
-                found += _decode_list(page).get("items") or []
-        except (KubeError, msgspec.DecodeError) as error:
-            log.warning("queues not read, judging by those remembered", extra={"why": str(error)})
+            async with asyncio.timeout(READ_S):
+                return await self._read()
+        except (KubeError, TimeoutError, msgspec.DecodeError) as error:
+            log.warning("queues not read, judging by those remembered", extra={"why": repr(error)})
             return None
+
+    async def _read(self) -> list[Object]:
+        found: list[Object] = []
+        async for page in self._client.list(QUEUES.path()):
+            found += _decode_list(page).get("items") or []
         return found

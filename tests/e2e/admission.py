@@ -1,0 +1,188 @@
+"""What tests of admission ask the real API server, and the process that they ask about."""
+
+from __future__ import annotations
+
+import copy
+import json
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+
+from tests.clusters import installation, pumice
+from tests.clusters.client import ApiClient, ApiError, Object, tls_context
+from tests.clusters.controlplane import ControlPlane
+from tests.clusters.ports import free_port
+from tests.clusters.processes import Process, wait_until
+from tests.clusters.resources import QUEUES, Resource
+from tests.webhooks import test_job_rules, test_queues
+
+NAMESPACE = "pumice-system"
+MUTATING = Resource(
+    "admissionregistration.k8s.io/v1",
+    "mutatingwebhookconfigurations",
+    "MutatingWebhookConfiguration",
+    namespaced=False,
+)
+VALIDATING = Resource(
+    "admissionregistration.k8s.io/v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    namespaced=False,
+)
+CONFIGURATIONS = (MUTATING, VALIDATING)
+STATES = {"closed": "Closed", "closing": "Closing", "full": "Open"}
+
+
+class Webhooks(Process):
+    """A `pumice webhooks`; `url` is what it is registered with."""
+
+    url: str
+
+
+def start(controlplane: ControlPlane, *flags: str, trust: Path, name: str = "webhooks") -> Webhooks:
+    """Start one with the rights of its service account; it is ready and registered."""
+    port = free_port()
+    url = f"https://127.0.0.1:{port}"
+    account = controlplane.kubeconfig_for_service_account(NAMESPACE, "pumice-webhooks")
+    argv: list[str | Path] = [
+        pumice.COMMAND,
+        "webhooks",
+        f"--kubeconfig={account}",
+        "--bind-address=127.0.0.1",
+        f"--port={port}",
+        f"--public-url={url}",
+        *flags,
+    ]
+    started = Webhooks(argv, log=controlplane.log(name), name=name)
+    started.url = url
+    started.wait_ready(lambda: registered_url(controlplane.api) == url, timeout_s=40)
+    if trust.exists():
+        started.wait_ready(lambda: answers(url, trust), timeout_s=20)
+    return started
+
+
+def registered_url(api: ApiClient) -> str:
+    """Where the API server calls, once both configurations say so."""
+    found = [api.find(resource, "pumice-webhooks") for resource in CONFIGURATIONS]
+    urls = {
+        each["webhooks"][0]["clientConfig"]["url"].rsplit("/", 2)[0]
+        for each in found
+        if each is not None
+    }
+    return urls.pop() if None not in found and len(urls) == 1 else ""
+
+
+def answers(url: str, trust: Path) -> bool:
+    try:
+        answer = httpx2.get(f"{url}/readyz", verify=tls_context(trust), timeout=5, trust_env=False)
+    except httpx2.TransportError:
+        return False
+    return answer.status_code == 200
+
+
+def with_key_pair(controlplane: ControlPlane) -> tuple[str, ...]:
+    """Flags that name a certificate of the cluster's authority."""
+    pair = controlplane.authority.server("webhooks")
+    return (
+        f"--tls-cert-file={pair.certificate}",
+        f"--tls-private-key-file={pair.key}",
+        f"--ca-cert-file={controlplane.authority.certificate}",
+    )
+
+
+def dry_run(api: ApiClient, item: Object, *, method: str = "POST") -> Object:
+    """The object as it would be stored; raises ApiError."""
+    resource = api.resource_of(item)
+    name = "" if method == "POST" else item["metadata"]["name"]
+    path = resource.path(name, namespace=item["metadata"].get("namespace"))
+    stored: Object = api.request(method, path, body=item, params={"dryRun": "All"})
+    return stored
+
+
+def refusal(api: ApiClient, item: Object, *, method: str = "POST") -> str:
+    """Why it would not be stored; empty: it would."""
+    try:
+        dry_run(api, item, method=method)
+    except ApiError as error:
+        if error.code in {403, 422}:
+            return str(error)
+        raise
+    return ""
+
+
+def says(message: str, expected: str) -> bool:
+    """Whether it is refused in these words, or by the schema, which comes before all others."""
+    return expected.strip().removesuffix(";") in message or message.startswith("422 Invalid")
+
+
+def deletion(api: ApiClient, name: str) -> str:
+    """Why a queue would not be deleted; empty: it would."""
+    try:
+        api.request("DELETE", QUEUES.path(name), params={"dryRun": "All"})
+    except ApiError as error:
+        return str(error)
+    return ""
+
+
+def kubectl(cluster: ControlPlane, item: Object) -> subprocess.CompletedProcess[str]:
+    """`kubectl create` as a dry run."""
+    return subprocess.run(
+        ["kubectl", "create", "--dry-run=server", "--output=json", "--filename=-"],
+        input=json.dumps(item),
+        env={
+            "KUBECONFIG": cluster.kubeconfig,
+            "HOME": str(cluster.folder),
+            "PATH": "/usr/bin:/bin",
+        },
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def queues_of_tables(installed: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane with the queues of the tables in it."""
+    api = installed.api
+    tables = (test_job_rules.QUEUES, test_queues.TREE)
+    wanted = {
+        each["metadata"]["name"]: copy.deepcopy(each) for table in tables for each in table.queues()
+    }
+    made = []
+    for name in sorted(wanted, key=lambda name: depth(name, wanted)):
+        if api.find(QUEUES, name) is not None:
+            continue
+        api.create(wanted[name], resource=QUEUES)
+        made.append(name)
+        status = {**wanted[name]["status"], "state": STATES.get(name, "Open")}
+        if name != "fresh":
+            api.patch(QUEUES, name, {"status": status}, subresource="status")
+    wait_until(
+        lambda: "has child queues" in deletion(api, "parent"),
+        timeout_s=installation.POLICY_S,
+        what="the policies know the queues",
+    )
+    yield installed
+    for resource in CONFIGURATIONS:
+        api.delete(resource, "pumice-webhooks")
+    for name in reversed(made):
+        if name not in {"default", "root"}:
+            api.delete(QUEUES, name)
+
+
+def depth(name: str, queues: Mapping[str, Object]) -> int:
+    parent = queues[name]["spec"].get("parent") if name in queues else None
+    return 0 if parent is None else 1 + depth(parent, queues)

@@ -1,0 +1,190 @@
+"""The policies alone, no webhook anywhere: what they refuse, accept and complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.clusters import installation
+from tests.clusters.client import ApiError, Object
+from tests.clusters.controlplane import ControlPlane
+from tests.clusters.processes import wait_until
+from tests.e2e import admission
+from tests.e2e.admission import dry_run, refusal, says
+from tests.webhooks import test_job_rules
+from tests.webhooks.objects import group, job, new_queue, pod, task
+
+pytestmark = pytest.mark.real
+
+POLICY = installation.ROOT / "manifests" / "policy"
+
+
+@pytest.fixture(scope="module")
+def cluster(installed: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane with the queues of the tables in it."""
+    with admission.queues_of_tables(installed) as made:
+        yield made
+
+
+CLOSED_GROUP = group(queue="closed")
+OTHERS: dict[str, tuple[Object, str]] = {
+    "a group of both tiers": (
+        group(networkTopology={"highestTierAllowed": 1, "highestTierName": "a"}),
+        "must not specify 'highestTierAllowed' and 'highestTierName'",
+    ),
+    "a budget of nothing": (
+        pod(annotations={"volcano.sh/jdb-min-available": "0"}),
+        "it must be a positive integer",
+    ),
+    "a budget of more than all": (
+        pod(annotations={"volcano.sh/jdb-max-unavailable": "100%"}),
+        "it must be a valid percentage which between 1% ~ 99%",
+    ),
+    "two budgets": (
+        pod(
+            annotations={
+                "volcano.sh/jdb-min-available": "1",
+                "volcano.sh/jdb-max-unavailable": "1",
+            }
+        ),
+        "not allow configure multiple annotations <[volcano.sh/jdb-min-available",
+    ),
+}
+
+
+def kind(api_version: str, name: str, spec: Any, *, called: str = "x") -> Object:
+    metadata = {"name": called, "namespace": "default"}
+    if name == "HyperNode":
+        del metadata["namespace"]
+    return {"apiVersion": api_version, "kind": name, "metadata": metadata, "spec": spec}
+
+
+def hyper_node(pattern: str) -> Object:
+    members = [{"type": "Node", "selector": {"regexMatch": {"pattern": pattern}}}]
+    return kind("topology.volcano.sh/v1alpha1", "HyperNode", {"tier": 1, "members": members})
+
+
+def flow(*edges: tuple[str, list[str]]) -> Object:
+    flows = [{"name": name, "dependsOn": {"targets": targets}} for name, targets in edges]
+    return kind("flow.volcano.sh/v1alpha1", "JobFlow", {"flows": flows})
+
+
+def cron(schedule: str, called: str = "x", **more: Any) -> Object:
+    spec = {"schedule": schedule, "jobTemplate": {"spec": job()["spec"]}, **more}
+    return kind("batch.volcano.sh/v1alpha1", "CronJob", spec, called=called)
+
+
+OTHERS |= {
+    "a job of nothing": ({**job(), "spec": {}}, "No task specified in job spec"),
+    "a job without a spec": (
+        {key: value for key, value in job().items() if key != "spec"},
+        "No task specified in job spec",
+    ),
+    "a pattern that is none": (hyper_node("a["), "regexp"),
+    "a flow that waits for itself": (flow(("a", ["a"])), "jobflow Flow is not DAG"),
+    "a flow that waits for none": (flow(("a", ["b"])), "vertex is not defined: b"),
+    "a schedule that is none": (cron("x"), "schedule is not a valid cron expression"),
+    "a schedule with a zone": (cron("TZ=UTC * * * * *"), "should not contain TZ or CRON_TZ"),
+    "a zone that is none": (cron("* * * * *", timeZone="../a"), "unknown timeZone"),
+    "the machine's zone": (cron("* * * * *", timeZone="Local"), "timeZone can't be Local"),
+    "a long name": (cron("* * * * *", "c" * 53), "must be no more than 52 characters"),
+}
+GOOD = [
+    group(queue="default"),
+    pod(annotations={"volcano.sh/jdb-min-available": "50%"}),
+    pod(annotations={"volcano.sh/jdb-min-available": "x"}, schedulerName="default-scheduler"),
+    hyper_node("^node-[0-9]+$"),
+    flow(("a", []), ("b", ["a"])),
+    cron("*/5 0-12 * jan mon-fri", timeZone="Europe/Berlin"),
+]
+
+
+@pytest.mark.parametrize(("item", "message"), OTHERS.values(), ids=OTHERS)
+def test_the_policies_alone_refuse_other_objects(
+    cluster: ControlPlane, item: Object, message: str
+) -> None:
+    assert message in refusal(cluster.api, item)
+
+
+def test_the_policies_alone_accept_other_objects(cluster: ControlPlane) -> None:
+    for item in GOOD:
+        assert refusal(cluster.api, item) == "", item
+
+
+@contextmanager
+def in_force(cluster: ControlPlane, name: str, holds: Callable[[], bool]) -> Iterator[None]:
+    """Policies that are an option, from when they act until the end of the block."""
+    documents = installation.apply(cluster.api, POLICY / name)
+    try:
+        wait_until(holds, timeout_s=installation.POLICY_S, what=f"{name} in force")
+        yield
+    finally:
+        for document in documents:
+            cluster.api.delete(cluster.api.resource_of(document), document["metadata"]["name"])
+
+
+@pytest.fixture
+def completing(cluster: ControlPlane) -> Iterator[None]:
+    """The API server completes objects itself."""
+
+    def is_complete() -> bool:
+        try:
+            name = dry_run(cluster.api, job(task("")))["spec"]["tasks"][0].get("name")
+        except ApiError:
+            return False
+        return bool(name == "default0")
+
+    with in_force(cluster, "complete-objects.yaml", is_complete):
+        yield
+
+
+@pytest.fixture
+def submitting(cluster: ControlPlane) -> Iterator[None]:
+    """The API server compares submissions with queues itself."""
+    api = cluster.api
+
+    def is_refused() -> bool:
+        leaf, closed = refusal(api, job(queue="parent")), refusal(api, job(queue="closed"))
+        return "leaf" in leaf and "`Closed`" in closed and "Closed" in refusal(api, CLOSED_GROUP)
+
+    with in_force(cluster, "validate-submissions.yaml", is_refused):
+        yield
+
+
+def test_the_policies_alone_know_where_to_submit(cluster: ControlPlane, submitting: None) -> None:
+    for name in ("a closed queue", "a closing queue"):
+        item, expected = test_job_rules.REFUSED[name]
+        assert says(refusal(cluster.api, item), expected), name
+    assert "only submit job to leaf queue, queue `parent` has child queues" in refusal(
+        cluster.api, job(queue="parent")
+    )
+    for queue in ("default", "fresh", "child"):
+        assert refusal(cluster.api, job(queue=queue)) == ""
+    message = refusal(cluster.api, CLOSED_GROUP)
+    assert "can only submit PodGroup to queue with state `Open`, queue `closed`" in message
+    assert refusal(cluster.api, group(queue="child")) == ""
+
+
+def test_the_policies_alone_complete_objects(cluster: ControlPlane, completing: None) -> None:
+    bare = job(task("", 3), {**task("b", 2), "minAvailable": 1}, plugins={"mpi": []})
+    bare["spec"]["tasks"][1]["template"]["spec"]["hostNetwork"] = True
+    bare["spec"]["tasks"][1]["name"] = "master"
+    del bare["spec"]["queue"]
+    spec = dry_run(cluster.api, bare)["spec"]
+    assert (spec["queue"], spec["schedulerName"], spec["maxRetry"]) == ("default", "volcano", 3)
+    assert (spec["minAvailable"], spec["plugins"]) == (4, {"mpi": [], "svc": [], "ssh": []})
+    first, second = spec["tasks"]
+    assert (first["name"], first["minAvailable"], first["maxRetry"]) == ("default0", 3, 3)
+    assert second["template"]["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet"
+    annotations = {"volcano.sh/hierarchy": "a", "volcano.sh/hierarchy-weights": "2"}
+    shaped = new_queue()
+    shaped["metadata"]["annotations"] = annotations
+    stored = dry_run(cluster.api, shaped)
+    assert stored["spec"]["reclaimable"] is True
+    assert stored["metadata"]["annotations"] == {
+        "volcano.sh/hierarchy": "root/a",
+        "volcano.sh/hierarchy-weights": "1/2",
+    }
