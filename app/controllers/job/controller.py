@@ -12,7 +12,7 @@ from typing import Final
 from app.controllers.job import answers, machine
 from app.controllers.job.commands import TARGET, Commands, Order, target_of
 from app.controllers.job.extras import ReadPlugins
-from app.controllers.job.fresh import CONTROLLER
+from app.controllers.job.fresh import CONTROLLER, OVERDUE_S
 from app.controllers.job.killing import Killing
 from app.controllers.job.machine import Keep, Kill, KillTarget
 from app.controllers.job.memory import Memories, Memory
@@ -50,7 +50,6 @@ INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
 """The kinds that are followed, and how their objects are found."""
 
 UNLIMITED: Final = -1
-_LOOK_AGAIN_S: Final = 61.0
 _EXECUTE: Final = "ExecuteAction"
 _OWNED: Final = frozenset({PODS, POD_GROUPS})
 _SYNCED: Final = frozenset({Phase.NEW, Phase.PENDING, Phase.RUNNING})
@@ -125,6 +124,8 @@ class JobController:
         if seen is None or unstructured.is_deleting(seen.job.item):
             await self._commands.refuse(key)
             return
+        await self._world.ask_for_overdue(seen.job)
+        seen = self._world.around(seen.job)
         memory = self._memories.of(seen.job.uid)
         order = await self._commands.take(seen.job)
         if order is not None:
@@ -143,7 +144,7 @@ class JobController:
         await self._go_on(seen, memory)
         later = [] if answer.wait_s is None else [answer.wait_s]
         if self._world.unseen_pods(seen.job):
-            later.append(_LOOK_AGAIN_S)
+            later.append(OVERDUE_S)
         if later:
             raise Again("a delay goes on", after_s=min(later))
 

@@ -1,8 +1,9 @@
 """The objects of one kind as they are once the watch has caught up with our own writes.
 
 Whoever decides must see what it did before: a pod just created is there, one just deleted is going.
-What we wrote is laid over the store until the store has it, or something newer. A write whose
-object the watch will never show (created and gone while it was broken) is forgotten after a while.
+What we wrote is laid over the store until the store has it, or something newer. What the watch does
+not show for long is to be asked for: it may have gone while the watch was broken, or the watch be
+broken still.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from app.controllers.store import Store, by_controller
 from app.wire import times
 from app.wire.unstructured import Key, Object, is_deleting, key_of, uid, version
 
-_FORGET_S: Final = 60.0
+OVERDUE_S: Final = 60.0
 
 CONTROLLER: Final = "controller"
 """The index of a store by the UID of the controller."""
@@ -59,9 +60,16 @@ class Fresh:
 
     def unseen(self, owner: str) -> list[Object]:
         """Those among them that the watch has not shown."""
-        keys = [key for key in self._by_owner.get(owner, ()) if self._store.get(key) is None]
-        items = (self._current(key, None) for key in keys)
-        return [item for item in items if item is not None]
+        return [written.item for written in self._unseen(owner)]
+
+    def overdue(self, owner: str) -> list[Object]:
+        """Those among them that it should have shown long ago."""
+        now = self._clock()
+        return [w.item for w in self._unseen(owner) if now - w.at >= OVERDUE_S]
+
+    def gone(self, key: Key) -> None:
+        """The API server does not have it."""
+        self._forget(key)
 
     def created(self, item: Object) -> None:
         """It was created by us; this is the answer."""
@@ -98,13 +106,14 @@ class Fresh:
         written = self._written.get(key)
         if written is None:
             return None
-        if stored is None:
-            if self._clock() - written.at < _FORGET_S:
-                return written.item
-        elif not _is_old(written.item, stored):
+        if stored is None or not _is_old(written.item, stored):
             return written.item
         self._forget(key)
         return None
+
+    def _unseen(self, owner: str) -> list[_Written]:
+        keys = self._by_owner.get(owner, ())
+        return [self._written[key] for key in keys if self._store.get(key) is None]
 
     def _forget(self, key: Key) -> None:
         written = self._written.pop(key, None)

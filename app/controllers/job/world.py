@@ -78,6 +78,18 @@ class World:
         """That job is gone."""
         self._members.pop(uid, None)
 
+    async def ask_for_overdue(self, job: Job) -> None:
+        """Ask for what we wrote and the watch has not shown for long."""
+        for kind in (PODS, POD_GROUPS):
+            fresh = self._fresh[kind]
+            for item in fresh.overdue(job.uid):
+                try:
+                    fresh.created(await self.api.get(kind, key_of(item)))
+                except ApiError as error:
+                    if error.failure is not Failure.NOT_FOUND:
+                        raise
+                    fresh.gone(key_of(item))
+
     def unseen_pods(self, job: Job) -> list[Object]:
         """Pods that we made and the watch has not shown."""
         return self._fresh[PODS].unseen(job.uid)

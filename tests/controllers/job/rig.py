@@ -13,7 +13,7 @@ from app.controllers.runtime import Runtime
 from app.controllers.store import Store
 from app.service.workqueue import Backoff
 from app.wire import times
-from app.wire.kinds import COMMANDS, JOBS, POD_GROUPS, PODS, QUEUES
+from app.wire.kinds import COMMANDS, JOBS, POD_GROUPS, PODS, QUEUES, Resource
 from app.wire.unstructured import Key, Object, key_of, name, uid
 from tests.controllers.fake_api import FakeApi, FakeEvents, Watch
 from tests.service import virtual_time
@@ -56,6 +56,7 @@ class Rig:
         self._task: asyncio.Task[None] | None = None
         self._watch: Watch | None = None
         self._runtime: Runtime | None = None
+        self._only: _Only | None = None
         self.api.watch(self)
         self.api.put(QUEUES, {"metadata": {"name": "default"}, "spec": {}})
 
@@ -83,8 +84,14 @@ class Rig:
             read_plugins=plugins,
         )
         self._runtime = Runtime(stores, {controller: 2}, backoff=Backoff())
-        self._watch = self.api.watch(_Only(self._runtime, stores))
+        self._only = _Only(self._runtime, stores)
+        self._watch = self.api.watch(self._only)
         self._task = asyncio.create_task(self._runtime.run())
+
+    def hide(self, resource: Resource) -> None:
+        """Break the watch of one kind."""
+        assert self._only is not None
+        self._only.hidden.add(resource)
 
     async def kill(self) -> None:
         """End it in the middle of whatever it does."""
@@ -285,20 +292,21 @@ class Rig:
 
 
 class _Only:
-    """Passes on the kinds that somebody follows."""
+    """Passes on the kinds that somebody follows, but for those whose watch is broken."""
 
     def __init__(self, runtime: Runtime, stores: Mapping[Any, Store]) -> None:
         self._runtime = runtime
         self._stores = stores
+        self.hidden: set[Resource] = set()
 
     def put(self, resource: Any, item: Object) -> None:
         """Added or modified."""
-        if resource in self._stores:
+        if resource in self._stores.keys() - self.hidden:
             self._runtime.put(resource, item)
 
     def drop(self, resource: Any, key: Key) -> None:
         """Gone."""
-        if resource in self._stores:
+        if resource in self._stores.keys() - self.hidden:
             self._runtime.drop(resource, key)
 
 

@@ -119,16 +119,18 @@ def test_what_was_created_and_deleted_unseen_is_going() -> None:
     assert watched.is_going
 
 
-def test_what_the_watch_never_shows_is_forgotten() -> None:
+def test_what_the_watch_does_not_show_for_long_is_to_be_asked_for() -> None:
     watched = _Watched()
     watched.fresh.created(_pod(1))
-    before = watched.fresh.changes("j")
     watched.now = 59.0
-    assert watched.fresh.unseen("j")
+    assert not watched.fresh.overdue("j")
     watched.now = 60.0
-    assert not watched.fresh.unseen("j")
+    assert watched.fresh.overdue("j") == [_pod(1)]
+    watched.fresh.created(_pod(2))
+    assert not watched.fresh.overdue("j")
+    assert watched.version == "2"
+    watched.fresh.gone(_KEY)
     assert watched.version is None
-    assert watched.fresh.changes("j") != before
 
 
 def test_every_change_is_told_by_another_number() -> None:

@@ -314,3 +314,22 @@ def test_the_pods_of_a_large_job_are_made_some_at_a_time() -> None:
     assert sum(_creates_pod(request) for request in rig.api.requests) == 500
     writes = [r for r in rig.api.requests if r.subresource == "status"]
     assert len(writes) <= 4
+
+
+def test_pods_that_the_watch_does_not_show_are_asked_for() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        rig.hide(PODS)
+        rig.edit_job({"spec": {"tasks": [task(replicas=4)]}})
+        await rig.settle()
+        await rig.later(200)
+        assert rig.status()["pending"] == 4
+        assert set(rig.api.created.values()) == {1}
+        rig.vanish("job-main-3")
+        await rig.later(61)
+
+    rig = play(scenario)
+    assert rig.api.created[PODS, "job-main-3"] == 2
+    assert rig.status()["pending"] == 4
