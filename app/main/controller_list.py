@@ -1,5 +1,6 @@
 """Which controllers there are, what each follows, and how it is built."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -95,6 +96,13 @@ def _flows(means: Means) -> tuple[Controller, ...]:
     )
 
 
+def _cron_jobs(means: Means) -> tuple[Controller, ...]:
+    wall = time.time  # noqa: TID251 - schedules are about the clock that people set
+    return (
+        cronjob.CronJobController(means.stores, api=means.api, events=means.events, clock=wall),
+    )
+
+
 def _hyper_nodes(means: Means) -> tuple[Controller, ...]:
     conf = Key(means.settings.leader_elect_resource_namespace, DISCOVERY_CONFIG_MAP)
     return (
@@ -132,11 +140,7 @@ OFFERS: Final[Mapping[str, Offer]] = {
     ),
     "cronjob-controller": Offer(
         follows=cronjob.INDEXES,
-        build=lambda means: (
-            cronjob.CronJobController(
-                means.stores, api=means.api, events=means.events, clock=means.clock
-            ),
-        ),
+        build=_cron_jobs,
         workers=lambda settings: settings.worker_threads_for_cronjob,
     ),
     hypernode.NAME: Offer(

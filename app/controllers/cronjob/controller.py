@@ -51,6 +51,8 @@ INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
 
 _DELTA_S: Final = 0.1
 """A start is looked at so much later than it is due."""
+_LOOK_S: Final = 60.0
+"""Nobody sleeps longer than that: the clock on the wall may be set meanwhile."""
 _REFUSED_S: Final = 30.0
 """The pause after a job was refused; what refuses it (a closed queue, a quota) may change."""
 
@@ -68,10 +70,11 @@ class CronJobController:
         self._api = api
         self._events = events
         self._clock = clock
+        """The one on the wall: schedules are about it."""
         self._deleted: set[str] = set()
         """Jobs deleted here that the watch still shows."""
-        self._missed: dict[Key, float] = {}
-        """The last start of each that was told to be missed."""
+        self._told: dict[Key, dict[str, str]] = {}
+        """What each was warned of last, by reason."""
 
     def keys(self, change: Change) -> Iterable[Key]:
         """The CronJob; of jobs only their beginning and their end matter."""
@@ -91,7 +94,7 @@ class CronJobController:
         """Take stock, start what is due, note it, and let old jobs go."""
         cron_job = self._stores[CRON_JOBS].get(key)
         if cron_job is None:
-            self._missed.pop(key, None)
+            self._told.pop(key, None)
             return
         book = await self._take_stock(cron_job)
         if is_deleting(cron_job):
@@ -102,7 +105,8 @@ class CronJobController:
         for job in beyond_limits(cron_job, self._jobs(cron_job)):
             await self._delete(cron_job, job)
         if following is not None:
-            raise Again("the next start", after_s=max(following + _DELTA_S - self._clock(), 0.0))
+            left = following + _DELTA_S - self._clock()
+            raise Again("the next start", after_s=min(max(left, 0.0), _LOOK_S))
 
     async def _take_stock(self, cron_job: Object) -> Book:
         """What runs and what has succeeded, going by the jobs."""
@@ -157,12 +161,15 @@ class CronJobController:
         return found.following
 
     async def _tell_missed(self, cron_job: Object, at: float) -> None:
-        if self._missed.get(key_of(cron_job)) == at:
-            return
-        self._missed[key_of(cron_job)] = at
         when = datetime.fromtimestamp(at, UTC).strftime("%a, %d %b %Y %H:%M:%S +0000")
         said = f"Missed scheduled time to start a job: {when}"
-        await self._events.record(cron_job, "Warning", "MissSchedule", said)
+        await self._warn_once(cron_job, "MissSchedule", said)
+
+    async def _warn_once(self, cron_job: Object, reason: str, said: str) -> None:
+        told = self._told.setdefault(key_of(cron_job), {})
+        if told.get(reason) != said:
+            told[reason] = said
+            await self._events.record(cron_job, "Warning", reason, said)
 
     async def _starts(self, cron_job: Object, book: Book) -> Starts | None:
         """What its schedule says; None: it is suspended, or its schedule means nothing."""
@@ -181,7 +188,7 @@ class CronJobController:
         )
         if found.following is None and found.due is None:
             said = f"schedule {given.get('schedule')} has no time in the next years"
-            await self._events.record(cron_job, "Warning", "InvalidSchedule", said)
+            await self._warn_once(cron_job, "InvalidSchedule", said)
             return None
         return found
 
@@ -191,19 +198,19 @@ class CronJobController:
             cron.zone_of(zone or "")
         except ScheduleError as error:
             said = f'invalid timeZone: "{zone}": {error}'
-            await self._events.record(cron_job, "Warning", "InvalidTimeZone", said)
+            await self._warn_once(cron_job, "InvalidTimeZone", said)
             return None
         if "TZ" in text:
             said = (
                 f'CRON_TZ or TZ used in schedule "{text}" is not officially supported; set '
                 "spec.timeZone instead"
             )
-            await self._events.record(cron_job, "Warning", "UnsupportedSchedule", said)
+            await self._warn_once(cron_job, "UnsupportedSchedule", said)
         try:
             return cron.parse(text, cron.zone_of(zone or ""))
         except ScheduleError as error:
             said = f'unparseable schedule: "{text}" : {error}'
-            await self._events.record(cron_job, "Warning", "UnParseableCronJobSchedule", said)
+            await self._warn_once(cron_job, "UnParseableCronJobSchedule", said)
             return None
 
     async def _is_current(self, cron_job: Object) -> bool:

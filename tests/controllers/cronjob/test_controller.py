@@ -1,9 +1,12 @@
 """CronJobs: starts, what may run beside what, what is kept, and what users are told."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.controllers.cronjob.controller import INDEXES, CronJobController
 from app.controllers.ports import Failure
@@ -12,6 +15,7 @@ from app.wire import times
 from app.wire.kinds import CRON_JOBS, JOBS
 from app.wire.unstructured import Key, Object, name, spec, uid
 from tests.controllers import play
+from tests.controllers.fake_api import Request
 from tests.controllers.play import Play, item
 from tests.service import virtual_time
 
@@ -352,3 +356,69 @@ def test_a_cron_job_that_is_being_deleted_starts_nothing() -> None:
         assert stage.names(JOBS) == []
 
     run(scenario)
+
+
+def test_a_clock_that_is_set_is_heeded_within_a_minute() -> None:
+    ahead = 0.0
+
+    def set_clock(stage: Play) -> list[Controller]:
+        clock = stage.clock
+        return [
+            CronJobController(
+                stage.stores, api=stage.api, events=stage.events, clock=lambda: clock() + ahead
+            )
+        ]
+
+    async def scenario(stage: Play) -> None:
+        nonlocal ahead
+        await stage.start()
+        submit(stage, "0 0 1 1 *")
+        await stage.later(3600)
+        assert stage.names(JOBS) == []
+        ahead = 366 * 86400.0
+        await stage.later(60)
+        assert len(stage.names(JOBS)) == 1
+
+    play.run(scenario, follows=INDEXES, build=set_clock)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([Failure.PASSING, Failure.CONFLICT]), st.booleans(), st.booleans()
+        ),
+        max_size=12,
+    ),
+    st.sampled_from(["Allow", "Forbid", "Replace"]),
+)
+def test_whatever_fails_and_whoever_is_killed_each_start_is_made_once(
+    faults: list[tuple[Failure, bool, bool]], policy: str
+) -> None:
+    async def scenario(stage: Play) -> None:
+        await stage.start()
+        submit(stage, concurrencyPolicy=policy)
+        for number, (failure, after, kill) in enumerate(faults):
+            at = len(stage.fake.requests) + number % 4
+            stage.fake.fail(
+                failure, partial(_is_later, stage, at), after=after and failure is Failure.PASSING
+            )
+            await stage.later(17)
+            if kill:
+                await stage.kill()
+                await stage.start()
+        stage.fake.faults.clear()
+        await stage.later(MINUTE)
+        assert all(count == 1 for count in stage.fake.created.values())
+        there = [n for n in stage.names(JOBS) if n in {name for _, name in stage.fake.created}]
+        assert active(stage) == there
+        if policy != "Allow":
+            assert len(there) == 1
+        assert status(stage)["lastScheduleTime"] >= times.seconds(FIRST)
+
+    run(scenario)
+
+
+def _is_later(stage: Play, number: int, request: Request) -> bool:
+    """Whether it is a request after the one of that number."""
+    return len(stage.fake.requests) > number

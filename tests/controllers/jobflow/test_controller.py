@@ -1,9 +1,12 @@
 """JobFlows: order, probes, patches, what is told, and what must not happen twice."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.controllers.jobflow import templates
 from app.controllers.jobflow.controller import INDEXES, JobFlowController
@@ -15,6 +18,7 @@ from app.wire import times
 from app.wire.kinds import JOB_FLOWS, JOB_TEMPLATES, JOBS, PODS
 from app.wire.unstructured import Key, Object, controlled_by, labels, spec
 from tests.controllers import play
+from tests.controllers.fake_api import Request
 from tests.controllers.play import Play, item
 from tests.service import virtual_time
 
@@ -452,3 +456,53 @@ def test_pods_are_not_asked_more_often_because_their_job_changes() -> None:
         assert len(prober.asked) <= 2 * (virtual_time.clock() - virtual_time.START) / 5 + 2
 
     run(scenario)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([Failure.PASSING, Failure.CONFLICT]), st.booleans(), st.booleans()
+        ),
+        max_size=12,
+    )
+)
+def test_whatever_fails_and_whoever_is_killed_each_job_is_made_once(
+    faults: list[tuple[Failure, bool, bool]],
+) -> None:
+    async def scenario(stage: Play, prober: FakeProber) -> None:
+        await stage.start()
+        template(stage, "a", "b", "c", "d")
+        submit(stage, step("a"), step("b", "a"), step("c", "a"), step("d", "b", "c"))
+        for number, (failure, after, kill) in enumerate(faults):
+            at = len(stage.fake.requests) + number % 4
+            stage.fake.fail(
+                failure, partial(_is_later, stage, at), after=after and failure is Failure.PASSING
+            )
+            await stage.later(1)
+            if kill:
+                await stage.kill()
+                await stage.start()
+            if number % 2:
+                await _complete(stage)
+        stage.fake.faults.clear()
+        for _ in range(5):
+            await stage.later(10)
+            await _complete(stage)
+        assert {name: count for (_, name), count in stage.fake.created.items()} == {
+            f"flow-{name}": 1 for name in "abcd"
+        }
+        assert phase(stage) == "Succeed"
+        assert status(stage)["completedJobs"] == jobs(stage)
+
+    run(scenario)
+
+
+async def _complete(stage: Play) -> None:
+    for job in jobs(stage):
+        await move(stage, job.removeprefix("flow-"), "Completed")
+
+
+def _is_later(stage: Play, number: int, request: Request) -> bool:
+    """Whether it is a request after the one of that number."""
+    return len(stage.fake.requests) > number
