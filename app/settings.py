@@ -45,6 +45,7 @@ class ExtenderSettings(BaseSettings):
     """Start of the Lease's holder name when our kube-scheduler leads; empty: the host name."""
     placement: Hint = Hint.AUTO
     barrier_timeout: float = Field(default=20.0, gt=0)
+    barrier_limit: float = Field(default=45.0, gt=0)
     planned_timeout: float = Field(default=30.0, gt=0)
     slot_timeout: float = Field(default=60.0, gt=0)
     veto_time: float = Field(default=60.0, ge=0)
@@ -97,6 +98,7 @@ class ExtenderSettings(BaseSettings):
         """The protocol's times and counts."""
         return Limits(
             barrier_s=self.barrier_timeout,
+            barrier_limit_s=self.barrier_limit,
             planned_s=self.planned_timeout,
             slot_s=self.slot_timeout,
             veto_s=self.veto_time,

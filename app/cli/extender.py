@@ -54,7 +54,10 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         Hint | None, typer.Option(help="How a gated pod is told its place.")
     ] = None,
     barrier_timeout: Annotated[
-        float | None, typer.Option(help="Seconds a Bind is held; below httpTimeout.")
+        float | None, typer.Option(help="Seconds a gang waits at Bind for its next member.")
+    ] = None,
+    barrier_limit: Annotated[
+        float | None, typer.Option(help="Seconds a Bind is held at most; below httpTimeout.")
     ] = None,
     planned_timeout: Annotated[
         float | None, typer.Option(help="Seconds a planned pod may take to be bound.")

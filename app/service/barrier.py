@@ -3,7 +3,9 @@
 kube-scheduler calls Bind once per pod, in goroutines of its own. A call for a member of a gang that
 is not complete yet is held; the call that completes the gang lets all of them go. What ends a hold
 early: the pod loses its place (deleted, node gone, room taken), the PodGroup goes away, the time is
-up (the whole gang is given back, so that another can have the room), or the process drains.
+up (the whole gang is given back, so that another can have the room), or the process drains. The
+time is that since the last member arrived: kube-scheduler sends one after the other, so a gang of
+thousands takes longer than one of ten.
 
 Letting go is one step: all members that are let go count as *binding* from then on, so nothing that
 happens before their calls continue takes a place away from one of them.
@@ -36,6 +38,8 @@ class Barrier:
         self._clock = clock
         self._held: dict[GroupKey, dict[PodUid, asyncio.Future[str]]] = {}
         self._timers: dict[GroupKey, asyncio.TimerHandle] = {}
+        self._ends: dict[GroupKey, float] = {}
+        """When a gang's time is up in any case, by the loop's clock."""
         self._draining = False
 
     def hold(self, key: GroupKey, uid: PodUid) -> asyncio.Future[str]:
@@ -50,8 +54,11 @@ class Barrier:
         if before is not None and not before.done():
             before.set_result("another Bind call for the same pod arrived")
         room[uid] = future
-        if key not in self._timers:
-            self._timers[key] = loop.call_later(self._limits.barrier_s, self._expire, key)
+        end = self._ends.setdefault(key, loop.time() + self._limits.barrier_limit_s)
+        if key in self._timers:
+            self._timers[key].cancel()
+        due = min(loop.time() + self._limits.barrier_s, end)
+        self._timers[key] = loop.call_at(due, self._expire, key)
         return future
 
     def leave(self, key: GroupKey, uid: PodUid, future: asyncio.Future[str]) -> None:
@@ -120,6 +127,7 @@ class Barrier:
     def _tidy(self, key: GroupKey) -> None:
         if not self._held.get(key):
             self._held.pop(key, None)
+            self._ends.pop(key, None)
             timer = self._timers.pop(key, None)
             if timer is not None:
                 timer.cancel()

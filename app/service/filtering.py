@@ -106,6 +106,7 @@ class Filtering:
                 return self._guard(pod, question.names)
             self._cache.set_pod(pod, now=self._clock(), observed=True)
             member = self._cache.members[question.uid]
+        self._planning.asked_at = self._clock()
         answer = self._place(member, question.names)
         if answer is not None:
             member.refused, member.missed = False, 0

@@ -21,16 +21,22 @@ class Hint(StrEnum):
 class Limits:
     """Seconds, unless the name says otherwise.
 
-    ``barrier_s`` must stay below the scheduler's ``httpTimeout`` (a Bind that is answered after it
-    would be bound behind the scheduler's back).
+    ``barrier_limit_s``, and the tries of the Binding after it, must stay below the scheduler's
+    ``httpTimeout`` (a Bind that is answered after it would be bound behind the scheduler's back).
     """
 
     cycle_gap_s: float = 0.02
     cycle_idle_s: float = 1.0
     slice_s: float = 0.0005
     barrier_s: float = 20.0
+    """A gang none of whose missing members came to Bind for this long is given back."""
+    barrier_limit_s: float = 45.0
+    """No Bind is held longer."""
     planned_s: float = 30.0
     """A planned pod for which no Filter or Bind came gives its room back."""
+    backlog_s: float = 5.0
+    """While kube-scheduler asked for any pod this recently it works off a queue: that may take
+    ten times as long."""
     slot_s: float = 60.0
     """Room kept for pods nobody creates is given back."""
     observed_s: float = 30.0

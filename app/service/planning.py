@@ -49,6 +49,9 @@ def open_placer(snapshot: Snapshot, policies: Policies, now: float, shapes: Shap
 
 log = logging.getLogger(__name__)
 
+BACKLOG_FACTOR = 10
+"""How much longer a planned pod may take while kube-scheduler works off a queue."""
+
 PlanSteps = Generator[None, None, Plan]
 
 Published = Callable[[GangPlacement], None]
@@ -87,6 +90,8 @@ class Planning:
     stood_by: list[Callable[[], None]] = field(default_factory=list)
     refusals: dict[GroupKey, Refusal] = field(default_factory=dict)
     log: CycleLog = field(default_factory=CycleLog)
+    asked_at: float = float("-inf")
+    """When kube-scheduler last asked for a pod of ours."""
     first_cycle: asyncio.Event = field(default_factory=asyncio.Event)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _shapes: ShapeCache = field(default_factory=ShapeCache)
@@ -280,7 +285,10 @@ class Planning:
         if now < self._next_expiry:
             return
         self._next_expiry = now + self.limits.cycle_idle_s
-        for group, uids in self.cache.overdue(before=now - self.limits.planned_s):
+        patience = self.limits.planned_s
+        if now - self.asked_at < self.limits.backlog_s:
+            patience *= BACKLOG_FACTOR
+        for group, uids in self.cache.overdue(before=now - patience):
             if group.reached_minimum:
                 for uid in uids:
                     self.cache.withdraw(uid, now=now)

@@ -48,9 +48,10 @@ class TlsConfig(TypedDict, total=False):
 
 
 class Extender(TypedDict):
-    """The part of an extender's entry that depends on where Pumice runs."""
+    """The part of an extender's entry that depends on where Pumice runs, and its time-out."""
 
     urlPrefix: str
+    httpTimeout: str
     enableHTTPS: NotRequired[bool]
     tlsConfig: NotRequired[TlsConfig]
 

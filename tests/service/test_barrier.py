@@ -4,14 +4,17 @@ Virtual time; the planner places the gangs, the test is kube-scheduler and the A
 """
 
 import asyncio
+from typing import get_args
 
 import pytest
 
 from app.cache.members import Stage
+from app.kube.writer import BIND_DEADLINE_S
 from app.model.ids import NodeName
 from app.model.pod import TASK_SPEC
 from app.service.limits import Limits
 from app.telemetry import metrics
+from app.wire import manifests
 from tests.builders import make_node, make_shape
 from tests.service.rig import FAILING, Call, Rig
 from tests.service.virtual_time import advance, clock, run, settle
@@ -106,7 +109,7 @@ def test_a_gang_that_does_not_complete_is_answered_and_its_room_is_free() -> Non
         first = rig.bind("g-0")
         await advance(5)
         second = rig.bind("g-1")
-        await advance(14.9)
+        await advance(19.9)
         assert not first.done
         await advance(0.2)
         assert first.answer == second.answer == "gang did not complete in time"
@@ -115,6 +118,28 @@ def test_a_gang_that_does_not_complete_is_answered_and_its_room_is_free() -> Non
         assert late._value.get() == before + 1
         await rig.cycle()
         assert rig.place("g-0") == "", "held off for a while"
+
+    run(scenario())
+
+
+def test_a_big_gang_may_take_its_time_as_long_as_members_come_but_not_for_ever() -> None:
+    async def scenario() -> None:
+        limits = Limits(barrier_s=5.0, barrier_limit_s=12.0)
+        rig = await planned_gang(size=6, limits=limits)
+        calls = []
+        for number in range(3):
+            calls.append(rig.bind(f"g-{number}"))
+            await advance(4)
+        assert [call.done for call in calls] == [True] * 3
+        assert calls[0].answer == "gang did not complete in time"
+
+        await advance(60)
+        await rig.cycle()
+        again = [rig.bind(f"g-{number}") for number in range(3)]
+        await advance(4)
+        again += [rig.bind(f"g-{number}") for number in range(3, 6)]
+        await settle()
+        assert [call.answer for call in again] == [""] * 6
 
     run(scenario())
 
@@ -520,4 +545,7 @@ def test_the_rest_of_a_gang_goes_alone_after_part_of_it_was_bound() -> None:
 
 def test_the_hold_and_the_patience_together_stay_below_the_scheduler_s_time_out() -> None:
     limits = Limits()
-    assert limits.barrier_s + limits.bind_patience_s < 30.0
+    held = limits.barrier_limit_s + limits.bind_patience_s + BIND_DEADLINE_S
+    for form in get_args(manifests.Form):
+        (extender,) = manifests.scheduler_config(form)["extenders"]
+        assert held < float(extender["httpTimeout"].removesuffix("s"))

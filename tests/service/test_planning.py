@@ -276,9 +276,29 @@ def test_a_gang_nobody_came_for_gives_its_room_to_others() -> None:
     run(scenario())
 
 
+def test_a_planned_pod_may_wait_while_kube_scheduler_works_off_a_queue() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=30.0, backlog_s=5.0))
+        rig.node("n1")
+        rig.gang("late", size=2)
+        rig.pod("busy")
+        await rig.cycle()
+        for _ in range(10):
+            await advance(4)
+            rig.filter("busy", ["n1"])
+            await rig.cycle()
+        assert rig.place("late-0"), "40 s, and the scheduler is busy"
+        await advance(6)
+        await rig.cycle()
+        assert released("unused")
+        assert rig.planning.refusals[rig.key("late")]
+
+    run(scenario())
+
+
 def test_one_member_that_comes_does_not_save_a_gang_whose_others_do_not() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(planned_s=30.0, barrier_s=100.0))
+        rig = Rig(Limits(planned_s=30.0, barrier_s=100.0, barrier_limit_s=100.0))
         rig.node("n1")
         rig.gang("g", size=2)
         await rig.cycle()

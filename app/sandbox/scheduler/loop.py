@@ -62,7 +62,7 @@ class LoopConfig:
     prioritizes: bool = True
     preempts: bool = True
     weight: int = 1
-    http_timeout_s: float = 30.0
+    http_timeout_s: float = 60.0
     ignorable: bool = False
     ignored_resources: frozenset[str] = frozenset()
     backoff: BackoffConfig = field(default_factory=BackoffConfig)
