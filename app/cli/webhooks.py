@@ -71,6 +71,9 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
     enable_queue_allocated_pods_check: Annotated[
         Switch | None, typer.Option(help="Refuse to delete queues that have pods.")
     ] = None,
+    loose_volumes: Annotated[
+        Switch | None, typer.Option(help="Take volumes of jobs as Volcano's first releases did.")
+    ] = None,
     gate_pods: Annotated[
         Switch | None,
         typer.Option(help="Gate pods, for API servers without mutating admission policies."),

@@ -233,6 +233,7 @@ def _options(settings: WebhookSettings, groups: tuple[ResourceGroup, ...] | None
         max_queue_depth=settings.max_queue_depth,
         protect_root=settings.enable_root_queue_protection,
         check_allocated=settings.enable_queue_allocated_pods_check,
+        loose_volumes=settings.loose_volumes,
         gate_pods=settings.gate_pods,
         queue_gates=settings.queue_gates(),
         resource_groups=groups,

@@ -49,6 +49,8 @@ class WebhookSettings(BaseSettings):
     max_queue_depth: int = Field(default=5, ge=1)
     enable_root_queue_protection: bool = True
     enable_queue_allocated_pods_check: bool = False
+    loose_volumes: bool = False
+    """Only warn about volumes of jobs that today's Volcano refuses and its first releases took."""
     gate_pods: bool = False
     """Gate pods here, for API servers without mutating admission policies."""
     feature_gates: str = ""

@@ -95,7 +95,7 @@ def _check_name(given: str, findings: Findings) -> None:
 def _warn_of_job(template: Mapping[str, Any], world: World, findings: Findings) -> None:
     job = {"metadata": {}, "spec": mapping(template.get("spec"))}
     found = Findings()
-    check_job_spec(job, found)
+    check_job_spec(job, world.options, found)
     lint_job(job, world.facts, found)
     lint_queue_name(text(job["spec"].get("queue")), "spec.queue", world.facts, found)
     for each in (*found.errors, *found.warnings):

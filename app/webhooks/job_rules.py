@@ -14,7 +14,7 @@ from app.webhooks.linting import lint_job
 from app.webhooks.names import listed, qualified_problems
 from app.webhooks.reading import integer, mapping, mappings, text, texts
 from app.webhooks.topology import check_topology
-from app.webhooks.world import Request, World
+from app.webhooks.world import Options, Request, World
 from app.wire.unstructured import Object
 from app.wire.unstructured import name as name_of
 
@@ -23,7 +23,7 @@ def check_new_job(request: Request, world: World) -> Findings:
     """Everything that is wrong with the job."""
     findings = Findings()
     check_job_name(name_of(request.item), findings)
-    check_job_spec(request.item, findings)
+    check_job_spec(request.item, world.options, findings)
     queue = text(mapping(request.item.get("spec")).get("queue"))
     if queue:
         check_job_queue(queue, "spec.queue", world.facts, findings)
@@ -40,14 +40,14 @@ def check_job_name(name: str, findings: Findings) -> None:
         )
 
 
-def check_job_spec(job: Object, findings: Findings) -> None:
+def check_job_spec(job: Object, options: Options, findings: Findings) -> None:
     """What needs no other object."""
     spec = mapping(job.get("spec"))
     _check_counts(spec, findings)
     check_topology(spec, "spec", findings)
     check_tasks(job, findings)
     check_policies(spec.get("policies"), "spec.policies", findings)
-    check_volumes(spec, findings)
+    check_volumes(spec, options, findings)
     check_plugins(job, findings)
     _check_dependencies(spec, findings)
 

@@ -1,4 +1,9 @@
-"""Volumes of a job: claims that are named, or made from a spec (volcano.md §6.2)."""
+"""Volumes of a job: claims that are named, or made from a spec (volcano.md §6.2).
+
+Volcano's first releases took two forms that today's refuses: without a claim a volume is scratch
+room of each pod, and a claim that is described is made under the name that is given. The job
+controller knows both, so where the operator says so they are only warned about.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,6 +11,7 @@ from typing import Any
 from app.webhooks.findings import Findings, at
 from app.webhooks.names import listed, subdomain_problems
 from app.webhooks.reading import mapping, mappings, text
+from app.webhooks.world import Options
 
 _EITHER_OR = (
     "conflict: If you want to use an existing PVC, just specify VolumeClaimName. "
@@ -13,8 +19,9 @@ _EITHER_OR = (
 )
 
 
-def check_volumes(spec: Mapping[str, Any], findings: Findings) -> None:
+def check_volumes(spec: Mapping[str, Any], options: Options, findings: Findings) -> None:
     """``spec.volumes``."""
+    tell = findings.warn if options.loose_volumes else findings.refuse
     seen: set[str] = set()
     for index, volume in enumerate(mappings(spec.get("volumes"))):
         path = at("spec.volumes", index)
@@ -26,16 +33,15 @@ def check_volumes(spec: Mapping[str, Any], findings: Findings) -> None:
         elif mount_path in seen:
             findings.refuse(at(path, "mountPath"), f"duplicated mountPath: {mount_path}")
         seen.add(mount_path)
-        _check_claim(volume, path, findings)
+        name, claim = text(volume.get("volumeClaimName")), mapping(volume.get("volumeClaim"))
+        if not name and not claim:
+            tell(path, "either VolumeClaim or VolumeClaimName must be specified")
+        elif name and claim:
+            tell(path, _EITHER_OR)
+        _check_claim_name(name, path, findings)
 
 
-def _check_claim(volume: Mapping[str, Any], path: str, findings: Findings) -> None:
-    name, claim = text(volume.get("volumeClaimName")), mapping(volume.get("volumeClaim"))
-    if not name and not claim:
-        findings.refuse(path, "either VolumeClaim or VolumeClaimName must be specified")
-        return
-    if name and claim:
-        findings.refuse(path, _EITHER_OR)
+def _check_claim_name(name: str, path: str, findings: Findings) -> None:
     problems = subdomain_problems(name) if name else []
     if problems:
         where = at(path, "volumeClaimName")

@@ -46,6 +46,8 @@ class Options:
     """Refuse changes of the root queue's resources."""
     check_allocated: bool = False
     """Refuse to delete queues that have pods."""
+    loose_volumes: bool = False
+    """Only warn about volumes of jobs as Volcano's first releases took them."""
     gate_pods: bool = False
     """Gate pods of ours here, for API servers without mutating policies."""
     queue_gates: bool = False

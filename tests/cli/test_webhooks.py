@@ -83,6 +83,7 @@ VALUES: dict[str, tuple[str, object]] = {
     "max_queue_depth": ("3", 3),
     "enable_root_queue_protection": ("false", False),
     "enable_queue_allocated_pods_check": ("true", True),
+    "loose_volumes": ("true", True),
     "gate_pods": ("true", True),
     "feature_gates": ("A=true", "A=true"),
     "leader_elect": ("false", False),

@@ -9,6 +9,7 @@ from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import WallClock
 from app.sandbox.documents import ObjectName
+from app.sandbox.story.jobs import manifests as story_manifests
 from app.webhooks.world import Options
 from app.wire import manifests
 from tests.webhooks.objects import job, new_queue, pod, task
@@ -69,3 +70,12 @@ def test_what_has_the_wrong_shape_is_left_to_the_schema(server: ApiServer) -> No
 def test_other_kinds_pass(server: ApiServer) -> None:
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
     assert server.create(space)["metadata"]["name"] == "n"
+
+
+def test_the_story_s_jobs_are_taken_as_they_are() -> None:
+    webhooks = EmbeddedWebhooks(Options(gate_pods=True, loose_volumes=True))
+    server = ApiServer(clock=WallClock(), crds=manifests.crd_documents(), admission=(webhooks,))
+    webhooks.follow(server.store)
+    server.create(new_queue("default"))
+    for document in story_manifests().values():
+        assert server.create(document)["metadata"]["name"]

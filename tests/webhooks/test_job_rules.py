@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.webhooks.world import Options
 from app.wire.unstructured import Object
 from tests.webhooks.objects import ask, facts, job, pod_spec, queue, task
 
@@ -412,3 +413,34 @@ def test_everything_wrong_is_in_one_answer() -> None:
     ):
         assert part in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("volume", "warning"),
+    [
+        (
+            {"mountPath": "/myinput"},
+            "spec.volumes[0]: either VolumeClaim or VolumeClaimName must be specified",
+        ),
+        (
+            {"mountPath": "/a", "volumeClaimName": "c", "volumeClaim": {"a": 1}},
+            "spec.volumes[0]: conflict: If you want to use an existing PVC, just specify",
+        ),
+    ],
+    ids=["scratch room", "a claim of a given name"],
+)
+def test_volumes_as_volcano_s_first_releases_took_them_may_be_allowed(
+    volume: Object, warning: str
+) -> None:
+    given = job(volumes=[volume])
+    assert not ask("/jobs/validate", given).allowed
+    verdict = ask("/jobs/validate", given, options=Options(loose_volumes=True))
+    assert verdict.allowed
+    assert [told.startswith(warning) for told in verdict.warnings] == [True]
+
+
+def test_loose_volumes_still_need_places_and_names() -> None:
+    given = job(volumes=[{"volumeClaimName": "A"}])
+    message = ask("/jobs/validate", given, options=Options(loose_volumes=True)).message
+    assert "mountPath is required" in message
+    assert "invalid VolumeClaimName A" in message
