@@ -32,8 +32,8 @@ async def gather(cluster: Cluster, resources: Sequence[Resource], key: Key) -> F
         item = await _find(cluster, resource, key)
         if item is not None:
             return await _around(cluster, resource, item)
-    kinds = ", ".join(resource.kind for resource in resources)
-    raise CommandFailed(Code.NOT_FOUND, f"there is no {kinds.replace(', Pod', ' or Pod')} {key}")
+    kinds = " or ".join(resource.kind for resource in resources)
+    raise CommandFailed(Code.NOT_FOUND, f"there is no {kinds} {key}")
 
 
 def ask_extender(url: str, group: Key) -> Story | None:

@@ -90,7 +90,7 @@ def _metadata(job: Object) -> Iterator[str]:
 def _spec(job: Object) -> Iterator[str]:
     wanted = spec(job)
     plugins = {"env": (), "ssh": (), **(wanted.get("plugins") or {})}
-    width = len("Resource Version:")
+    width = len("Creation Timestamp:")
     yield "Spec:"
     yield from _block(1, (("Min Available", wanted.get("minAvailable") or 0),), width=width)
     yield "  Plugins:"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.cli.tables import NONE, Column, fitted, resources, table
+from app.cli.tables import Column, fitted, resources, table
 from app.wire import quantity
 from app.wire.unstructured import Object, name, spec, status
 
@@ -157,9 +157,6 @@ def _texts(amounts: Amounts) -> dict[str, str]:
 
 
 def _line(share: Share) -> Object:
-    entitled = resources(_texts(share.entitled))
-    deserved = resources(_texts(share.deserved))
-    weighed = entitled != deserved and entitled != NONE
     return {
         "name": "  " * share.depth + share.name,
         "state": share.state,
@@ -167,10 +164,15 @@ def _line(share: Share) -> Object:
         "share": bar(share.share),
         "resource": share.resource or "-",
         "allocated": resources(_texts(share.allocated)),
-        # What follows from weights is not what somebody wrote.
-        "deserved": f"~{entitled}" if weighed else deserved,
+        "deserved": resources(_entitlement(share)),
         "capability": resources(_texts(share.capability)),
     }
+
+
+def _entitlement(share: Share) -> dict[str, str]:
+    """What it is entitled to; what follows from weights is not what somebody wrote."""
+    texts = _texts(share.entitled)
+    return {key: text if key in share.deserved else f"~{text}" for key, text in texts.items()}
 
 
 def _column(title: str, key: str) -> Column:

@@ -37,7 +37,7 @@ def queues(
 ) -> None:
     """Show queues as a tree, with how much of what they deserve they hold.
 
-    An amount behind ~ is a part by weight, where no deserved amount is set.
+    An amount behind ~ is a part by weight: nobody has said what the queue deserves of it.
     """
     with failing_to("top queues"):
         found = ask(Where(kubeconfig, master, context), look)

@@ -1,0 +1,36 @@
+"""What the tests of commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.sandbox.assembly import kubeconfig
+from tests.cli.stand import Door, Stand, opened
+
+
+@pytest.fixture(scope="session")
+def door() -> Door:
+    """What all tests of commands go through."""
+    return Door()
+
+
+@pytest.fixture(scope="session")
+def door_url(door: Door) -> Iterator[str]:
+    """Where it is."""
+    with opened(door) as url:
+        yield url
+
+
+@pytest.fixture
+def stand(door: Door, door_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
+    """An empty API server of the test's own; the environment says nothing else."""
+    for name in [name for name in os.environ if name.startswith(("PUMICE_", "VOLCANO_", "KUBE"))]:
+        monkeypatch.delenv(name)
+    config = tmp_path / "kubeconfig"
+    config.write_text(yaml.safe_dump(kubeconfig(door_url)))
+    return Stand(door.renew(), door_url, config)

@@ -1,0 +1,112 @@
+"""``-f``: what is read, and what is refused with file, document and field."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from app.cli.documents import read
+from app.cli.endings import Code, CommandFailed
+from app.wire.kinds import JOBS
+from tests.cli.stand import Object
+
+HEAD = "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\n"
+GOOD = f"{HEAD}metadata: {{name: a}}\nspec: {{tasks: []}}\n"
+
+
+def loaded(text: str, folder: Path) -> list[Object]:
+    file = folder / "jobs.yaml"
+    file.write_text(text)
+    return read(str(file), JOBS, namespace="here")
+
+
+def refusal(text: str, folder: Path) -> str:
+    with pytest.raises(CommandFailed) as failure:
+        loaded(text, folder)
+    assert failure.value.code is Code.USAGE
+    return str(failure.value).removeprefix(f"{folder / 'jobs.yaml'}: ")
+
+
+def test_each_document_is_an_object_and_empty_ones_are_none(tmp_path: Path) -> None:
+    text = f"---\n{GOOD}---\n# nothing here\n---\n{GOOD.replace('name: a', 'generateName: b-')}"
+    first, second = loaded(text, tmp_path)
+    assert first["metadata"] == {"name": "a", "namespace": "here"}
+    assert second["metadata"] == {"generateName": "b-", "namespace": "here"}
+
+
+def test_a_namespace_in_the_file_stays(tmp_path: Path) -> None:
+    [item] = loaded(GOOD.replace("name: a", "name: a, namespace: there"), tmp_path)
+    assert item["metadata"]["namespace"] == "there"
+
+
+def test_a_list_is_taken_apart(tmp_path: Path) -> None:
+    item = GOOD.replace("\n", "\n  ")
+    text = f"apiVersion: v1\nkind: List\nitems:\n- {item}\n- {item}\n"
+    assert len(loaded(text, tmp_path)) == 2
+
+
+def test_what_looks_like_a_date_is_text(tmp_path: Path) -> None:
+    [item] = loaded(GOOD.replace("tasks: []", "note: 2020-01-01"), tmp_path)
+    assert item["spec"] == {"note": "2020-01-01"}
+
+
+def test_three_dashes_inside_a_text_do_not_end_a_document(tmp_path: Path) -> None:
+    [item] = loaded(GOOD.replace("tasks: []", 'note: "a --- b"'), tmp_path)
+    assert item["spec"]["note"] == "a --- b"
+
+
+def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(GOOD))
+    assert len(read("-", JOBS, namespace="here")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "there is no document in it"),
+        ("---\n---\n", "there is no document in it"),
+        ("- a\n", "document 1: a list is no object"),
+        (GOOD + "---\njust text\n", "document 2: a str is no object"),
+        ("kind: Job\n", "document 1: apiVersion: None is not 'batch.volcano.sh/v1alpha1'"),
+        (GOOD.replace("kind: Job", "kind: Pod"), "document 1: kind: 'Pod' is not 'Job'"),
+        (f"{HEAD}spec: {{}}\n", "document 1: metadata: is missing"),
+        (GOOD.replace("name: a", "labels: {}"), "document 1: metadata.name: is missing"),
+        (GOOD.replace("name: a", "name: 5"), "document 1: metadata.name: 5 is no text"),
+        (
+            GOOD.replace("name: a", "name: a, namespace: [b]"),
+            "document 1: metadata.namespace: ['b'] is no text",
+        ),
+        (f"{HEAD}metadata: {{name: a}}\n", "document 1: spec: is missing"),
+        ("apiVersion: v1\nkind: List\nitems: [5]\n", "document 1: a int is no object"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(text: str, why: str, tmp_path: Path) -> None:
+    assert refusal(text, tmp_path) == why
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [\n", "a: b: c\n", "\tx", "!!python/object:os.system x", "[" * 5000, "a: *b\n"]
+)
+def test_what_is_not_yaml_is_one_line(text: str, tmp_path: Path) -> None:
+    why = refusal(text, tmp_path)
+    assert why.startswith("not YAML: ")
+    assert "\n" not in why
+
+
+def test_a_line_is_named_where_the_yaml_breaks(tmp_path: Path) -> None:
+    assert "line 3, column" in refusal("a: 1\nb: 2\nc: [\n", tmp_path).replace("line 4", "line 3")
+
+
+def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for file, why in (
+        (str(binary), "failed to read file: not UTF-8 text"),
+        (str(tmp_path / "none.yml"), "failed to read file: No such file or directory"),
+        (str(tmp_path), "only support yaml file"),
+    ):
+        with pytest.raises(CommandFailed) as failure:
+            read(file, JOBS, namespace="here")
+        assert str(failure.value) == f"{file}: {why}"

@@ -1,0 +1,133 @@
+"""How commands end: exit codes, one line, no traceback."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from app.cli.endings import Code, CommandFailed, failing_to, of
+from app.kube import errors
+from app.kube.config import ConfigError
+from app.sandbox.documents import ObjectName
+from tests.cli.stand import Stand
+
+COMMAND = Path(sys.executable).with_name("pumice")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.NotFound("x", status=404), Code.NOT_FOUND),
+        (errors.Forbidden("x", status=403), Code.REFUSED),
+        (errors.Invalid("x", status=422), Code.REFUSED),
+        (errors.AlreadyExists("x", status=409), Code.REFUSED),
+        (errors.Conflict("x", status=409), Code.REFUSED),
+        (errors.Unauthorized("x", status=401), Code.REFUSED),
+        (errors.Throttled("x", status=429), Code.UNREACHABLE),
+        (errors.ServerError("x", status=503), Code.UNREACHABLE),
+        (errors.Transport("x", sent=False), Code.UNREACHABLE),
+        (ConfigError("x"), Code.USAGE),
+        (CommandFailed(Code.TIMEOUT, "x"), Code.TIMEOUT),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+def test_every_error_has_its_code_and_is_one_line(
+    error: Exception, code: Code, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit) as end, failing_to("do it"):
+        raise error
+    assert end.value.exit_code == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("Failed to do it: ")
+    assert said.err.endswith("x\n")
+
+
+def test_an_answer_without_words_is_named_by_its_status() -> None:
+    assert str(of(errors.ServerError("", status=502))) == "the API server answered 502"
+    assert str(of(errors.Forbidden("", status=403, reason="Forbidden"))) == "Forbidden"
+
+
+def test_lines_become_one() -> None:
+    assert str(CommandFailed(Code.USAGE, "a\n  b\tc")) == "a b c"
+
+
+def test_a_kind_that_is_not_served_is_said_with_what_helps(stand: Stand) -> None:
+    stand.server.delete(
+        "apiextensions.k8s.io/customresourcedefinitions", ObjectName("", "jobs.batch.volcano.sh")
+    )
+    assert stand.refusal("job", "list") == (
+        3,
+        "Failed to list job: the API server does not serve jobs.batch.volcano.sh; "
+        "`pumice crds | kubectl apply --server-side -f -` would change that\n",
+    )
+
+
+def test_an_api_server_that_is_not_there_is_code_5(stand: Stand) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    code, why = stand.refusal("job", "list", "--master", f"http://127.0.0.1:{port}")
+    assert code == 5
+    assert why.startswith("Failed to list job: the API server does not answer: GET /apis/")
+    assert why.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(None, "no connection from"), ("[", "is not a kubeconfig"), ("{}", "")]
+)
+def test_a_kubeconfig_that_will_not_do_is_code_2(
+    text: str | None, why: str, stand: Stand, tmp_path: Path
+) -> None:
+    file = tmp_path / "broken"
+    if text is not None:
+        file.write_text(text)
+    code, said = stand.refusal("job", "list", "-k", str(file))
+    assert code == 2
+    assert why in said
+    assert said.count("\n") == 1
+
+
+def test_a_context_that_is_not_there_is_code_2(stand: Stand) -> None:
+    assert stand.refusal("job", "list", "--context", "none")[0] == 2
+    assert stand.printed("job", "list", "--context", "pumice-sandbox") == "No resources found\n"
+
+
+def test_master_goes_before_the_kubeconfig_and_needs_none(stand: Stand, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.write_text(stand.config.read_text().replace(stand.url, "http://127.0.0.1:1"))
+    for flags in (["-k", str(wrong), "-s", stand.url], ["--master", stand.url.split("//")[1]]):
+        assert stand.printed("job", "list", *flags) == "No resources found\n"
+
+
+def test_an_address_alone_will_do(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", "/none")
+    done = stand.run("job", "list", "-s", stand.url, env={"PUMICE_KUBECONFIG": ""})
+    assert (done.code, done.out, done.err) == (0, "No resources found\n", "")
+
+
+def test_an_interrupt_ends_a_wait_with_130_and_no_traceback(stand: Stand) -> None:
+    with subprocess.Popen(
+        [COMMAND, "job", "run", "-N", "a", "--wait", "-k", str(stand.config)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, rest = process.communicate(timeout=30)
+    assert first == "default/a: Pending\n"
+    assert (process.returncode, rest) == (130, "")
+    assert out == "run job a successfully\n"
+
+
+def test_a_reader_that_goes_away_is_no_traceback(stand: Stand) -> None:
+    script = f"{COMMAND} job list -o json -k {stand.config} | true"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,286 @@
+"""``pumice explain``: from objects alone, and with what the extender says."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import yaml
+
+from app.wire.kinds import JOBS, QUEUES
+from tests.cli.stand import Object, Stand, event, group, job, pod, queue
+
+MEMBER = {"role": "work", "stage": "waiting", "node": ""}
+STORY = {
+    "group": "default/a-1",
+    "queue": "default",
+    "phase": "Inqueue",
+    "summary": "group a: 2 of 3 members find no place",
+    "min_member": 3,
+    "counts": {},
+    "slots": {"work": ["n1"]},
+    "reason": {
+        "cause": "NotEnoughResources",
+        "where": "default/a",
+        "shortfalls": [{"resource": "cpu", "asked": 3000, "free": 1500, "limit": 8000}],
+        "nodes": [{"text": "Insufficient cpu", "nodes": 2}],
+        "total_nodes": 3,
+        "holders": [{"who": "default/b", "resource": "memory", "amount": 1 << 30}],
+        "detail": "",
+        "lacking": 2,
+    },
+    "members": [{"pod": f"default/a-work-{i}", "gates": ["g"], **MEMBER} for i in range(22)],
+}
+
+
+@contextmanager
+def extender(answer: bytes, status: int = 200) -> Iterator[tuple[str, list[str]]]:
+    """Something that answers as the extender would, and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        finally:
+            server.shutdown()
+            thread.join(timeout=10)
+
+
+AGAINST = {
+    "type": "Unschedulable",
+    "status": "True",
+    "reason": "NotEnoughResources",
+    "message": "3/3 tasks in gang unschedulable",
+    "lastTransitionTime": "2023-11-14T22:13:20Z",
+}
+
+
+def waiting(stand: Stand, *conditions: Object) -> Object:
+    """A job in an open queue whose group has those conditions."""
+    made, _ = stand.create(job("a"), queue("default"))
+    stand.status(QUEUES, "default", {"state": "Open"})
+    name = f"a-{made['metadata']['uid']}"
+    stand.create(group(name, phase="Pending", conditions=conditions, minResources={"cpu": "3"}))
+    return made
+
+
+def first(stand: Stand, *arguments: str) -> str:
+    return stand.printed("explain", *arguments).splitlines()[0]
+
+
+def test_the_first_line_is_the_answer_and_the_rest_the_evidence(stand: Stand) -> None:
+    made = waiting(stand, AGAINST)
+    told = event(made, "ExecuteAction", "Start", count=2, type="Warning")
+    stand.create(told, pod("a-work-0", labels={"volcano.sh/job-name": "a"}))
+    lines = stand.printed("explain", "a").splitlines()
+    assert lines[:8] == [
+        "job default/a is Pending: 3/3 tasks in gang unschedulable",
+        "",
+        "Reason:     NotEnoughResources",
+        "Next step:  wait for running jobs to end, or ask for less per pod",
+        "Job:        default/a, 3 pods in all",
+        f"PodGroup:   a-{made['metadata']['uid']}, Pending, needs 2 pods at once (cpu=3)",
+        "Queue:      default, Open, holds <none>, capability <none>",
+        "Pods:       1 Pending",
+    ]
+    assert lines[8] == "Source:     conditions and events in the API server"
+    assert lines[10].split() == ["Age", "Type", "Reason", "Message"]
+    assert lines[11].split()[-3:] == ["Warning", "ExecuteAction", "Start"]
+
+
+def test_the_extender_knows_the_numbers(stand: Stand) -> None:
+    made = waiting(stand, AGAINST)
+    with extender(json.dumps(STORY).encode()) as (url, asked):
+        lines = stand.printed("explain", "job/a", "--extender-url", f"{url}/").splitlines()
+    assert asked == [f"/explain/default/a-{made['metadata']['uid']}"]
+    assert lines[0] == "job default/a is Pending: group a: 2 of 3 members find no place"
+    assert lines[2:7] == [
+        "Reason:     NotEnoughResources",
+        "            cpu: asked 3, free 1500m of 8",
+        "            2 of 3 nodes: Insufficient cpu",
+        "            default/b holds memory 1Gi",
+        "Next step:  wait for running jobs to end, or ask for less per pod",
+    ]
+    assert lines[11] == f"Source:     the extender at {url}/"
+    assert lines[13].split() == ["Pod", "Role", "Stage", "Node", "Gates"]
+    assert lines[14].split() == ["default/a-work-0", "work", "waiting", "-", "g"]
+    assert lines[-1] == "... and 2 more pods (-o json shows all)"
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"), [(b"no such group\n", 404), (b"[", 200), (b"busy", 503)]
+)
+def test_an_extender_that_does_not_tell_is_no_failure(
+    answer: bytes, status: int, stand: Stand
+) -> None:
+    waiting(stand, AGAINST)
+    with extender(answer, status) as (url, _):
+        shown = yaml.safe_load(stand.printed("explain", "a", "--extender-url", url, "-o", "yaml"))
+    assert shown["reason"] == "NotEnoughResources"
+    assert shown["source"].endswith(f"; the extender at {url} does not tell")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense", "http://[", "ftp://x"])
+def test_an_extender_that_is_not_there_is_no_failure(url: str, stand: Stand) -> None:
+    waiting(stand, AGAINST)
+    done = stand.run("explain", "a", env={"PUMICE_EXTENDER_URL": url})
+    assert (done.code, done.err) == (0, "")
+    assert "NotEnoughResources" in done.out
+
+
+def test_programs_get_everything(stand: Stand) -> None:
+    made = waiting(stand, AGAINST)
+    stand.create(event(made, "ExecuteAction", "Start"))
+    with extender(json.dumps(STORY).encode()) as (url, _):
+        shown = json.loads(stand.printed("explain", "a", "--extender-url", url, "-o", "json"))
+    assert shown["numbers"] == STORY["reason"]
+    assert shown["slots"] == {"work": ["n1"]}
+    assert len(shown["members"]) == 22
+    assert shown["conditions"] == [AGAINST]
+    assert (shown["queue"], shown["queueState"]) == ("default", "Open")
+    assert [each["object"] for each in shown["events"]] == ["job/a"]
+
+
+def test_a_group_and_a_pod_lead_to_the_same_reason(stand: Stand) -> None:
+    stand.create(
+        queue("default"),
+        group("g", phase="Pending", conditions=[AGAINST]),
+        pod("p", annotations={"scheduling.k8s.io/group-name": "g"}),
+        pod("other"),
+    )
+    stand.status(QUEUES, "default", {"state": "Open"})
+    why = "3/3 tasks in gang unschedulable"
+    assert first(stand, "g") == f"podgroup default/g is Pending: {why}"
+    assert first(stand, "pg/g") == f"podgroup default/g is Pending: {why}"
+    assert first(stand, "pod/p") == f"pod default/p is Pending: {why}"
+    assert "Pods:       1 Pending\n" in stand.printed("explain", "podgroup/g")
+    assert first(stand, "other") == "pod default/other is Pending: nothing is missing"
+
+
+def test_the_last_condition_that_speaks_against_it_counts(stand: Stand) -> None:
+    later = {
+        "type": "Reserved",
+        "status": "False",
+        "reason": "QueueQuota",
+        "message": "queue default: cpu asked 3, free 1",
+        "lastTransitionTime": "2023-11-14T22:14:20Z",
+    }
+    met = {**later, "type": "Scheduled", "status": "True", "message": "fine"}
+    waiting(stand, later, AGAINST, met)
+    assert first(stand, "a") == "job default/a is Pending: queue default: cpu asked 3, free 1"
+
+
+def test_a_queue_that_is_missing_or_shut_goes_before_conditions(stand: Stand) -> None:
+    waiting(stand, AGAINST)
+    stand.status(QUEUES, "default", {"state": "Closed"})
+    text = stand.printed("explain", "a")
+    assert text.startswith("job default/a is Pending: queue default is Closed\n")
+    step = "open the queue: pumice queue operate --action open --name default"
+    assert f"Next step:  {step}\n" in text
+    stand.create(job("b", queue="none"))
+    assert first(stand, "b") == "job default/b is Pending: queue none does not exist"
+
+
+def test_a_job_that_has_ended_says_how(stand: Stand) -> None:
+    waiting(stand, AGAINST)
+    state = {"phase": "Failed", "reason": "TooFewSucceeded", "message": "0 of 3 succeeded"}
+    stand.status(JOBS, "a", {"state": state})
+    assert first(stand, "a") == "job default/a is Failed: 0 of 3 succeeded"
+    stand.status(JOBS, "a", {"state": {"phase": "Completed", "message": None}})
+    assert first(stand, "a") == "job default/a is Completed: the job has ended: Completed"
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (
+            {
+                "phase": "Pending",
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "Unschedulable",
+                        "message": "0/3 nodes are available",
+                    }
+                ],
+            },
+            "pod default/a-0: 0/3 nodes are available",
+        ),
+        (
+            {
+                "phase": "Pending",
+                "containerStatuses": [
+                    {
+                        "name": "c",
+                        "image": "x",
+                        "imageID": "",
+                        "ready": False,
+                        "restartCount": 0,
+                        "state": {"waiting": {"reason": "ErrImagePull"}},
+                    }
+                ],
+            },
+            "pod default/a-0: ErrImagePull",
+        ),
+    ],
+    ids=["not scheduled", "no image"],
+)
+def test_a_pod_may_be_what_waits(status: Object, why: str, stand: Stand) -> None:
+    waiting(stand)
+    item = pod("a-0", labels={"volcano.sh/job-name": "a"})
+    [made] = stand.create(item)
+    stand.server.store.put("/pods", {**made, "status": status})
+    assert first(stand, "a") == f"job default/a is Pending: {why}"
+
+
+def test_what_else_there_is_to_say(stand: Stand) -> None:
+    [made, _] = stand.create(job("a"), queue("default"))
+    stand.status(QUEUES, "default", {"state": "Open"})
+    none = "the job has no PodGroup yet; are the controllers running?"
+    assert first(stand, "a") == f"job default/a is Pending: {none}"
+    name = f"a-{made['metadata']['uid']}"
+    stand.create(group(name))
+    unseen = "the PodGroup has no phase yet; is the extender running?"
+    assert first(stand, "a") == f"job default/a is Pending: {unseen}"
+    stand.create(event(made, "PluginError", "no such plugin", type="Warning"))
+    assert first(stand, "a") == "job default/a is Pending: no such plugin"
+
+
+def test_what_is_not_there_is_code_3(stand: Stand) -> None:
+    assert stand.refusal("explain", "a") == (
+        3,
+        "Failed to explain a: there is no Job or PodGroup or Pod default/a\n",
+    )
+    assert stand.refusal("explain", "pod/a", "-n", "x") == (
+        3,
+        "Failed to explain pod/a: there is no Pod x/a\n",
+    )
+
+
+@pytest.mark.parametrize("what", ["node/a", "job/", "/a"])
+def test_what_cannot_be_explained_is_code_2(what: str, stand: Stand) -> None:
+    assert stand.refusal("explain", what) == (
+        2,
+        f"Failed to explain {what}: say job/NAME, podgroup/NAME or pod/NAME\n",
+    )
+
+
+def test_something_must_be_named(stand: Stand) -> None:
+    assert stand.run("explain").code == 2

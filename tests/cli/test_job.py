@@ -1,0 +1,252 @@
+"""``pumice job``: what is sent, what is printed, how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.wire.kinds import COMMANDS, JOBS
+from tests.cli.stand import CREATED, Stand, event, job
+
+EMPTY = "No resources found\n"
+HEAD = (
+    "Creation       Phase       JobType     Replicas    Min   Pending   Running   "
+    "Succeeded   Failed    Unknown     RetryCount"
+)
+
+
+def line(text: str) -> str:
+    """A line of the table, whose last column is padded."""
+    return f"{text}\n"
+
+
+def test_run_makes_one_task_of_flags(stand: Stand) -> None:
+    said = stand.printed(
+        *["job", "run", "--name", "one", "--image", "nginx", "--min", "2", "--replicas", "3"],
+        *["-R", "cpu=1,memory=1Gi", "-L", "cpu=2"],
+        *["--scheduler", "other", "--queue", "batch", "--command", "sh -c 'sleep 1'"],
+    )
+    assert said == "run job one successfully\n"
+    [made] = stand.all(JOBS)
+    assert made["metadata"]["namespace"] == "default"
+    assert made["spec"]["minAvailable"] == 2
+    assert made["spec"]["schedulerName"] == "other"
+    assert made["spec"]["queue"] == "batch"
+    [task] = made["spec"]["tasks"]
+    assert task["replicas"] == 3
+    assert task["template"]["metadata"]["labels"] == {"job.volcano.sh": "one"}
+    assert task["template"]["spec"] == {
+        "restartPolicy": "Never",
+        "containers": [
+            {
+                "name": "one",
+                "image": "nginx",
+                "imagePullPolicy": "IfNotPresent",
+                "command": ["sh", "-c", "sleep 1"],
+                "resources": {
+                    "requests": {"cpu": "1", "memory": "1Gi"},
+                    "limits": {"cpu": "2"},
+                },
+            }
+        ],
+    }
+
+
+def test_run_without_more_flags_asks_for_what_volcano_asks_for(stand: Stand) -> None:
+    stand.printed("job", "run", "-N", "one")
+    [made] = stand.all(JOBS)
+    [container] = made["spec"]["tasks"][0]["template"]["spec"]["containers"]
+    amounts = {"cpu": "1000m", "memory": "100Mi"}
+    assert container["resources"] == {"requests": amounts, "limits": amounts}
+    assert (container["image"], made["spec"]["minAvailable"]) == ("busybox", 1)
+    assert made["spec"]["schedulerName"] == "volcano"
+
+
+@pytest.mark.parametrize("name", ["jobs.yaml", "jobs.yml"])
+def test_run_takes_a_file_of_many_documents(name: str, stand: Stand, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text("# first\n---\n" + yaml.safe_dump_all([job("a"), job("b")]))
+    said = stand.printed("job", "run", "-f", str(file))
+    assert said == "run job a successfully\nrun job b successfully\n"
+    assert [made["metadata"]["name"] for made in stand.all(JOBS)] == ["a", "b"]
+
+
+def test_run_reads_standard_input(stand: Stand) -> None:
+    item = job("a")
+    del item["metadata"]["namespace"]
+    done = stand.run("job", "run", "-f", "-", "-n", "kube-public", stdin=yaml.safe_dump(item))
+    assert (done.code, done.out) == (0, "run job a successfully\n")
+    assert stand.all(JOBS)[0]["metadata"]["namespace"] == "kube-public"
+
+
+def test_run_shows_what_was_made(stand: Stand) -> None:
+    made = json.loads(stand.printed("job", "run", "-N", "a", "-o", "json"))
+    assert (made["kind"], made["metadata"]["name"]) == ("Job", "a")
+    assert "managedFields" not in made["metadata"]
+    assert stand.printed("job", "run", "-N", "b", "-o", "name") == "job.batch.volcano.sh/b\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        ([], "job name cannot be left blank"),
+        (["-f", "jobs.json"], "jobs.json: only support yaml file"),
+        (["-f", "/no/such.yaml"], "/no/such.yaml: failed to read file: No such file or directory"),
+        (
+            ["-N", "a", "-R", "cpu"],
+            "--requests: invalid argument syntax cpu, expected <resource>=<value>",
+        ),
+        (["-N", "a", "-L", "cpu=x"], '--limits: cpu: "x" is not a quantity'),
+        (["-N", "a", "-c", "'"], "--command: No closing quotation"),
+        (["-N", "a", "--timeout", "5"], "--timeout: '5' is not a duration such as 1h30m"),
+    ],
+    ids=["nothing", "no YAML", "no file", "no amount", "no quantity", "quote", "timeout"],
+)
+def test_run_refuses_bad_usage_with_2(flags: list[str], why: str, stand: Stand) -> None:
+    assert stand.refusal("job", "run", *flags) == (2, f"Failed to run job: {why}\n")
+    assert stand.all(JOBS) == []
+
+
+def test_run_says_in_one_line_what_the_api_server_refuses(stand: Stand) -> None:
+    code, why = stand.refusal("job", "run", "-N", "Bad_Name")
+    assert code == 6
+    assert why.startswith('Failed to run job: Job.batch.volcano.sh "Bad_Name" is invalid: ')
+    assert why.count("\n") == 1
+    stand.printed("job", "run", "-N", "twice")
+    again = stand.refusal("job", "run", "-N", "twice")
+    assert again == (
+        6,
+        'Failed to run job: jobs.batch.volcano.sh "twice" already exists\n',
+    )
+
+
+def test_list_has_volcano_s_columns(stand: Stand) -> None:
+    stand.create(job("a"), job("longer-name"))
+    counts = {"pending": 1, "running": 2, "succeeded": 3, "failed": 4, "unknown": 5}
+    state = {"state": {"phase": "Running"}, "minAvailable": 2, "retryCount": 6, **counts}
+    stand.status(JOBS, "a", state)
+    assert stand.printed("job", "list") == (
+        line(f"Name          {HEAD}")
+        + line(
+            "a             2023-11-14     Running     Batch       3           2     1         "
+            "2         3           4         5           6         "
+        )
+        + line(
+            "longer-name   2023-11-14                 Batch       3           0     0         "
+            "0         0           0         0           0         "
+        )
+    )
+
+
+def test_list_of_all_namespaces_begins_with_the_namespace(stand: Stand) -> None:
+    stand.create(job("a"))
+    expected = line(f"Namespace   Name   {HEAD}") + line(
+        "default     a      2023-11-14                 Batch       3           0     0         "
+        "0         0           0         0           0         "
+    )
+    for flag in ("--all-namespaces", "-A", "--all-namespaces=true"):
+        assert stand.printed("job", "list", flag, "-n", "kube-system") == expected
+
+
+def test_list_wide_shows_where_a_job_stands(stand: Stand) -> None:
+    stand.create(job("a", priorityClassName="high"))
+    stand.status(JOBS, "a", {"state": {"phase": "Failed", "reason": "TooFewSucceeded"}})
+    head, row = stand.printed("job", "list", "-o", "wide").splitlines()
+    assert head.split()[-4:] == ["Queue", "Scheduler", "PriorityClass", "Reason"]
+    assert row.split()[-4:] == ["default", "volcano", "high", "TooFewSucceeded"]
+    assert head.index("Queue") == row.index("default")
+
+
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [
+        ([], ["a1", "a2", "b"]),
+        (["--selector", "a"], ["a1", "a2"]),
+        (["-S", "other"], ["a2"]),
+        (["-q", "batch"], ["b"]),
+        (["--selector=a", "--queue=batch"], []),
+        (["--all-namespaces=false"], ["a1", "a2", "b"]),
+    ],
+)
+def test_list_chooses(flags: list[str], names: list[str], stand: Stand) -> None:
+    stand.create(job("a1"), job("a2", schedulerName="other"), job("b", queue="batch"))
+    rows = stand.printed("job", "list", *flags).splitlines()
+    assert rows[0].startswith("Name ")
+    assert [row.split()[0] for row in rows[1:]] == names
+
+
+def test_list_of_nothing_says_so(stand: Stand) -> None:
+    assert stand.printed("job", "list") == EMPTY
+    assert json.loads(stand.printed("job", "list", "-o", "json"))["items"] == []
+    assert stand.printed("job", "list", "-o", "name") == ""
+
+
+def test_list_prints_objects(stand: Stand) -> None:
+    stand.create(job("a"), job("b"))
+    listed = json.loads(stand.printed("job", "list", "-o", "json"))
+    assert (listed["apiVersion"], listed["kind"]) == ("v1", "List")
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["a", "b"]
+    assert yaml.safe_load(stand.printed("job", "list", "-o", "yaml")) == listed
+    assert stand.printed("job", "list", "-o", "name") == (
+        "job.batch.volcano.sh/a\njob.batch.volcano.sh/b\n"
+    )
+
+
+def test_view_shows_the_job_and_its_events(stand: Stand) -> None:
+    [made, other] = stand.create(job("a"), job("ab"))
+    stand.create(event(made, "ExecuteAction", "Start"), event(other, "Other", "no"))
+    text = stand.printed("job", "view", "--name", "a")
+    assert text.startswith("Name:       \ta\nNamespace:  \tdefault\n")
+    assert text.splitlines()[-1].startswith("Normal         \tExecuteAction ")
+    assert f"UID:               \t{made['metadata']['uid']}\n" in text
+
+
+def test_view_prints_the_object(stand: Stand) -> None:
+    stand.create(job("a"))
+    shown = yaml.safe_load(stand.printed("job", "view", "-N", "a", "-o", "yaml"))
+    assert list(shown)[:3] == ["apiVersion", "kind", "metadata"]
+    assert shown["metadata"]["creationTimestamp"] == CREATED
+
+
+@pytest.mark.parametrize(("verb", "action"), [("suspend", "AbortJob"), ("resume", "ResumeJob")])
+def test_suspend_and_resume_are_commands(verb: str, action: str, stand: Stand) -> None:
+    [made] = stand.create(job("a"))
+    assert stand.printed("job", verb, "-N", "a") == ""
+    [command] = stand.all(COMMANDS)
+    reference = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": "a",
+        "uid": made["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    assert command["action"] == action
+    assert command["target"] == reference
+    assert command["metadata"]["ownerReferences"] == [reference]
+    assert command["metadata"]["namespace"] == "default"
+    assert command["metadata"]["name"].startswith(f"a-{action.lower()}-")
+
+
+def test_delete_deletes(stand: Stand) -> None:
+    stand.create(job("a"))
+    assert stand.printed("job", "delete", "-N", "a") == "delete job a successfully\n"
+    assert stand.all(JOBS) == []
+
+
+@pytest.mark.parametrize("verb", ["view", "suspend", "resume", "delete"])
+def test_a_job_that_is_not_there_is_code_3(verb: str, stand: Stand) -> None:
+    why = f'Failed to {verb} job: jobs.batch.volcano.sh "gone" not found\n'
+    assert stand.refusal("job", verb, "-N", "gone") == (3, why)
+
+
+@pytest.mark.parametrize(
+    ("verb", "hint"),
+    [("view", " (specified by --name or -N)"), ("suspend", ""), ("resume", ""), ("delete", "")],
+)
+def test_a_job_must_be_named(verb: str, hint: str, stand: Stand) -> None:
+    why = f"Failed to {verb} job: job name{hint} is mandatory to {verb} a particular job\n"
+    assert stand.refusal("job", verb) == (2, why)

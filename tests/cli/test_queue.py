@@ -1,0 +1,192 @@
+"""``pumice queue``: what is sent, what is printed, how it ends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from app.wire.kinds import COMMANDS, QUEUES
+from tests.cli.stand import Stand, group, queue
+
+
+def line(name: str, *cells: str) -> str:
+    """A line of the table: 25 characters for the name, eight for everything else."""
+    return f"{name:<25}" + "".join(f"{cell:<8}" for cell in cells) + "\n"
+
+
+COUNTED = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
+HEAD = line("Name", "Weight", "State", "Parent", *COUNTED)
+
+
+def test_create_makes_the_queue_that_volcano_makes(stand: Stand) -> None:
+    assert stand.printed("queue", "create") == ""
+    [made] = stand.all(QUEUES)
+    assert made["metadata"]["name"] == "test"
+    assert made["spec"]["weight"] == 1
+    assert set(made["spec"]) <= {"weight", "dequeueStrategy"}
+
+
+def test_create_takes_limits_and_a_parent(stand: Stand) -> None:
+    stand.printed(
+        *["queue", "create", "--name", "a", "--weight", "4", "--state", "Open"],
+        *["--parent", "root", "--capability", "cpu=8,memory=1Gi", "--deserved", "cpu=4"],
+        *["--guarantee", "nvidia.com/gpu=2"],
+    )
+    [made] = stand.all(QUEUES)
+    made["spec"].pop("dequeueStrategy", None)
+    assert made["spec"] == {
+        "weight": 4,
+        "parent": "root",
+        "capability": {"cpu": "8", "memory": "1Gi"},
+        "deserved": {"cpu": "4"},
+        "guarantee": {"resource": {"nvidia.com/gpu": "2"}},
+    }
+    assert stand.all(COMMANDS) == []
+
+
+def test_a_queue_that_is_to_be_closed_is_closed_by_a_command(stand: Stand) -> None:
+    stand.printed("queue", "create", "-n", "a", "-S", "Closed")
+    [command] = stand.all(COMMANDS)
+    assert (command["action"], command["target"]["name"]) == ("CloseQueue", "a")
+
+
+@pytest.mark.parametrize(("action", "sent"), [("open", "OpenQueue"), ("close", "CloseQueue")])
+def test_open_and_close_are_commands(action: str, sent: str, stand: Stand) -> None:
+    [made] = stand.create(queue("a"))
+    assert stand.printed("queue", "operate", "-n", "a", "-a", action) == ""
+    [command] = stand.all(COMMANDS)
+    assert command["action"] == sent
+    assert command["metadata"]["namespace"] == "default"
+    assert command["metadata"]["name"].startswith(f"a-{sent.lower()}-")
+    assert command["target"]["uid"] == made["metadata"]["uid"]
+    assert command["target"]["kind"] == "Queue"
+
+
+def test_update_changes_the_weight_alone(stand: Stand) -> None:
+    stand.create(queue("a", capability={"cpu": "1"}))
+    assert stand.printed("queue", "operate", "-n", "a", "-a", "update", "-w", "7") == ""
+    [changed] = stand.all(QUEUES)
+    assert (changed["spec"]["weight"], changed["spec"]["capability"]) == (7, {"cpu": "1"})
+
+
+def test_list_counts_podgroups_by_phase(stand: Stand) -> None:
+    stand.create(queue("default"), queue("a", parent="default", weight=3))
+    stand.status(QUEUES, "default", {"state": "Open"})
+    stand.create(
+        *(group(f"g{i}", phase=phase) for i, phase in enumerate(["Running", "Running", ""])),
+        *(
+            group(f"a{i}", phase=phase, queue="a")
+            for i, phase in enumerate(["Inqueue", "Unknown", "Completed", "Pending"])
+        ),
+    )
+    assert stand.printed("queue", "list") == (
+        HEAD
+        + line("a", "3", "", "default", "1", "1", "0", "1", "1")
+        + line("default", "1", "Open", "", "0", "1", "2", "0", "0")
+    )
+
+
+def test_get_shows_one(stand: Stand) -> None:
+    stand.create(queue("a"), queue("b"), group("g", phase="Running", queue="b"))
+    row = line("b", "1", "", "", "0", "0", "1", "0", "0")
+    assert stand.printed("queue", "get", "-n", "b") == HEAD + row
+
+
+def test_a_long_name_keeps_its_distance(stand: Stand) -> None:
+    stand.create(queue("a-queue-with-a-very-long-name"))
+    head, row = stand.printed("queue", "list").splitlines()
+    assert row.startswith("a-queue-with-a-very-long-name 1 ")
+    assert head.index("Weight") == row.index("1")
+
+
+def test_wide_shows_limits(stand: Stand) -> None:
+    stand.create(
+        queue(
+            "a",
+            reclaimable=False,
+            priority=5,
+            capability={"memory": "1Gi", "cpu": "8"},
+            deserved={"cpu": "4"},
+            guarantee={"resource": {"cpu": "1"}},
+        )
+    )
+    stand.status(QUEUES, "a", {"state": "Open", "allocated": {"cpu": "2"}})
+    head, row = stand.printed("queue", "list", "-o", "wide").splitlines()
+    assert head.split()[-6:] == [
+        "Reclaimable",
+        "Priority",
+        "Guarantee",
+        "Deserved",
+        "Capability",
+        "Allocated",
+    ]
+    assert row.split()[-6:] == ["no", "5", "cpu=1", "cpu=4", "cpu=8,memory=1Gi", "cpu=2"]
+
+
+def test_objects_are_printed(stand: Stand) -> None:
+    stand.create(queue("a"), queue("b"))
+    listed = json.loads(stand.printed("queue", "list", "-o", "json"))["items"]
+    assert [item["metadata"]["name"] for item in listed] == ["a", "b"]
+    assert yaml.safe_load(stand.printed("queue", "get", "-n", "a", "-o", "yaml")) == listed[0]
+    assert stand.printed("queue", "get", "-n", "a", "-o", "name") == (
+        "queue.scheduling.volcano.sh/a\n"
+    )
+
+
+def test_no_queue_at_all(stand: Stand) -> None:
+    assert stand.printed("queue", "list") == "No resources found\n"
+
+
+def test_delete_deletes_silently(stand: Stand) -> None:
+    stand.create(queue("a"))
+    assert stand.printed("queue", "delete", "-n", "a") == ""
+    assert stand.all(QUEUES) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["delete"], "queue name must be specified"),
+        (["operate"], "queue name must be specified"),
+        (["operate", "-n", "a"], "action can not be null"),
+        (
+            ["operate", "-n", "a", "-a", "burn"],
+            "action burn invalid, valid actions are open, close and update",
+        ),
+        (
+            ["operate", "-n", "a", "-a", "update"],
+            "when update queue a, weight must be specified, the value must be greater than 0",
+        ),
+        (["get"], "name is mandatory to get the particular queue details"),
+        (
+            ["create", "--capability", "8"],
+            "--capability: invalid argument syntax 8, expected <resource>=<value>",
+        ),
+    ],
+)
+def test_bad_usage_is_code_2(arguments: list[str], why: str, stand: Stand) -> None:
+    expected = (2, f"Failed to {arguments[0]} queue: {why}\n")
+    assert stand.refusal("queue", *arguments) == expected
+    assert stand.all(QUEUES) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["delete", "-n", "a"],
+        ["get", "-n", "a"],
+        ["operate", "-n", "a", "-a", "open"],
+        ["operate", "-n", "a", "-a", "update", "-w", "1"],
+    ],
+)
+def test_a_queue_that_is_not_there_is_code_3(arguments: list[str], stand: Stand) -> None:
+    why = f'Failed to {arguments[0]} queue: queues.scheduling.volcano.sh "a" not found\n'
+    assert stand.refusal("queue", *arguments) == (3, why)
+
+
+def test_what_the_api_server_refuses_is_code_6(stand: Stand) -> None:
+    code, why = stand.refusal("queue", "create", "-n", "a", "-w", "-1")
+    assert code == 6
+    assert why.startswith('Failed to create queue: Queue.scheduling.volcano.sh "a" is invalid')
