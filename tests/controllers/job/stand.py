@@ -36,6 +36,21 @@ class Stand:
         self.api = rig.api
         self.name = f"jobs-{next(_numbers)}"
         self._controllers: Process | None = None
+        self._nodes = nodes.create(self.api, 2, prefix=self.name)
+
+    def replace_nodes(self) -> None:
+        """Take the nodes away and put others in their place."""
+        gone = self._nodes
+        self._nodes = nodes.create(self.api, 2, prefix=f"{self.name}-new")
+        nodes.delete(self.api, gone)
+
+    def clear(self) -> None:
+        """Take everything away."""
+        self.kill_controllers()
+        self.api.delete_all(POD_GROUPS, namespace=self.name)
+        self.api.delete_all(PODS, namespace=self.name)
+        self.api.delete(NAMESPACES, self.name)
+        nodes.delete(self.api, self._nodes)
 
     def start_controllers(self) -> None:
         """Start a process that runs the controllers."""
@@ -130,7 +145,6 @@ def opened(rig: Rig) -> Iterator[Stand]:
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stand.name}}
     rig.api.create(space, resource=NAMESPACES)
     rig.api.until(QUEUES, _have_default, timeout_s=_WAIT_S, what="the default queue")
-    made = nodes.create(rig.api, 2, prefix=stand.name)
     try:
         with _kubelets(rig, stand.name):
             stand.start_controllers()
@@ -138,11 +152,7 @@ def opened(rig: Rig) -> Iterator[Stand]:
             rig.api.delete_all(JOBS, namespace=stand.name)
             stand.wait_none(JOBS, POD_GROUPS, PODS)
     finally:
-        stand.kill_controllers()
-        rig.api.delete_all(POD_GROUPS, namespace=stand.name)
-        rig.api.delete_all(PODS, namespace=stand.name)
-        rig.api.delete(NAMESPACES, stand.name)
-        nodes.delete(rig.api, made)
+        stand.clear()
 
 
 def phase_of(job: Object) -> str:

@@ -115,3 +115,19 @@ def test_an_evicted_pod_restarts_its_job_and_a_failed_one_ends_it(jobs: Stand) -
     jobs.submit("short", _spec("exit 3", policies=policies))
     jobs.wait_phase("Terminated", "short")
     assert phase_of(jobs.job("job")) == "Running"
+
+
+def test_pods_whose_nodes_have_gone_are_made_anew_for_others(jobs: Stand) -> None:
+    jobs.rig.scheduler.pause()
+    try:
+        jobs.submit("job", _spec("sleep 1000"))
+        jobs.wait_pods(lambda pods: len(pods) == 3, what="made")
+        before = {pod["metadata"]["uid"] for pod in jobs.all(PODS)}
+        jobs.replace_nodes()
+    finally:
+        jobs.rig.scheduler.resume()
+    jobs.wait_phase("Running")
+    assert not before & {pod["metadata"]["uid"] for pod in jobs.all(PODS)}
+    status = jobs.job("job")["status"]
+    assert "retryCount" not in status
+    assert [entry["status"] for entry in status["conditions"]] == ["Pending", "Running"]
