@@ -6,7 +6,7 @@ members are *placed* (on the ledger at once, in the plan when decided), or a gan
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.core.actions.futility import Futility
 from app.core.actions.ports import NodeFinder
@@ -103,7 +103,13 @@ class Cycle:
         self._placed.append(GangPlacement(gang.key, placements, whole))
 
     def refuse(self, gang: Gang, refusal: Refusal) -> None:
-        """Say why ``gang``, or part of it, has no place; the first reason of a cycle stands."""
+        """Say why ``gang``, or part of it, has no place; the first reason of a cycle stands.
+
+        What the gang itself holds or may claim is not in its own way.
+        """
+        others = tuple(holder for holder in refusal.holders if holder.who != gang.key)
+        if len(others) < len(refusal.holders):
+            refusal = replace(refusal, holders=others)
         self._refused.setdefault(gang.key, refusal)
 
     # --- how it stands ---------------------------------------------------------------------------

@@ -294,3 +294,8 @@ def test_a_closed_tree_of_queues_is_told_to_all() -> None:
     outcome = cycle(gang_of("g", 1), nodes=cores(4), queues=queues, by=policies(((tree,),)))
     assert outcome.order == []
     assert outcome.text("g") == "queue q names missing as its parent, which does not exist"
+
+
+def test_a_gang_is_not_told_that_it_is_in_its_own_way() -> None:
+    gang = replace(gang_of("g", 4), min_request=vector(cpu=4))
+    assert cycle(gang, nodes=cores(3)).refusal("g").holders == ()
