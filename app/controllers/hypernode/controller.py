@@ -32,8 +32,12 @@ _TOLD: Final = 5
 """Of many names that are missing so many are told."""
 
 
+_ALL: Final = Key("", "*")
+"""No name: stands for all of them."""
+
+
 class HyperNodeController:
-    """See the module. A change below may concern every HyperNode; each is written if it does."""
+    """See the module. A change of what is below may concern every HyperNode: all are looked at."""
 
     name = NAME
     kinds = (HYPER_NODES, NODES)
@@ -45,32 +49,38 @@ class HyperNodeController:
         self._tree = Tree()
 
     def keys(self, change: Change) -> Iterable[Key]:
-        """All HyperNodes, when it may matter to them; the one that has changed in any case."""
-        item = change.item
+        """All, when it may matter to any; else the one that has changed."""
         if self._follow(change):
-            return map(key_of, self._stores[HYPER_NODES].all())
-        return (key_of(item),) if change.resource is HYPER_NODES else ()
+            return (_ALL,)
+        return (key_of(change.item),) if change.resource is HYPER_NODES else ()
 
     async def reconcile(self, key: Key) -> None:
-        """Write the status if it says something else than before."""
-        item = self._stores[HYPER_NODES].get(key)
-        if item is None or is_deleting(item):
-            return
-        below = self._tree.below(key.name)
+        """Write the statuses that say something else than before."""
+        store = self._stores[HYPER_NODES]
+        items = store.all() if key == _ALL else filter(None, [store.get(key)])
+        behind = [item for item in items if not await self._is_written(item)]
+        if behind:
+            raise Again("the watch is behind")
+
+    async def _is_written(self, item: Object) -> bool:
+        """Whether the status is as it should be now; False: it was not the latest we know."""
+        if is_deleting(item):
+            return True
+        below = self._tree.below(name(item))
         wanted = {
             "nodeCount": len(below.nodes),
             "conditions": self._conditions(item, below),
         }
         if wanted == status(item):
-            return
+            return True
         body = {"metadata": {"resourceVersion": version(item)}, "status": wanted}
         try:
-            await self._api.patch(HYPER_NODES, key, body, subresource="status")
+            await self._api.patch(HYPER_NODES, key_of(item), body, subresource="status")
         except ApiError as error:
-            if error.failure is Failure.CONFLICT:
-                raise Again("the watch is behind") from error
-            if error.failure is not Failure.NOT_FOUND:
-                raise
+            if error.failure in (Failure.CONFLICT, Failure.NOT_FOUND):
+                return error.failure is Failure.NOT_FOUND
+            raise
+        return True
 
     def _follow(self, change: Change) -> bool:
         item = change.item

@@ -1,23 +1,23 @@
 """Which names a member's selector means.
 
-What a pattern or a label selector matches is worked out once and then kept up to date name by name:
-when one of 5,000 nodes comes, it is held against the selectors there are, and nothing else is.
+Labels are looked up: only what is asked by other operators than ``In`` is tried name by name. What
+a pattern matches is worked out once and then kept up to date: when one of 5,000 nodes comes, it is
+held against the patterns there are, and nothing else is.
 """
 
 import re
-from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
+from app.model.shape import Operator, Requirement
 from app.webhooks.hypernodes import pattern_problem
 from app.wire.errors import DecodeError
 from app.wire.objects.selectors import LabelSelectorJson, label_selector
 
 Labels = Mapping[str, str]
-
-_NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class SelectorError(ValueError):
@@ -25,9 +25,9 @@ class SelectorError(ValueError):
 
 
 @dataclass(slots=True)
-class _Match:
-    holds: Callable[[str, Labels], bool]
-    names: set[str] = field(default_factory=set)
+class _Pattern:
+    search: Callable[[str], object]
+    names: set[str]
 
 
 class Names:
@@ -35,63 +35,82 @@ class Names:
 
     def __init__(self) -> None:
         self._labels: dict[str, Labels] = {}
-        self._matches: dict[bytes, _Match] = {}
+        self._labelled: dict[tuple[str, str], set[str]] = {}
+        self._patterns: dict[str, _Pattern] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._labels
 
     def put(self, name: str, labels: Labels) -> bool:
         """Add a name, or change its labels; whether that was new."""
-        if self._labels.get(name) == labels:
+        before = self._labels.get(name)
+        if before == labels:
             return False
+        if before is None:
+            for pattern in self._patterns.values():
+                if pattern.search(name):
+                    pattern.names.add(name)
+        else:
+            self._unlabel(name, before)
         self._labels[name] = labels
-        for match in self._matches.values():
-            (match.names.add if match.holds(name, labels) else match.names.discard)(name)
+        for label in labels.items():
+            self._labelled.setdefault(label, set()).add(name)
         return True
 
     def drop(self, name: str) -> bool:
         """Remove a name; whether it was there."""
-        for match in self._matches.values():
-            match.names.discard(name)
-        return self._labels.pop(name, None) is not None
+        before = self._labels.pop(name, None)
+        if before is None:
+            return False
+        self._unlabel(name, before)
+        for pattern in self._patterns.values():
+            pattern.names.discard(name)
+        return True
 
     def selected(self, selector: Mapping[str, Any]) -> Set[str]:
         """The names that a selector means; raises `SelectorError`."""
-        exact = selector.get("exactMatch")
+        exact, pattern, labels = map(selector.get, ("exactMatch", "regexMatch", "labelMatch"))
         if exact is not None:
             name = str(exact.get("name") or "")
-            return frozenset({name}) if name in self._labels else _NOTHING
-        key = msgspec.json.encode(selector, order="sorted")
-        if key not in self._matches:
-            holds = _test(selector)
-            names = {name for name, labels in self._labels.items() if holds(name, labels)}
-            self._matches[key] = _Match(holds, names)
-        return self._matches[key].names
+            return {name} if name in self._labels else frozenset()
+        if pattern is not None:
+            return self._matching(str(pattern.get("pattern") or ""))
+        if labels is not None:
+            return self._with_labels(_requirements(labels))
+        raise SelectorError("it has no selector")
+
+    def _matching(self, text: str) -> Set[str]:
+        """Matches anywhere in the name, as Go's regular expressions do."""
+        if text not in self._patterns:
+            problem = pattern_problem(text)
+            if problem:
+                raise SelectorError(f"pattern {text}: {problem}")
+            search = re.compile(text).search
+            self._patterns[text] = _Pattern(search, set(filter(search, self._labels)))
+        return self._patterns[text].names
+
+    def _with_labels(self, requirements: Sequence[Requirement]) -> Set[str]:
+        found: Set[str] = self._labels.keys()
+        for each in requirements:
+            if each.operator is Operator.IN:
+                with_one = (self._labelled.get((each.key, value), ()) for value in each.values)
+                found = found & set().union(*with_one)
+        others = [each for each in requirements if each.operator is not Operator.IN]
+        return {name for name in found if all(r.matches(self._labels[name]) for r in others)}
+
+    def _unlabel(self, name: str, labels: Labels) -> None:
+        for label in labels.items():
+            names = self._labelled[label]
+            names.discard(name)
+            if not names:
+                del self._labelled[label]
 
 
-def _test(selector: Mapping[str, Any]) -> Callable[[str, Labels], bool]:
-    pattern, labels = selector.get("regexMatch"), selector.get("labelMatch")
-    if pattern is not None:
-        return _pattern(str(pattern.get("pattern") or ""))
-    if labels is not None:
-        return _labels(labels)
-    raise SelectorError("it has no selector")
-
-
-def _pattern(text: str) -> Callable[[str, Labels], bool]:
-    """Matches anywhere in the name, as Go's regular expressions do."""
-    problem = pattern_problem(text)
-    if problem:
-        raise SelectorError(f"pattern {text}: {problem}")
-    search = re.compile(text).search
-    return lambda name, _: search(name) is not None
-
-
-def _labels(selector: Mapping[str, Any]) -> Callable[[str, Labels], bool]:
+def _requirements(selector: Mapping[str, Any]) -> Sequence[Requirement]:
     try:
         wanted = label_selector(msgspec.convert(selector, LabelSelectorJson), "labelMatch")
     except (DecodeError, msgspec.ValidationError) as error:
         raise SelectorError(str(error)) from error
     if wanted is None or not wanted.requirements:
         raise SelectorError("labelMatch has no requirement")
-    return lambda _, labels: wanted.matches(labels)
+    return wanted.requirements

@@ -120,6 +120,11 @@ _selectors = st.one_of(
     st.sampled_from("01234").map(lambda n: exact("Node", f"n{n}")),
     st.sampled_from(["n", "[01]", "4$"]).map(lambda p: regex("Node", p)),
     st.sampled_from("xy").map(lambda v: labelled("Node", matchLabels={"l": v})),
+    st.tuples(st.sampled_from(["In", "NotIn"]), st.lists(st.sampled_from("xyz"), min_size=1)).map(
+        lambda given: labelled(
+            "Node", matchExpressions=[{"key": "l", "operator": given[0], "values": given[1]}]
+        )
+    ),
     st.sampled_from("abc").map(lambda n: exact("HyperNode", n)),
 )
 _events = st.one_of(
@@ -144,9 +149,13 @@ def _naive(
             found |= {selector["exactMatch"]["name"]} & nodes.keys()
         elif "regexMatch" in selector:
             found |= {n for n in nodes if re.search(selector["regexMatch"]["pattern"], n)}
-        else:
+        elif "matchLabels" in selector["labelMatch"]:
             value = selector["labelMatch"]["matchLabels"]["l"]
             found |= {n for n, label in nodes.items() if label == value}
+        else:
+            (wanted,) = selector["labelMatch"]["matchExpressions"]
+            is_in = wanted["operator"] == "In"
+            found |= {n for n, label in nodes.items() if (label in wanted["values"]) is is_in}
     return found
 
 
