@@ -113,7 +113,8 @@ class JobFlowController:
         jobs = self._jobs(flow)
         pause = await self._advance(flow, steps, jobs) if phase.is_open else None
         now = times.seconds(self._clock())
-        await self._note(flow, report(flow, jobs, steps=len(steps), now=now))
+        names = frozenset(step.job.name for step in steps.values())
+        await self._note(flow, report(flow, jobs, steps=names, now=now))
         if pause is not None:
             raise Again("a step waits", after_s=pause)
 

@@ -5,7 +5,7 @@ done and is not repeated.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, Final
 
 from app.controllers.jobflow.machine import Phase, next_phase
@@ -42,10 +42,11 @@ def completed(flow: Object) -> frozenset[str]:
     )
 
 
-def report(flow: Object, jobs: Mapping[str, Object], *, steps: int, now: str) -> Object:
-    """The status; ``jobs`` are those that exist, by name."""
+def report(flow: Object, jobs: Mapping[str, Object], *, steps: Set[str], now: str) -> Object:
+    """The status; ``jobs`` are those that exist, ``steps`` those that there are to be, by name."""
+    jobs = {job: jobs[job] for job in steps & jobs.keys()}
     before = {entry["name"]: entry for entry in status(flow).get("jobStatusList") or ()}
-    entries = {job: before[job] for job in completed(flow) - jobs.keys()}
+    entries = {job: before[job] for job in (completed(flow) & steps) - jobs.keys()}
     entries |= {job: _entry(each, before.get(job) or {}, now) for job, each in jobs.items()}
     counts = Counter(entry["state"] for entry in entries.values())
     lists: dict[str, list[str]] = {field: [] for field in (*_LISTS.values(), _OTHERS)}
@@ -59,7 +60,7 @@ def report(flow: Object, jobs: Mapping[str, Object], *, steps: int, now: str) ->
             job: _progress(jobs[job]) if job in jobs else progress.get(job) or {}
             for job in sorted(entries)
         },
-        "state": {"phase": next_phase(phase_of(flow), counts, steps=steps).value},
+        "state": {"phase": next_phase(phase_of(flow), counts, steps=len(steps)).value},
     }
 
 

@@ -283,6 +283,23 @@ def test_a_step_that_is_done_is_not_repeated_when_its_job_is_deleted() -> None:
     run(scenario)
 
 
+def test_a_step_that_is_taken_out_counts_no_more() -> None:
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        template(stage, "a", "b")
+        submit(stage, step("a"), step("b"))
+        await stage.settle()
+        await move(stage, "b", "Completed")
+        stage.fake.edit(JOB_FLOWS, FLOW, {"spec": {"flows": [step("a")]}})
+        await stage.settle()
+        assert phase(stage) == "Running"
+        await move(stage, "a", "Completed")
+        assert phase(stage) == "Succeed"
+        assert status(stage)["completedJobs"] == ["flow-a"]
+
+    run(scenario)
+
+
 def test_a_job_that_was_deleted_unfinished_is_made_again() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
         await stage.start()
