@@ -8,7 +8,7 @@ import pytest
 
 from tests.clusters import workloads
 from tests.clusters.place import Place
-from tests.clusters.resources import PRIORITY_CLASSES
+from tests.clusters.resources import DISRUPTION_BUDGETS, PRIORITY_CLASSES
 
 
 @pytest.fixture
@@ -75,3 +75,28 @@ def test_a_queue_that_is_not_reclaimable_keeps_its_pods(place: Place, urgent: st
     submit_urgent(place, urgent)
     place.wait_pod_condition("urgent", "PodScheduled", "False", says="Insufficient cpu")
     assert len(names_left(place, "single")) == 2
+
+
+def test_a_pod_that_a_disruption_budget_keeps_stays(place: Place, urgent: str) -> None:
+    place.add_nodes(1, cpu="1")
+    kept = workloads.pod("kept")
+    kept["metadata"]["labels"] = {"app": "kept"}
+    place.submit_one(kept)
+    place.wait_pod_bound("kept")
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "kept"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "kept"}}},
+    }
+    place.api.create(budget, resource=DISRUPTION_BUDGETS, namespace=place.name)
+    place.api.until_one(
+        DISRUPTION_BUDGETS,
+        "kept",
+        lambda found: bool(found.get("status", {}).get("expectedPods")),
+        namespace=place.name,
+    )
+    submit_urgent(place, urgent)
+    place.wait_pod_condition("urgent", "PodScheduled", "False", says="Insufficient cpu")
+    assert workloads.node_of(place.pod("kept"))
+    assert "deletionTimestamp" not in place.pod("kept")["metadata"]
