@@ -32,6 +32,8 @@ class ExtenderSettings(BaseSettings):
     default_queue: str = Field(default="default", min_length=1)
     bind_address: str = "127.0.0.1"
     port: int = Field(default=8890, ge=0, le=65535)
+    listen_address: str = ""
+    """A second ``address:port`` for all that changes nothing: slots, reasons, health, metrics."""
     tls_cert_file: Path | None = None
     tls_private_key_file: Path | None = None
     client_ca_file: Path | None = None
@@ -59,6 +61,13 @@ class ExtenderSettings(BaseSettings):
     @classmethod
     def _is_file(cls, path: Path | None) -> Path | None:
         return existing_file(path)
+
+    @field_validator("listen_address")
+    @classmethod
+    def _is_address(cls, text: str) -> str:
+        if text:
+            address_of(text)
+        return text
 
     @field_validator("scheduler_name")
     @classmethod

@@ -18,6 +18,25 @@ PREFIXES = ("", "/v1")
 
 def create_app(services: ExtenderServices) -> ASGIApp:
     """Every route of one extender process over ``services``."""
+    app = _application()
+    calls = extender_calls(services)
+    for prefix in PREFIXES:
+        app.include_router(
+            extender_router(calls), prefix=prefix, include_in_schema=prefix == PREFIXES[0]
+        )
+    _add_reading(app, services)
+    paths = {f"{prefix}/{verb}": call for prefix in PREFIXES for verb, call in calls.items()}
+    return Direct(app, paths)
+
+
+def create_reading_app(services: ExtenderServices) -> ASGIApp:
+    """The routes that change nothing, for an address that others than kube-scheduler reach."""
+    app = _application()
+    _add_reading(app, services)
+    return app
+
+
+def _application() -> FastAPI:
     app = FastAPI(
         title="Pumice",
         summary="Scheduler extender: gangs, queues and placement.",
@@ -25,13 +44,9 @@ def create_app(services: ExtenderServices) -> ASGIApp:
     )
     app.add_exception_handler(BadRequest, refuse)
     app.add_exception_handler(HTTPException, refuse_http)
-    calls = extender_calls(services)
-    for prefix in PREFIXES:
-        app.include_router(
-            extender_router(calls), prefix=prefix, include_in_schema=prefix == PREFIXES[0]
-        )
-    app.include_router(health_router(services))
-    app.include_router(explain_router(services))
-    app.include_router(debug_router(services))
-    paths = {f"{prefix}/{verb}": call for prefix in PREFIXES for verb, call in calls.items()}
-    return Direct(app, paths)
+    return app
+
+
+def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
+    for router in (health_router, explain_router, debug_router):
+        app.include_router(router(services))

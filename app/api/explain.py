@@ -24,7 +24,12 @@ def explain_router(services: ExtenderServices) -> APIRouter:
 
     @router.get("/plan/{namespace}/{podgroup}", tags=["plan"])
     async def slots(namespace: str, podgroup: str) -> Response:
-        """Where room is kept for members that do not exist yet: role -> nodes."""
+        """Where room is kept for members that do not exist yet: role -> nodes.
+
+        503 where another replica decides.
+        """
+        if not planning.activity.active:
+            raise BadRequest("another replica leads, ask that one", status=503)
         group = cache.groups.get(group_key(namespace, podgroup))
         if group is None:
             raise BadRequest(f"no PodGroup {namespace}/{podgroup} is known", status=404)

@@ -31,6 +31,9 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     ] = None,
     bind_address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    listen_address: Annotated[
+        str | None, typer.Option(help="A second address:port, for what only reads.")
+    ] = None,
     tls_cert_file: Annotated[Path | None, typer.Option(help="Certificate: serve HTTPS.")] = None,
     tls_private_key_file: Annotated[Path | None, typer.Option(help="Its key.")] = None,
     client_ca_file: Annotated[

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import uvloop
 
-from app.api.app import create_app
+from app.api.app import create_app, create_reading_app
 from app.api.services import ExtenderServices
 from app.kube import config
 from app.kube.client import ApiClient, ClientOptions
@@ -30,10 +30,10 @@ from app.main.clock import steady_clock
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
-from app.main.server import Bind, server
+from app.main.server import Bind, Server, listen, server
 from app.main.wiring import Parts, assemble
 from app.service.queues import ensure_queues
-from app.settings import ExtenderSettings
+from app.settings import ExtenderSettings, address_of
 from app.telemetry.metrics import REGISTRY
 
 log = logging.getLogger(__name__)
@@ -109,21 +109,35 @@ class ExtenderProcess:
         """Serve until ``stopping`` is set, then drain."""
         parts = self._parts
         self._load_configuration()
-        try:
-            web = server(create_app(self._services()), bind)
-        except OSError as error:
-            raise StartError(f"the certificate or its key cannot be used: {error}") from error
-        serving = asyncio.create_task(web.serve(sockets=[listener]))
+        webs = self._webs(listener, bind)
+        serving = [asyncio.create_task(web.serve(sockets=[sock])) for web, sock in webs]
         self._informers.start()
         work = asyncio.create_task(self._work())
         stopped = asyncio.create_task(stopping.wait())
-        await asyncio.wait({serving, work, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({*serving, work, stopped}, return_when=asyncio.FIRST_COMPLETED)
         parts.barrier.drain()
         work.cancel()
-        web.should_exit = True
-        await asyncio.gather(serving, self._informers.stop())
+        for web, _ in webs:
+            web.should_exit = True
+        await asyncio.gather(*serving, self._informers.stop())
         await _ended(work)
         stopped.cancel()
+
+    def _webs(self, listener: socket.socket, bind: Bind) -> list[tuple[Server, socket.socket]]:
+        """The servers, and the sockets they listen on."""
+        services, where = self._services(), self._settings.listen_address
+        try:
+            webs = [(server(create_app(services), bind), listener)]
+        except OSError as error:
+            raise StartError(f"the certificate or its key cannot be used: {error}") from error
+        if where:
+            host, port = address_of(where)
+            second = Bind(host=host, port=port)
+            try:
+                webs.append((server(create_reading_app(services), second), listen(second)))
+            except OSError as error:
+                raise StartError(f"cannot listen on {where}: {error.strerror}") from error
+        return webs
 
     async def ready(self) -> None:
         """Wait until the first planning cycle has run."""

@@ -9,6 +9,7 @@ import msgspec
 from app.controllers.job.slots import Slots
 
 _TIMEOUT_S = 2.0
+_TRIES = 4
 
 
 class _Answer(msgspec.Struct):
@@ -43,16 +44,24 @@ class SlotClient:
 
     async def get(self, namespace: str, podgroup: str) -> Slots | None:
         """The slots of one PodGroup; None when the extender cannot be asked."""
-        if self._session is None:
-            return None
-        try:
-            async with self._session.get(f"{self._url}/plan/{namespace}/{podgroup}") as answer:
-                if answer.status == 404:
-                    return Slots(0, {})
-                if answer.status != 200:
-                    return None
-                told = _decode(await answer.read())
-        except (TimeoutError, aiohttp.ClientError, msgspec.DecodeError):
-            return None
+        for _ in range(_TRIES if self._session is not None else 0):
+            try:
+                found = await self._ask(f"{self._url}/plan/{namespace}/{podgroup}")
+            except (TimeoutError, aiohttp.ClientError, msgspec.DecodeError):
+                return None
+            if found is not None:
+                return found
+        return None
+
+    async def _ask(self, url: str) -> Slots | None:
+        """One answer; None from a replica that does not lead (behind a Service one of them is)."""
+        assert self._session is not None
+        async with self._session.get(url) as answer:
+            if answer.status == 404:
+                return Slots(0, {})
+            if answer.status != 200:
+                answer.close()
+                return None
+            told = _decode(await answer.read())
         nodes = {role: tuple(places) for role, places in told.slots.items()}
         return Slots(told.generation, nodes)

@@ -109,6 +109,8 @@ class Planning:
 
     def __post_init__(self) -> None:
         self._snapshotter = Snapshotter(self.cache)
+        for cause in Cause:
+            metrics.GROUPS_REFUSED.labels(cause.value)
 
     def notice(self) -> None:
         """Something changed: run a cycle soon."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from httpx2 import ASGITransport, AsyncClient, Response
 
-from app.api.app import create_app
+from app.api.app import create_app, create_reading_app
 from app.api.services import ExtenderServices
 from app.telemetry.metrics import REGISTRY
 from tests.service.rig import Rig
@@ -46,8 +46,8 @@ class Stand:
 
 
 @asynccontextmanager
-async def stand(rig: Rig | None = None) -> AsyncIterator[Stand]:
-    """A stand over ``rig``, or over an empty one."""
+async def stand(rig: Rig | None = None, *, reading: bool = False) -> AsyncIterator[Stand]:
+    """A stand over ``rig``, or over an empty one; ``reading``: at the address for readers."""
     rig = rig or Rig()
     rig.planning.first_cycle.set()
     waits: list[str] = []
@@ -64,7 +64,8 @@ async def stand(rig: Rig | None = None) -> AsyncIterator[Stand]:
         notices=parts.configuration.notices,
         metrics=REGISTRY,
     )
-    transport = ASGITransport(create_app(services))
+    create = create_reading_app if reading else create_app
+    transport = ASGITransport(create(services))
     async with AsyncClient(transport=transport, base_url="http://extender") as client:
         yield Stand(client, rig, waits=waits)
 

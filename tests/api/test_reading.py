@@ -8,10 +8,11 @@ import pytest
 from app.model.ids import NodeName, QueueName
 from app.model.pod import GATE
 from app.model.workload import GroupPhase
-from tests.api.stand import Stand, stand
+from app.service.activity import Activity
+from tests.api.stand import Stand, args, stand
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import FAILING, Rig
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, clock, run, settle
 
 
 async def read(at: Stand, path: str) -> Any:
@@ -229,6 +230,31 @@ def test_the_job_controller_reads_where_to_create_its_pods() -> None:
 
 
 # --- debug ----------------------------------------------------------------------------------------
+
+
+def test_a_replica_that_does_not_lead_has_no_slots_to_give() -> None:
+    async def scenario() -> None:
+        standby = Activity(clock=clock, elected=True, namespace="n", name="l", identity="me")
+        rig = Rig(activity=standby)
+        rig.group("g", minimum=2)
+        async with stand(rig) as at:
+            answer = await at.get("/plan/default/g")
+            assert answer.status_code == 503
+            assert answer.text == "another replica leads, ask that one\n"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize", "bind", "preempt"])
+def test_readers_find_all_pages_but_none_of_kube_scheduler_s_calls(verb: str) -> None:
+    async def scenario() -> None:
+        async with stand(reading=True) as at:
+            for path in ("/livez", "/readyz", "/metrics", "/debug/queues", "/openapi.json"):
+                assert (await at.get(path)).status_code == 200, path
+            for prefix in ("", "/v1"):
+                assert (await at.post(f"{prefix}/{verb}", args())).status_code == 404
+
+    run(scenario())
 
 
 def test_the_snapshot_counts_what_is_known() -> None:

@@ -66,6 +66,7 @@ VALUES: dict[str, tuple[str, object]] = {
     "leader_elect_resource_namespace": ("b", "b"),
     "leader_identity": ("me", "me"),
     "placement": ("guide", Hint.GUIDE),
+    "listen_address": ("127.0.0.1:8", "127.0.0.1:8"),
     "barrier_timeout": ("3", 3.0),
     "barrier_limit": ("9", 9.0),
     "planned_timeout": ("4", 4.0),
