@@ -5,6 +5,7 @@ path's, is refused with a 4xx and one line: the API server then does what the fa
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from app.webhooks.judging import Judge
 from app.wire import admission
 from app.wire.admission import Review
 from app.wire.errors import DecodeError
+from app.wire.unstructured import Key
 
 MAX_REVIEW: Final = 3 * 1024 * 1024
 """Bytes; twice what an object may have."""
@@ -32,6 +34,11 @@ READY_S: Final = 5.0
 """How long a request waits for the caches; below the webhooks' timeout."""
 
 JSON_TYPE: Final = "application/json"
+
+MOST_LOGGED: Final = 500
+"""Characters; an object can be wrong in many ways."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +91,24 @@ def _handler(
         await _wait_synced(services.synced)
         verdict = await services.judge.verdict(webhook, _request(review))
         outcomes[verdict.allowed].inc()
+        if not verdict.allowed:
+            _log_refusal(webhook, review, verdict)
         seconds.observe(time.perf_counter() - began)
         return json_bytes(_answer(review, verdict))
 
     return handle
+
+
+def _log_refusal(webhook: Webhook, review: Review, verdict: Verdict) -> None:
+    log.info(
+        "object refused",
+        extra={
+            "webhook": webhook.path,
+            "operation": review.operation,
+            "object": str(Key(review.namespace, review.name)),
+            "why": verdict.message[:MOST_LOGGED],
+        },
+    )
 
 
 def _question(webhook: Webhook, body: bytes) -> Review:

@@ -133,6 +133,20 @@ def test_a_bad_job_is_refused_with_a_status() -> None:
     asyncio.run(scenario())
 
 
+def test_a_refusal_is_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with running(Stand(stored=[])) as at:
+            await at.ask("/jobs/validate", review(job(queue="root")))
+            await at.ask("/jobs/mutate", review(job()))
+
+    with caplog.at_level("INFO", logger="app.api.webhooks"):
+        asyncio.run(scenario())
+    (record,) = caplog.records
+    assert record.message == "object refused"
+    assert vars(record)["object"] == "default/j"
+    assert vars(record)["why"] == "spec.queue: can not submit job to root queue;"
+
+
 def test_a_mutation_is_a_json_patch() -> None:
     async def scenario() -> None:
         async with running(Stand()) as at:
