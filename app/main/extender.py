@@ -32,12 +32,15 @@ from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
 from app.main.server import Bind, Server, listen, server
 from app.main.wiring import Parts, assemble
+from app.service.ports import WriteError
 from app.service.queues import ensure_queues
 from app.settings import ExtenderSettings, address_of
+from app.telemetry import metrics
 from app.telemetry.metrics import REGISTRY
 
 log = logging.getLogger(__name__)
 
+AUDIT_EVERY_S, AUDIT_AGAIN_S = 300.0, 5.0
 SWITCH_INTERVAL_S = 0.001
 """How long an informer thread may keep the event loop waiting while it decodes."""
 
@@ -167,11 +170,28 @@ class ExtenderProcess:
         tasks = [
             parts.planning.run(),
             parts.actuator.run(),
+            self._audit(),
             ensure_queues(parts.cache, self._ports, default=settings.default_queue),
         ]
         if settings.scheduler_conf is not None:
             tasks.append(follow(settings.scheduler_conf, self._reload, seen=self._conf_seen))
         return tasks
+
+    async def _audit(self) -> None:
+        """Now and then, compare what is counted with what the API server has (a metric tells)."""
+        while True:
+            await asyncio.sleep(AUDIT_EVERY_S)
+            try:
+                # What is just being bound or deleted differs for a moment.
+                first = await self._parts.audit()
+                await asyncio.sleep(AUDIT_AGAIN_S if first.drifts else 0)
+                lasting = set(first.drifts) & set((await self._parts.audit()).drifts)
+            except WriteError as error:
+                log.info("ledger not compared", extra={"error": str(error)})
+                continue
+            metrics.LEDGER_DRIFT.set(len(lasting))
+            if lasting:
+                log.error("ledger differs from the cluster", extra={"pods": len(lasting)})
 
     def _reload(self, text: str) -> None:
         if self._parts.configuration.load(text):

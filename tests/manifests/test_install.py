@@ -236,7 +236,6 @@ def test_the_extender_has_exactly_these_rights_in_the_whole_cluster() -> None:
         ("pods", "patch"),
         ("pods/status", "patch"),
         ("pods/binding", "create"),
-        ("pods/eviction", "create"),
         ("events", "create"),
         ("events", "patch"),
         ("scheduling.volcano.sh/podgroups", "update"),
