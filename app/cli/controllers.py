@@ -74,7 +74,7 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
     settings = _settings_of(given)
     logging.configure(settings.log_level, settings.log_format)
     # Only now what takes a second or two to load.
-    from app.kube.config import ConfigError
+    from app.kube.errors import ConfigError
     from app.main.controllers import run
 
     try:

@@ -22,7 +22,7 @@ from typing import Final
 import typer
 
 from app.kube import errors
-from app.kube.config import ConfigError
+from app.kube.errors import ConfigError
 
 CODES: Final = (
     "Exit codes: 0 done, 1 a job that was waited for failed, 2 bad usage, 3 not found, "

@@ -23,13 +23,11 @@ from kubernetes.config import (
     load_kube_config,
 )
 
+from app.kube.errors import ConfigError as ConfigError  # whoever loads needs it too
+
 SERVICE_HOST = "KUBERNETES_SERVICE_HOST"
 
 Headers = dict[str, str]
-
-
-class ConfigError(Exception):
-    """There is no usable address or credential; the message names what was tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,8 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from app.kube.config import ConfigError
-from app.kube.errors import Unauthorized
+from app.kube.errors import ConfigError, Unauthorized
 from app.kube.limiter import Clock
 
 KEEP_S: Final = 20.0

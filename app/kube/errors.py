@@ -28,6 +28,10 @@ MESSAGE_LIMIT = 256
 """Characters of the server's message that an error keeps."""
 
 
+class ConfigError(Exception):
+    """There is no usable address or credential; the message names what was tried."""
+
+
 class KubeError(Exception):
     """Any answer but success, and the lack of one (then ``status`` is 0)."""
 

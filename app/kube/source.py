@@ -18,7 +18,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.response import BaseHTTPResponse
 
 from app.kube import errors
-from app.kube.config import ConfigError, Connection
+from app.kube.config import Connection
 
 CONNECT_S: Final = 3.0
 PIECE: Final = 1 << 16
@@ -70,7 +70,7 @@ class Source:
             if response.status >= 300:
                 raise errors.from_answer(response.status, response.read(), response.headers)
             yield response
-        except ConfigError as error:
+        except errors.ConfigError as error:
             raise errors.Unauthorized(str(error)) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise errors.Transport(f"GET {path}: {error}", sent=True) from error

@@ -6,10 +6,10 @@ name. A Lease that was not renewed in time counts as held by nobody. As in clien
 measured from when *we* saw the last renewal: the time written in it is another clock's.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from app.model.lease import Lease
-from app.service.ports import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Seen:
 class Activity:
     """``elected`` False: there is nothing to elect, this process always decides."""
 
-    clock: Clock
+    clock: Callable[[], float]
     elected: bool
     namespace: str
     name: str

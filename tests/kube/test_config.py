@@ -15,7 +15,8 @@ from kubernetes.client import Configuration
 
 from app.kube import config
 from app.kube.client import ApiClient
-from app.kube.config import ConfigError, Connection, load
+from app.kube.config import Connection, load
+from app.kube.errors import ConfigError
 from tests.kube.server import ScriptedServer, answer
 
 

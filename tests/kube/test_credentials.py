@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from app.kube.config import ConfigError
 from app.kube.credentials import KEEP_S, Credentials
-from app.kube.errors import Unauthorized
+from app.kube.errors import ConfigError, Unauthorized
 
 
 class Source:

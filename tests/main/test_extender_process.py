@@ -14,7 +14,7 @@ import pytest
 import yaml
 from httpx2 import Client, TransportError
 
-from app.kube.config import ConfigError
+from app.kube.errors import ConfigError
 from app.main.extender import open_client
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.assembly import kubeconfig
