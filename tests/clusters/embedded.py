@@ -16,7 +16,7 @@ from tests.clusters.pages import Pages
 from tests.clusters.processes import Process
 from tests.clusters.pumice import COMMAND
 
-_READY_S = 30.0
+_READY_S = 60.0
 
 
 class Embedded:

@@ -27,7 +27,7 @@ from tests.clusters.resources import (
 )
 
 _numbers = itertools.count(1)
-_WAIT_S = 20.0
+_WAIT_S = 30.0
 
 
 class Place:
