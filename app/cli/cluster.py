@@ -4,21 +4,28 @@ A command opens one client, asks and writes what it needs, and closes it. Errors
 client, because a user wants to know who said no and in which words; `app.cli.endings` renders them.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from urllib3 import PoolManager
 
 from app.cli.endings import Code, CommandFailed
-from app.kube import config, errors
-from app.kube.client import ApiClient, ClientOptions
+from app.kube import errors
 from app.wire.kinds import Resource
 from app.wire.unstructured import Key, Object, namespace
+
+if TYPE_CHECKING:
+    # Half a second to load: not for processes, which share this command line and start in a hurry.
+    from app.kube.client import ApiClient
+    from app.kube.config import Connection
 
 T = TypeVar("T")
 Objects = list[Object]  # an alias, because Cluster has a method named list
@@ -60,7 +67,8 @@ class Cluster:
         found: Objects = []
         with _served(resource):
             async for page in self._client.list(resource.path(namespace=namespace), params):
-                found += (_cleaned(item, resource) for item in _decode(page)["items"])
+                items = _decode(page).get("items") or ()
+                found += (_cleaned(item, resource) for item in items)
         return found
 
     async def events(self, namespace: str, about: str = "") -> Objects:
@@ -90,27 +98,49 @@ class Cluster:
 
 def ask(where: Where, use: Callable[[Cluster], Awaitable[T]]) -> T:
     """What ``use`` makes of the cluster; raises KubeError, ConfigError or CommandFailed."""
-    return asyncio.run(_ask(connection(where), use))
+    to = connection(where)
+    try:
+        return asyncio.run(_ask(to, use))
+    except msgspec.MsgspecError as error:
+        why = f"what answers at {to.host} is no API server: {error}"
+        raise CommandFailed(Code.UNREACHABLE, why) from error
 
 
-async def _ask(to: config.Connection, use: Callable[[Cluster], Awaitable[T]]) -> T:
+async def _ask(to: Connection, use: Callable[[Cluster], Awaitable[T]]) -> T:
+    from app.kube.client import ApiClient, ClientOptions
+
     options = ClientOptions(deadline_s=DEADLINE_S, user_agent="pumice-cli")
     async with ApiClient(to, options) as client:
         return await use(Cluster(client))
 
 
-def connection(where: Where) -> config.Connection:
+def connection(where: Where) -> Connection:
     """How to reach the cluster; an address alone will do, for a server that asks for no name."""
+    from app.kube import config
+
+    host = _address(where.master) if where.master else ""
     try:
         found = config.load(where.kubeconfig, context=where.context or None)
     except config.ConfigError:
-        if not where.master or where.kubeconfig is not None:
+        if not host or where.kubeconfig is not None:
             raise
         found = config.Connection(host="", ssl_context=None, headers=dict, pool=PoolManager)
-    if not where.master:
-        return found
-    host = where.master if "://" in where.master else f"http://{where.master}"
-    return replace(found, host=host.rstrip("/"))
+    except OSError as error:
+        why = f"the certificates of the kubeconfig cannot be read: {error}"
+        raise CommandFailed(Code.USAGE, why) from error
+    return replace(found, host=host) if host else found
+
+
+def _address(master: str) -> str:
+    text = master if "://" in master else f"http://{master}"
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise CommandFailed(Code.USAGE, f"--master: {master!r} is no address of an API server")
+    return text.rstrip("/")
 
 
 @contextmanager
@@ -132,8 +162,10 @@ def _names_an_object(message: str) -> bool:
     return '"' in message
 
 
-def _cleaned(item: Object, resource: Resource) -> Object:
+def _cleaned(item: Any, resource: Resource) -> Object:
+    if not isinstance(item, dict) or not isinstance(item.get("metadata"), dict):
+        raise msgspec.ValidationError("what it sends is no object with metadata")
     item.setdefault("apiVersion", resource.api_version)
     item.setdefault("kind", resource.kind)
-    item.get("metadata", {}).pop("managedFields", None)
+    item["metadata"].pop("managedFields", None)
     return {**{name: item[name] for name in ("apiVersion", "kind")}, **item}

@@ -7,7 +7,6 @@ about, the others are found from it. The extender is asked about the PodGroup.
 from collections.abc import Sequence
 from dataclasses import replace
 
-import httpx2
 import msgspec
 
 from app.cli.cluster import Cluster
@@ -38,6 +37,9 @@ async def gather(cluster: Cluster, resources: Sequence[Resource], key: Key) -> F
 
 def ask_extender(url: str, group: Key) -> Story | None:
     """The extender's story of a PodGroup; None when it does not tell one."""
+    # Nobody else needs it, and it takes a while to load.
+    import httpx2
+
     try:
         answer = httpx2.get(
             f"{url.rstrip('/')}/explain/{group.namespace}/{group.name}", timeout=_DEADLINE_S

@@ -11,6 +11,7 @@ from typing import Any
 
 from app.cli.tables import Column, fitted, resources, table
 from app.wire import quantity
+from app.wire.errors import DecodeError
 from app.wire.unstructured import Object, name, spec, status
 
 ROOT = "root"
@@ -55,7 +56,7 @@ def cluster_total(nodes: Sequence[Object]) -> Amounts:
     """What all nodes offer."""
     total: dict[str, int] = {}
     for node in nodes:
-        for resource, amount in quantity.read(status(node).get("allocatable"), "").items():
+        for resource, amount in _readable(status(node).get("allocatable")).items():
             total[resource] = total.get(resource, 0) + amount
     return total
 
@@ -148,8 +149,16 @@ def _weight(queue: Object) -> int:
 
 
 def _read(amounts: Any) -> Amounts:
-    found = quantity.read(amounts, "")
+    found = _readable(amounts)
     return {resource: amount for resource, amount in found.items() if resource not in _UNCOUNTED}
+
+
+def _readable(amounts: Any) -> dict[str, int]:
+    """A list with an amount that nobody can read counts for nothing, as with the scheduler."""
+    try:
+        return quantity.read(amounts, "")
+    except DecodeError:
+        return {}
 
 
 def _texts(amounts: Amounts) -> dict[str, str]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,21 @@ class Done:
     err: str
 
 
+def invoke(
+    config: Path,
+    *arguments: str,
+    program: typer.Typer = app,
+    env: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+) -> Done:
+    """Run a command in this process, to its end."""
+    variables = {"PUMICE_KUBECONFIG": str(config), **(env or {})}
+    done = _runner.invoke(program, list(arguments), env=variables, input=stdin)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
 @dataclass(frozen=True, slots=True)
 class Stand:
     """An API server that answers, and the command line pointed at it."""
@@ -62,11 +78,7 @@ class Stand:
         stdin: str | None = None,
     ) -> Done:
         """Run a command to its end."""
-        variables = {"PUMICE_KUBECONFIG": str(self.config), **(env or {})}
-        done = _runner.invoke(program, list(arguments), env=variables, input=stdin)
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return Done(done.exit_code, done.stdout, done.stderr)
+        return invoke(self.config, *arguments, program=program, env=env, stdin=stdin)
 
     def printed(self, *arguments: str, program: typer.Typer = app) -> str:
         """What a command that succeeds prints."""
@@ -132,6 +144,31 @@ def opened(door: Door) -> Iterator[str]:
             web.should_exit = True
             thread.join(timeout=10)
             assert not thread.is_alive()
+
+
+@contextmanager
+def answering(answer: bytes, status: int = 200) -> Iterator[tuple[str, list[str]]]:
+    """A server that always says the same: its URL, and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        finally:
+            server.shutdown()
+            thread.join(timeout=10)
 
 
 def job(name: str, **more: Any) -> Object:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 import typer
+import yaml
 
 from app.cli.endings import Code, CommandFailed, failing_to, of
 from app.kube import errors
-from app.kube.config import ConfigError
+from app.kube.errors import ConfigError
 from app.sandbox.documents import ObjectName
-from tests.cli.stand import Stand
+from tests.cli.stand import Stand, answering
 
 COMMAND = Path(sys.executable).with_name("pumice")
 
@@ -90,6 +91,36 @@ def test_a_kubeconfig_that_will_not_do_is_code_2(
     code, said = stand.refusal("job", "list", "-k", str(file))
     assert code == 2
     assert why in said
+    assert said.count("\n") == 1
+
+
+def test_certificates_that_are_none_are_code_2(stand: Stand, tmp_path: Path) -> None:
+    file = tmp_path / "broken"
+    config = yaml.safe_load(stand.config.read_text())
+    cluster = config["clusters"][0]["cluster"]
+    cluster |= {"server": "https://127.0.0.1:1", "certificate-authority-data": "bm9uZQ=="}
+    file.write_text(yaml.safe_dump(config))
+    code, said = stand.refusal("job", "list", "-k", str(file))
+    assert code == 2
+    assert "the certificates of the kubeconfig cannot be read: " in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("master", ["http://[", "ftp://x", "http://", "x:99999", ":1"])
+def test_an_address_that_is_none_is_code_2(master: str, stand: Stand) -> None:
+    assert stand.refusal("job", "list", "-s", master) == (
+        2,
+        f"Failed to list job: --master: {master!r} is no address of an API server\n",
+    )
+
+
+@pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"metadata": 5}', b"", b"\xff"])
+def test_a_server_of_something_else_is_code_5(answer: bytes, stand: Stand) -> None:
+    with answering(answer) as (url, _):
+        code, said = stand.refusal("job", "list", "-s", url)
+        assert stand.refusal("job", "view", "-N", "a", "-s", url)[0] in {3, 5}
+    assert code == 5
+    assert said.startswith(f"Failed to list job: what answers at {url} is no API server: ")
     assert said.count("\n") == 1
 
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import yaml
 
 from app.wire.kinds import JOBS, QUEUES
-from tests.cli.stand import Object, Stand, event, group, job, pod, queue
+from tests.cli.stand import Object, Stand, answering, event, group, job, pod, queue
 
 MEMBER = {"role": "work", "stage": "waiting", "node": ""}
 STORY = {
@@ -35,31 +31,6 @@ STORY = {
     },
     "members": [{"pod": f"default/a-work-{i}", "gates": ["g"], **MEMBER} for i in range(22)],
 }
-
-
-@contextmanager
-def extender(answer: bytes, status: int = 200) -> Iterator[tuple[str, list[str]]]:
-    """Something that answers as the extender would, and what it was asked."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", asked
-        finally:
-            server.shutdown()
-            thread.join(timeout=10)
 
 
 AGAINST = {
@@ -106,7 +77,7 @@ def test_the_first_line_is_the_answer_and_the_rest_the_evidence(stand: Stand) ->
 
 def test_the_extender_knows_the_numbers(stand: Stand) -> None:
     made = waiting(stand, AGAINST)
-    with extender(json.dumps(STORY).encode()) as (url, asked):
+    with answering(json.dumps(STORY).encode()) as (url, asked):
         lines = stand.printed("explain", "job/a", "--extender-url", f"{url}/").splitlines()
     assert asked == [f"/explain/default/a-{made['metadata']['uid']}"]
     assert lines[0] == "job default/a is Pending: group a: 2 of 3 members find no place"
@@ -130,7 +101,7 @@ def test_an_extender_that_does_not_tell_is_no_failure(
     answer: bytes, status: int, stand: Stand
 ) -> None:
     waiting(stand, AGAINST)
-    with extender(answer, status) as (url, _):
+    with answering(answer, status) as (url, _):
         shown = yaml.safe_load(stand.printed("explain", "a", "--extender-url", url, "-o", "yaml"))
     assert shown["reason"] == "NotEnoughResources"
     assert shown["source"].endswith(f"; the extender at {url} does not tell")
@@ -147,7 +118,7 @@ def test_an_extender_that_is_not_there_is_no_failure(url: str, stand: Stand) -> 
 def test_programs_get_everything(stand: Stand) -> None:
     made = waiting(stand, AGAINST)
     stand.create(event(made, "ExecuteAction", "Start"))
-    with extender(json.dumps(STORY).encode()) as (url, _):
+    with answering(json.dumps(STORY).encode()) as (url, _):
         shown = json.loads(stand.printed("explain", "a", "--extender-url", url, "-o", "json"))
     assert shown["numbers"] == STORY["reason"]
     assert shown["slots"] == {"work": ["n1"]}

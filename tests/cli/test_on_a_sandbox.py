@@ -1,0 +1,108 @@
+"""The command line against a running sandbox, with its controllers and extender."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.cli import root, standalone, vcctl
+from tests.cli.stand import Done, invoke
+from tests.clusters.processes import wait_until
+from tests.sandbox.started import KUBECTL, Started, started
+
+pytestmark = pytest.mark.sandbox
+
+PROGRAMS = {"pumice": root.app, "vcctl": vcctl.app, **standalone.PROGRAMS}
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    log = tmp_path_factory.mktemp("sandbox") / "log"
+    with started(log, "--nodes=2", "--cpu=4") as running:
+        yield running
+
+
+def run(sandbox: Started, program: str, *arguments: str) -> Done:
+    """Run a program in this process."""
+    config = Path(sandbox.said("kubeconfig"))
+    return invoke(config, *arguments, program=PROGRAMS[program])
+
+
+def test_a_job_is_waited_for_until_it_is_done(sandbox: Started) -> None:
+    done = run(
+        sandbox,
+        "vsub",
+        "-n",
+        "good",
+        "-r",
+        "2",
+        "-m",
+        "2",
+        "-c",
+        "sleep 1",
+        "--wait",
+        "--timeout",
+        "50s",
+    )
+    assert (done.code, done.out) == (0, "run job good successfully\n"), done.err
+    assert done.err.splitlines()[-1] == "default/good: Completed (2 succeeded of 2)"
+    [_, row] = run(sandbox, "vjobs").out.splitlines()
+    assert row.split()[:5] == ["good", *row.split()[1:2], "Completed", "Batch", "2"]
+    assert run(sandbox, "vcancel", "-n", "good").out == "cancel job good successfully\n"
+
+
+def test_a_job_that_fails_is_code_1(sandbox: Started) -> None:
+    flags = ["--name", "bad", "--command", "sh -c 'exit 3'", "--wait", "--timeout=50s"]
+    done = run(sandbox, "pumice", "job", "run", *flags)
+    assert done.code == 1
+    assert done.err.splitlines()[-1].startswith(
+        "Failed to run job: job default/bad ended Failed (1 failed of 1)"
+    )
+    assert run(sandbox, "vcctl", "job", "delete", "-N", "bad").code == 0
+
+
+def test_a_job_that_is_too_big_is_explained_with_numbers(sandbox: Started) -> None:
+    amounts = ["-R", "cpu=3", "-L", "cpu=3"]
+    flags = ["-N", "big", "-r", "4", "-m", "4", *amounts, "--wait", "--timeout", "2s"]
+    done = run(sandbox, "vcctl", "job", "run", *flags)
+    assert done.code == 4
+    assert "timed out: default/big is Pending" in done.err
+    url = sandbox.said("extender")
+    told = run(sandbox, "pumice", "explain", "big", "--extender-url", url)
+    assert told.code == 0
+    assert f"Source:     the extender at {url}\n" in told.out
+    assert "cpu: asked 12, free " in told.out
+    from_objects = run(sandbox, "pumice", "explain", "big")
+    assert from_objects.out.splitlines()[0] == told.out.splitlines()[0]
+    assert run(sandbox, "vcctl", "job", "delete", "-N", "big").code == 0
+
+
+def test_kubectl_finds_the_plugin(sandbox: Started) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
+    done = subprocess.run(
+        [KUBECTL, "pumice", "top", "queues"],
+        env={**sandbox.environment(), "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *rows = done.stdout.splitlines()
+    assert head.split()[:4] == ["Name", "State", "Weight", "Share"]
+    assert {"root", "default"} <= {row.split()[0] for row in rows}
+
+
+def test_queues_are_made_and_changed(sandbox: Started) -> None:
+    def row() -> list[str]:
+        return run(sandbox, "vcctl", "queue", "get", "-n", "batch").out.splitlines()[1].split()
+
+    assert run(sandbox, "vcctl", "queue", "create", "-n", "batch").code == 0
+    update = ["-n", "batch", "-a", "update", "-w", "3"]
+    assert run(sandbox, "vcctl", "queue", "operate", *update).code == 0
+    wait_until(lambda: row()[:3] == ["batch", "3", "Open"], timeout_s=20, what="queue open")
