@@ -13,8 +13,8 @@ from app.webhooks.job_rules import check_job_spec
 from app.webhooks.linting import lint_job, lint_queue_name
 from app.webhooks.names import listed, subdomain_problems
 from app.webhooks.reading import mapping, text
-from app.webhooks.schedules import is_schedule
 from app.webhooks.world import Request, World
+from app.wire import cron
 from app.wire.unstructured import is_deleting, name
 
 LONGEST_NAME = 52
@@ -48,8 +48,16 @@ def _check_schedule(schedule: str, findings: Findings) -> None:
             "schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone "
             "field",
         )
-    elif not is_schedule(schedule):
+    elif not _is_schedule(schedule):
         findings.refuse(path, "schedule is not a valid cron expression")
+
+
+def _is_schedule(schedule: str) -> bool:
+    try:
+        cron.parse(schedule, cron.zone_of(""))
+    except cron.ScheduleError:
+        return False
+    return True
 
 
 def _check_zone(zone: str, findings: Findings) -> None:

@@ -10,9 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from app.controllers.cronjob import cron
 from app.controllers.cronjob.book import Book, book_of, moment
-from app.controllers.cronjob.cron import Schedule, ScheduleError
 from app.controllers.cronjob.made import (
     SCHEDULED,
     beyond_limits,
@@ -27,6 +25,8 @@ from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store, by_controller
 from app.service.workqueue import Again
+from app.wire import cron
+from app.wire.cron import Schedule, ScheduleError
 from app.wire.kinds import CRON_JOBS, JOBS, Resource
 from app.wire.unstructured import (
     Key,

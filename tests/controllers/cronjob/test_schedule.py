@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.controllers.cronjob import cron
 from app.controllers.cronjob.schedule import MANY, Starts, starts
+from app.wire import cron
 
 HOUR = 3600.0
 EVERY_HOUR = cron.parse("0 * * * *", cron.zone_of(""))

@@ -9,8 +9,8 @@ from croniter import croniter
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.controllers.cronjob import cron
-from app.controllers.cronjob.cron import Calendar, Schedule, ScheduleError
+from app.wire import cron
+from app.wire.cron import Calendar, Schedule, ScheduleError
 
 ZONES = [
     "UTC",

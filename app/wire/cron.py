@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _DAY: Final = timedelta(days=1)
 _MINUTE_S: Final = 60
+_LONGEST_NUMBER: Final = 9
 _YEARS_AHEAD: Final = 5
 """A schedule without a moment in so many years has none."""
 
@@ -244,6 +245,6 @@ def _range(text: str, low: int, high: int, names: Mapping[str, int]) -> tuple[in
 def _number(text: str, names: Mapping[str, int]) -> int:
     if text.lower() in names:
         return names[text.lower()]
-    if not (text.isascii() and text.isdecimal()):
+    if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER):
         raise ScheduleError(f'"{text}" is no number')
     return int(text)
