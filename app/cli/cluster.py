@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
-from urllib3 import PoolManager
 
 from app.cli.endings import Code, CommandFailed
 from app.kube import errors
@@ -116,6 +115,8 @@ async def _ask(to: Connection, use: Callable[[Cluster], Awaitable[T]]) -> T:
 
 def connection(where: Where) -> Connection:
     """How to reach the cluster; an address alone will do, for a server that asks for no name."""
+    from urllib3 import PoolManager
+
     from app.kube import config
 
     host = _address(where.master) if where.master else ""

@@ -1,8 +1,10 @@
 """What the commands of Volcano's command line share: flags, and how flags may be written.
 
-Its switches may be given a value (``--all-namespaces=false``), so ours may too.
+There, switches may be given a value (``--all-namespaces=false``), and the value of a flag of one
+letter may follow behind ``=`` (``-n=batch``); so here too.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,26 +19,37 @@ _WORDS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": F
 
 
 class Command(TyperCommand):
-    """A command whose switches also take ``=true`` and ``=false``."""
+    """A command whose flags may be written as Volcano's may."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take the values of switches apart before anything else looks at them."""
-        switches = {
-            name
-            for parameter in self.params
-            if getattr(parameter, "is_flag", False)
-            for name in parameter.opts
-        }
-        return super().parse_args(ctx, [arg for each in args for arg in _written(each, switches)])
+        """Bring the arguments into the usual form before anything else looks at them."""
+        switches, valued = set[str](), set[str]()
+        for parameter in self.params:
+            is_switch = getattr(parameter, "is_flag", False)
+            (switches if is_switch else valued).update(parameter.opts)
+        return super().parse_args(ctx, list(_usual(args, switches, valued)))
 
 
-def _written(argument: str, switches: set[str]) -> list[str]:
-    name, equals, value = argument.partition("=")
-    if not equals or name not in switches:
-        return [argument]
+def _usual(args: list[str], switches: set[str], valued: set[str]) -> Iterator[str]:
+    """``--switch=true`` as ``--switch``, ``-x=value`` as ``-x value``, the rest as it is."""
+    before = ""
+    for argument in args:
+        flag, equals, value = argument.partition("=")
+        if not equals or before in valued:
+            yield argument
+        elif flag in switches:
+            yield from [flag] if _truth(flag, value) else []
+        elif flag in valued and not flag.startswith("--"):
+            yield from (flag, value)
+        else:
+            yield argument
+        before = argument
+
+
+def _truth(flag: str, value: str) -> bool:
     if value.lower() not in _WORDS:
-        raise typer.BadParameter(f"{name}: {value!r} is neither true nor false")
-    return [name] if _WORDS[value.lower()] else []
+        raise typer.BadParameter(f"{flag}: {value!r} is neither true nor false")
+    return _WORDS[value.lower()]
 
 
 def group(about: str) -> typer.Typer:

@@ -12,6 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli import root, vcctl
+from app.wire.kinds import JOBS
 from tests.cli.stand import Stand, job
 
 COMMAND = Path(sys.executable).with_name("vcctl")
@@ -75,6 +76,15 @@ def test_a_switch_takes_a_value(word: str, stand: Stand) -> None:
     stand.create(job("a"))
     rows = stand.printed("job", "list", f"--all-namespaces={word}", "-n", "kube-system")
     assert rows.startswith("Namespace" if word.lower() in {"true", "1", "t"} else "No resources")
+
+
+def test_a_short_flag_takes_its_value_behind_an_equals_sign(stand: Stand) -> None:
+    assert stand.printed("job", "run", "-N=a", "-r=2", "-c", "-n=5") == "run job a successfully\n"
+    [made] = stand.all(JOBS)
+    [task] = made["spec"]["tasks"]
+    assert task["replicas"] == 2
+    assert task["template"]["spec"]["containers"][0]["command"] == ["-n=5"]
+    assert stand.printed("job", "list", "-n=default", "-o=name") == "job.batch.volcano.sh/a\n"
 
 
 def test_a_switch_takes_no_other_value(stand: Stand) -> None:
