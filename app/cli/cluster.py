@@ -71,9 +71,15 @@ class Cluster:
         return found
 
     async def events(self, namespace: str, about: str = "") -> Objects:
-        """The events of a namespace, or only those about objects of that name."""
+        """The events of a namespace, or only those about objects of that name.
+
+        None for who may not see them: they only ever go with something else.
+        """
         fields = f"involvedObject.name={about}" if about else ""
-        return await self.list(_EVENTS, namespace=namespace, fields=fields)
+        try:
+            return await self.list(_EVENTS, namespace=namespace, fields=fields)
+        except errors.Forbidden:
+            return []
 
     async def create(self, resource: Resource, item: Object) -> Object:
         """Create ``item`` in the namespace that its metadata says."""

@@ -74,7 +74,7 @@ def _around(found: Findings) -> Iterator[tuple[str, str]]:
 
 def _queue(found: Findings) -> str:
     if found.queue is None:
-        return f"{found.queue_name}, not found"
+        return f"{found.queue_name}, {'not found' if found.sees_queue else 'not to be seen'}"
     held = resources(status(found.queue).get("allocated"))
     limit = resources(spec(found.queue).get("capability"))
     state = status(found.queue).get("state") or "no state yet"

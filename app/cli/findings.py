@@ -47,6 +47,8 @@ class Findings:
     job: Object | None = None
     group: Object | None = None
     queue: Object | None = None
+    sees_queue: bool = True
+    """Whether whoever asks may see queues: only then is one that is not found missing."""
     pods: Sequence[Object] = ()
     events: Sequence[Object] = ()
     story: Story | None = None
@@ -117,6 +119,8 @@ def _told(found: Findings) -> Verdict:
 
 def _queue(found: Findings) -> Verdict:
     if found.group is None and found.job is None:
+        return None
+    if not found.sees_queue:
         return None
     if found.queue is None:
         return "QueueMissing", f"queue {found.queue_name} does not exist"

@@ -59,14 +59,22 @@ async def _around(cluster: Cluster, resource: Resource, item: Object) -> Finding
     found = replace(found, group=await _group(cluster, resource, item, found.job))
     if not found.pods:
         found = replace(found, pods=await _pods(cluster, space, found))
-    queue = await _find(cluster, QUEUES, Key("", found.queue_name))
+    found = await _with_queue(cluster, found)
     about = {uid(each) for each in (item, found.job, found.group) if each is not None}
     events = [
         event
         for event in await cluster.events(space)
         if (event.get("involvedObject") or {}).get("uid") in about
     ]
-    return replace(found, queue=queue, events=sorted(events, key=last_seen))
+    return replace(found, events=sorted(events, key=last_seen))
+
+
+async def _with_queue(cluster: Cluster, found: Findings) -> Findings:
+    try:
+        queue = await _find(cluster, QUEUES, Key("", found.queue_name))
+    except errors.Forbidden:
+        return replace(found, sees_queue=False)
+    return replace(found, queue=queue)
 
 
 async def _job(cluster: Cluster, resource: Resource, item: Object) -> Object | None:

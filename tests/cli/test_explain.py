@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 
 import pytest
 import yaml
 
+from app.kube import errors
+from app.kube.client import ApiClient
 from app.wire.kinds import JOBS, QUEUES
 from tests.cli.stand import Object, Stand, answering, event, group, job, pod, queue
 
@@ -232,6 +235,32 @@ def test_what_else_there_is_to_say(stand: Stand) -> None:
     assert first(stand, "a") == f"job default/a is Pending: {unseen}"
     stand.create(event(made, "PluginError", "no such plugin", type="Warning"))
     assert first(stand, "a") == "job default/a is Pending: no such plugin"
+
+
+def test_who_may_see_little_still_gets_an_answer(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = waiting(stand, AGAINST)
+    stand.create(event(made, "ExecuteAction", "Start"))
+    get, pages = ApiClient.get, ApiClient.list
+
+    async def narrow_get(client: ApiClient, path: str) -> bytes:
+        if "/queues/" in path:
+            raise errors.Forbidden("queues is forbidden", status=403)
+        return await get(client, path)
+
+    def narrow_list(client: ApiClient, path: str, params: dict[str, str]) -> AsyncIterator[bytes]:
+        if path.endswith("/events"):
+            raise errors.Forbidden("events is forbidden", status=403)
+        return pages(client, path, params)
+
+    monkeypatch.setattr(ApiClient, "get", narrow_get)
+    monkeypatch.setattr(ApiClient, "list", narrow_list)
+    text = stand.printed("explain", "a")
+    assert text.startswith("job default/a is Pending: 3/3 tasks in gang unschedulable\n")
+    assert "Queue:      default, not to be seen\n" in text
+    assert "ExecuteAction" not in text
+    assert stand.printed("job", "view", "-N", "a").endswith("Events: \t<none>\n")
 
 
 def test_what_is_not_there_is_code_3(stand: Stand) -> None:
