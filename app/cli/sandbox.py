@@ -40,6 +40,13 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
         Path | None,
         typer.Option(envvar="PUMICE_SCHEDULER_CONF", exists=True, dir_okay=False),
     ] = None,
+    webhooks: Annotated[
+        Literal["true", "false"],
+        typer.Option(
+            envvar="PUMICE_WEBHOOKS",
+            help="Judge jobs, queues … as our webhooks do (embedded only).",
+        ),
+    ] = "true",
     control_plane: Annotated[
         Literal["embedded", "real"],
         typer.Option(
@@ -72,6 +79,7 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
             extender_port=extender_port,
             form=form,
             scheduler_conf=scheduler_conf,
+            webhooks=webhooks == "true",
         )
         try:
             if control_plane == "embedded":

@@ -19,6 +19,7 @@ from app.main.controllers import open_controllers
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess, open_client
 from app.main.server import Bind, listen, server
 from app.main.signals import interruptible, until_signal
+from app.main.webhooks_embedded import EmbeddedWebhooks
 from app.sandbox.apiserver.admission import AdmissionRequest
 from app.sandbox.assembly import Form, Sandbox, build_sandbox, kubeconfig
 from app.sandbox.clock import WallClock
@@ -27,6 +28,7 @@ from app.sandbox.nodes import NodeSpec
 from app.sandbox.ports import ExtenderUnreachable
 from app.settings import ControllersSettings, ExtenderSettings
 from app.webhooks.gate import gated
+from app.webhooks.world import Options
 from app.wire import manifests
 
 LOOPBACK = "127.0.0.1"
@@ -49,6 +51,8 @@ class SandboxOptions:
     extender_port: int = 0
     form: manifests.Form = "a"
     scheduler_conf: Path | None = None
+    webhooks: bool = True
+    """Whether objects are completed and judged as by our webhooks; pods are gated either way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +133,17 @@ def url_of(listener: socket.socket) -> str:
 
 
 def _cluster(options: SandboxOptions, extender: HttpExtender) -> Sandbox:
-    return build_sandbox(
+    webhooks = EmbeddedWebhooks(Options(gate_pods=True, loose_volumes=True))
+    sandbox = build_sandbox(
         clock=WallClock(),
         crds=manifests.crd_documents(),
         nodes=options.nodes,
-        admission=(gate_admission,),
+        admission=(webhooks if options.webhooks else gate_admission,),
         extender=extender,
         form=Form(options.form),
     )
+    webhooks.follow(sandbox.store)
+    return sandbox
 
 
 @asynccontextmanager

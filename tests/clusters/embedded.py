@@ -29,8 +29,9 @@ class Embedded:
 
     def __init__(self, folder: Path, *, conf: Path | None = None) -> None:
         self._log = folder / "sandbox.log"
-        configuration = [f"--scheduler-conf={conf}"] if conf else []
-        self._argv: list[str | Path] = [COMMAND, "sandbox", "--nodes=0", *configuration]
+        # Behaviours of the scheduler's side are shown with objects that admission would not take.
+        flags = ["--nodes=0", "--webhooks=false", *([f"--scheduler-conf={conf}"] if conf else [])]
+        self._argv: list[str | Path] = [COMMAND, "sandbox", *flags]
 
     def __enter__(self) -> Self:
         self._process = Process(self._argv, log=self._log, name="sandbox")
