@@ -15,6 +15,9 @@ from app.cli.endings import CODES
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
+_LOGGING = {"-v", "--v", "--vmodule", "--log-flush-frequency"}
+"""Flags of Go's logging, which every command of Volcano's takes; here there is nothing to set."""
+
 _WORDS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 
@@ -31,11 +34,15 @@ class Command(TyperCommand):
 
 
 def _usual(args: list[str], switches: set[str], valued: set[str]) -> Iterator[str]:
-    """``--switch=true`` as ``--switch``, ``-x=value`` as ``-x value``, the rest as it is."""
+    """``--switch=true`` as ``--switch``, ``-x=value`` as ``-x value``, without logging's flags."""
     before = ""
     for argument in args:
         flag, equals, value = argument.partition("=")
-        if not equals or before in valued:
+        if before in valued:
+            yield argument
+        elif flag in _LOGGING or (before in _LOGGING and not argument.startswith("-")):
+            pass
+        elif not equals:
             yield argument
         elif flag in switches:
             yield from [flag] if _truth(flag, value) else []

@@ -87,6 +87,12 @@ def test_a_short_flag_takes_its_value_behind_an_equals_sign(stand: Stand) -> Non
     assert stand.printed("job", "list", "-n=default", "-o=name") == "job.batch.volcano.sh/a\n"
 
 
+@pytest.mark.parametrize("flags", [["-v", "4"], ["--v=4"], ["--vmodule=a=1", "-v=2"]])
+def test_flags_of_logging_mean_nothing(flags: list[str], stand: Stand) -> None:
+    stand.create(job("a"))
+    assert stand.printed("job", "list", *flags, "-o", "name") == "job.batch.volcano.sh/a\n"
+
+
 def test_a_switch_takes_no_other_value(stand: Stand) -> None:
     done = stand.run("job", "list", "-A=perhaps")
     assert done.code == 2
