@@ -24,7 +24,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-MESSAGE_LIMIT = 256
+MESSAGE_LIMIT = 4096
 """Characters of the server's message that an error keeps."""
 
 

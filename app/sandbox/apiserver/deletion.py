@@ -233,7 +233,9 @@ class Collector:
                 self._pending.append(here)
 
     def _look_again(self, owner: str) -> None:
-        if owner in self._alive:
+        """An owner that waits for its dependents may go; any other stays without them."""
+        found = self._store.get(*self._alive[owner]) if owner in self._alive else None
+        if found is not None and found["metadata"].get("deletionTimestamp"):
             self._pending.append(self._alive[owner])
 
     def _forget(self, change: Change) -> None:

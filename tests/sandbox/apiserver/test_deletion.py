@@ -72,6 +72,15 @@ def test_dependents_go_with_their_owner() -> None:
     assert not exists(server, "/pods", "b")
 
 
+def test_an_owner_stays_when_its_last_dependent_goes() -> None:
+    server = make_server()
+    owner = server.create(widget())
+    server.create(owned("a", owner, blockOwnerDeletion=True))
+    server.delete("/pods", at("a"))
+    assert not exists(server, "/pods", "a")
+    assert exists(server, WIDGETS, owner["metadata"]["name"])
+
+
 def test_a_dependent_with_another_owner_stays() -> None:
     server = make_server()
     first, second = server.create(widget("w1")), server.create(widget("w2"))
