@@ -42,6 +42,11 @@ class Binds:
         self._bound[gang] = self._bound.get(gang, 0) + 1
         self._latest[gang] = at
 
+    def resume(self, *, at: float) -> None:
+        """The watch was cut and begins anew: what happened meanwhile was not seen when it did."""
+        for gang in self._latest:
+            self._latest[gang] = at
+
     def finish(self) -> set[str]:
         """No more will come: the gangs that were partial at some time, or are left so."""
         return self.partial | {gang for gang in self._bound if self._unfinished(gang)}

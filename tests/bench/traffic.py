@@ -146,7 +146,11 @@ class Traffic:
                 "timeoutSeconds": str(_WATCH_S),
             }
             async with self._session.get(path, params=params) as answer:
+                resumed = False
                 async for line in _lines(answer.content):
+                    if not resumed:
+                        resumed = True
+                        binds.resume(at=time.perf_counter())
                     pod = _decode_line(line).object.metadata
                     version = pod.resource_version
                     if pod.uid not in seen:
