@@ -63,7 +63,7 @@ class Killing:
         job, now = seen.job, self._world.clock()
         doomed = sync.killed(job, seen.members)
         if doomed:
-            counted = counts.count(seen.members, leaving=_uids(doomed))
+            counted = counts.count(seen.members, leaving=sync.uids(doomed))
             made = status.status(job, counted, phase=job.phase, now=now)
             job = await self._world.write_status(job, made)
             await self._told(job, await self._world.delete_pods(doomed))
@@ -84,7 +84,7 @@ class Killing:
         return status.killed(job, made, retry=retry, new_version=whole, now=now)
 
     async def _commit(self, seen: Seen, made: Object, doomed: Sequence[Member]) -> Job:
-        counted = counts.count(seen.members, leaving=_uids(doomed))
+        counted = counts.count(seen.members, leaving=sync.uids(doomed))
         return await self._world.write_status(seen.job, status.counted(made, counted))
 
     async def _clear(self, seen: Seen, job: Job) -> dict[str, str] | None:
@@ -111,10 +111,6 @@ class Killing:
 
 def _with(job: Job, made: Object) -> Job:
     return Job({**job.item, "status": made}, job.default_scheduler)
-
-
-def _uids(members: Sequence[Member]) -> frozenset[str]:
-    return frozenset(member.uid for member in members)
 
 
 def _why(job: Job, phase: Phase) -> Why | None:

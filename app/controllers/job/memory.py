@@ -56,6 +56,7 @@ class Memory:
         """What the action takes away has no delay to wait for any more."""
         if about is None or action not in TARGETED:
             self.evicted.clear()
+            self.refusals = Refusals()
         elif action is Action.RESTART_POD:
             self.evicted.pop(about.pod, None)
         else:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.controllers.job import depends, machine
+from app.controllers.job import counts, depends, machine
+from app.controllers.job.counts import Counts
 from app.controllers.job.machine import Keep
 from app.controllers.job.members import Member
 from app.controllers.job.policies import Happening
@@ -52,6 +53,20 @@ def too_much(job: Job, members: Sequence[Member]) -> list[Member]:
             or member.refused_node
         )
     ]
+
+
+def count_without_surplus(job: Job, members: Sequence[Member]) -> Counts:
+    """What is too much counts as terminating, even while its deletion fails.
+
+    The deletion may have been done all the same; a pod that is counted and then missing would be
+    taken for an evicted one.
+    """
+    return counts.count(members, leaving=uids(too_much(job, members)))
+
+
+def uids(members: Sequence[Member]) -> frozenset[str]:
+    """Their UIDs."""
+    return frozenset(member.uid for member in members)
 
 
 def killed(job: Job, members: Sequence[Member]) -> list[Member]:

@@ -83,7 +83,7 @@ class Syncing:
             return job
         made = status.status(
             job,
-            counts.count(seen.members),
+            sync.count_without_surplus(job, seen.members),
             phase=Phase.PENDING if job.phase is Phase.NEW else job.phase,
             now=self._world.clock(),
             resources=self._preparation.resources(job),
@@ -101,14 +101,14 @@ class Syncing:
         surplus = sync.too_much(job, seen.members)
         if not surplus:
             return job, None
-        counted = counts.count(seen.members, leaving=frozenset(m.uid for m in surplus))
+        counted = sync.count_without_surplus(job, seen.members)
         made = status.status(job, counted, phase=job.phase, now=self._world.clock())
         job = await self._world.write_status(job, made)
         refused = [member for member in surplus if member.refused_node]
         for member in refused:
             generation = unstructured.annotations(member.item).get(PLAN_GENERATION, "")
             memory.refusals.add(member.name, generation)
-        errors = [*await self._world.mark(refused), *await self._world.delete_pods(surplus)]
+        errors = await self._world.mark(refused) or await self._world.delete_pods(surplus)
         return job, await self._problem(job, "FailedDelete", "Error deleting pods", errors)
 
     async def _create(self, job: Job, found: Object, memory: Memory) -> Problem | None:
@@ -158,7 +158,7 @@ class Syncing:
             await self._world.events.record(job.item, "Warning", "PodGroupPending", text)
 
     async def _conclude(self, job: Job, problem: Problem | None) -> None:
-        counted = counts.count(self._world.around(job).members)
+        counted = sync.count_without_surplus(job, self._world.around(job).members)
         phase = machine.after_sync(job, job.phase, counted)
         why = NOTHING if problem is None else Why(problem.reason, problem.message)
         if phase is Phase.FAILED:

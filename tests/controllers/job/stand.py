@@ -21,6 +21,7 @@ from tests.clusters.pumice import COMMAND
 from tests.clusters.resources import JOBS, NAMESPACES, POD_GROUPS, PODS, QUEUES, Resource
 from tests.clusters.rig import Rig, account
 
+CLAIMS = Resource("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 COMMANDS = Resource("bus.volcano.sh/v1alpha1", "commands", "Command")
 
 _KUBELETS = Path(__file__).with_name("kubelets.py")
@@ -127,6 +128,18 @@ class Stand:
         """Wait until there are none of these."""
         for resource in resources:
             self._until(resource, lambda items: not items, what="gone")
+
+    def let_go_claims(self) -> None:
+        """Wait until all claims are deleted, and let them go, as their protection would."""
+
+        def going(items: Objects) -> bool:
+            return all(item["metadata"].get("deletionTimestamp") for item in items)
+
+        self._until(CLAIMS, going, what="deleted")
+        for claim in self.all(CLAIMS):
+            name = claim["metadata"]["name"]
+            free = {"metadata": {"finalizers": None}}
+            self.api.patch(CLAIMS, name, free, namespace=self.name)
 
     def wait_pods(self, condition: Callable[[Objects], bool], *, what: str) -> None:
         """Wait until the pods are so."""

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.controllers.job.slots import Slots
 from app.controllers.ports import Failure
 from app.wire.kinds import COMMANDS, CONFIG_MAPS, POD_GROUPS, PODS, SERVICES
 from tests.controllers.fake_api import Request
@@ -25,7 +26,7 @@ _ACTIONS = [
     "CompleteJob",
 ]
 _COMMANDS = [*_ACTIONS, "ResumeJob", "ResumeJob", "Nonsense"]
-_POD_STEPS = ["run", "run", "run", "succeed", "fail", "evict", "vanish", "crash loop"]
+_POD_STEPS = ["run", "run", "run", "succeed", "fail", "evict", "vanish", "crash loop", "refuse"]
 
 _NEXT = {
     "": {"Pending", "Restarting", "Aborting", "Terminating", "Completing"},
@@ -106,6 +107,8 @@ class _World:
         self.rig = rig
         self.evictions = 0
         self.commands = 0
+        self.generation = 1
+        self._plan()
         self.wrong: list[str] = []
         rig.api.observers.append(self._observe)
 
@@ -129,8 +132,21 @@ class _World:
             self.evictions += 1
         if what == "crash loop":
             self.rig.run(pod, restarts=3)
+        elif what == "refuse":
+            self._refuse(pod)
         else:
             getattr(self.rig, what)(pod)
+
+    def _refuse(self, pod: str) -> None:
+        if not self.rig.pod(pod)["spec"].get("nodeName"):
+            refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+            self.rig.change(pod, {"status": {"conditions": [refused]}})
+        self.generation += 1
+        self._plan()
+
+    def _plan(self) -> None:
+        """Room for some of the pods; the others wait at the gate."""
+        self.rig.slots.slots = Slots(self.generation, {"a": ("n",) * 2, "b": ("n",) * 2})
 
     def _is_alive(self, pod: str) -> bool:
         item = self.rig.pod(pod)
@@ -233,11 +249,12 @@ def test_the_job_and_its_pods_agree_whatever_happened(
     spec: dict[str, Any], steps: list[tuple[str, Any, Any]]
 ) -> None:
     async def scenario(rig: Rig) -> None:
+        world = _World(rig)
         rig.start()
         rig.submit(spec)
-        world = _World(rig)
         await world.play(steps)
         await rig.drain()
+        rig.api.faults.clear()
         await rig.later(60)
         await rig.drain()
         world.check_rest()

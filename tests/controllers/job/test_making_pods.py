@@ -142,6 +142,24 @@ def test_a_pod_whose_node_is_refused_is_made_anew_and_nobody_notices() -> None:
     assert "retryCount" not in rig.status()
 
 
+def test_a_refused_pod_whose_deletion_seems_to_fail_is_not_taken_for_an_evicted_one() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.slots.slots = Slots(1, {"main": ("n1", "n2")})
+        rig.start()
+        rig.submit({**_GANG, "policies": [policy("PodEvicted", "AbortJob")]})
+        await rig.settle()
+        rig.api.fail(
+            Failure.PASSING, lambda r: (r.verb, r.resource) == ("delete", PODS), after=True
+        )
+        _refuse(rig, "job-main-0")
+        await rig.settle()
+        await rig.later(1)
+
+    rig = play(scenario)
+    assert rig.phases == ["Pending"]
+    assert rig.api.created[PODS, "job-main-0"] == 2
+
+
 def test_a_pod_is_not_pinned_again_by_the_plan_that_it_was_refused_under() -> None:
     async def scenario(rig: Rig) -> None:
         rig.slots.slots = Slots(1, {"main": ("n1", "n2")})

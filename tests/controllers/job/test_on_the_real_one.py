@@ -131,3 +131,19 @@ def test_pods_whose_nodes_have_gone_are_made_anew_for_others(jobs: Stand) -> Non
     status = jobs.job("job")["status"]
     assert "retryCount" not in status
     assert [entry["status"] for entry in status["conditions"]] == ["Pending", "Running"]
+
+
+def test_a_claim_is_made_named_in_the_spec_and_goes_with_the_job(jobs: Stand) -> None:
+    claim = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    volumes = [{"mountPath": "/data", "volumeClaim": claim}]
+    jobs.submit("job", _spec("sleep 1000", volumes=volumes))
+    jobs.wait_pods(lambda pods: len(pods) == 3, what="made")
+    (made,) = jobs.all(stand.CLAIMS)
+    assert jobs.job("job")["spec"]["volumes"][0]["volumeClaimName"] == made["metadata"]["name"]
+    jobs.api.delete(JOBS, "job", namespace=jobs.name)
+    jobs.wait_none(JOBS, PODS, POD_GROUPS)
+    jobs.let_go_claims()
+    jobs.wait_none(stand.CLAIMS)
