@@ -213,7 +213,11 @@ class World:
             try:
                 made = await self.api.patch(PODS, key_of(member.item), body)
             except ApiError as error:
-                return None if error.failure is Failure.NOT_FOUND else error
+                if error.failure is not Failure.NOT_FOUND:
+                    return error
+                # The watch will tell; until then it is going, and that is answered.
+                self._fresh[PODS].deleted(_marked(member.item))
+                return None
         self._fresh[PODS].changed(made)
         return None
 
@@ -239,3 +243,9 @@ def texts_of(errors: Sequence[ApiError]) -> str:
     texts = sorted({str(error) for error in errors})
     more = len(texts) - _TOLD
     return "; ".join(texts[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _marked(pod: Object) -> Object:
+    metadata = pod["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), OUT_OF_SYNC: "true"}
+    return {**pod, "metadata": {**metadata, "annotations": annotations}}

@@ -351,3 +351,18 @@ def test_pods_that_the_watch_does_not_show_are_asked_for() -> None:
     rig = play(scenario)
     assert rig.api.created[PODS, "job-main-3"] == 2
     assert rig.status()["pending"] == 4
+
+
+def test_a_pod_that_has_gone_unseen_is_answered_once() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "policies": [policy("PodFailed", "RestartPod")]})
+        rig.fail("job-main-0")
+        rig.api.deliver()
+        rig.vanish("job-main-0")
+        rig.hide(PODS)
+        await rig.settle()
+        await rig.later(10)
+
+    rig = play(scenario)
+    assert rig.events.messages("ExecuteAction") == ["Start to execute action RestartPod "]
+    assert rig.phase() == "Restarting"
