@@ -86,11 +86,12 @@ class Fresh:
             self.created(item)
 
     def deleted(self, item: Object) -> None:
-        """It was deleted by us: it is going, if not gone."""
-        going = {"deletionTimestamp": times.seconds(self._clock()), **item["metadata"]}
-        stored = self._store.get(key_of(item))
-        if stored is None or uid(stored) == uid(item):
-            self.changed({**item, "metadata": going})
+        """It was deleted by us: it is going, if not gone; whatever else we wrote to it stands."""
+        known = self.get(key_of(item))
+        if known is None or uid(known) != uid(item):
+            return
+        going = {"deletionTimestamp": times.seconds(self._clock()), **known["metadata"]}
+        self.changed({**known, "metadata": going})
 
     def saw(self, change: Change) -> None:
         """The watch showed something."""

@@ -104,11 +104,13 @@ class Syncing:
         counted = sync.count_without_surplus(job, seen.members)
         made = status.status(job, counted, phase=job.phase, now=self._world.clock())
         job = await self._world.write_status(job, made)
-        refused = [member for member in surplus if member.refused_node]
-        for member in refused:
-            generation = unstructured.annotations(member.item).get(PLAN_GENERATION, "")
-            memory.refusals.add(member.name, generation)
-        errors = await self._world.mark(refused) or await self._world.delete_pods(surplus)
+        for member in surplus:
+            if member.refused_node:
+                generation = unstructured.annotations(member.item).get(PLAN_GENERATION, "")
+                memory.refusals.add(member.name, generation)
+        # Those of an older version are nobody's eviction anyway.
+        unclear = [member for member in surplus if member.version >= job.version]
+        errors = await self._world.mark(unclear) or await self._world.delete_pods(surplus)
         return job, await self._problem(job, "FailedDelete", "Error deleting pods", errors)
 
     async def _create(self, job: Job, found: Object, memory: Memory) -> Problem | None:

@@ -216,7 +216,8 @@ class World:
                 if error.failure is not Failure.NOT_FOUND:
                     return error
                 # The watch will tell; until then it is going, and that is answered.
-                self._fresh[PODS].deleted(_marked(member.item))
+                self._fresh[PODS].changed(_marked(member.item))
+                self._fresh[PODS].deleted(member.item)
                 return None
         self._fresh[PODS].changed(made)
         return None

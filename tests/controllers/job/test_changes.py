@@ -44,6 +44,21 @@ def test_a_job_is_scaled_down_and_nobody_calls_it_an_eviction() -> None:
     assert rig.phases == ["Pending", "Running"]
 
 
+def test_a_job_that_is_scaled_up_while_it_shrinks_takes_nothing_for_evicted() -> None:
+    rules = [policy("PodEvicted", "AbortJob")]
+
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "policies": rules})
+        rig.edit_job(_scaled(1, policies=rules))
+        await rig.settle()
+        rig.edit_job(_scaled(2, policies=rules))
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phases == ["Pending", "Running"]
+    assert len(rig.pods()) == 2
+
+
 def test_a_job_is_scaled_to_nothing_and_up_again() -> None:
     async def scenario(rig: Rig) -> None:
         await rig.started(_GANG)

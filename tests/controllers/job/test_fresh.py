@@ -92,6 +92,15 @@ def test_what_we_deleted_is_going_until_it_is_gone() -> None:
     assert watched.version is None
 
 
+def test_what_we_changed_and_then_deleted_is_both() -> None:
+    watched = _Watched()
+    watched.show(_pod(1))
+    watched.fresh.changed(_pod(2))
+    watched.fresh.deleted(_pod(1))
+    assert watched.is_going
+    assert watched.version == "2"
+
+
 def test_a_deletion_that_the_watch_showed_first_is_over() -> None:
     watched = _Watched()
     watched.show(_pod(1))
