@@ -193,13 +193,17 @@ class Machine(RuleBasedStateMachine):
     def _was_needed(
         self, node: NodeName, given_back: list[tuple[float, str, Taken]], after: Promises
     ) -> None:
-        taken = list(self.api.taken(after).values())
+        taken = self.api.taken(after)
         oldest, holder, room = given_back[0]
-        assert self.api.is_short(node, [*taken, room]), f"{holder} was given back without need"
+        together = [*taken.values(), room]
+        assert self.api.is_short(node, together), f"{holder} was given back without need"
+        lacking = {name for name, left in self.api.idle(node, together).items() if left < 0}
         stay = [
             (one.since, one.holder)
             for one in after.places()
-            if one.node == node and one.holder in after.revocable()
+            if one.node == node
+            and one.holder in after.revocable()
+            and lacking & {name for name, amount in taken[one.holder].requests if amount}
         ]
         assert all(key < (oldest, holder) for key in stay), "the latest go first"
 

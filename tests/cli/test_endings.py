@@ -142,9 +142,18 @@ def test_an_address_alone_will_do(stand: Stand, monkeypatch: pytest.MonkeyPatch)
     assert (done.code, done.out, done.err) == (0, "No resources found\n", "")
 
 
+INTERRUPTIBLE = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Shells let what they start in the background ignore interrupts, and children inherit that."""
+
+
 def test_an_interrupt_ends_a_wait_with_130_and_no_traceback(stand: Stand) -> None:
+    words = [str(COMMAND), "job", "run", "-N", "a", "--wait", "-k", str(stand.config)]
     with subprocess.Popen(
-        [COMMAND, "job", "run", "-N", "a", "--wait", "-k", str(stand.config)],
+        [sys.executable, "-c", INTERRUPTIBLE, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -67,7 +67,7 @@ NETWORK = [container(), container("side")]
         ("job", [task("master"), task("worker", 2), task("a-b")]),
         ("job.v1", [task("master"), task("worker")]),
         ("3d", [task("master"), task("worker")]),
-        ("j" * 63, [task("master"), task("worker")]),
+        ("j" * 54, [task("master"), task("worker")]),
         ("host", [task("master", hostNetwork=True, containers=NETWORK), task("worker")]),
         ("named", [task("master", hostname="h", subdomain="net"), task("worker")]),
         ("prepared", [task("master", initContainers=[container("first")]), task("worker")]),
