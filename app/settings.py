@@ -132,7 +132,8 @@ class ControllersSettings(BaseSettings):
     """Where slots are asked for; empty: pods of jobs are created behind the gate."""
     kube_api_qps: float = Field(default=2000.0, gt=0)
     kube_api_burst: int = Field(default=2000, gt=0)
-    worker_threads: int = Field(default=16, gt=0, le=1000)
+    worker_threads: int = Field(default=256, gt=0, le=1000)
+    """Jobs looked at at once; a worker waits while the pods of its job are created."""
     worker_threads_for_podgroup: int = Field(default=5, gt=0, le=1000)
     worker_threads_for_queue: int = Field(default=5, gt=0, le=1000)
     worker_threads_for_gc: int = Field(default=5, gt=0, le=1000)

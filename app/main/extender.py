@@ -41,6 +41,8 @@ from app.telemetry.metrics import REGISTRY
 log = logging.getLogger(__name__)
 
 AUDIT_EVERY_S, AUDIT_AGAIN_S = 300.0, 5.0
+GC_THRESHOLDS = (50_000, 20, 50)
+"""There are few cycles among millions of short-lived objects: look for them more rarely."""
 SWITCH_INTERVAL_S = 0.001
 """How long an informer thread may keep the event loop waiting while it decodes."""
 
@@ -161,6 +163,7 @@ class ExtenderProcess:
         await self._informers.synced.wait()
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
         async with asyncio.TaskGroup() as group:
             for task in self._tasks():
                 group.create_task(task)

@@ -112,7 +112,8 @@ class Decisions(Machine):
 
     @staticmethod
     def fits(need: Counter[str], free: Counter[str]) -> bool:
-        return all(free[name] >= need[name] for name in {*need, *free})
+        """What is not asked for may be lacking."""
+        return all(free[name] >= amount for name, amount in need.items() if amount)
 
     @precondition(lambda self: self.cache.members)
     @rule(data=st.data(), node=st.sampled_from([*NODES, "n9"]))
