@@ -35,14 +35,23 @@ def is_admitted(group: Object) -> bool:
 
 
 def waiting_message(group: Object) -> str:
-    """Why it is not admitted, in the words of its newest condition; empty when it says nothing."""
+    """Why it is not admitted, in the words of its newest condition; empty when it says nothing.
+
+    Those that are true tell, and `Reserved` while it is false (of a group that its queue refuses it
+    is the only one).
+    """
     conditions = unstructured.status(group).get("conditions") or ()
-    true = [entry for entry in conditions if entry.get("status") == "True"]
-    if not true:
+    telling = [entry for entry in conditions if (entry.get("status") == "True") != _is_room(entry)]
+    if not telling:
         return ""
-    newest = max(true, key=lambda entry: str(entry.get("lastTransitionTime") or ""))
+    newest = max(telling, key=lambda entry: str(entry.get("lastTransitionTime") or ""))
     where = f"{unstructured.namespace(group)}:{unstructured.name(group)}"
     return f"PodGroup {where} unschedulable, reason: {newest.get('message') or ''}"
+
+
+def _is_room(condition: Mapping[str, Any]) -> bool:
+    """Whether it is the one that tells whether there is room."""
+    return condition.get("type") == "Reserved"
 
 
 def pod_group(job: Job, *, name: str, priorities: Mapping[str, int]) -> Object:

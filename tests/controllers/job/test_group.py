@@ -175,3 +175,14 @@ def test_why_it_waits_is_its_newest_true_condition() -> None:
     waiting = {"metadata": metadata, "status": {"conditions": conditions}}
     assert group.waiting_message(waiting) == "PodGroup ns:g unschedulable, reason: new"
     assert group.waiting_message({"metadata": metadata}) == ""
+
+
+@pytest.mark.parametrize(("status", "told"), [("False", "no room"), ("True", "")])
+def test_the_absence_of_room_tells_why_a_group_waits(status: str, told: str) -> None:
+    conditions = [{"type": "Reserved", "status": status, "message": "no room"}]
+    waiting = {
+        "metadata": {"name": "g", "namespace": "ns"},
+        "status": {"conditions": conditions},
+    }
+    assert group.waiting_message(waiting).endswith(told)
+    assert bool(group.waiting_message(waiting)) is bool(told)
