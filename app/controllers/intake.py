@@ -1,26 +1,17 @@
 """From what informers saw to the runtime.
 
-A *source* is one listing and watch; a kind may have several, each for a part of its objects. When a
-listing is complete, what that source had shown before and the listing lacks has gone while nobody
-watched.
+A kind may have several sources, each for a part of its objects (:mod:`app.service.listings`).
 """
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from app.controllers.runtime import Runtime
+from app.service.listings import Listings
 from app.wire.kinds import Resource
 from app.wire.unstructured import Key, Object, key_of
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True, eq=False)
-class _Source:
-    resource: Resource
-    known: set[Key] = field(default_factory=set)
-    listing: set[Key] | None = None
 
 
 class Intake:
@@ -28,33 +19,28 @@ class Intake:
 
     def __init__(self, runtime: Runtime, sources: Mapping[str, Resource]) -> None:
         self._runtime = runtime
-        self._sources = {name: _Source(resource) for name, resource in sources.items()}
+        self._sources = sources
+        self._listings: Listings[Key] = Listings()
 
     def upsert(self, source: str, item: Object) -> None:
         """An object was added, modified or listed."""
-        its = self._sources[source]
-        key = key_of(item)
-        its.known.add(key)
-        if its.listing is not None:
-            its.listing.add(key)
-        self._runtime.put(its.resource, item)
+        self._listings.show(source, key_of(item))
+        self._runtime.put(self._sources[source], item)
 
     def remove(self, source: str, item: Object) -> None:
         """An object was deleted, or is not one of this source any more."""
-        self._gone(self._sources[source], key_of(item))
+        self._listings.lose(source, key_of(item))
+        self._runtime.drop(self._sources[source], key_of(item))
 
     def begin_listing(self, source: str) -> None:
         """A full listing starts."""
-        self._sources[source].listing = set()
+        self._listings.begin(source)
 
     def end_listing(self, source: str) -> None:
         """It is complete: what was not in it is gone."""
-        its = self._sources[source]
-        if its.listing is None:
-            return
-        listed, its.listing = its.listing, None
-        for key in sorted(its.known - listed, key=str):
-            self._gone(its, key)
+        listed = self._listings.end(source)
+        for key in sorted(listed.gone if listed is not None else (), key=str):
+            self._runtime.drop(self._sources[source], key)
 
     def reject(
         self, source: str, name: str, message: str, *, uid: str = "", deleted: bool = False
@@ -67,9 +53,3 @@ class Intake:
 
     def batch_done(self) -> None:
         """Nothing waits for the end of a batch."""
-
-    def _gone(self, source: _Source, key: Key) -> None:
-        source.known.discard(key)
-        if source.listing is not None:
-            source.listing.discard(key)
-        self._runtime.drop(source.resource, key)

@@ -12,6 +12,7 @@ from app.kube.config import Connection
 from app.kube.errors import KubeError
 from app.main.informers import Informers, Kind
 from app.main.object_kinds import decoder_for
+from app.service.listings import Listings
 from app.webhooks.cluster_facts import FOLLOWED, ClusterFacts
 from app.wire.kinds import QUEUES, Resource
 from app.wire.unstructured import Key, Object, key_of
@@ -30,28 +31,27 @@ class FactsFeed:
     def __init__(self, facts: ClusterFacts) -> None:
         self._facts = facts
         self._resources = {str(resource): resource for resource in FOLLOWED}
-        self._listing: dict[str, set[Key]] = {}
+        self._listings: Listings[Key] = Listings()
 
     def upsert(self, kind: str, item: Object) -> None:
         """An object was added, modified or listed."""
-        if kind in self._listing:
-            self._listing[kind].add(key_of(item))
+        self._listings.show(kind, key_of(item))
         self._facts.put(self._resources[kind], item)
 
     def remove(self, kind: str, item: Object) -> None:
         """An object was deleted."""
-        self._listing.get(kind, set()).discard(key_of(item))
+        self._listings.lose(kind, key_of(item))
         self._facts.drop(self._resources[kind], key_of(item))
 
     def begin_listing(self, kind: str) -> None:
         """A full listing starts."""
-        self._listing[kind] = set()
+        self._listings.begin(kind)
 
     def end_listing(self, kind: str) -> None:
         """It is complete: what was not in it is gone."""
-        resource, listed = self._resources[kind], self._listing.pop(kind, set())
-        for key in self._facts.keys(resource) - listed:
-            self._facts.drop(resource, key)
+        listed = self._listings.end(kind)
+        for key in listed.gone if listed is not None else ():
+            self._facts.drop(self._resources[kind], key)
 
     def reject(
         self, kind: str, name: str, message: str, *, uid: str = "", deleted: bool = False

@@ -18,6 +18,7 @@ from typing import Any
 from app.cache.cluster import ClusterCache
 from app.model.ids import GroupKey, PodUid
 from app.service.activity import Activity
+from app.service.listings import Listings
 from app.service.ports import Clock
 
 
@@ -65,8 +66,7 @@ class Feed:
     ) -> None:
         self._cache = cache
         self._settled = settled
-        self._listing: dict[str, set[str]] = {}
-        self._known: dict[str, set[str]] = {}
+        self._listings: Listings[str] = Listings()
         self._listed: set[str] = set()
         self._observed: dict[str, frozenset[PodUid]] = {}
         self.malformed: dict[tuple[str, str], Malformed] = {}
@@ -80,9 +80,7 @@ class Feed:
         """An object was added, modified or listed."""
         feed = self._kinds[kind_of(kind)]
         key = feed.key(value)
-        self._known.setdefault(kind, set()).add(key)
-        if kind in self._listing:
-            self._listing[kind].add(key)
+        self._listings.show(kind, key)
         self.malformed.pop((kind, key), None)
         feed.put(value)
 
@@ -91,14 +89,13 @@ class Feed:
         self._remove(kind, self._kinds[kind_of(kind)].key(value))
 
     def _remove(self, kind: str, key: str) -> None:
-        self._known.setdefault(kind, set()).discard(key)
-        self._listing.get(kind, set()).discard(key)
+        self._listings.lose(kind, key)
         self.malformed.pop((kind, key), None)
         self._kinds[kind_of(kind)].take(key)
 
     def begin_listing(self, kind: str) -> None:
         """A full listing of ``kind`` starts."""
-        self._listing[kind] = set()
+        self._listings.begin(kind)
         if kind_of(kind) == "pods":
             self._observed[kind] = self._cache.observed(kind.partition("/")[2])
 
@@ -107,15 +104,14 @@ class Feed:
 
         So are pods that a Filter call had shown before it began and that it does not have.
         """
-        listed = self._listing.pop(kind, None)
+        listed = self._listings.end(kind)
         if listed is None:
             return
-        for key in self._known.get(kind, set()) - listed:
+        for key in listed.gone:
             self._kinds[kind_of(kind)].take(key)
-        self._known[kind] = listed
-        for rejected in [k for k in self.malformed if k[0] == kind and k[1] not in listed]:
+        for rejected in [k for k in self.malformed if k[0] == kind and k[1] not in listed.there]:
             del self.malformed[rejected]
-        for uid in self._observed.pop(kind, frozenset()) - listed:
+        for uid in self._observed.pop(kind, frozenset()) - listed.there:
             self._cache.drop_pod(uid)
         self._listed.add(kind)
         if kind_of(kind) in _MEMBERSHIP and self._knows_members():
@@ -136,8 +132,7 @@ class Feed:
             return
         if (kind, key) in self.malformed or len(self.malformed) < MALFORMED_KEPT:
             self.malformed[kind, key] = Malformed(kind_of(kind), name, uid, message)
-        if kind in self._listing:
-            self._listing[kind].add(key)
+        self._listings.name(kind, key)
 
     def batch_done(self) -> None:
         """A batch is in: let held calls and the planner know what changed."""

@@ -68,10 +68,6 @@ class ClusterFacts:
         if key in kept:
             self._count(resource, kept.pop(key), -1)
 
-    def keys(self, resource: Resource) -> set[Key]:
-        """What is there of a kind."""
-        return set(self._kept[resource])
-
     def with_queues(self, queues: Iterable[Object]) -> "ClusterFacts":
         """The same facts with these queues instead of those that were put in."""
         view = ClusterFacts()

@@ -40,6 +40,5 @@ def test_a_namespace_that_is_gone_has_no_annotations() -> None:
     known = ClusterFacts()
     known.put(NAMESPACES, {"metadata": {"name": "n", "annotations": {"a": "b"}}})
     assert known.namespace_annotations("n") == {"a": "b"}
-    assert known.keys(NAMESPACES) == {Key("", "n")}
     known.drop(NAMESPACES, Key("", "n"))
     assert known.namespace_annotations("n") == {}
