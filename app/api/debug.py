@@ -79,7 +79,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
 def _queue(services: ExtenderServices, name: Any) -> dict[str, Any]:
     cache = services.cache
     queue, axis = cache.queues[name], cache.rooms.axis
-    usage = cache.registry.usage.get(name)
+    usage = cache.registry.usage().get(name)
     sums: dict[str, Any] = {}
     if usage is not None:
         sums = {

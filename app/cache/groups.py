@@ -8,17 +8,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from app.cache.members import ARRIVED, PLACED_KINDS, Kind, Member, Slot
-from app.cache.rooms import frozen
-from app.core.ledger import claimable
-from app.model.gang import Counts, Gang
+from app.model.gang import Counts
 from app.model.ids import DEFAULT_QUEUE, GroupKey, PodUid, QueueName
 from app.model.pod import QUEUE_ANNOTATION
-from app.model.resources import Amounts, Vector
+from app.model.resources import Amounts
 from app.model.shape import PodShape
-from app.model.snapshot import QueueUsage
 from app.model.workload import GroupPhase, PodGroup
 
 
@@ -55,7 +50,6 @@ class Group:
     failures: int = 0
     serial: int = 0
     """Counts slots ever made, for their names."""
-    usage: tuple[QueueName, QueueUsage] | None = None
 
     def add(self, member: Member) -> None:
         """Count ``member`` in its present state."""
@@ -214,21 +208,3 @@ def _bump(counts: dict[Amounts, int], key: Amounts, by: int) -> None:
         counts[key] = value
     else:
         counts.pop(key, None)
-
-
-def usage_of(gang: Gang) -> QueueUsage:
-    """What ``gang`` adds to its queue's sums (volcano.md §3.6, proportion)."""
-    zero = frozen(np.zeros_like(gang.allocated))
-    counts = gang.phase is GroupPhase.INQUEUE or (
-        gang.phase is GroupPhase.RUNNING and gang.counts.ready >= gang.min_member
-    )
-    elastic: Vector = zero
-    if gang.min_request is not None:
-        elastic = frozen(np.maximum(gang.allocated - gang.min_request, 0))
-    return QueueUsage(
-        allocated=gang.allocated,
-        request=gang.request,
-        inqueue=frozen(claimable(gang)) if counts else zero,
-        elastic=elastic,
-        groups=1,
-    )

@@ -30,6 +30,8 @@ from app.model.shape import PodShape
 class Stage(Enum):
     """How far a member has come on our side; what the API server says comes from the pod."""
 
+    __hash__ = object.__hash__
+
     WAITING = "waiting"
     PLANNED = "planned"
     ASSUMED = "assumed"
@@ -74,10 +76,10 @@ class Member:
     """A pod of ours. ``node`` is the promised node while the stage is not WAITING.
 
     ``since`` is when it entered its stage (seconds since the epoch); ``refused`` whether the last
-    Filter said "wait" (so that it must be woken when it gets a place); ``missed`` how often in a
-    row the nodes offered held none for it; ``told`` whether somebody acts on its present place (the
-    pod has it, or kube-scheduler). ``observed`` marks a pod known from a Filter call only, until
-    the watch shows it.
+    Filter said "wait" (so that it must be woken when it gets a place); ``missed`` how many nodes
+    it was offered since, none of which it could have; ``told`` whether somebody acts on its present
+    place (the pod has it, or kube-scheduler). ``observed`` marks a pod known from a Filter call
+    only, until the watch shows it.
     """
 
     pod: Pod

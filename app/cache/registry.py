@@ -7,8 +7,9 @@ difference of a group's old and new contribution.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.cache.groups import Group, usage_of
-from app.cache.rooms import Rooms, frozen
+from app.cache.groups import Group
+from app.cache.rooms import Rooms
+from app.cache.sums import Part, QueueSums, part_of
 from app.cache.views import gang_view, task_of
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
@@ -36,13 +37,14 @@ class Registry:
         self.promised: dict[GroupKey, Group] = {}
         self.classes: dict[str, PriorityClass] = {}
         self.templates: dict[str, Mapping[str, PodShape]] = {}
-        self.usage: dict[QueueName, QueueUsage] = {}
         self.signals = Signals()
         self._rooms = rooms
         self._grown = False
         rooms.grown = self._widen
         self._unviewed: dict[GroupKey, Group] = {}
         self._views: dict[GroupKey, Gang] = {}
+        self._parts: dict[GroupKey, Part] = {}
+        self._sums = QueueSums()
 
     def open(self, key: GroupKey, *, solo: bool) -> Group:
         """The group of that key, made when there is none."""
@@ -95,13 +97,16 @@ class Registry:
         for key, group in self._unviewed.items():
             view = gang_view(group, vector=self._rooms.vector, classes=self.classes)
             self._views[key] = view
-            self._forget_usage(group)
-            own = usage_of(view)
-            group.usage = (view.queue, own)
-            there = self.usage.get(view.queue)
-            self.usage[view.queue] = own if there is None else _combine(there, own, sign=1)
+            self._forget_part(key)
+            part = self._parts[key] = part_of(view)
+            self._sums.put(part)
         self._unviewed.clear()
         return self._views
+
+    def usage(self) -> Mapping[QueueName, QueueUsage]:
+        """What the groups of each queue amount to, up to date."""
+        self.refresh()
+        return self._sums.usage()
 
     def view(self, key: GroupKey) -> Gang | None:
         """The planner's view of one group."""
@@ -110,7 +115,7 @@ class Registry:
     def _forget(self, group: Group) -> None:
         for table in (self.groups, self._views, self._unviewed, self.pending, self.promised):
             table.pop(group.key, None)
-        self._forget_usage(group)
+        self._forget_part(group.key)
 
     def _all_changed(self) -> None:
         for group in list(self.groups.values()):
@@ -126,20 +131,14 @@ class Registry:
     def _recount(self) -> None:
         """Sums and views are made anew together: all of them are as long as the axis was."""
         self._grown = False
-        self.usage.clear()
-        for group in self.groups.values():
-            group.usage = None
+        self._sums.clear()
+        self._parts.clear()
         self._unviewed = dict(self.groups)
 
-    def _forget_usage(self, group: Group) -> None:
-        if group.usage is not None:
-            name, own = group.usage
-            left = _combine(self.usage[name], own, sign=-1)
-            if left.groups:
-                self.usage[name] = left
-            else:
-                del self.usage[name]
-            group.usage = None
+    def _forget_part(self, key: GroupKey) -> None:
+        part = self._parts.pop(key, None)
+        if part is not None:
+            self._sums.take(part)
 
 
 def _file(table: dict[GroupKey, Group], group: Group, *, wanted: bool) -> None:
@@ -147,13 +146,3 @@ def _file(table: dict[GroupKey, Group], group: Group, *, wanted: bool) -> None:
         table[group.key] = group
     else:
         table.pop(group.key, None)
-
-
-def _combine(left: QueueUsage, right: QueueUsage, *, sign: int) -> QueueUsage:
-    return QueueUsage(
-        allocated=frozen(left.allocated + sign * right.allocated),
-        request=frozen(left.request + sign * right.request),
-        inqueue=frozen(left.inqueue + sign * right.inqueue),
-        elastic=frozen(left.elastic + sign * right.elastic),
-        groups=left.groups + sign * right.groups,
-    )

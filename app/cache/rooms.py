@@ -7,7 +7,7 @@ one too); :meth:`Rooms.table` gives the planner's sorted view and :meth:`Rooms.s
 matching copy.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -192,7 +192,13 @@ class Rooms:
 
     def is_short(self, node: NodeName) -> bool:
         """Whether ``node`` has promised something of which it has less than nothing."""
-        return any(self.is_squeezed(holder) for holder in self._promising(node))
+        if node not in self._promises or node not in self.nodes or (self.idle(node) >= 0).all():
+            return False
+        return any(
+            self.is_squeezed(holder)
+            for holder in self._holders[node]
+            if self.charges[holder].promised
+        )
 
     def is_squeezed(self, holder: str) -> bool:
         """Whether ``holder`` has a charge on a node that lacks some of what it takes."""
@@ -200,11 +206,6 @@ class Rooms:
         if charge is None or charge.node not in self.nodes:
             return False
         return bool((self.idle(charge.node) < 0)[charge.vector > 0].any())
-
-    def _promising(self, node: NodeName) -> Iterator[str]:
-        if node not in self._promises:
-            return iter(())
-        return (h for h in self._holders.get(node, ()) if self.charges[h].promised)
 
     def has_room(self, node: NodeName, request: Vector) -> bool:
         """Whether all that ``request`` asks for is free on ``node``. Raises ``KeyError``.

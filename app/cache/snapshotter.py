@@ -35,7 +35,7 @@ class Snapshotter:
             gangs=dict(views),
             pending=tuple(views[key] for key in cache.registry.pending),
             queues=dict(cache.queues),
-            usage=dict(cache.registry.usage),
+            usage=cache.registry.usage(),
             residents=self._residents(table.index) if inter_pod else (),
             inter_pod=inter_pod,
             ports=self._ports(table.index),

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from app.cache.groups import Group
 from app.cache.members import PLACED_KINDS, Kind
 from app.cache.rooms import frozen
@@ -55,7 +53,10 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
     allocated = _sum(group.held, vector)
     gated = _sum(group.gated, vector)
     waiting = tuple(member.task for member in group.waiting.values())
-    request = frozen(allocated + gated + _sum(group.wanted, vector))
+    wanted = _sum(group.wanted, vector)
+    request = wanted if not group.held else allocated if not group.wanted else allocated + wanted
+    if group.gated:
+        request = request + gated
     pod_group = group.pod_group
     minimum = pod_group.min_resources if pod_group else _solo_request(group)
     counts = group.counts()
@@ -74,7 +75,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         phase=group.phase,
         counts=counts,
         allocated=allocated,
-        request=request,
+        request=frozen(request),
         min_request=None if minimum is None else vector(minimum),
         gated_request=gated,
         waiting=waiting,
@@ -103,10 +104,14 @@ def _created(group: Group) -> float:
 
 
 def _sum(requests: Mapping[Amounts, int], vector: ToVector) -> Vector:
-    total = np.zeros_like(vector(()))
+    """Their sum, shape ``(R,)``; read-only, and shared when it is one request or none."""
+    if len(requests) == 1:
+        [(request, count)] = requests.items()
+        return vector(request) if count == 1 else frozen(vector(request) * count)
+    total = vector(())
     for request, count in requests.items():
-        total += vector(request) * count
-    return frozen(total)
+        total = total + vector(request) * count
+    return total
 
 
 def _roles(group: Group) -> tuple[dict[str, int], dict[str, int]]:

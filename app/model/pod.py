@@ -16,7 +16,9 @@ TASK_SPEC = "volcano.sh/task-spec"
 
 
 class TaskStatus(Enum):
-    """Volcano's status of a pod (volcano.md §3.1), read off the API object."""
+    """Volcano's status of a pod (volcano.md §3.1), read off the API object; hashed by identity."""
+
+    __hash__ = object.__hash__
 
     PENDING = "Pending"
     BOUND = "Bound"

@@ -9,7 +9,8 @@ that changes, or plain ``FailedNodes``, makes kube-scheduler try again at once, 
 A planned node that was not offered is a *veto* by the stock filters when all feasible nodes were
 offered. When only a sample was, it may be chance: then the pod changes places with an equal member
 of its gang whose node was offered (the plan stays as it is), else an offered node with room takes
-the planned one's place, else it waits for a better sample; the third miss in a row is a veto.
+the planned one's place, else it waits for a better sample. kube-scheduler goes through the nodes in
+turn: samples that lack the node in a row are a veto once they name as many nodes as there are.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -29,8 +30,6 @@ SAMPLE_FLOOR = 100
 """kube-scheduler offers every feasible node unless it found at least this many."""
 
 _REPLANS = 3
-_MISSES = 3
-"""Samples that may lack a pod's node, and everything else it could have, before that is a veto."""
 _TIDY_EVERY_S = 1.0
 
 
@@ -155,7 +154,7 @@ class Filtering:
             if len(names) >= SAMPLE_FLOOR:
                 if self._swap(member, names):
                     return self._chosen(member)
-                if self._may_be_chance(member):
+                if self._may_be_chance(member, names):
                     return None
             if self._veto(member, names):
                 return self._chosen(member)
@@ -206,9 +205,9 @@ class Filtering:
         uid, now = member.pod.uid, self._clock()
         return chosen is not None and self._cache.move(uid, chosen, now=now)
 
-    def _may_be_chance(self, member: Member) -> bool:
-        member.missed += 1
-        return member.missed < _MISSES
+    def _may_be_chance(self, member: Member, names: Sequence[NodeName]) -> bool:
+        member.missed += len(names)
+        return member.missed < len(self._cache.rooms.nodes)
 
     def _veto(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Remember that its node is none; returns whether an offered one could take its place.

@@ -207,9 +207,9 @@ class StatusWriter:
     def _sums(self) -> dict[QueueName, Amounts]:
         """Allocated amounts per queue, children counted into every ancestor (volcano.md §4.3)."""
         cache = self._cache
-        cache.registry.refresh()
-        totals = {name: usage.allocated.copy() for name, usage in cache.registry.usage.items()}
-        for name, usage in cache.registry.usage.items():
+        sums = cache.registry.usage()
+        totals = {name: usage.allocated.copy() for name, usage in sums.items()}
+        for name, usage in sums.items():
             for above in cache.ancestors(name):
                 here = totals.get(above)
                 totals[above] = usage.allocated.copy() if here is None else here + usage.allocated

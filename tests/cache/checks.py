@@ -9,7 +9,8 @@ import pytest
 from hypothesis.stateful import invariant, rule
 
 from app.cache.audit import audit
-from app.cache.groups import Group, usage_of
+from app.cache.groups import Group
+from app.cache.sums import part_of
 from app.cache.views import gang_view
 from app.model.gang import Gang
 from app.model.shape import PodShape
@@ -171,10 +172,10 @@ class Checks(Machine):
     def check_usage(self, snapshot: Snapshot) -> None:
         assert set(snapshot.usage) == {view.queue for view in snapshot.gangs.values()}
         for queue, usage in snapshot.usage.items():
-            parts = [usage_of(v) for v in snapshot.gangs.values() if v.queue == queue]
+            parts = [part_of(v)[1] for v in snapshot.gangs.values() if v.queue == queue]
             assert usage.groups == len(parts)
-            for name in ("allocated", "request", "inqueue", "elastic"):
-                total = sum(getattr(part, name) for part in parts)
+            names = ("allocated", "request", "inqueue", "elastic")
+            for name, total in zip(names, np.add.reduce(parts), strict=True):
                 assert np.array_equal(getattr(usage, name), total), name
 
     def check_ports(self, snapshot: Snapshot) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from app.cache.groups import usage_of
+from app.cache.sums import QueueSums, part_of
 from app.core.policy import Policies
 from app.model.conf import PluginConf
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import NO_NODE, NodeName, PodUid, QueueName
 from app.model.resources import Vector
 from app.model.shape import PodShape
-from app.model.snapshot import QueueUsage, Resident, Snapshot
+from app.model.snapshot import Resident, Snapshot
 from app.model.workload import GroupPhase, Queue, QueueState
 from tests.builders import make_gang, make_pod, make_queue, make_task
 from tests.core.actions.rigs import BARE, HELM, policies
@@ -195,33 +195,20 @@ def sum_of(vectors: Sequence[Vector], at: Snapshot) -> Vector:
 
 def with_gangs(snapshot: Snapshot, found: Sequence[Gang]) -> Snapshot:
     """``snapshot`` with these gangs: what is pending and the queues' sums, as the cache has it."""
-    usage: dict[QueueName, QueueUsage] = {}
+    sums = QueueSums()
     for gang in found:
-        own = usage_of(gang)
-        at = usage.get(gang.queue)
-        usage[gang.queue] = own if at is None else added(at, own)
+        sums.put(part_of(gang))
     return replace(
         snapshot,
         gangs={gang.key: gang for gang in found},
         pending=tuple(gang for gang in found if wants_planning(gang)),
-        usage=usage,
+        usage=sums.usage(),
     )
 
 
 def wants_planning(gang: Gang) -> bool:
     """Whether the planner has something to decide about ``gang``."""
     return bool(gang.waiting) or not gang.inqueue or gang.counts.ready < gang.min_member
-
-
-def added(left: QueueUsage, right: QueueUsage) -> QueueUsage:
-    """Both together."""
-    return QueueUsage(
-        allocated=left.allocated + right.allocated,
-        request=left.request + right.request,
-        inqueue=left.inqueue + right.inqueue,
-        elastic=left.elastic + right.elastic,
-        groups=left.groups + right.groups,
-    )
 
 
 def shuffled(snapshot: Snapshot, order: Any) -> Snapshot:

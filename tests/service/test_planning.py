@@ -240,8 +240,7 @@ def test_no_interleaving_promises_more_than_there_is(data: st.DataObject) -> Non
             elif kind == "x":
                 rig.node(f"new-{step}", cpu=1000 * number)
             await asyncio.sleep(0)
-            limited = rig.cache.registry.usage
-            rig.cache.registry.refresh()
+            limited = rig.cache.registry.usage()
             for name in ("n1", "n2"):
                 assert (rig.cache.rooms.idle(NodeName(name)) >= 0).all()
             assert limited[QueueName("q")].allocated[0] <= 4000

@@ -1,0 +1,80 @@
+"""What the groups of each queue amount to, kept by differences.
+
+A group's *part* is a matrix of shape ``(4, R)`` whose rows are the vectors of
+:class:`~app.model.snapshot.QueueUsage`, so that taking one part off and putting another on are two
+additions.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.cache.rooms import frozen
+from app.core.ledger import claimable
+from app.model.gang import Gang
+from app.model.ids import QueueName
+from app.model.resources import Matrix
+from app.model.snapshot import QueueUsage
+from app.model.workload import GroupPhase
+
+Part = tuple[QueueName, Matrix]
+
+_ALLOCATED, _REQUEST, _INQUEUE, _ELASTIC = range(4)
+
+
+def part_of(gang: Gang) -> Part:
+    """What ``gang`` adds to its queue (volcano.md §3.6, proportion)."""
+    part = np.zeros((4, len(gang.allocated)), dtype=np.int64)
+    part[_ALLOCATED] = gang.allocated
+    part[_REQUEST] = gang.request
+    if gang.phase is GroupPhase.INQUEUE or (
+        gang.phase is GroupPhase.RUNNING and gang.counts.ready >= gang.min_member
+    ):
+        part[_INQUEUE] = claimable(gang)
+    if gang.min_request is not None:
+        np.maximum(gang.allocated - gang.min_request, 0, out=part[_ELASTIC])
+    return gang.queue, part
+
+
+@dataclass(slots=True, eq=False)
+class QueueSums:
+    """Sums per queue; queues without groups have none."""
+
+    _sums: dict[QueueName, Matrix] = field(default_factory=dict)
+    _groups: dict[QueueName, int] = field(default_factory=dict)
+    _usage: dict[QueueName, QueueUsage] = field(default_factory=dict)
+    """Made when asked for, and void once the sum changes."""
+
+    def put(self, part: Part) -> None:
+        """A group joined its queue."""
+        name, amounts = part
+        if name in self._sums:
+            self._sums[name] += amounts
+        else:
+            self._sums[name] = amounts.copy()
+        self._groups[name] = self._groups.get(name, 0) + 1
+        self._usage.pop(name, None)
+
+    def take(self, part: Part) -> None:
+        """It left."""
+        name, amounts = part
+        self._sums[name] -= amounts
+        self._groups[name] -= 1
+        self._usage.pop(name, None)
+        if not self._groups[name]:
+            del self._sums[name], self._groups[name]
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._sums.clear()
+        self._groups.clear()
+        self._usage.clear()
+
+    def usage(self) -> dict[QueueName, QueueUsage]:
+        """All sums as they are now; later changes do not show in what was returned."""
+        for name in self._sums.keys() - self._usage.keys():
+            allocated, request, inqueue, elastic = frozen(self._sums[name].copy())
+            self._usage[name] = QueueUsage(
+                allocated, request, inqueue, elastic, groups=self._groups[name]
+            )
+        return dict(self._usage)
