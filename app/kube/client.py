@@ -1,8 +1,9 @@
 """One HTTP client for everything that is asked of, or written to, the API server.
 
 Bytes go in and bytes come out: bodies are encoded by msgspec, answers are handed back undecoded,
-because most are never looked at and the rest have decoders of their own. Each request has a
-deadline, takes a token of the client-side rate limit and a connection of a bounded keep-alive pool.
+because most are never looked at and the rest have decoders of their own. Each request takes a token
+of the client-side rate limit and a connection of a bounded keep-alive pool, and has a deadline from
+then on: the Bindings of a gang of thousands wait for a connection longer than any of them may take.
 Any answer above 2xx, and the lack of one, is a `KubeError`; nothing is retried here.
 
 Built for thousands of small POSTs a second on one core: the URL is not parsed again, cookies,
@@ -14,12 +15,14 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlencode
 
 import aiohttp
 import msgspec
+from prometheus_client import Counter, Histogram
 from yarl import URL
 
 from app.kube import errors
@@ -86,6 +89,7 @@ class ApiClient:
             qps=self.options.qps, burst=self.options.burst, clock=clock, sleep=sleep
         )
         self._session: aiohttp.ClientSession | None = None
+        self._room = asyncio.Semaphore(self.options.connections)
         self._encode = msgspec.json.Encoder().encode
 
     async def __aenter__(self) -> Self:
@@ -198,9 +202,10 @@ class ApiClient:
             headers = {**headers, "Content-Type": content_type.value}
         query = f"?{urlencode(params)}" if params else ""
         url = URL(f"{self._connection.host}{path}{query}", encoded=True)
-        status, answer, answer_headers = await self._exchange(
-            verb, url, data=data, headers=headers, deadline_s=deadline_s
-        )
+        async with self._room:
+            status, answer, answer_headers = await self._exchange(
+                verb, url, data=data, headers=headers, deadline_s=deadline_s
+            )
         if status < 300:
             return answer
         if status == 401:
@@ -218,9 +223,7 @@ class ApiClient:
     ) -> tuple[int, bytes, Mapping[str, str]]:
         if self._session is None:
             raise RuntimeError("the client is not open: use it as an async context manager")
-        timeout = self._session.timeout
-        if deadline_s is not None:
-            timeout = aiohttp.ClientTimeout(total=deadline_s, sock_connect=self.options.connect_s)
+        timeout = _timeout(deadline_s or self.options.deadline_s, self.options.connect_s)
         began, status = self._clock(), 0
         try:
             async with self._session.request(
@@ -242,5 +245,20 @@ class ApiClient:
             text = f"{verb} {url.path}: {error or type(error).__name__}"
             raise errors.Transport(text, sent=True) from error
         finally:
-            metrics.KUBE_REQUESTS.labels(verb, str(status)).inc()
-            metrics.KUBE_REQUEST_SECONDS.labels(verb).observe(self._clock() - began)
+            _requests(verb, status).inc()
+            _seconds(verb).observe(self._clock() - began)
+
+
+@cache
+def _timeout(deadline_s: float, connect_s: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=deadline_s, sock_connect=connect_s)
+
+
+@cache
+def _requests(verb: str, status: int) -> Counter:
+    return metrics.KUBE_REQUESTS.labels(verb, str(status))
+
+
+@cache
+def _seconds(verb: str) -> Histogram:
+    return metrics.KUBE_REQUEST_SECONDS.labels(verb)

@@ -31,10 +31,10 @@ from app.service.ports import Clock, EventSink, EventType, GroupWriter, Reaction
 from app.service.workqueue import Again
 from app.wire import patches, times
 
-SETTLING_S = 0.5
-"""Between two writes of one group that leave its phase: its pods are started one by one."""
+SETTLING_S = 1.5
+"""Between two writes of one group that leave its phase: its pods come, and start, one by one."""
 TEXT_EVERY_S = 5.0
-FIRST_EVENT_AFTER_S = 1.0
+FIRST_EVENT_AFTER_S = 3.0
 """A refusal that is over sooner (the pods were just being created) is not worth an event."""
 EVENT_EVERY_S = 15.0
 TEXTS_PER_S = 20.0

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import pytest
+from aiohttp import web
 
 from app.kube import errors
 from app.kube.client import ApiClient, ClientOptions, ContentType
@@ -132,6 +133,23 @@ def test_a_deadline_ends_a_request_that_may_have_been_done(
         run(connection, lambda c: c.create(PODS, {}, deadline_s=0.05))
     assert caught.value.sent
     assert caught.value.status == 0
+
+
+def test_waiting_for_a_connection_is_not_of_the_deadline(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    """A gang's Bindings are sent at once, and there are more of them than connections."""
+
+    async def slow(_server: ScriptedServer, _request: web.BaseRequest) -> web.StreamResponse:
+        await asyncio.sleep(0.2)
+        return web.json_response({})
+
+    server.on("POST", PODS, *[slow] * 4)
+
+    async def all_at_once(client: ApiClient) -> list[bytes]:
+        return await asyncio.gather(*(client.create(PODS, {}, deadline_s=0.5) for _ in range(4)))
+
+    assert run(connection, all_at_once, ClientOptions(connections=1)) == [b"{}"] * 4
 
 
 def test_a_connection_that_breaks_is_a_transport_error(

@@ -11,6 +11,7 @@ from app.model.pod import GATE
 from app.model.reason import Cause
 from app.service.limits import Hint, Limits
 from app.service.pod_reasons import CONDITION
+from app.service.status import FIRST_EVENT_AFTER_S
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import FAILING, GONE, Rig
 from tests.service.virtual_time import advance, run
@@ -51,7 +52,7 @@ def test_gated_pods_say_why_they_wait_in_the_words_of_their_group() -> None:
         rig = Rig()
         names = too_big(rig)
         with working(rig):
-            await advance(2)
+            await advance(FIRST_EVENT_AFTER_S + 1)
         for name in names:
             [condition] = said(rig, name)
             refusal = rig.planning.refusals[rig.key("g")]

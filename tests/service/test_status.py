@@ -19,6 +19,9 @@ from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import CONFLICT, FAILING, GONE, Rig, Told
 from tests.service.virtual_time import advance, run, settle
 
+TOLD_S = status_module.FIRST_EVENT_AFTER_S + 1
+"""After so long a group that waits has its event."""
+
 
 @contextmanager
 def working(rig: Rig) -> Iterator[None]:
@@ -149,7 +152,7 @@ def test_a_gang_without_room_says_so_with_numbers_everywhere() -> None:
         full(rig)
         rig.gang("g", size=3)
         with working(rig):
-            await advance(2)
+            await advance(TOLD_S)
         said = conditions(rig, "g")
         kind, reason, text = said["Unschedulable"]
         assert (kind, reason) == ("True", "NotEnoughResources")
@@ -255,7 +258,7 @@ def test_a_group_in_a_queue_that_takes_none_stays_pending(
         rig.group("g", minimum=1, queue=QueueName(queue), phase=GroupPhase.NEW)
         rig.pod("g-0", group="g")
         with working(rig):
-            await advance(2)
+            await advance(TOLD_S)
         assert statuses(rig, "g")[-1]["phase"] == "Pending"
         assert conditions(rig, "g")["Reserved"] == ("False", cause, text)
         assert rig.api.events[-1].event_type == "Warning"
@@ -277,7 +280,7 @@ def test_the_vote_of_the_enqueue_action_is_an_event_of_its_own() -> None:
             min_resources=make_amounts(cpu=4000),
         )
         with working(rig):
-            await advance(2)
+            await advance(TOLD_S)
         assert rig.api.events[0] == Told(
             "PodGroup default/g",
             "Normal",
@@ -369,7 +372,7 @@ def test_a_reason_that_stays_is_told_again_at_long_intervals() -> None:
         full(rig)
         rig.gang("g", size=3)
         with working(rig):
-            await advance(62)
+            await advance(TOLD_S + 60)
         told = [event for event in rig.api.events if event.event_type == "Warning"]
         assert len(told) == 1 + 60 // status_module.EVENT_EVERY_S
         assert len({event.message for event in told}) == 1
