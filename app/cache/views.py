@@ -111,7 +111,7 @@ def _sum(requests: Mapping[Amounts, int], vector: ToVector) -> Vector:
     total = vector(())
     for request, count in requests.items():
         total = total + vector(request) * count
-    return total
+    return frozen(total)
 
 
 def _roles(group: Group) -> tuple[dict[str, int], dict[str, int]]:

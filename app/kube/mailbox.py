@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-INTERVAL_S: Final = 0.002
+INTERVAL_S: Final = 0.005
 SLICE: Final = 4
 
 

@@ -15,6 +15,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
 from app.model.ids import NodeName, PodUid
 from app.service.barrier import OPEN, Barrier
+from app.service.bursts import Bursts
 from app.service.limits import Limits
 from app.service.ports import Binder, Clock, Reaction, WriteError
 
@@ -53,6 +54,7 @@ class Binding:
         self._binder = binder
         self._limits = limits
         self._clock = clock
+        self._bursts = Bursts(limits.burst_s)
         self._latest: dict[PodUid, object] = {}
         """The call that speaks for a pod: kube-scheduler may call again before we answered."""
 
@@ -127,6 +129,7 @@ class Binding:
         return await self._post(call, gone=gone)
 
     async def _post(self, call: BindCall, *, gone: Gone) -> str:
+        await self._bursts.join()
         deadline = self._clock() + self._limits.bind_patience_s
         pause = _FIRST_PAUSE_S
         while True:

@@ -50,5 +50,7 @@ class Limits:
     """More ungated pods than this waiting in the scheduler's queue: they are answered by Error."""
     bind_patience_s: float = 6.0
     """How long a Binding is tried again while the API server fails."""
+    burst_s: float = 0.02
+    """Between two bursts of Bindings."""
     writes_in_flight: int = 32
     hint: Hint = Hint.AUTO

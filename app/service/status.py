@@ -31,12 +31,14 @@ from app.service.ports import Clock, EventSink, EventType, GroupWriter, Reaction
 from app.service.workqueue import Again
 from app.wire import patches, times
 
-SETTLING_S = 1.5
-"""Between two writes of one group that leave its phase: its pods come, and start, one by one."""
+SETTLING_S = 2.0
+"""A change that leaves the phase is written so long after it began: pods come, and start, one by
+one, and a gang that has its places runs soon."""
 TEXT_EVERY_S = 5.0
-FIRST_EVENT_AFTER_S = 3.0
+FIRST_EVENT_AFTER_S = 2.0
 """A refusal that is over sooner (the pods were just being created) is not worth an event."""
 EVENT_EVERY_S = 15.0
+_INSTANT_S = 0.001
 TEXTS_PER_S = 20.0
 """All waiting groups together: so many changed texts, and so many events, a second at most."""
 
@@ -76,6 +78,8 @@ class StatusWriter:
         self._events = events
         self._clock = clock
         self._written: dict[GroupKey, Written] = {}
+        self._unsettled: dict[GroupKey, float] = {}
+        """Since when the status of a group should be another, its phase apart."""
         self._told: dict[GroupKey, Told] = {}
         self._allocated: dict[QueueName, Amounts] = {}
         self._summed: dict[QueueName, tuple[Amounts, str]] = {}
@@ -87,16 +91,24 @@ class StatusWriter:
             return
         group, gang = self._cache.groups.get(key), self._cache.registry.view(key)
         if group is None or gang is None:
-            self._written.pop(key, None)
-            self._told.pop(key, None)
+            for known in (self._written, self._unsettled, self._told):
+                known.pop(key, None)
             return
-        self._cache.set_phase(key, next_phase(gang))
+        phase = next_phase(gang)
+        self._cache.set_phase(key, phase)
         stored = group.pod_group
         if stored is None or stored.deleting:
             return
+        if phase is stored.phase:
+            self._wait_until_settled(key)
         refusal = self._planning.refusals.get(key)
         wanted = desired_status(gang, stored, refusal, describe=describe)
-        if differs(wanted, stored) and not self._is_written(key, wanted, stored):
+        if not differs(wanted, stored):
+            self._unsettled.pop(key, None)
+        elif not self._is_written(key, wanted, stored):
+            if phase is stored.phase and key in self._written:
+                self._unsettled.setdefault(key, self._clock())
+                self._wait_until_settled(key)
             await self._write(key, stored, wanted)
         await self._tell(key, gang, stored, refusal)
 
@@ -136,11 +148,17 @@ class StatusWriter:
             return False
         if last.status == wanted and last.over == stored.resource_version:
             return True
-        pause = self._pause(TEXT_EVERY_S) if _texts_only(wanted, stored) else SETTLING_S
-        waited = self._clock() - last.at
-        if wanted.phase is stored.phase and waited < pause:
-            raise Again("no new phase", after_s=pause - waited)
+        pause = self._pause(TEXT_EVERY_S) - (self._clock() - last.at)
+        if pause > _INSTANT_S and _texts_only(wanted, stored):
+            raise Again("texts only", after_s=pause)
         return False
+
+    def _wait_until_settled(self, key: GroupKey) -> None:
+        """Come back later if the change has only just begun; raises `Again`."""
+        if key in self._unsettled:
+            pause = self._unsettled[key] + SETTLING_S - self._clock()
+            if pause > _INSTANT_S:
+                raise Again("not settled", after_s=pause)
 
     def _pause(self, shortest_s: float) -> float:
         """Seconds between two texts of one group."""
@@ -162,6 +180,7 @@ class StatusWriter:
             await self._groups.patch_pod_group(stored.namespace, stored.name, body)
         except WriteError as error:
             _unless_gone(error)
+        self._unsettled.pop(key, None)
         self._written[key] = Written(wanted, stored.resource_version, now)
         if wanted.phase is GroupPhase.RUNNING and stored.phase is not GroupPhase.RUNNING:
             await self._event(stored, "Normal", "Scheduled", "pod group is ready")

@@ -2,8 +2,8 @@
 
 Run as `python -m tests.bench.probe HOST PORT RATE < body`: posts the body RATE times a second over
 one kept connection, as kube-scheduler does, until it gets SIGTERM; then it prints the times in
-milliseconds and how many answers named no node. In the benchmark's own process the event loop,
-busy with creating pods, would be measured along.
+milliseconds and how many answers named no node. An empty line before that says that it has begun.
+In the benchmark's own process the event loop, busy with creating pods, would be measured along.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ class Probe:
                 connection.sendall(request)
                 answer = _answer(connection)
                 took = time.perf_counter() - began
+                if not self.times_ms:
+                    sys.stdout.write("\n")
+                    sys.stdout.flush()
                 self.times_ms.append(took * 1000)
                 self.refused += not answer.startswith(b"HTTP/1.1 200") or bool(
                     _NO_NODE.search(answer)

@@ -115,7 +115,7 @@ def test_a_gang_goes_from_pending_over_inqueue_to_running_and_completed() -> Non
             show(rig, "g")
             for name in names:
                 rig.store(replace(rig.api.pods[f"default/{name}"], phase="Running"))
-            await advance(1)
+            await advance(status_module.SETTLING_S + 1)
             assert statuses(rig, "g")[-1]["running"] == 2
             show(rig, "g")
             rig.store(replace(rig.api.pods["default/g-0"], phase="Succeeded"))
@@ -217,7 +217,7 @@ def test_a_gang_that_got_its_room_takes_the_complaint_back() -> None:
             show(rig, "g")
             assert conditions(rig, "g")["Unschedulable"][0] == "True"
             rig.node("n2")
-            await advance(1)
+            await advance(status_module.SETTLING_S + 1)
         said = conditions(rig, "g")
         assert said["Unschedulable"] == ("False", "Scheduled", "")
         assert said["Reserved"] == ("True", "Placed", "")
@@ -391,6 +391,31 @@ def test_a_refusal_that_is_over_at_once_is_no_event() -> None:
                 rig.pod(name, group="g")
             await advance(5)
         assert [event for event in rig.api.events if event.event_type == "Warning"] == []
+
+    run(scenario())
+
+
+def test_a_gang_that_runs_soon_after_it_was_placed_is_written_once() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=2)
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            names = ["g-0", "g-1"]
+            for name in names:
+                rig.pod(name, group="g")
+            await advance(status_module.SETTLING_S / 2)
+            written = len(statuses(rig, "g"))
+            for name in names:
+                rig.bind(name)
+            await settle()
+            rig.show_bindings()
+            await advance(1)
+            assert len(statuses(rig, "g")) == written + 1
+        assert conditions(rig, "g")["Reserved"] == ("True", "Placed", "")
+        assert statuses(rig, "g")[-1]["phase"] == "Running"
 
     run(scenario())
 

@@ -1,0 +1,34 @@
+"""Bindings leave in bursts.
+
+Each Binding sets five processes going: the API server, etcd, and whoever watches pods. Sent one by
+one, as kube-scheduler comes to them, they cost the cluster a quarter more CPU than sent some at a
+time. The first after a pause leaves at once; those that follow wait for the next burst.
+"""
+
+import asyncio
+
+
+class Bursts:
+    """Lets callers go on together, at most every ``gap_s`` seconds."""
+
+    def __init__(self, gap_s: float) -> None:
+        self._gap_s = gap_s
+        self._next_at = 0.0
+        self._next: asyncio.Future[None] | None = None
+
+    async def join(self) -> None:
+        """Return when the next burst leaves."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if self._next is None:
+            if now >= self._next_at:
+                self._next_at = now + self._gap_s
+                return
+            self._next = loop.create_future()
+            loop.call_at(self._next_at, self._leave, self._next)
+        await asyncio.shield(self._next)
+
+    def _leave(self, burst: asyncio.Future[None]) -> None:
+        self._next = None
+        self._next_at += self._gap_s
+        burst.set_result(None)
