@@ -28,7 +28,7 @@ from app.kube import errors
 from app.kube.backoff import Backoff
 from app.kube.config import Connection
 from app.kube.lines import LineSplitter
-from app.kube.source import Source
+from app.kube.source import GATHER_S, Source
 from app.kube.stream import (
     Added,
     Batch,
@@ -72,6 +72,8 @@ class Watched(Generic[T]):
     """Between these the server is asked to end each watch, so that they do not end together."""
     silence_s: float = 120.0
     """Bookmarks come every minute: a silence of this length is a dead connection."""
+    gather_s: float = GATHER_S
+    """How long an event may wait for others."""
 
 
 class Informer(Generic[T]):
@@ -184,7 +186,10 @@ class Informer(Generic[T]):
         heard_any = False
         splitter = LineSplitter()
         pieces = self._source.pieces(
-            self._watched.path, self._watch_params(), silence_s=self._watched.silence_s
+            self._watched.path,
+            self._watch_params(),
+            silence_s=self._watched.silence_s,
+            gather_s=self._watched.gather_s,
         )
         with closing(pieces):
             for piece in pieces:

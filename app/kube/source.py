@@ -45,13 +45,13 @@ class Source:
             return response.read()
 
     def pieces(
-        self, path: str, params: Mapping[str, str], *, silence_s: float
+        self, path: str, params: Mapping[str, str], *, silence_s: float, gather_s: float = GATHER_S
     ) -> Generator[bytes, None, None]:
         """The answer as it arrives; a silence of ``silence_s`` is an error.
 
-        After a piece that had to be waited for, others are given a moment to come: a thread that
-        wakes for each of a thousand events a second takes the interpreter from the event loop as
-        often.
+        After a piece that had to be waited for, others are given ``gather_s`` to come: a thread
+        that wakes for each of a thousand events a second takes the interpreter from the event loop
+        as often.
         """
         with self._opened(path, params, silence_s) as response:
             asked_at = time.monotonic()
@@ -59,7 +59,7 @@ class Source:
                 waited_s = time.monotonic() - asked_at
                 yield piece
                 if waited_s > _AT_HAND_S:
-                    time.sleep(GATHER_S)
+                    time.sleep(gather_s)
                 asked_at = time.monotonic()
 
     def cancel(self) -> None:

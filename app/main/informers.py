@@ -15,6 +15,7 @@ from app.kube.config import Connection
 from app.kube.decode import decoder
 from app.kube.informer import Informer, Watched
 from app.kube.mailbox import Mailbox
+from app.kube.source import GATHER_S
 from app.kube.stream import (
     Added,
     Batch,
@@ -41,6 +42,8 @@ from app.wire.objects.queues import decode_queue
 Decode = Callable[[msgspec.Raw], Any]
 
 _PODS = "/api/v1/pods"
+_OTHERS_GATHER_S = 0.05
+"""Of pods that are not ours only their room counts, which kube-scheduler checks in any case."""
 SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
 
 
@@ -55,6 +58,8 @@ class Kind:
     """A field selector."""
     labels: str = ""
     """A label selector."""
+    gather_s: float = GATHER_S
+    """How long an event may wait for others."""
 
     @property
     def selectors(self) -> dict[str, str]:
@@ -86,7 +91,7 @@ def pod_kinds(schedulers: Iterable[str]) -> tuple[Kind, ...]:
     others += ["spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"]
     return (
         *(Kind(f"pods/{name}", _PODS, decode_pod, f"spec.schedulerName={name}") for name in ours),
-        Kind("pods/*", _PODS, decode_pod, ",".join(others)),
+        Kind("pods/*", _PODS, decode_pod, ",".join(others), gather_s=_OTHERS_GATHER_S),
     )
 
 
@@ -139,6 +144,7 @@ class Informers:
                     path=kind.path,
                     decoder=decoder(kind.decode),
                     selectors=kind.selectors,
+                    gather_s=kind.gather_s,
                 ),
                 connection=connection,
                 sink=partial(self._put, kind.name),

@@ -16,6 +16,7 @@ class Side(StrEnum):
 
     STOCK = "stock kube-scheduler alone"
     STOCK_ALL = "stock kube-scheduler alone, percentageOfNodesToScore 100"
+    STOCK_TWICE = "stock kube-scheduler beside a second one that has nothing to do"
     FORM_A = "form A: our kube-scheduler and the extender"
     FORM_A_SHARED = "form A beside the stock kube-scheduler"
     FORM_B = "form B: one kube-scheduler, only marked pods are sent"
@@ -23,7 +24,7 @@ class Side(StrEnum):
 
     @property
     def has_extender(self) -> bool:
-        return self not in {Side.STOCK, Side.STOCK_ALL}
+        return self not in {Side.STOCK, Side.STOCK_ALL, Side.STOCK_TWICE}
 
 
 class Arrival(StrEnum):
@@ -144,6 +145,14 @@ ROWS = (
         arrival=Arrival.PINNED,
         of=_STOCK_SMALL,
         quick=True,
+    ),
+    Row(
+        name="second",
+        side=Side.STOCK_TWICE,
+        nodes=SMALL,
+        pods=2000,
+        ours=False,
+        of=_STOCK_SMALL,
     ),
     Row(
         name="plain-a",

@@ -34,6 +34,7 @@ _PROBES = "bench-probe"
 _PROBE_RATE = 25
 _PROBE_END_S = 10
 _SAMPLE_FLOOR = 100
+_NOBODY = "http://127.0.0.1:1"
 _DEFAULT = "default-scheduler"
 
 
@@ -100,15 +101,16 @@ class Stand:
         if side.has_extender:
             flags = (f"--scheduler-name={workloads.SCHEDULER},{_PROBES}",)
             self.extender = pumice.start_extender(self.plane, flags=flags)
-        if side in {Side.STOCK, Side.STOCK_ALL, Side.FORM_A_SHARED}:
+        if side not in {Side.FORM_A, Side.FORM_B, Side.FORM_C}:
             self.scheduler = self._start_stock(all_nodes=side is Side.STOCK_ALL)
-        if self.extender is not None:
+        if side not in {Side.STOCK, Side.STOCK_ALL}:
             form = {Side.FORM_B: "b", Side.FORM_C: "c"}.get(side, "a")
-            ours = pumice.start_scheduler(self.plane, self.extender.url, form=form)
-            if side is Side.FORM_A_SHARED:
-                self._others.append(ours)
-            else:
+            url = self.extender.url if self.extender else _NOBODY
+            ours = pumice.start_scheduler(self.plane, url, form=form)
+            if self.scheduler is None:
                 self.scheduler = ours
+            else:
+                self._others.append(ours)
         self.side = side
         return True
 
