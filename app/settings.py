@@ -6,43 +6,95 @@ Times are seconds.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.service.activity import Activity
 from app.service.limits import Hint, Limits
 
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
-LogFormat = Literal["text", "json"]
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise ValueError(f"{path} is not a file" if path.exists() else f"{path} does not exist")
+    return path
 
 
-class ExtenderSettings(BaseSettings):
-    """Everything that can be set on ``pumice extender``."""
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of ``host:port`` (``:8081``: every address); ValueError when it is none."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"{text!r} is no address:port")
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def _address(text: str) -> str:
+    if text:
+        address_of(text)
+    return text
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The names of a list separated by commas, in its order."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _with_names(text: str) -> str:
+    if not listed(text):
+        raise ValueError("there is no name in it")
+    return text
+
+
+def _in_capitals(level: object) -> object:
+    return level.upper() if isinstance(level, str) else level
+
+
+ExistingFile = Annotated[Path, AfterValidator(_existing)]
+Address = Annotated[str, AfterValidator(_address)]
+"""``host:port``, or empty."""
+Names = Annotated[str, AfterValidator(_with_names)]
+"""At least one name, separated by commas."""
+LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_in_capitals)]
+
+
+class ProcessSettings(BaseSettings):
+    """What can be set on every process."""
 
     model_config = SettingsConfigDict(
         env_prefix="PUMICE_", env_ignore_empty=True, frozen=True, extra="ignore"
     )
 
-    kubeconfig: Path | None = None
-    scheduler_conf: Path | None = None
-    scheduler_name: str = "volcano"
-    """Scheduler names that are ours, separated by commas."""
-    default_queue: str = Field(default="default", min_length=1)
-    bind_address: str = "127.0.0.1"
-    port: int = Field(default=8890, ge=0, le=65535)
-    listen_address: str = ""
-    """A second ``address:port`` for all that changes nothing: slots, reasons, health, metrics."""
-    tls_cert_file: Path | None = None
-    tls_private_key_file: Path | None = None
-    client_ca_file: Path | None = None
-    """With it, clients must show a certificate it signed (mutual TLS)."""
+    kubeconfig: ExistingFile | None = None
+    scheduler_name: Names = "volcano"
+    """Scheduler names that are ours; the first is that of jobs which name none."""
     kube_api_qps: float = Field(default=2000.0, gt=0)
     kube_api_burst: int = Field(default=2000, gt=0)
     leader_elect: bool = True
-    leader_elect_resource_name: str = "pumice-scheduler"
+    leader_elect_resource_name: str
     leader_elect_resource_namespace: str = "pumice-system"
+    log_level: LogLevel = "INFO"
+    log_format: Literal["text", "json"] = "text"
+
+    def schedulers(self) -> tuple[str, ...]:
+        """The scheduler names that are ours, in the order given."""
+        return listed(self.scheduler_name)
+
+
+class ExtenderSettings(ProcessSettings):
+    """Everything that can be set on ``pumice extender``."""
+
+    scheduler_conf: ExistingFile | None = None
+    default_queue: str = Field(default="default", min_length=1)
+    bind_address: str = "127.0.0.1"
+    port: int = Field(default=8890, ge=0, le=65535)
+    listen_address: Address = ""
+    """A second ``address:port`` for all that changes nothing: slots, reasons, health, metrics."""
+    tls_cert_file: ExistingFile | None = None
+    tls_private_key_file: ExistingFile | None = None
+    client_ca_file: ExistingFile | None = None
+    """With it, clients must show a certificate it signed (mutual TLS)."""
+    leader_elect_resource_name: str = "pumice-scheduler"
     leader_identity: str = ""
     """Start of the Lease's holder name when our kube-scheduler leads; empty: the host name."""
     placement: Hint = Hint.AUTO
@@ -52,34 +104,6 @@ class ExtenderSettings(BaseSettings):
     slot_timeout: float = Field(default=60.0, gt=0)
     veto_time: float = Field(default=60.0, ge=0)
     protect_above: int = Field(default=36, ge=0)
-    log_level: LogLevel = "INFO"
-    log_format: LogFormat = "text"
-
-    @field_validator(
-        "kubeconfig", "scheduler_conf", "tls_cert_file", "tls_private_key_file", "client_ca_file"
-    )
-    @classmethod
-    def _is_file(cls, path: Path | None) -> Path | None:
-        return existing_file(path)
-
-    @field_validator("listen_address")
-    @classmethod
-    def _is_address(cls, text: str) -> str:
-        if text:
-            address_of(text)
-        return text
-
-    @field_validator("scheduler_name")
-    @classmethod
-    def _has_names(cls, names: str) -> str:
-        if not names_in(names):
-            raise ValueError("there is no name in it")
-        return names
-
-    @field_validator("log_level", mode="before")
-    @classmethod
-    def _in_capitals(cls, level: object) -> object:
-        return level.upper() if isinstance(level, str) else level
 
     @model_validator(mode="after")
     def _has_both(self) -> Self:
@@ -88,10 +112,6 @@ class ExtenderSettings(BaseSettings):
         if self.client_ca_file is not None and self.tls_cert_file is None:
             raise ValueError("--client-ca-file needs --tls-cert-file")
         return self
-
-    def scheduler_names(self) -> frozenset[str]:
-        """The scheduler names that are ours."""
-        return names_in(self.scheduler_name)
 
     def activity(self, clock: Callable[[], float], *, host: str) -> Activity:
         """Who leads, as far as this process is concerned."""
@@ -116,22 +136,13 @@ class ExtenderSettings(BaseSettings):
         )
 
 
-class ControllersSettings(BaseSettings):
+class ControllersSettings(ProcessSettings):
     """Everything that can be set on ``pumice controllers``."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="PUMICE_", env_ignore_empty=True, frozen=True, extra="ignore"
-    )
-
-    kubeconfig: Path | None = None
-    scheduler_name: str = "volcano"
-    """Scheduler names that are ours, separated by commas."""
     controllers: str = "*"
     """Which ones run: names, ``*`` for all, ``-name`` for all but that one."""
     extender_url: str = ""
     """Where slots are asked for; empty: pods of jobs are created behind the gate."""
-    kube_api_qps: float = Field(default=2000.0, gt=0)
-    kube_api_burst: int = Field(default=2000, gt=0)
     worker_threads: int = Field(default=256, gt=0, le=1000)
     """Jobs looked at at once; a worker waits while the pods of its job are created."""
     worker_threads_for_podgroup: int = Field(default=5, gt=0, le=1000)
@@ -141,38 +152,10 @@ class ControllersSettings(BaseSettings):
     max_requeue_num: int = Field(default=15, ge=-1)
     """Failures in a row after which a job is given up; -1: never."""
     inherit_owner_annotations: bool = True
-    leader_elect: bool = True
     leader_elect_resource_name: str = "pumice-controllers"
-    leader_elect_resource_namespace: str = "pumice-system"
-    healthz_address: str = "127.0.0.1:11252"
-    listen_address: str = ""
+    healthz_address: Address = "127.0.0.1:11252"
+    listen_address: Address = ""
     """Where ``/metrics`` is served too; empty: only beside the health checks."""
-    log_level: LogLevel = "INFO"
-    log_format: LogFormat = "text"
-
-    @field_validator("kubeconfig")
-    @classmethod
-    def _is_file(cls, path: Path | None) -> Path | None:
-        return existing_file(path)
-
-    @field_validator("scheduler_name")
-    @classmethod
-    def _has_names(cls, names: str) -> str:
-        if not names_in(names):
-            raise ValueError("there is no name in it")
-        return names
-
-    @field_validator("log_level", mode="before")
-    @classmethod
-    def _in_capitals(cls, level: object) -> object:
-        return level.upper() if isinstance(level, str) else level
-
-    @field_validator("healthz_address", "listen_address")
-    @classmethod
-    def _is_address(cls, text: str) -> str:
-        if text:
-            address_of(text)
-        return text
 
     @field_validator("extender_url")
     @classmethod
@@ -180,31 +163,3 @@ class ControllersSettings(BaseSettings):
         if url and not url.startswith(("http://", "https://")):
             raise ValueError(f"{url!r} is no http or https URL")
         return url.rstrip("/")
-
-    def scheduler_names(self) -> frozenset[str]:
-        """The scheduler names that are ours."""
-        return names_in(self.scheduler_name)
-
-    def scheduler_list(self) -> tuple[str, ...]:
-        """The same, in the order given; the first is the one of jobs that name none."""
-        return tuple(name.strip() for name in self.scheduler_name.split(",") if name.strip())
-
-
-def existing_file(path: Path | None) -> Path | None:
-    """``path``; ValueError when there is no such file."""
-    if path is not None and not path.is_file():
-        raise ValueError(f"{path} is not a file" if path.exists() else f"{path} does not exist")
-    return path
-
-
-def address_of(text: str) -> tuple[str, int]:
-    """Host and port of ``host:port`` (``:8081``: every address); ValueError when it is none."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ValueError(f"{text!r} is no address:port")
-    return host.strip("[]") or "0.0.0.0", int(port)
-
-
-def names_in(text: str) -> frozenset[str]:
-    """The names of a list separated by commas."""
-    return frozenset(name.strip() for name in text.split(",") if name.strip())

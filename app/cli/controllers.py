@@ -1,16 +1,13 @@
 """``pumice controllers``: the controllers' process."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
-from app.cli.extender import complaint, refusal
+from app.cli.processes import Switch, refusal, settings_of
 from app.settings import ControllersSettings
 from app.telemetry import logging
-
-Switch = Literal["true", "false"]
 
 
 def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
@@ -22,7 +19,10 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
     ] = None,
     names: Annotated[
         str | None,
-        typer.Option("--controllers", help="Which ones: *, names, -name to leave one out."),
+        typer.Option(
+            "--controllers",
+            help="Which ones: * for all, a name for one, -name to leave one out; comma separated.",
+        ),
     ] = None,
     extender_url: Annotated[
         str | None, typer.Option(help="Where slots for pods of jobs are asked for.")
@@ -64,14 +64,14 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
     log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
     log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
 ) -> None:
-    """Run the controllers: jobs, PodGroups of plain pods, queues, finished jobs.
+    """Run the controllers: of jobs, PodGroups, queues, JobFlows, CronJobs and HyperNodes.
 
     Every option is also an environment variable: PUMICE_ and its name in capitals.
     """
     given = {name: value for name, value in locals().items() if value is not None}
     if names is not None:
         given["controllers"] = given.pop("names")
-    settings = _settings_of(given)
+    settings = settings_of(ControllersSettings, given)
     logging.configure(settings.log_level, settings.log_format)
     # Only now what takes a second or two to load.
     from app.kube.errors import ConfigError
@@ -81,10 +81,3 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
         raise typer.Exit(run(settings))
     except (ConfigError, OSError, ValueError) as error:
         raise refusal(str(error)) from error
-
-
-def _settings_of(given: dict[str, Any]) -> ControllersSettings:
-    try:
-        return ControllersSettings(**given)
-    except ValidationError as error:
-        raise refusal(*map(complaint, error.errors())) from error

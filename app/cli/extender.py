@@ -1,19 +1,14 @@
 """``pumice extender``: the scheduler extender's process."""
 
-import signal
-import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
+from app.cli.processes import Switch, end_at_once, listening, refusal, settings_of
 from app.service.limits import Hint
 from app.settings import ExtenderSettings
 from app.telemetry import logging
-
-Switch = Literal["true", "false"]
 
 
 def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
@@ -83,8 +78,8 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     Every option is also an environment variable: PUMICE_ and its name in capitals.
     """
     given = {name: value for name, value in locals().items() if value is not None}
-    settings = settings_of(given)
-    from app.main.server import Bind, listen
+    settings = settings_of(ExtenderSettings, given)
+    from app.main.server import Bind
 
     bind = Bind(
         host=settings.bind_address,
@@ -93,13 +88,9 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         key_file=settings.tls_private_key_file,
         client_ca_file=settings.client_ca_file,
     )
-    try:
-        listener = listen(bind)
-    except OSError as error:
-        raise refusal(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
+    listener = listening(bind)
     logging.configure(settings.log_level, settings.log_format)
-    # What has begun nothing has nothing to drain; the process takes the signal over later.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    end_at_once()
     # Only now what takes a second or two to load.
     from app.main.extender import StartError, run
 
@@ -107,25 +98,3 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         raise typer.Exit(run(settings, listener, bind))
     except StartError as error:
         raise refusal(str(error)) from error
-
-
-def settings_of(given: dict[str, Any]) -> ExtenderSettings:
-    """Flags over environment over defaults; a bad value ends the command with what is wrong."""
-    try:
-        return ExtenderSettings(**given)
-    except ValidationError as error:
-        raise refusal(*map(complaint, error.errors())) from error
-
-
-def refusal(*lines: str) -> typer.Exit:
-    """The end of a command whose values do not do, after saying why: a line each."""
-    for line in lines:
-        typer.echo(f"pumice: {' '.join(line.split())}", err=True)
-    return typer.Exit(2)
-
-
-def complaint(error: ErrorDetails) -> str:
-    """What is wrong with which option."""
-    message = error["msg"].removeprefix("Value error, ")
-    where = "".join(f"--{name}: ".replace("_", "-") for name in error["loc"][:1])
-    return f"{where}{message}"

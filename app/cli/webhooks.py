@@ -1,18 +1,13 @@
 """``pumice webhooks``: the admission webhooks' process."""
 
-import signal
-import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
-from app.cli.extender import complaint, refusal
+from app.cli.processes import Switch, end_at_once, listening, refusal, settings_of
 from app.main.webhooks_settings import WebhookSettings
 from app.telemetry import logging
-
-Switch = Literal["true", "false"]
 
 
 def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
@@ -98,17 +93,13 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
     Every option is also an environment variable: PUMICE_ and its name in capitals.
     """
     given = {name: value for name, value in locals().items() if value is not None}
-    settings = settings_of(given)
-    from app.main.server import Bind, listen
+    settings = settings_of(WebhookSettings, given)
+    from app.main.server import Bind
 
     bind = Bind(host=settings.bind_address, port=settings.port)
-    try:
-        listener = listen(bind)
-    except OSError as error:
-        raise refusal(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
+    listener = listening(bind)
     logging.configure(settings.log_level, settings.log_format)
-    # What has begun nothing has nothing to drain; the process takes the signal over later.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    end_at_once()
     # Only now what takes a second or two to load.
     from app.main.webhooks import StartError, run
 
@@ -118,11 +109,3 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
         raise refusal(str(error)) from error
     finally:
         listener.close()
-
-
-def settings_of(given: dict[str, Any]) -> WebhookSettings:
-    """Flags over environment over defaults; a bad value ends the command with what is wrong."""
-    try:
-        return WebhookSettings(**given)
-    except ValidationError as error:
-        raise refusal(*map(complaint, error.errors())) from error

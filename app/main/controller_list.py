@@ -58,7 +58,7 @@ _SEVERAL: Final = 5
 
 def _podgroups(means: Means) -> tuple[Controller, ...]:
     options = podgroup.Options(
-        schedulers=means.settings.scheduler_names(),
+        schedulers=frozenset(means.settings.schedulers()),
         inherit=means.settings.inherit_owner_annotations,
     )
     of_pods = podgroup.PodGrouping(
@@ -70,7 +70,7 @@ def _podgroups(means: Means) -> tuple[Controller, ...]:
 def _jobs(means: Means) -> tuple[Controller, ...]:
     settings = means.settings
     options = job.JobOptions(
-        schedulers=settings.scheduler_list(), max_requeues=settings.max_requeue_num
+        schedulers=settings.schedulers(), max_requeues=settings.max_requeue_num
     )
     return (
         job.JobController(

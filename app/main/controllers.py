@@ -90,7 +90,7 @@ class ControllersProcess:
             for controller in offer.build(means)
         }
         self._runtime = Runtime(stores, controllers, backoff=Backoff())
-        names = settings.scheduler_names()
+        names = settings.schedulers()
         sources = {
             source.name: (source, resource)
             for resource in found

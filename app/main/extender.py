@@ -91,7 +91,7 @@ class ExtenderProcess:
         clock = steady_clock()
         recorder = EventRecorder(
             client,
-            component=sorted(settings.scheduler_names())[0],
+            component=sorted(settings.schedulers())[0],
             now=lambda: datetime.fromtimestamp(clock(), UTC),
             suffix=lambda: uuid4().hex[:16],
         )
@@ -100,10 +100,10 @@ class ExtenderProcess:
             ports=self._ports,
             clock=clock,
             limits=settings.limits(),
-            schedulers=settings.scheduler_names(),
+            schedulers=frozenset(settings.schedulers()),
             activity=settings.activity(clock, host=socket.gethostname()),
         )
-        kinds = [*KINDS, *pod_kinds(settings.scheduler_names())]
+        kinds = [*KINDS, *pod_kinds(settings.schedulers())]
         if settings.leader_elect:
             kinds.append(lease_kind(settings.leader_elect_resource_namespace))
         self._informers = Informers(

@@ -1,13 +1,11 @@
 """Everything that can be set on ``pumice webhooks``: flags and ``PUMICE_`` variables."""
 
-from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.settings import LogFormat, LogLevel, existing_file, names_in
+from app.settings import ExistingFile, Names, ProcessSettings, listed
 
 ENABLED = (
     "/jobs/mutate,/jobs/validate,/podgroups/mutate,/podgroups/validate,/pods/mutate,"
@@ -18,21 +16,14 @@ ENABLED = (
 QUEUE_GATES = "SchedulingGatesQueueAdmission"
 
 
-class WebhookSettings(BaseSettings):
+class WebhookSettings(ProcessSettings):
     """The options, with Volcano's names where it has them."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="PUMICE_", env_ignore_empty=True, frozen=True, extra="ignore"
-    )
-
-    kubeconfig: Path | None = None
-    scheduler_name: str = "volcano"
-    """Scheduler names that are ours, separated by commas; the first is the default of jobs."""
     bind_address: str = "0.0.0.0"
     port: int = Field(default=8443, ge=0, le=65535)
-    tls_cert_file: Path | None = None
-    tls_private_key_file: Path | None = None
-    ca_cert_file: Path | None = None
+    tls_cert_file: ExistingFile | None = None
+    tls_private_key_file: ExistingFile | None = None
+    ca_cert_file: ExistingFile | None = None
     """Who signed the certificate, to be told to the API server."""
     public_url: str = ""
     """Where the API server finds us; empty: at the Service."""
@@ -44,8 +35,8 @@ class WebhookSettings(BaseSettings):
     """Where certificates are kept that we make, in our namespace."""
     register_webhooks: bool = True
     failure_policy: Literal["Ignore", "Fail"] = "Ignore"
-    enabled_admission: str = ENABLED
-    admission_conf: Path | None = None
+    enabled_admission: Names = ENABLED
+    admission_conf: ExistingFile | None = None
     max_queue_depth: int = Field(default=5, ge=1)
     enable_root_queue_protection: bool = True
     enable_queue_allocated_pods_check: bool = False
@@ -55,27 +46,9 @@ class WebhookSettings(BaseSettings):
     """Gate pods here, for API servers without mutating admission policies."""
     feature_gates: str = ""
     """Volcano's, as ``Name=true,…``; only SchedulingGatesQueueAdmission means something here."""
-    leader_elect: bool = True
     leader_elect_resource_name: str = "pumice-webhooks"
-    leader_elect_resource_namespace: str = "pumice-system"
     kube_api_qps: float = Field(default=50.0, gt=0)
     kube_api_burst: int = Field(default=100, gt=0)
-    log_level: LogLevel = "INFO"
-    log_format: LogFormat = "text"
-
-    @field_validator(
-        "kubeconfig", "tls_cert_file", "tls_private_key_file", "ca_cert_file", "admission_conf"
-    )
-    @classmethod
-    def _is_file(cls, path: Path | None) -> Path | None:
-        return existing_file(path)
-
-    @field_validator("scheduler_name", "enabled_admission")
-    @classmethod
-    def _has_names(cls, names: str) -> str:
-        if not names_in(names):
-            raise ValueError("there is no name in it")
-        return names
 
     @field_validator("public_url")
     @classmethod
@@ -88,16 +61,11 @@ class WebhookSettings(BaseSettings):
     @field_validator("feature_gates")
     @classmethod
     def _are_switches(cls, gates: str) -> str:
-        for gate in names_in(gates):
+        for gate in listed(gates):
             name, equals, value = gate.partition("=")
             if not name or not equals or value.lower() not in {"true", "false"}:
                 raise ValueError(f"{gate!r} is not Name=true or Name=false")
         return gates
-
-    @field_validator("log_level", mode="before")
-    @classmethod
-    def _in_capitals(cls, level: object) -> object:
-        return level.upper() if isinstance(level, str) else level
 
     @model_validator(mode="after")
     def _has_both(self) -> Self:
@@ -107,17 +75,13 @@ class WebhookSettings(BaseSettings):
             raise ValueError("--ca-cert-file needs --tls-cert-file")
         return self
 
-    def schedulers(self) -> tuple[str, ...]:
-        """The scheduler names that are ours, in their order."""
-        return _listed(self.scheduler_name)
-
     def paths(self) -> tuple[str, ...]:
         """The enabled webhooks."""
-        return _listed(self.enabled_admission)
+        return listed(self.enabled_admission)
 
     def queue_gates(self) -> bool:
         """Whether the queue's own gate is added."""
-        gates = dict(gate.split("=", 1) for gate in names_in(self.feature_gates))
+        gates = dict(gate.split("=", 1) for gate in listed(self.feature_gates))
         return gates.get(QUEUE_GATES, "").lower() == "true"
 
     def server_names(self) -> tuple[str, ...]:
@@ -126,7 +90,3 @@ class WebhookSettings(BaseSettings):
         names = [f"{service}.svc", f"{service}.svc.cluster.local", service]
         host = urlsplit(self.public_url).hostname
         return tuple([host, *names] if host else names)
-
-
-def _listed(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in names.split(",") if name.strip())

@@ -48,10 +48,6 @@ def annotations_of(document: Document) -> dict[str, str]:
     return document["metadata"].get("annotations") or {}
 
 
-def revision_of(document: Document) -> int:
-    return int(document["metadata"].get("resourceVersion") or 0)
-
-
 def section(document: Document, *path: str) -> Document:
     """The object under ``path``; an empty one where a step is missing or null."""
     here: Document = document

@@ -64,11 +64,7 @@ def _check_sizes(job: Object, findings: Findings) -> None:
 
 def _fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Object:
     """``spec`` without what may change; ``old`` tells which claim names nobody had given."""
-    kept = {
-        key: value
-        for key, value in spec.items()
-        if key not in {"minAvailable", "priorityClassName"}
-    }
+    kept = {key: value for key, value in spec.items() if key not in _RESIZABLE}
     kept["tasks"] = [
         {key: value for key, value in task.items() if key not in _RESIZABLE_IN_TASKS}
         for task in mappings(spec.get("tasks"))

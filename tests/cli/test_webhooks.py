@@ -12,8 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from app.cli.processes import settings_of
 from app.cli.root import app
-from app.cli.webhooks import settings_of, webhooks
+from app.cli.webhooks import webhooks
 from app.main.webhooks_settings import WebhookSettings
 from app.webhooks.admission import PATHS
 
@@ -29,7 +30,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def complaint(given: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> list[str]:
     """What is said about bad values, exit code 2."""
     with pytest.raises(typer.Exit) as end:
-        settings_of(given)
+        settings_of(WebhookSettings, given)
     assert end.value.exit_code == 2
     return capsys.readouterr().err.splitlines()
 
@@ -47,7 +48,7 @@ def test_every_flag_is_in_the_help() -> None:
 
 
 def test_the_defaults() -> None:
-    settings = settings_of({})
+    settings = settings_of(WebhookSettings, {})
     assert settings.paths() == PATHS
     assert settings.schedulers() == ("volcano",)
     assert (settings.port, settings.max_queue_depth, settings.failure_policy) == (8443, 5, "Ignore")
@@ -62,7 +63,7 @@ def test_the_defaults() -> None:
 
 
 def test_a_url_s_host_is_one_of_the_certificate_s_names() -> None:
-    settings = settings_of({"public_url": "https://[::1]:8443/"})
+    settings = settings_of(WebhookSettings, {"public_url": "https://[::1]:8443/"})
     assert settings.public_url == "https://[::1]:8443"
     assert settings.server_names()[0] == "::1"
 
@@ -107,9 +108,9 @@ def test_a_variable_is_read_and_a_flag_goes_before_it(
 ) -> None:
     text, value = VALUES[name]
     monkeypatch.setenv(f"PUMICE_{name.upper()}", text)
-    assert getattr(settings_of({}), name) == value
+    assert getattr(settings_of(WebhookSettings, {}), name) == value
     default = WebhookSettings.model_fields[name].default
-    assert getattr(settings_of({name: default}), name) == default
+    assert getattr(settings_of(WebhookSettings, {name: default}), name) == default
 
 
 def test_files_are_read_from_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +118,7 @@ def test_files_are_read_from_variables(tmp_path: Path, monkeypatch: pytest.Monke
     there.touch()
     for name in FILES:
         monkeypatch.setenv(f"PUMICE_{name.upper()}", str(there))
-    settings = settings_of({})
+    settings = settings_of(WebhookSettings, {})
     assert {getattr(settings, name) for name in FILES} == {there}
 
 
@@ -131,7 +132,7 @@ def test_files_are_read_from_variables(tmp_path: Path, monkeypatch: pytest.Monke
     ],
 )
 def test_one_of_volcano_s_features_is_known(gates: str, on: bool) -> None:
-    assert settings_of({"feature_gates": gates}).queue_gates() is on
+    assert settings_of(WebhookSettings, {"feature_gates": gates}).queue_gates() is on
 
 
 @pytest.mark.parametrize(

@@ -117,9 +117,6 @@ class Store:
         """All documents of a kind in no particular order, without copying the shelf."""
         return self._shelf(storage).documents.values()
 
-    def storages(self) -> list[str]:
-        return [storage for storage, shelf in self._shelves.items() if shelf.documents]
-
     def put(self, storage: str, document: Document) -> Document:
         """Create or replace; returns what was stored, with its new revision."""
         name = name_of(document)
