@@ -21,6 +21,8 @@ from app.wire import extender as wire
 from app.wire.errors import DecodeError
 
 Handler = Callable[[Request], Awaitable[Response]]
+Serve = Callable[[bytes, Request], Awaitable[Response]]
+"""The same with the body read."""
 
 READY_S = 20.0
 """Below kube-scheduler's ``httpTimeout``."""
@@ -35,14 +37,14 @@ _ABOUT = {
 
 def extender_calls(services: ExtenderServices) -> dict[str, Handler]:
     """The handlers by verb: filter, prioritize, bind and preempt."""
-    handlers = {
+    serving = {
         "filter": _filter(services),
         "prioritize": _prioritize(services),
         "bind": _bind(services),
         "preempt": _preempt(services),
     }
     first_cycle = services.planning.first_cycle
-    return {verb: timed(verb, once(first_cycle, handler)) for verb, handler in handlers.items()}
+    return {verb: timed(verb, once(first_cycle, serve)) for verb, serve in serving.items()}
 
 
 def extender_router(calls: Mapping[str, Handler]) -> APIRouter:
@@ -70,14 +72,15 @@ def wire_schema(verb: str) -> dict[str, object]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def timed(verb: str, handler: Handler) -> Handler:
-    """``handler`` with its time measured and undecodable bodies refused."""
+def timed(verb: str, serve: Serve) -> Handler:
+    """``serve`` once the request is here, with its time measured; unreadable ones are refused."""
     seconds = metrics.CALLS.labels(verb)
 
     async def call(request: Request) -> Response:
+        body = await read_body(request)
         started = time.perf_counter()
         try:
-            return await handler(request)
+            return await serve(body, request)
         except DecodeError as error:
             raise BadRequest(f"{verb}: {error}") from error
         finally:
@@ -86,33 +89,33 @@ def timed(verb: str, handler: Handler) -> Handler:
     return call
 
 
-def once(ready: asyncio.Event, handler: Handler) -> Handler:
-    """``handler``, kept waiting until ``ready``.
+def once(ready: asyncio.Event, serve: Serve) -> Serve:
+    """``serve``, kept waiting until ``ready``.
 
     Until the first planning cycle nothing is known: any answer would be wrong, and an error would
     send the pod up kube-scheduler's back-off ladder, which lasts longer than our start.
     """
 
-    async def call(request: Request) -> Response:
+    async def call(body: bytes, request: Request) -> Response:
         if not ready.is_set():
             try:
                 await asyncio.wait_for(ready.wait(), READY_S)
             except TimeoutError as error:
                 raise BadRequest("not ready, see /readyz", status=503) from error
-        return await handler(request)
+        return await serve(body, request)
 
     return call
 
 
-def _filter(services: ExtenderServices) -> Handler:
+def _filter(services: ExtenderServices) -> Serve:
     filtering = services.filtering
     outcomes = {
         kind: metrics.ANSWERS.labels("filter", kind.__name__.lower())
         for kind in (Chosen, Everything, Some, Wait, Protect)
     }
 
-    async def handle(request: Request) -> Response:
-        asked = wire.decode_filter(await read_body(request))
+    async def serve(body: bytes, _request: Request) -> Response:
+        asked = wire.decode_filter(body)
         if not asked.names:
             return json_bytes(wire.filter_answer(asked, ()))
         question = _question(services, asked.pod, asked.names)
@@ -120,7 +123,7 @@ def _filter(services: ExtenderServices) -> Handler:
         outcomes[type(answer)].inc()
         return json_bytes(encode_filter(asked, answer))
 
-    return handle
+    return serve
 
 
 def encode_filter(asked: wire.FilterRequest, answer: Answer) -> bytes:
@@ -151,22 +154,22 @@ def _require_known(services: ExtenderServices, names: Sequence[NodeName]) -> Non
         raise BadRequest(f"none of the {len(names)} nodes is known, e.g. {names[0]}", status=404)
 
 
-def _prioritize(services: ExtenderServices) -> Handler:
-    async def handle(request: Request) -> Response:
-        asked = wire.decode_prioritize(await read_body(request))
+def _prioritize(services: ExtenderServices) -> Serve:
+    async def serve(body: bytes, _request: Request) -> Response:
+        asked = wire.decode_prioritize(body)
         scores = services.filtering.scores(_question(services, asked.pod, asked.names))
         return json_bytes(wire.prioritize_answer(scores))
 
-    return handle
+    return serve
 
 
-def _bind(services: ExtenderServices) -> Handler:
+def _bind(services: ExtenderServices) -> Serve:
     binding = services.binding
     bound = metrics.ANSWERS.labels("bind", "bound")
     failed = metrics.ANSWERS.labels("bind", "error")
 
-    async def handle(request: Request) -> Response:
-        asked = wire.decode_bind(await read_body(request))
+    async def serve(body: bytes, request: Request) -> Response:
+        asked = wire.decode_bind(body)
         if asked.node not in services.cache.rooms.nodes:
             raise BadRequest(f"bind: node {asked.node} is not known", status=404)
         call = BindCall(asked.uid, asked.namespace, asked.name, asked.node)
@@ -179,12 +182,12 @@ def _bind(services: ExtenderServices) -> Handler:
         (failed if error else bound).inc()
         return json_bytes(wire.bind_answer(error))
 
-    return handle
+    return serve
 
 
-def _preempt(services: ExtenderServices) -> Handler:
-    async def handle(request: Request) -> Response:
-        asked = wire.decode_preempt(await read_body(request))
+def _preempt(services: ExtenderServices) -> Serve:
+    async def serve(body: bytes, _request: Request) -> Response:
+        asked = wire.decode_preempt(body)
         _require_known(services, list(asked.victims))
         candidates = {
             node: Candidate(victims.uids, victims.budget_violations)
@@ -197,4 +200,4 @@ def _preempt(services: ExtenderServices) -> Handler:
             wire.preempt_answer({node: asked.victims[node] for node in verdict.nodes})
         )
 
-    return handle
+    return serve

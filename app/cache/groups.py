@@ -171,6 +171,12 @@ class Group:
         return bool(self.slots) or self.kinds[Kind.PLACED] > 0
 
     @property
+    def slots_wanted(self) -> int:
+        """How many places it may want before its members exist, at most."""
+        described = self.template_shapes or (self.pod_group and self.pod_group.min_resources)
+        return max(self.min_member - len(self.members), 0) if described else 0
+
+    @property
     def wants_planning(self) -> bool:
         """Whether the planner has a decision to make about it."""
         if not self.known or self.deleting:

@@ -5,10 +5,11 @@ times the last cycle's length) after the last one, and at least every second. A 
 own snapshot in slices of half a millisecond, so calls of kube-scheduler are answered in between.
 When nobody waits there is nothing to plan: then a cycle only reports what changed.
 
-One gang can be planned *on demand* in between (:meth:`Planning.on_demand`), on what is true at that
-moment. Two plans can then disagree, so publishing checks every gang against the live cluster again:
-room on the nodes always, and a queue that was planned for on demand during the cycle is left to the
-next cycle, which then runs in one go.
+A gang, or all when they are few, can be planned *on demand* in between
+(:meth:`Planning.on_demand`), on what is true at that moment. Two plans can then disagree, so
+publishing checks every gang against the live cluster again: room on the nodes always, and a queue
+that was planned for on demand during the cycle is left to the next cycle, which then runs in one
+go.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from app.cache.snapshotter import Snapshotter
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
-from app.core.planner import plan_gang, plan_steps
+from app.core.planner import plan, plan_gang, plan_steps
 from app.core.policy import Policies, Session
 from app.core.tiers import open_policies
 from app.model.ids import GroupKey, NodeName, QueueName
@@ -51,6 +52,9 @@ log = logging.getLogger(__name__)
 
 BACKLOG_FACTOR = 10
 """How much longer a planned pod may take while kube-scheduler works off a queue."""
+
+AT_ONCE = 128
+"""So many groups and members at most are planned on demand together: some milliseconds."""
 
 PlanSteps = Generator[None, None, Plan]
 
@@ -215,27 +219,46 @@ class Planning:
     def on_demand(self, key: GroupKey) -> bool:
         """Plan one gang now; True when something was placed.
 
-        A gang that was refused waits for the next cycle, unless the last of its members has come
-        since: asking again before anything was given back costs much and brings nothing.
+        When few are pending, all of them: kube-scheduler will ask for the others next. A gang that
+        was refused waits for the next cycle, unless the last of its members has come since: asking
+        again before anything was given back costs much and brings nothing.
         """
         group = self.cache.groups.get(key)
         if group is None or not group.known or self._stands(key, group):
             return False
         now = self.clock()
         self.log.on_demand += 1
+        if self._touched is None and self._few_are_pending():
+            return self._plan_all(now, asked=key)
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
-        plan = plan_gang(
+        gang = plan_gang(
             snapshot, self.configuration.policies, key=key, now=now, shapes=self._shapes
         )
-        for admitted in plan.admitted:
+        for admitted in gang.admitted:
             self.cache.admit(admitted)
-        placed = [decided for decided in plan.placed if self._take(decided, now=now)]
+        placed = [decided for decided in gang.placed if self._take(decided, now=now)]
         if placed and self._touched is not None:
             self._touched.add(group.queue)
         self.refusals.pop(key, None)
-        self.refusals.update(plan.refused)
+        self.refusals.update(gang.refused)
         self._refused_with[key] = len(group.members)
         return bool(placed)
+
+    def _few_are_pending(self) -> bool:
+        pending = self.cache.registry.pending
+        wanted = (max(len(group.waiting), group.slots_wanted) for group in pending.values())
+        return len(pending) <= AT_ONCE and sum(wanted) <= AT_ONCE
+
+    def _plan_all(self, now: float, *, asked: GroupKey) -> bool:
+        """A cycle's planning in one go; returns whether something of ``asked`` was placed."""
+        self.cache.signals.dirty = False
+        snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
+        decided = plan(snapshot, self.configuration.policies, now=now, shapes=self._shapes)
+        if self._publish(decided, now=now, disputed=set()):
+            self.cache.signals.dirty = True
+        self._refused_with |= {key: len(self.cache.groups[key].members) for key in self.refusals}
+        self.notice()
+        return any(placed.gang == asked for placed in decided.placed)
 
     def _stands(self, key: GroupKey, group: Group) -> bool:
         """Whether asking again would bring nothing: see :meth:`on_demand`."""

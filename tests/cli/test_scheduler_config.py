@@ -51,10 +51,14 @@ def test_every_form_binds_through_one_extender_that_gangs_cannot_do_without(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_nodes_are_sampled_as_by_default(form: manifests.Form) -> None:
+def test_our_pods_are_offered_a_tenth_of_the_nodes_and_those_of_others_as_before(
+    form: manifests.Form,
+) -> None:
     profiles = rendered(form=form)["profiles"]
 
-    assert all("percentageOfNodesToScore" not in profile for profile in profiles)
+    offered = {each["schedulerName"]: each.get("percentageOfNodesToScore") for each in profiles}
+    assert offered.pop("volcano") == 10
+    assert set(offered.values()) <= {None}
 
 
 def test_a_trailing_slash_of_the_url_is_dropped() -> None:
