@@ -73,7 +73,7 @@ async def measure(stand: Stand, traffic: Traffic, row: Row) -> Sample:
             used = usage.of_all(stand.pids())
             began = time.perf_counter()
             await traffic.post_all(groups)
-            await traffic.post_all(pods)
+            await traffic.post_all(pods, pace=row.pace)
             await _until_complete(binds)
             now_used = usage.of_all(stand.pids())
     counted = histogram.growth(stand.counters(), before)

@@ -7,6 +7,7 @@ what else happens on the machine hits all of them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,7 +41,8 @@ class Arrival(StrEnum):
 class Row:
     """One line of the table. ``gangs`` 0: pods without a PodGroup.
 
-    ``of``: the stock row its rate is compared with; ``at_least``: the ratio that must hold.
+    ``pace``: pods created a second, at most. ``of``: the stock row its rate is compared with;
+    ``at_least``: the ratio that must hold.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Row:
     gangs: int = 0
     ours: bool = True
     arrival: Arrival = Arrival.AT_ONCE
+    pace: float = math.inf
     of: str = ""
     at_least: float | None = None
     quick: bool = False
@@ -144,6 +147,15 @@ ROWS = (
         gangs=50,
         arrival=Arrival.PINNED,
         of=_STOCK_SMALL,
+        quick=True,
+    ),
+    Row(
+        name="steady",
+        side=Side.FORM_A,
+        nodes=SMALL,
+        pods=1000,
+        gangs=50,
+        pace=100,
         quick=True,
     ),
     Row(

@@ -8,6 +8,7 @@ line per pod instead of four) of which it decodes three fields.
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -86,12 +87,14 @@ class Traffic:
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
-    async def post_all(self, requests: Iterable[Request]) -> None:
-        """Send them in order, 32 at a time."""
-        queue = iter(requests)
+    async def post_all(self, requests: Iterable[Request], *, pace: float = math.inf) -> None:
+        """Send them in order, 32 at a time and at most ``pace`` a second."""
+        queue = enumerate(requests)
+        began = time.monotonic()
 
         async def send() -> None:
-            for request in queue:
+            for number, request in queue:
+                await asyncio.sleep(max(0.0, began + number / pace - time.monotonic()))
                 async with self._session.post(
                     request.path, data=request.body, headers=_JSON
                 ) as answer:

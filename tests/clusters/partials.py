@@ -31,6 +31,7 @@ class Partials:
         self._namespace = namespace
         self._minimums = minimums
         self._bound: dict[str, set[str]] = {group: set() for group in minimums}
+        self._uids: dict[str, set[str]] = {}
         self._since: dict[str, float] = {}
         self._longest: dict[str, float] = {}
         self._trigger: tuple[int, Callable[[], object]] | None = None
@@ -56,6 +57,11 @@ class Partials:
         with self._lock:
             sets = self._bound.values() if group is None else [self._bound[group]]
             return sum(map(len, sets))
+
+    def made_twice(self) -> list[str]:
+        """The pods that were seen under more than one UID."""
+        with self._lock:
+            return sorted(name for name, uids in self._uids.items() if len(uids) > 1)
 
     def partial(self) -> list[str]:
         """The gangs that are bound in part right now."""
@@ -128,6 +134,7 @@ class Partials:
         if members is None:
             return
         name = event.object["metadata"]["name"]
+        self._uids.setdefault(name, set()).add(event.object["metadata"]["uid"])
         if event.kind != "DELETED" and workloads.node_of(event.object):
             members.add(name)
         else:

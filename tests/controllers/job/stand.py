@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.bench import usage
 from tests.clusters import nodes
 from tests.clusters.client import Object, Objects
 from tests.clusters.ports import free_port
@@ -37,6 +38,8 @@ class Stand:
         self.api = rig.api
         self.name = f"jobs-{next(_numbers)}"
         self._controllers: Process | None = None
+        self.cpu_s, self.rss_mib = 0.0, 0.0
+        """What the controllers that were killed had used."""
         self._nodes = nodes.create(self.api, 2, prefix=self.name)
 
     def replace_nodes(self) -> None:
@@ -69,17 +72,20 @@ class Stand:
     def kill_controllers(self) -> None:
         """End it as by kill -9."""
         if self._controllers is not None:
+            used = usage.of(self._controllers.pid)
+            self.cpu_s, self.rss_mib = self.cpu_s + used.cpu_s, max(self.rss_mib, used.rss_mib)
             self._controllers.kill()
+            self._controllers = None
 
-    def submit(self, name: str, spec: Mapping[str, Any]) -> None:
-        """Create a job."""
+    def submit(self, name: str, spec: Mapping[str, Any]) -> Object:
+        """Create a job; returns it as stored."""
         job = {
             "apiVersion": JOBS.api_version,
             "kind": JOBS.kind,
             "metadata": {"name": name},
             "spec": {"schedulerName": "volcano", "queue": "default", **spec},
         }
-        self.api.create(job, resource=JOBS, namespace=self.name)
+        return self.api.create(job, resource=JOBS, namespace=self.name)
 
     def command(self, job: str, action: str) -> None:
         """Create a Command as the command line does."""
@@ -115,14 +121,14 @@ class Stand:
     def all(self, resource: Resource) -> Objects:
         return self.api.list(resource, namespace=self.name)
 
-    def wait_phase(self, phase: str, *names: str) -> None:
+    def wait_phase(self, phase: str, *names: str, timeout_s: float = _WAIT_S) -> None:
         """Wait until all jobs, or those of these names, are in the phase."""
 
         def reached(jobs: Objects) -> bool:
             chosen = [j for j in jobs if not names or j["metadata"]["name"] in names]
             return bool(chosen) and all(phase_of(job) == phase for job in chosen)
 
-        self._until(JOBS, reached, what=phase)
+        self._until(JOBS, reached, what=phase, timeout_s=timeout_s)
 
     def wait_none(self, *resources: Resource) -> None:
         """Wait until there are none of these."""
@@ -146,9 +152,14 @@ class Stand:
         self._until(PODS, condition, what=what)
 
     def _until(
-        self, resource: Resource, condition: Callable[[Objects], bool], *, what: str
+        self,
+        resource: Resource,
+        condition: Callable[[Objects], bool],
+        *,
+        what: str,
+        timeout_s: float = _WAIT_S,
     ) -> None:
-        self.api.until(resource, condition, namespace=self.name, timeout_s=_WAIT_S, what=what)
+        self.api.until(resource, condition, namespace=self.name, timeout_s=timeout_s, what=what)
 
 
 @contextlib.contextmanager
