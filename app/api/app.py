@@ -48,5 +48,6 @@ def _application() -> FastAPI:
 
 
 def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
-    for router in (health_router, explain_router, debug_router):
-        app.include_router(router(services))
+    health = health_router(services.unready, services.metrics, notices=services.notices)
+    for router in (health, explain_router(services), debug_router(services)):
+        app.include_router(router)

@@ -1,40 +1,55 @@
-"""Liveness, readiness and metrics.
+"""Liveness, readiness and metrics: the same pages on every process.
 
-``/livez`` says the process serves; ``/readyz`` that it may decide: every cache is synced, the
-ledger is rebuilt and the first cycle has run, else it names what it waits for.
+``/livez`` says that the process serves; ``/readyz`` that it can work, else it names what it waits
+for. ``/healthz`` is one of the two.
 """
 
-from fastapi import APIRouter, Request, Response
+from collections.abc import Callable, Sequence
+
+from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import PlainTextResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from app.api.services import ExtenderServices
+Unready = Callable[[], Sequence[str]]
+"""What the process waits for before it can work; empty: it is ready."""
+Notices = Callable[[], Sequence[str]]
+"""What an administrator should know though it works."""
 
 
-def health_router(services: ExtenderServices) -> APIRouter:
-    """Routes for probes and scrapers."""
+def health_router(
+    unready: Unready,
+    registry: CollectorRegistry,
+    *,
+    notices: Notices = tuple,
+    healthz_waits: bool = True,
+) -> APIRouter:
+    """Routes for probes and scrapers; ``healthz_waits``: ``/healthz`` is ``/readyz``."""
     router = APIRouter(tags=["health"])
 
-    @router.get("/livez", response_class=PlainTextResponse)
-    async def livez() -> str:
+    async def livez() -> PlainTextResponse:
         """200 while the event loop turns."""
-        return "ok\n"
+        return PlainTextResponse("ok\n")
 
-    async def readyz(_request: Request) -> Response:
-        """200 when decisions can be made, else 503 and what is missing, a line each."""
-        missing = services.unready()
-        notes = [f"note: {notice}" for notice in services.notices()]
-        if missing:
-            lines = [f"waiting for {what}" for what in missing]
-            return PlainTextResponse("\n".join([*lines, *notes]) + "\n", status_code=503)
-        return PlainTextResponse("\n".join(["ok", *notes]) + "\n")
+    async def readyz() -> PlainTextResponse:
+        """200 when it can work, else 503 and what is missing, a line each."""
+        missing = [f"waiting for {what}" for what in unready()]
+        notes = [f"note: {notice}" for notice in notices()]
+        lines = [*(missing or ["ok"]), *notes]
+        return PlainTextResponse("\n".join(lines) + "\n", status_code=503 if missing else 200)
 
-    router.add_api_route("/readyz", readyz, response_class=PlainTextResponse)
-    router.add_api_route("/healthz", readyz, response_class=PlainTextResponse)
-
-    @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Prometheus text format."""
-        return Response(generate_latest(services.metrics), media_type=CONTENT_TYPE_LATEST)
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
+    router.add_api_route("/livez", livez, response_class=PlainTextResponse)
+    for path, answer in (("/readyz", readyz), ("/healthz", readyz if healthz_waits else livez)):
+        router.add_api_route(path, answer, response_class=PlainTextResponse)
+    router.add_api_route("/metrics", metrics, response_class=PlainTextResponse)
     return router
+
+
+def create_probes(title: str, unready: Unready, registry: CollectorRegistry) -> FastAPI:
+    """Only these pages, for a process that serves nothing else; ``/healthz`` is ``/livez``."""
+    app = FastAPI(title=title)
+    app.include_router(health_router(unready, registry, healthz_waits=False))
+    return app

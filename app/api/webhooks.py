@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import PlainTextResponse
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from app.api.body import BadRequest, json_bytes, refuse, refuse_http
+from app.api.health import health_router
 from app.api.webhooks_metrics import ADMISSION_ANSWERS, ADMISSION_SECONDS
 from app.webhooks import world
 from app.webhooks.admission import Verdict, Webhook
@@ -72,7 +72,7 @@ def create_webhooks_app(services: WebhookServices) -> FastAPI:
             response_class=Response,
             tags=["admission"],
         )
-    _add_health(app, services)
+    app.include_router(health_router(services.unready, services.metrics, notices=services.notices))
     return app
 
 
@@ -171,25 +171,3 @@ async def _wait_synced(synced: asyncio.Event) -> None:
 async def _gone(_request: Request, _error: Exception) -> Response:
     """Nobody reads this."""
     return Response(status_code=400)
-
-
-def _add_health(app: FastAPI, services: WebhookServices) -> None:
-    @app.get("/livez", response_class=PlainTextResponse, tags=["health"])
-    async def livez() -> str:
-        """200 while the event loop turns."""
-        return "ok\n"
-
-    async def readyz() -> Response:
-        """200 when requests can be judged, else 503 and what is missing, a line each."""
-        missing = [f"waiting for {what}" for what in services.unready()]
-        notes = [f"note: {notice}" for notice in services.notices()]
-        lines = [*(missing or ["ok"]), *notes]
-        return PlainTextResponse("\n".join(lines) + "\n", status_code=503 if missing else 200)
-
-    for path in ("/readyz", "/healthz"):
-        app.add_api_route(path, readyz, response_class=PlainTextResponse, tags=["health"])
-
-    @app.get("/metrics", response_class=PlainTextResponse, tags=["health"])
-    async def metrics() -> Response:
-        """Prometheus text format."""
-        return Response(generate_latest(services.metrics), media_type=CONTENT_TYPE_LATEST)

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import uvloop
 
-from app.api.probes import create_probes
+from app.api.health import create_probes
 from app.controllers.intake import Intake
 from app.controllers.runtime import Runtime
 from app.controllers.store import Store
