@@ -112,7 +112,19 @@ def check_job(run: Examples, job: Object, phase: str) -> None:
     assert "Running" in [entry["status"] for entry in found["status"]["conditions"]]
     if phase == "Running":
         replicas = sum(task["replicas"] for task in job["spec"]["tasks"])
-        wait_running(run, replicas, f"volcano.sh/job-name={name}")
+        check_order(job, wait_running(run, replicas, f"volcano.sh/job-name={name}"))
+
+
+def check_order(job: Object, pods: Objects) -> None:
+    """Pods of a task were made when those that the task depends on ran."""
+
+    def of(task: str) -> Objects:
+        return [pod for pod in pods if pod["metadata"]["labels"]["volcano.sh/task-spec"] == task]
+
+    for task in job["spec"]["tasks"]:
+        made = [pod["metadata"]["creationTimestamp"] for pod in of(task["name"])]
+        for target in task.get("dependsOn", {}).get("name", ()):
+            assert max(pod["status"]["startTime"] for pod in of(target)) <= min(made)
 
 
 def check_cron_job(run: Examples, cron_job: Object, phase: str) -> None:
