@@ -8,7 +8,6 @@ or by a kill: all that controllers know is worked out again from the API server.
 
 import asyncio
 import signal
-import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -23,9 +22,9 @@ from app.controllers.store import Store
 from app.kube import config
 from app.kube.client import ApiClient, ClientOptions
 from app.kube.events import EventRecorder
-from app.kube.leader import LeaderElector, LeaseId, LeaseTiming
 from app.main.clock import steady_clock
 from app.main.controller_list import Means, chosen, indexes
+from app.main.election import lead
 from app.main.informers import Informers
 from app.main.object_api import ObjectApi
 from app.main.object_events import ObjectEvents
@@ -128,21 +127,7 @@ class ControllersProcess:
 
     async def _work(self) -> None:
         await self._informers.synced.wait()
-        if self._settings.leader_elect:
-            await self._elector().run(self._runtime.run, _nothing_more)
-        else:
-            await self._runtime.run()
-
-    def _elector(self) -> LeaderElector:
-        settings = self._settings
-        lease = LeaseId(
-            namespace=settings.leader_elect_resource_namespace,
-            name=settings.leader_elect_resource_name,
-            identity=f"{socket.gethostname()}_{uuid4()}",
-        )
-        return LeaderElector(
-            self._client, lease, timing=LeaseTiming(), clock=self._clock, now=self._now
-        )
+        await lead(self._settings, self._client, work=self._runtime.run, clock=self._clock)
 
     def _servers(self) -> list[tuple[Server, Bind]]:
         addresses = [self._settings.healthz_address, self._settings.listen_address]
@@ -163,7 +148,3 @@ class ControllersProcess:
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock(), UTC)
-
-
-async def _nothing_more() -> None:
-    """The controllers have been cancelled; the stores go on following."""

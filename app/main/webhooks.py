@@ -15,16 +15,15 @@ import ssl
 from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 import uvloop
 
 from app.api.webhooks import WebhookServices, create_webhooks_app
 from app.kube import config
 from app.kube.client import ApiClient, ClientOptions
-from app.kube.leader import LeaderElector, LeaseId, LeaseTiming
 from app.main.clock import steady_clock
 from app.main.conf_file import Stamp, follow, stamp, text_of
+from app.main.election import lead
 from app.main.object_api import ObjectApi
 from app.main.server import Bind, Server, server
 from app.main.webhooks_cluster import StoredQueues, informers
@@ -167,19 +166,7 @@ class WebhookProcess:
         async def work() -> None:
             await kept.keep(self._registrar.register)
 
-        if not self._settings.leader_elect:
-            await work()
-            return
-        settings = self._settings
-        lease = LeaseId(
-            namespace=settings.leader_elect_resource_namespace,
-            name=settings.leader_elect_resource_name,
-            identity=f"{socket.gethostname()}_{uuid4()}",
-        )
-        elector = LeaderElector(
-            self._client, lease, timing=LeaseTiming(), clock=self._clock, now=self._now
-        )
-        await elector.run(work, _nothing_more)
+        await lead(self._settings, self._client, work=work, clock=self._clock)
 
     def _first_groups(self) -> tuple[ResourceGroup, ...] | None:
         path = self._settings.admission_conf
@@ -251,7 +238,3 @@ def _server(services: WebhookServices, bind: Bind, files: CertificateFiles) -> S
 async def _exit_when(draining: asyncio.Event, web: Server) -> None:
     await draining.wait()
     web.should_exit = True
-
-
-async def _nothing_more() -> None:
-    """What the work had to give back, it has."""

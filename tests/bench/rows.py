@@ -155,6 +155,7 @@ ROWS = (
         nodes=SMALL,
         pods=1000,
         gangs=50,
+        arrival=Arrival.PINNED,
         pace=100,
         quick=True,
     ),
