@@ -16,6 +16,8 @@ from app.model.node import Node
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
+_UNPLACED = frozenset({Kind.WAITING, Kind.GATED})
+
 
 class ClusterCache(Promises):
     """Nodes, pods, groups, queues and every promise. ``schedulers`` are the names that are ours."""
@@ -30,6 +32,8 @@ class ClusterCache(Promises):
         self.budgets: dict[str, DisruptionBudget] = {}
         self.choosy: set[PodUid] = set()
         """Pods with a rule about other pods: while there are any, snapshots list the residents."""
+        self._awaited: dict[GroupKey, float] = {}
+        """Pods of other controllers without a PodGroup, and when they were created."""
         self._observed: dict[PodUid, float] = {}
         self._listed = False
 
@@ -134,9 +138,12 @@ class ClusterCache(Promises):
         group = self.registry.open(member.group, solo=not member.pod.grouped)
         self.members[member.pod.uid] = member
         group.add(member)
+        if group.solo and member.pod.owner is not None and member.kind in _UNPLACED:
+            group.awaited = True
+            self._awaited[group.key] = member.pod.created
         self._charge(member)
         self.registry.changed(group)
-        if group.slots and member.kind is Kind.WAITING:
+        if group.slots and member.kind in (Kind.WAITING, *PLACED_KINDS):
             self._adopt_slot(group, member, now=now)
 
     def _leave(self, member: Member) -> None:
@@ -179,6 +186,16 @@ class ClusterCache(Promises):
             self._leave(member)
         elif group.slots and before is Kind.GATED and member.kind is Kind.WAITING:
             self._adopt_slot(group, member, now=now)
+
+    def await_no_longer(self, *, before: float) -> None:
+        """Pods created before that time, which nobody gave to a PodGroup, stand alone."""
+        for key, created in list(self._awaited.items()):
+            group = self.groups.get(key)
+            if group is None or created < before:
+                del self._awaited[key]
+            if group is not None and created < before:
+                group.awaited = False
+                self.registry.changed(group)
 
     # --- events: pods that only a Filter call has shown ------------------------------------------
 

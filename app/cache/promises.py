@@ -262,15 +262,15 @@ class Promises:
     def _adopt_slot(self, group: Group, member: Member, *, now: float) -> None:
         """Give a new member the room kept for it.
 
-        When no slot is like it, one is given back all the same, so that what is kept never exceeds
-        what the group needs: the member is planned like any other.
+        When no slot is like it, or it has a node already, one is given back all the same, so that
+        what is kept never exceeds what the group needs: the member is planned like any other.
         """
         chosen = _slot_for(member.pod, group.slots.values())
         spare = chosen or _slot_of_role(member.pod, group.slots.values())
         if spare is None:
             return
         self._drop_slot(group, spare.holder)
-        if chosen is not None:
+        if chosen is not None and member.stage is Stage.WAITING and not member.pod.node:
             self._move(member, Stage.PLANNED, node=chosen.node, now=now)
 
     # --- promises made void by events ------------------------------------------------------------

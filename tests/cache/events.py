@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from app.cache.members import Kind, Stage
+from app.cache.members import PLACED_KINDS, Kind, Stage
 from app.model.ids import NodeName, QueueName
 from app.model.job import JobTemplate
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC, Pod, TaskStatus
@@ -130,8 +130,9 @@ class Events(Machine):
     @rule(data=st.data(), phase=st.sampled_from(["Pending", "Running", "Succeeded", "Failed"]))
     def a_pod_is_first_seen_on_a_node(self, data: st.DataObject, phase: str) -> None:
         node = NodeName(data.draw(st.sampled_from(NODES)))
-        with self.step():
-            self.put(replace(self.new_pod(data), node=node, phase=phase, gates=()))
+        pod = replace(self.new_pod(data), node=node, phase=phase, gates=())
+        with self.filling(pod):
+            self.put(pod)
 
     @precondition(lambda self: len(self.unseen) < 2)
     @rule(data=st.data())
@@ -180,6 +181,21 @@ class Events(Machine):
             assert used == []
             return
         self._adopted(pod, used, mine)
+
+    @contextmanager
+    def filling(self, pod: Pod) -> Iterator[None]:
+        """A member that has a node joins: a slot for its role is not needed any more."""
+        before = Promises.read(self.cache)
+        with self.step(adopts=pod.group):
+            yield
+        mine = {
+            holder
+            for holder, slot in before.slots.items()
+            if slot.group == pod.group and slot.role in (pod.role, "")
+        }
+        member = self.cache.members.get(pod.uid)
+        if mine and member is not None and member.kind in PLACED_KINDS:
+            assert mine - set(Promises.read(self.cache).slots)
 
     def _adopted(self, pod: Pod, used: list[KeptSlot], mine: list[KeptSlot]) -> None:
         assert len(used) == 1
@@ -240,7 +256,7 @@ class Events(Machine):
             with self.adopting(moved):
                 self.put(moved)
         else:
-            with self.step():
+            with self.filling(moved):
                 self.put(moved)
 
     @precondition(lambda self: self.has_ours)

@@ -486,3 +486,11 @@ def test_a_new_resource_changes_no_promise(rig: Rig) -> None:
     rig.cache.set_node(make_node("n", cpu=2000, extra={"nvidia.com/gpu": 1}))
     assert rig.place(b="n")
     assert rig.used("n") == 2000
+
+
+def test_a_member_that_has_its_node_already_leaves_no_slot_for_itself(rig: Rig) -> None:
+    """It was bound alone, and given to the group afterwards."""
+    assert rig.slot("n")
+    assert rig.slot("m")
+    rig.pod("p", node=NodeName("n"), phase="Running")
+    assert len(rig.slots()) == 1
