@@ -1,10 +1,9 @@
 """The application of the extender process."""
 
 from fastapi import FastAPI
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from app.api.body import BadRequest, refuse, refuse_http
+from app.api.application import application
 from app.api.debug import debug_router
 from app.api.direct import Direct
 from app.api.explain import explain_router
@@ -37,14 +36,7 @@ def create_reading_app(services: ExtenderServices) -> ASGIApp:
 
 
 def _application() -> FastAPI:
-    app = FastAPI(
-        title="Pumice",
-        summary="Scheduler extender: gangs, queues and placement.",
-        redirect_slashes=False,
-    )
-    app.add_exception_handler(BadRequest, refuse)
-    app.add_exception_handler(HTTPException, refuse_http)
-    return app
+    return application("Pumice", summary="Scheduler extender: gangs, queues and placement.")
 
 
 def _add_reading(app: FastAPI, services: ExtenderServices) -> None:

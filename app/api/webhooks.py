@@ -13,10 +13,10 @@ from typing import Final, cast
 
 from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.api.body import BadRequest, json_bytes, refuse, refuse_http
+from app.api.application import application
+from app.api.body import BadRequest, json_bytes
 from app.api.health import health_router
 from app.api.webhooks_metrics import ADMISSION_ANSWERS, ADMISSION_SECONDS
 from app.webhooks import world
@@ -55,13 +55,10 @@ class WebhookServices:
 
 def create_webhooks_app(services: WebhookServices) -> FastAPI:
     """Every route of one webhook process."""
-    app = FastAPI(
-        title="Pumice webhooks",
+    app = application(
+        "Pumice webhooks",
         summary="Admission: defaults and rules for jobs, queues, groups and pods.",
-        redirect_slashes=False,
     )
-    app.add_exception_handler(BadRequest, refuse)
-    app.add_exception_handler(HTTPException, refuse_http)
     app.add_exception_handler(ClientDisconnect, _gone)
     for webhook in services.webhooks:
         app.add_api_route(

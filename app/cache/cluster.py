@@ -191,9 +191,10 @@ class ClusterCache(Promises):
         """Pods created before that time, which nobody gave to a PodGroup, stand alone."""
         for key, created in list(self._awaited.items()):
             group = self.groups.get(key)
-            if group is None or created < before:
-                del self._awaited[key]
-            if group is not None and created < before:
+            if group is not None and created >= before:
+                continue
+            del self._awaited[key]
+            if group is not None:
                 group.awaited = False
                 self.registry.changed(group)
 
