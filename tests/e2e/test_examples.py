@@ -194,20 +194,10 @@ def check_deployment(run: Examples, deployment: Object, phase: str) -> None:
     assert found["spec"]["minMember"] == int(least)
 
 
-def check_pod(run: Examples, pod: Object, phase: str) -> None:
+def check_phase(run: Examples, item: Object, phase: str) -> None:
     run.api.until_one(
-        PODS,
-        pod["metadata"]["name"],
-        lambda each: in_phase(each, phase),
-        namespace=run.namespace,
-        timeout_s=WAIT_S,
-    )
-
-
-def check_group(run: Examples, group: Object, phase: str) -> None:
-    run.api.until_one(
-        POD_GROUPS,
-        group["metadata"]["name"],
+        run.api.resource_of(item),
+        item["metadata"]["name"],
         lambda each: in_phase(each, phase),
         namespace=run.namespace,
         timeout_s=WAIT_S,
@@ -232,8 +222,8 @@ CHECKS: Mapping[str, Callable[[Examples, Object, str], None]] = {
     "Job": check_job,
     "JobFlow": check_flow,
     "JobTemplate": check_template,
-    "Pod": check_pod,
-    "PodGroup": check_group,
+    "Pod": check_phase,
+    "PodGroup": check_phase,
     "PriorityClass": check_stored,
     "Queue": check_queue,
     "Role": check_stored,
