@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -19,7 +19,7 @@ from tests.bench import histogram, usage
 from tests.bench.gangs import Binds
 from tests.bench.histogram import Histogram, Samples
 from tests.bench.rows import Arrival, Row
-from tests.bench.stand import NAMESPACE, Stand
+from tests.bench.stand import NAMESPACE, Probed, Stand
 from tests.bench.traffic import Request, Traffic, post_of
 from tests.clusters import workloads
 from tests.clusters.client import Object
@@ -52,7 +52,7 @@ class Sample:
     """Answers of the extender to Filter, the probe's calls left out."""
     filter_s: Histogram
     algorithm_s: Histogram
-    probe_ms: list[float] = field(default_factory=list)
+    probed: Probed
     partial: tuple[str, ...] = ()
     drift: int = 0
 
@@ -66,10 +66,10 @@ async def measure(stand: Stand, traffic: Traffic, row: Row) -> Sample:
     """Run a row on its side, which has to be at work."""
     slots_s, groups, pods = await _prepare(stand, traffic, row)
     binds = Binds(minimum=row.size, expected=row.pods)
-    probe_ms: list[float] = []
+    probed = Probed()
     before = stand.counters()
     async with traffic.watch_binds(binds, namespace=NAMESPACE):
-        with _probe(stand, row, into=probe_ms):
+        with _probe(stand, row, into=probed):
             used = usage.of_all(stand.pids())
             began = time.perf_counter()
             await traffic.post_all(groups)
@@ -86,10 +86,10 @@ async def measure(stand: Stand, traffic: Traffic, row: Row) -> Sample:
         cpu_s={name: now_used[name].cpu_s - used[name].cpu_s for name in used},
         rss_mib={name: each.rss_mib for name, each in now_used.items()},
         writes=_writes(counted),
-        answers=_answers(counted, probes=len(probe_ms)),
+        answers=_answers(counted, probes=len(probed.extender_ms)),
         filter_s=histogram.histogram(counted, "pumice_extender_call_seconds", 'verb="filter"'),
         algorithm_s=histogram.histogram(counted, "scheduler_scheduling_algorithm_duration_seconds"),
-        probe_ms=probe_ms,
+        probed=probed,
         partial=tuple(sorted(binds.finish())),
         drift=_drift(stand),
     )
@@ -112,9 +112,7 @@ async def clear(traffic: Traffic) -> None:
     await asyncio.sleep(_SETTLE_S)
 
 
-def _probe(
-    stand: Stand, row: Row, *, into: list[float]
-) -> contextlib.AbstractContextManager[object]:
+def _probe(stand: Stand, row: Row, *, into: Probed) -> contextlib.AbstractContextManager[object]:
     if not row.calls_filter or not row.ours:
         return contextlib.nullcontext()
     return stand.probing(into, one_node=row.arrival is Arrival.PINNED)

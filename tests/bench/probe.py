@@ -62,7 +62,7 @@ def _answer(connection: socket.socket) -> bytes:
     while True:
         chunk = connection.recv(2**20)
         if not chunk:
-            raise ConnectionError("the extender closed the connection")
+            raise ConnectionError("the server closed the connection")
         received += chunk
         head, end, body = received.partition(b"\r\n\r\n")
         length = _LENGTH.search(head)

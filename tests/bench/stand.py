@@ -11,6 +11,7 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -36,6 +37,15 @@ _PROBE_END_S = 10
 _SAMPLE_FLOOR = 100
 _NOBODY = "http://127.0.0.1:1"
 _DEFAULT = "default-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """How long clients waited for an answer, in ms."""
+
+    extender_ms: list[float] = field(default_factory=list)
+    bare_ms: list[float] = field(default_factory=list)
+    """From a server that does nothing, asked at the same rate with the same body."""
 
 
 class Stand:
@@ -165,33 +175,21 @@ class Stand:
     # The probe ----------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def probing(self, into: list[float], *, one_node: bool) -> Iterator[None]:
-        """Ask Filter about the probe pod while the block runs; times in ms go to ``into``."""
+    def probing(self, into: Probed, *, one_node: bool) -> Iterator[None]:
+        """Ask Filter about the probe pod, and a server that does nothing, while the block runs."""
         if self.extender is None:
             raise RuntimeError("this side has no extender")
         pod = self._probe_pod()
         node = self._planned_node(pod)
-        offered = [node] if one_node else self._sample(node)
+        body = _filter_body(pod, [node] if one_node else self._sample(node))
         where = urlsplit(self.extender.url)
-        words = [sys.executable, "-m", "tests.bench.probe", where.hostname, str(where.port)]
-        with subprocess.Popen(
-            [*map(str, words), str(_PROBE_RATE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as process:
-            assert process.stdin is not None
-            process.stdin.write(_filter_body(pod, offered))
-            process.stdin.close()
-            process.stdin = None
-            assert process.stdout is not None
-            process.stdout.readline()
-            try:
-                yield
-            finally:
-                process.terminate()
-                told, _ = process.communicate(timeout=_PROBE_END_S)
-        answer = msgspec.json.decode(told)
-        if answer["refused"]:
-            raise NotReady(f"{answer['refused']} Filter calls for the probe pod were refused")
-        into += answer["times_ms"]
+        assert where.port is not None
+        with (
+            _bare_server() as bare,
+            _asking(bare, body, into=into.bare_ms),
+            _asking(where.port, body, into=into.extender_ms),
+        ):
+            yield
 
     def _sample(self, node: str) -> list[str]:
         """As many nodes as kube-scheduler offers of our profile, that one among them."""
@@ -221,6 +219,40 @@ class Stand:
         body = _filter_body(pod, self.node_names)
         answer = httpx2.post(f"{self.extender.url}/v1/filter", content=body, trust_env=False)
         return answer.raise_for_status().json()
+
+
+@contextlib.contextmanager
+def _bare_server() -> Iterator[int]:
+    """A server of `bare`; gives its port."""
+    words = [sys.executable, "-m", "tests.bench.bare"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def _asking(port: int, body: bytes, *, into: list[float]) -> Iterator[None]:
+    """Have a process of `probe` ask while the block runs; times in ms go to ``into``."""
+    words = [sys.executable, "-m", "tests.bench.probe", "127.0.0.1", str(port), str(_PROBE_RATE)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(body)
+        process.stdin.close()
+        process.stdin = None
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.terminate()
+            told, _ = process.communicate(timeout=_PROBE_END_S)
+    answer = msgspec.json.decode(told)
+    if answer["refused"]:
+        raise NotReady(f"{answer['refused']} Filter calls for the probe pod were refused")
+    into += answer["times_ms"]
 
 
 def _filter_body(pod: Object, names: list[str]) -> bytes:
