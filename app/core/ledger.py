@@ -21,7 +21,11 @@ from app.model.snapshot import QueueUsage, Snapshot
 
 @dataclass(slots=True, eq=False)
 class QueueAccount:
-    """Running sums of a queue, shape ``(R,)`` each; ``tree_*`` include all descendants."""
+    """Running sums of a queue, shape ``(R,)`` each; ``tree_*`` include all descendants.
+
+    A sum that changes is replaced, never changed in place: accounts open with the snapshot's own
+    vectors, and hundreds of queues cost no copies.
+    """
 
     allocated: Vector
     request: Vector
@@ -128,9 +132,10 @@ class Ledger:
         claim = claimable(gang)
         self.admitted.append(gang)
         account = self._queues[gang.queue]
-        account.inqueue += claim
+        account.inqueue = account.inqueue + claim
         for name in self.path(gang.queue):
-            self._queues[name].tree_inqueue += claim
+            above = self._queues[name]
+            above.tree_inqueue = above.tree_inqueue + claim
 
     def trial(self) -> Trial:
         """What-if: everything placed inside ``with`` is undone at the end unless kept."""
@@ -160,26 +165,25 @@ class Ledger:
         queue = self._queues.get(gang.queue)
         if queue is None:
             return
-        queue.allocated += delta
+        queue.allocated = queue.allocated + delta
         for name in self.path(gang.queue):
-            self._queues[name].tree_allocated += delta
+            above = self._queues[name]
+            above.tree_allocated = above.tree_allocated + delta
 
     def _open_queues(self, snapshot: Snapshot) -> dict[QueueName, QueueAccount]:
         zero = np.zeros(len(snapshot.axis), dtype=np.int64)
-        accounts: dict[QueueName, QueueAccount] = {}
-        for name in snapshot.queues:
-            own = snapshot.usage.get(name)
-            accounts[name] = _account(own or QueueUsage(zero, zero, zero, zero))
+        nothing = QueueUsage(zero, zero, zero, zero)
+        accounts = {name: _account(snapshot.usage.get(name, nothing)) for name in snapshot.queues}
         for name in snapshot.queues:
             own = snapshot.usage.get(name)
             if own is None:
                 continue
             for ancestor in self.path(name)[1:]:
                 above = accounts[ancestor]
-                above.tree_allocated += own.allocated
-                above.tree_request += own.request
-                above.tree_inqueue += own.inqueue
-                above.tree_elastic += own.elastic
+                above.tree_allocated = above.tree_allocated + own.allocated
+                above.tree_request = above.tree_request + own.request
+                above.tree_inqueue = above.tree_inqueue + own.inqueue
+                above.tree_elastic = above.tree_elastic + own.elastic
                 above.tree_groups += own.groups
         return accounts
 
@@ -198,14 +202,14 @@ def claimable(gang: Gang) -> Vector:
 
 def _account(own: QueueUsage) -> QueueAccount:
     return QueueAccount(
-        allocated=own.allocated.copy(),
-        request=own.request.copy(),
-        inqueue=own.inqueue.copy(),
-        elastic=own.elastic.copy(),
-        tree_allocated=own.allocated.copy(),
-        tree_request=own.request.copy(),
-        tree_inqueue=own.inqueue.copy(),
-        tree_elastic=own.elastic.copy(),
+        allocated=own.allocated,
+        request=own.request,
+        inqueue=own.inqueue,
+        elastic=own.elastic,
+        tree_allocated=own.allocated,
+        tree_request=own.request,
+        tree_inqueue=own.inqueue,
+        tree_elastic=own.elastic,
         groups=own.groups,
         tree_groups=own.groups,
     )

@@ -52,7 +52,8 @@ class ResourceAxis:
 
     def vector(self, values: Amounts, *, absent: int = 0) -> Vector:
         """``values`` on this axis, shape ``(R,)``; names off the axis raise ``KeyError``."""
-        out = np.full(len(self.names), absent, dtype=np.int64)
+        out = np.empty(len(self.names), dtype=np.int64)
+        out.fill(absent)
         for name, amount in values:
             out[self.index[name]] = amount
         return out

@@ -5,8 +5,9 @@ groups that nobody has created yet: those get their places first and are created
 queue that had to wait for its pods to exist would never deserve any.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -15,20 +16,27 @@ from app.core.actions.slots import slots_of
 from app.core.ledger import Ledger
 from app.core.plugins import limits, water_filling
 from app.core.plugins.shares import Share, share_of
+from app.core.plugins.water_filling import Shares
 from app.model.gang import Gang
 from app.model.ids import QueueName
-from app.model.resources import Amounts, Vector
+from app.model.resources import Amounts, Matrix, Vector
 from app.model.shape import PodShape
+from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Entitlement:
-    """What a queue asks for and deserves, in whole units, and its share to compare by."""
+    """What a queue asks for and deserves, in whole units; ``exact`` is the latter unrounded."""
 
     request: Vector
     deserved: Vector
-    share: Share
+    exact: Shares
+
+    @cached_property
+    def share(self) -> Share:
+        """How much of what it deserves somebody holds; few queues are ever compared."""
+        return share_of(self.exact)
 
 
 def entitlements(ledger: Ledger, real: Mapping[QueueName, Vector]) -> dict[QueueName, Entitlement]:
@@ -45,15 +53,22 @@ def entitlements(ledger: Ledger, real: Mapping[QueueName, Vector]) -> dict[Queue
         np.array([snapshot.queues[name].weight for name in names], dtype=np.int64),
         request=request,
         ceiling=ceiling,
-        floor=np.array(
-            [limits.on_axis(snapshot.queues[n].guarantee, snapshot.axis) for n in names]
-        ),
+        floor=_guarantees(snapshot, names),
     )
     deserved = np.minimum(water_filling.whole(shares), ceiling)
     return {
-        name: Entitlement(request=request[row], deserved=deserved[row], share=share_of(shares[row]))
+        name: Entitlement(request=request[row], deserved=deserved[row], exact=shares[row])
         for row, name in enumerate(names)
     }
+
+
+def _guarantees(snapshot: Snapshot, names: Sequence[QueueName]) -> Matrix:
+    floor = np.zeros((len(names), len(snapshot.axis)), dtype=np.int64)
+    for row, name in enumerate(names):
+        guarantee = snapshot.queues[name].guarantee
+        if guarantee:
+            floor[row] = limits.on_axis(guarantee, snapshot.axis)
+    return floor
 
 
 def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:

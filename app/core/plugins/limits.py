@@ -34,7 +34,7 @@ def real_capabilities(snapshot: Snapshot) -> dict[QueueName, Vector]:
     The cluster less what is guaranteed to the others, and not more than its own capability.
     """
     axis, queues = snapshot.axis, snapshot.queues
-    guaranteed = total([on_axis(q.guarantee, axis) for q in queues.values()], axis)
+    guaranteed = total([on_axis(q.guarantee, axis) for q in queues.values() if q.guarantee], axis)
     unreserved: Vector = np.maximum(snapshot.table.total - guaranteed, 0)
     limits: dict[QueueName, Vector] = {}
     for name, queue in queues.items():

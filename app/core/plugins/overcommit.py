@@ -8,7 +8,7 @@ still take of their ``minResources``, in all queues.
 import numpy as np
 
 from app.core.arguments import Arguments
-from app.core.ledger import Ledger
+from app.core.ledger import Ledger, QueueAccount
 from app.core.plugins import limits
 from app.core.policy import PERMIT, Ballot, Enqueueable, Hooks, OpenPlugin, Session, Vote
 from app.model.conf import PluginConf
@@ -37,15 +37,17 @@ def _enqueueable(ledger: Ledger, factor: float) -> Enqueueable:
     snapshot = ledger.snapshot
     stretched: Vector = np.floor(snapshot.table.total * factor).astype(np.int64)
     used = snapshot.used.sum(axis=0)
-    claims = _claims(ledger)
+    root, strays = ledger.queues().get(ROOT_QUEUE), _strays(ledger)
 
     def enqueueable(gang: Gang) -> Ballot:
         asked = limits.missing(gang)
         if asked is None:
             return PERMIT
         held = used.copy()
-        for claim in claims:
-            held += claim
+        if root is not None:
+            held += root.tree_inqueue
+        for stray in strays:
+            held += stray.inqueue
         short = limits.exceeding(asked, held=held, limit=stretched)
         if not short:
             return PERMIT
@@ -55,17 +57,10 @@ def _enqueueable(ledger: Ledger, factor: float) -> Enqueueable:
     return enqueueable
 
 
-def _claims(ledger: Ledger) -> tuple[Vector, ...]:
-    """Running sums that together hold every admitted claim: the root's, and of stray queues."""
-    accounts = ledger.queues()
-    roots = [ledger.path(name)[-1] for name in accounts]
-    strays = [
-        accounts[name].inqueue
-        for name, root in zip(accounts, roots, strict=True)
-        if root != ROOT_QUEUE
-    ]
-    root = accounts.get(ROOT_QUEUE)
-    return (*strays,) if root is None else (root.tree_inqueue, *strays)
+def _strays(ledger: Ledger) -> tuple[QueueAccount, ...]:
+    """Accounts of queues that do not hang below the root: its sums leave them out."""
+    accounts = ledger.queues().items()
+    return tuple(account for name, account in accounts if ledger.path(name)[-1] != ROOT_QUEUE)
 
 
 def _overused(lack: tuple[Shortfall, ...]) -> Refusal:

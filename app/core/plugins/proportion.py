@@ -1,18 +1,19 @@
 """proportion: queues deserve the cluster by weight, and hold no more than they deserve.
 
-Only queues that have groups take part. *Deserved* is worked out when the cycle opens
+Only queues that have groups take part. *Deserved* is worked out when it is first asked for
 (:mod:`app.core.plugins.entitlements`), and once more after groups were admitted; what a queue holds
 is read from the ledger whenever it is asked, so the order of queues follows the placements of the
 cycle. Admission looks at the queue's real capability instead: what it could hold if the others
 asked for nothing.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.plugins import limits
 from app.core.plugins.entitlements import Entitlement, entitlements
-from app.core.plugins.shares import share_of
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
@@ -42,10 +43,10 @@ class Proportion:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._real = limits.real_capabilities(ledger.snapshot)
-        self._entitled = entitlements(ledger, self._real)
-        self._seen = len(ledger.admitted)
+        self._entitled: Mapping[QueueName, Entitlement] = {}
+        self._seen: int | None = None
         nothing = np.zeros(len(self._axis), dtype=np.int64)
-        self._unentitled = Entitlement(nothing, nothing, share_of(nothing))
+        self._unentitled = Entitlement(nothing, nothing, exact=nothing.astype(np.float64))
 
     def compare(self, left: QueueName, right: QueueName) -> int:
         """Higher queue priority first, then the smaller share of what is deserved."""
@@ -103,6 +104,8 @@ class Proportion:
         return self._entitlement(queue).share(self._ledger.queue(queue).allocated)
 
     def _entitlement(self, queue: QueueName) -> Entitlement:
+        if self._seen is None:
+            self._follow_admissions()
         return self._entitled.get(queue, self._unentitled)
 
     def _follow_admissions(self) -> None:
