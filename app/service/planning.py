@@ -7,9 +7,9 @@ When nobody waits there is nothing to plan: then a cycle only reports what chang
 
 A gang, or all when they are few, can be planned *on demand* in between
 (:meth:`Planning.on_demand`), on what is true at that moment. Two plans can then disagree, so
-publishing checks every gang against the live cluster again: room on the nodes always, and a queue
-that was planned for on demand during the cycle is left to the next cycle, which then runs in one
-go.
+publishing checks every gang against the live cluster again: room on the nodes always, and what
+queues may hold when something was placed on demand during the cycle (:mod:`app.core.confirm`). What
+does not hold any more is left to the next cycle, which then runs in one go.
 """
 
 import asyncio
@@ -22,13 +22,14 @@ from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import Member
 from app.cache.snapshotter import Snapshotter
+from app.core.confirm import confirmed
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan, plan_gang, plan_steps
 from app.core.policy import Policies, Session
 from app.core.tiers import open_policies
-from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.ids import GroupKey, NodeName
 from app.model.plan import GangPlacement, Plan
 from app.model.reason import Cause, Refusal
 from app.model.snapshot import Snapshot
@@ -99,8 +100,9 @@ class Planning:
     first_cycle: asyncio.Event = field(default_factory=asyncio.Event)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _shapes: ShapeCache = field(default_factory=ShapeCache)
-    _touched: set[QueueName] | None = None
-    """Queues planned for on demand while a cycle is under way; None outside a cycle."""
+    _under_way: bool = False
+    _overtaken: bool = False
+    """Something was placed on demand since the cycle that is under way took its snapshot."""
     _refused_with: dict[GroupKey, int] = field(default_factory=dict)
     """How many members a gang had when it was planned on demand since the last cycle."""
     _in_one_go: bool = False
@@ -171,12 +173,12 @@ class Planning:
             return
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
         steps = plan_steps(snapshot, self.configuration.policies, now=now, shapes=self._shapes)
-        self._touched = set()
+        self._under_way, self._overtaken = True, False
         try:
             plan = await self._drive(steps)
         finally:
-            touched, self._touched = self._touched, None
-        self._in_one_go = self._publish(plan, now=now, disputed=touched)
+            self._under_way = False
+        self._in_one_go = self._publish(plan, now=now, overtaken=self._overtaken)
         if self._in_one_go:
             self.cache.signals.dirty = True
             self.notice()
@@ -194,20 +196,24 @@ class Planning:
                 await asyncio.sleep(0)
                 slice_ends = self.clock() + self.limits.slice_s
 
-    def _publish(self, plan: Plan, *, now: float, disputed: set[QueueName]) -> bool:
+    def _publish(self, plan: Plan, *, now: float, overtaken: bool) -> bool:
         """Make the plan true; returns whether part of it has to be planned again."""
-        again = False
         for key in plan.admitted:
             self.cache.admit(key)
-        for decided in plan.placed:
-            group = self.cache.groups.get(decided.gang)
-            if group is None or group.queue in disputed or not self._take(decided, now=now):
-                self.log.stale += 1
-                again = True
-        self.refusals = {k: r for k, r in plan.refused.items() if k in self.cache.groups}
+        pending = self.cache.registry.pending
+        wanted = [each for each in plan.placed if each.gang in pending]
+        standing = self._confirmed(wanted, now) if overtaken else wanted
+        taken = sum(self._take(decided, now=now) for decided in standing)
+        self.log.stale += len(plan.placed) - taken
+        self.refusals = {k: r for k, r in plan.refused.items() if k in pending}
         self._give_back_stuck(now)
         self.log.generation = plan.generation
-        return again
+        return taken < len(wanted)
+
+    def _confirmed(self, placed: Sequence[GangPlacement], now: float) -> list[GangPlacement]:
+        """What queues may hold besides what was placed on demand meanwhile."""
+        snapshot = self._snapshotter.snapshot()
+        return list(confirmed(placed, self.configuration.policies, snapshot=snapshot, now=now))
 
     def _take(self, decided: GangPlacement, *, now: float) -> bool:
         if not self.cache.promise(decided, now=now):
@@ -228,7 +234,7 @@ class Planning:
             return False
         now = self.clock()
         self.log.on_demand += 1
-        if self._touched is None and self._few_are_pending():
+        if not self._under_way and self._few_are_pending():
             return self._plan_all(now, asked=key)
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
         gang = plan_gang(
@@ -237,8 +243,7 @@ class Planning:
         for admitted in gang.admitted:
             self.cache.admit(admitted)
         placed = [decided for decided in gang.placed if self._take(decided, now=now)]
-        if placed and self._touched is not None:
-            self._touched.add(group.queue)
+        self._overtaken = self._overtaken or bool(placed)
         self.refusals.pop(key, None)
         self.refusals.update(gang.refused)
         self._refused_with[key] = len(group.members)
@@ -254,7 +259,7 @@ class Planning:
         self.cache.signals.dirty = False
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
         decided = plan(snapshot, self.configuration.policies, now=now, shapes=self._shapes)
-        if self._publish(decided, now=now, disputed=set()):
+        if self._publish(decided, now=now, overtaken=False):
             self.cache.signals.dirty = True
         self._refused_with |= {key: len(self.cache.groups[key].members) for key in self.refusals}
         self.notice()

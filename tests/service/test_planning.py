@@ -21,6 +21,16 @@ from tests.builders import make_amounts, make_node, make_queue, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import START, advance, clock, run, settle
 
+TREE = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: capacity
+    enableHierarchy: true
+"""
+
 ALWAYS_YIELD = Limits(slice_s=-1.0)
 """Virtual time does not pass while a cycle computes: give the loop a turn at every step."""
 
@@ -201,6 +211,44 @@ def test_a_gang_planned_on_demand_meanwhile_keeps_its_place_and_the_queue_its_li
         assert rig.promises() == 2, "both would be over the queue's limit"
         await rig.cycle()
         assert rig.promises() == 2
+
+    run(scenario())
+
+
+def test_what_a_cycle_placed_stands_when_the_queue_can_hold_it_besides_what_was_asked_for() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1", cpu=20_000)
+        rig.queue(make_queue("q", capability=make_amounts(cpu=4000)))
+        for name in ("planned", "asked"):
+            rig.group(name, minimum=2, queue=QueueName("q"))
+            for i in range(2):
+                rig.pod(f"{name}-{i}", group=name)
+        await during_a_cycle(rig, lambda: rig.filter("asked-0"))
+        assert rig.promises() == 4
+        assert not rig.cache.signals.dirty, "there is nothing to plan again"
+        assert rig.planning.refusals == {}
+
+    run(scenario())
+
+
+def test_queues_below_one_limit_do_not_exceed_it_together() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.parts.configuration.load(TREE)
+        rig.node("n1", cpu=20_000)
+        rig.queue(make_queue("top", capability=make_amounts(cpu=3000)))
+        for name in ("first", "second"):
+            rig.queue(make_queue(name, parent=QueueName("top")))
+            rig.group(name, minimum=2, queue=QueueName(name))
+            for i in range(2):
+                rig.pod(f"{name}-{i}", group=name)
+        await during_a_cycle(rig, lambda: rig.filter("second-0"))
+        assert rig.place("second-0") == rig.place("second-1") == "n1"
+        assert rig.promises() == 2, "both would be over the limit of the queue above"
+        await rig.cycle()
+        assert rig.promises() == 2
+        assert rig.planning.refusals[rig.key("first")].cause is Cause.QUEUE_QUOTA
 
     run(scenario())
 

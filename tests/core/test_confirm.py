@@ -1,0 +1,105 @@
+"""What of an older plan still fits."""
+
+from collections.abc import Iterable, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.confirm import confirmed
+from app.core.policy import Policies
+from app.core.tiers import build
+from app.model.conf import PluginConf, SchedulerConf
+from app.model.ids import NodeName, QueueName, group_key
+from app.model.plan import GangPlacement, Placement
+from app.model.snapshot import Snapshot
+from tests.builders import (
+    AXIS,
+    make_amounts,
+    make_gang,
+    make_node,
+    make_queue,
+    make_snapshot,
+    make_task,
+)
+from tests.core.actions.rigs import vector
+
+LIMIT = 10
+
+
+def policies() -> Policies:
+    tiers = ((PluginConf("capacity", switches={"enableHierarchy": True}),),)
+    return build(SchedulerConf(actions=("allocate",), tiers=tiers))
+
+
+def world(sizes: Sequence[int], *, held: int = 0) -> Snapshot:
+    """Gangs of that many cores in two queues in turn, below one that may hold ten."""
+    queues = (
+        make_queue("top", capability=make_amounts(cpu=LIMIT * 1000)),
+        make_queue("left", parent=QueueName("top")),
+        make_queue("right", parent=QueueName("top")),
+    )
+    gangs = tuple(
+        make_gang(
+            f"g{i}",
+            queue=QueueName("left" if i % 2 else "right"),
+            waiting=tuple(make_task(f"g{i}-{n}") for n in range(size)),
+        )
+        for i, size in enumerate(sizes)
+    )
+    holder = make_gang("holder", queue=QueueName("left"), allocated=vector(cpu=held))
+    return make_snapshot(
+        nodes=(make_node("n", cpu=100_000),), gangs=(*gangs, holder), queues=queues
+    )
+
+
+def placed(snapshot: Snapshot, *names: str, node: str = "n") -> tuple[GangPlacement, ...]:
+    """Decisions that give all members of these gangs room on a node."""
+    return tuple(
+        GangPlacement(gang.key, tuple(Placement(t, NodeName(node)) for t in gang.waiting), True)
+        for gang in (snapshot.gangs[group_key("default", name)] for name in names)
+    )
+
+
+def names_of(decided: Iterable[GangPlacement]) -> list[str]:
+    return [each.gang.partition("/")[2] for each in decided]
+
+
+def confirm(placements: Sequence[GangPlacement], snapshot: Snapshot) -> list[str]:
+    return names_of(confirmed(placements, policies(), snapshot=snapshot, now=0.0))
+
+
+def test_what_fits_stands_and_a_later_one_that_still_fits_too() -> None:
+    before = world([4, 4, 2])
+    assert confirm(placed(before, "g0", "g1", "g2"), world([4, 4, 2], held=2)) == ["g0", "g1"]
+    assert confirm(placed(before, "g0", "g1", "g2"), world([4, 4, 2], held=4)) == ["g0", "g2"]
+
+
+def test_a_gang_or_a_node_that_is_gone_drops_out() -> None:
+    before = world([1, 1])
+    assert confirm(placed(before, "g0", "g1"), world([1])) == ["g0"]
+    assert confirm(placed(before, "g0", node="gone"), before) == []
+
+
+def test_decisions_from_before_a_new_kind_of_resource_are_made_again() -> None:
+    decided = placed(world([1]), "g0")
+    axis = AXIS.covering(("nvidia.com/gpu",))
+    gang = make_gang("g0", axis=axis, waiting=(make_task("g0-0", axis=axis),))
+    node = make_node("n", extra={"nvidia.com/gpu": 8})
+    assert confirm(decided, make_snapshot(nodes=(node,), gangs=(gang,), axis=axis)) == []
+
+
+@given(
+    sizes=st.lists(st.integers(1, 6), min_size=1, max_size=6),
+    held=st.integers(0, LIMIT),
+)
+def test_together_they_never_exceed_a_limit_and_none_is_left_out_in_vain(
+    sizes: list[int], held: int
+) -> None:
+    snapshot = world(sizes, held=held)
+    every = [f"g{i}" for i in range(len(sizes))]
+    standing = confirm(placed(snapshot, *every), snapshot)
+    total = held
+    for name, size in zip(every, sizes, strict=True):
+        fits = total + size <= LIMIT
+        assert (name in standing) == fits
+        total += size * fits
