@@ -10,7 +10,7 @@ from app.controllers.job import events, machine, policies
 from app.controllers.job.machine import Kill, KillTarget
 from app.controllers.job.memory import Memory
 from app.controllers.job.policies import Happening
-from app.controllers.job.vocabulary import Action, Event
+from app.controllers.job.vocabulary import Action
 from app.controllers.job.world import Seen
 
 
@@ -42,9 +42,9 @@ class Answer:
 def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
     """The answer to all that has happened."""
     for member in seen.members:
-        if not member.deleting:
+        if not member.deleting and not member.marked:
             memory.evicted.pop(member.name, None)
-    happened = events.happenings(seen.job, seen.members, seen.group, evicted=memory.evicted)
+    happened = events.happenings(seen.job, seen.members, seen.group, evicted=memory.evicted_at)
     memory.forget_but(happened)
     steps = machine.STEPS[seen.job.phase]
     announced: list[Delayed] = []
@@ -58,8 +58,7 @@ def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
         if decision.timeout_s is None or left <= 0:
             return Answer(Due(decision.action, about), None, tuple(announced))
         waits.append(left)
-        if about.event is Event.POD_EVICTED:
-            memory.evicted[about.pod] = since
+        memory.waits(about, decision, since)
         if memory.announces(about, since):
             announced.append(Delayed(decision.action, decision.timeout))
     return Answer(None, min(waits, default=None), tuple(announced))

@@ -119,7 +119,8 @@ def _of_tasks(job: Job, members: Sequence[Member]) -> Iterator[Happening]:
             last = max(done, key=lambda member: (member.finished, member.name))
             yield _about(Event.TASK_COMPLETED, last, task, at=last.finished)
         going = [member for member in current if member.phase in {"Pending", "Running"}]
-        restarts = sum(member.restarts for member in there)
+        # What has ended is not restarted any more.
+        restarts = sum(m.restarts for m in there if not m.ended)
         if going and UNLIMITED_RETRIES != task.max_retry <= restarts:
             worst = max(going, key=lambda member: (member.restarts, member.name))
             yield _about(Event.TASK_FAILED, worst, task)

@@ -122,11 +122,12 @@ class Syncing:
 
         def made(replica: Replica, seat: Seat) -> Object:
             name = sync.pod_name(job, replica)
-            evicted = memory.evicted.get(name, 0.0)
+            evicted = evicted_at.get(name, 0.0)
             bare = pods.pod(job, replica, group=group_name, seat=seat, evicted=evicted)
             return plugins.pod(bare, Place(replica.task.name, replica.index))
 
         group_name = unstructured.name(found)
+        evicted_at = memory.evicted_at
         makes = [partial(made, replica, seat) for replica, seat in zip(missing, seats, strict=True)]
         errors = await self._world.create_pods(job, makes)
         return await self._problem(job, "FailedCreate", "Error creating pods", errors)

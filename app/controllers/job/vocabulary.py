@@ -35,10 +35,9 @@ class Action(Enum):
 
 
 class Event(Enum):
-    """What happened, in the words of policies."""
+    """What happened, in the words of policies; that a pod runs is answered by none."""
 
     POD_PENDING = "PodPending"
-    POD_RUNNING = "PodRunning"
     POD_FAILED = "PodFailed"
     POD_EVICTED = "PodEvicted"
     UNKNOWN = "Unknown"

@@ -141,3 +141,107 @@ def test_what_tells_no_time_counts_from_when_it_is_first_seen() -> None:
         await rig.drain()
 
     assert play(scenario).phase() == "Aborted"
+
+
+def test_any_event_of_pods_may_be_answered_later() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(_spec(policy("*", "AbortJob", timeout="1m")))
+        await rig.settle()
+        await rig.later(58)
+        assert rig.phase() == "Pending"
+        await rig.later(3)
+        await rig.drain()
+
+    assert play(scenario).phases == ["Pending", "Aborting", "Aborted"]
+
+
+def test_a_pod_that_is_replaced_while_it_is_pending_has_its_whole_time_again() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(_spec(policy("PodPending", "AbortJob", timeout="1m")))
+        await rig.settle()
+        rig.run("job-main-1")
+        await rig.later(40)
+        rig.vanish("job-main-0")
+        await rig.settle()
+        await rig.later(40)
+        assert rig.phase() == "Pending"
+        await rig.later(22)
+        await rig.drain()
+
+    assert play(scenario).phases == ["Pending", "Aborting", "Aborted"]
+
+
+def test_each_pod_has_one_delay_and_is_told_of_once() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(
+            _spec(
+                policy("PodFailed", "AbortJob", timeout="1m"),
+                policy("PodFailed", "RestartJob", timeout="1s"),
+            )
+        )
+        rig.fail()
+        rig.change("job-main-0", {"metadata": {"labels": {"seen": "again"}}})
+        await rig.settle()
+        await rig.later(30)
+        rig.change("job-main-1", {"metadata": {"labels": {"seen": "again"}}})
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.events.messages("ExecuteAction") == ["Execute action AbortJob after 1m"] * 2
+
+
+_PARTITIONED: dict[str, Any] = {
+    "replicas": 4,
+    "partitionPolicy": {"totalPartitions": 2, "partitionSize": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("delayed", "at_once", "other", "goes_on"),
+    [
+        ("TerminateJob", "RestartTask", "job-a-1", True),
+        ("TerminateJob", "RestartPod", "job-a-1", True),
+        ("TerminateJob", "RestartPartition", "job-a-1", True),
+        ("TerminateJob", "RestartJob", "job-a-1", False),
+        ("RestartTask", "RestartTask", "job-a-1", False),
+        ("RestartTask", "RestartTask", "job-b-0", True),
+        ("RestartTask", "RestartJob", "job-b-0", False),
+        ("RestartPod", "RestartPod", "job-a-1", True),
+        ("RestartPod", "RestartTask", "job-a-1", True),
+        ("RestartPartition", "RestartPartition", "job-a-1", False),
+        ("RestartPartition", "RestartPartition", "job-a-2", True),
+        ("RestartPartition", "RestartPartition", "job-b-0", True),
+    ],
+)
+@pytest.mark.parametrize("how", ["evict", "vanish"])
+def test_an_action_ends_the_delays_of_its_own_scope(
+    delayed: str, at_once: str, other: str, *, how: str, goes_on: bool
+) -> None:
+    """A pod is evicted and does not come to run again; meanwhile another one fails."""
+
+    async def scenario(rig: Rig) -> None:
+        await rig.started(
+            {
+                "minAvailable": 1,
+                "maxRetry": 10,
+                "tasks": [task("a", minAvailable=1, **_PARTITIONED), task("b", 1, minAvailable=1)],
+                "policies": [
+                    policy("PodEvicted", delayed, timeout="5m"),
+                    policy("PodFailed", at_once),
+                ],
+            }
+        )
+        getattr(rig, how)("job-a-0")
+        await rig.settle()
+        rig.fail(other)
+        await rig.drain()
+        rig.run(*(pod for pod in rig.pods() if pod != "job-a-0"))
+        await rig.drain()
+        await rig.later(310)
+        await rig.drain()
+
+    done = play(scenario).events.messages("ExecuteAction")
+    begun = [text.split()[-1] for text in done if text.startswith("Start")]
+    assert begun == ([at_once, delayed] if goes_on else [at_once])
