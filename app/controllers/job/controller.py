@@ -160,8 +160,9 @@ class JobController:
         self, seen: Seen, action: Action, about: Happening | None, *, cause: str
     ) -> None:
         """Begin what the action does in this phase; looking again does the rest."""
-        text = f"Start to execute action {action.value} "
-        await self._world.events.record(seen.job.item, "Normal", _EXECUTE, text)
+        if action is not Action.SYNC_JOB:
+            text = f"Start to execute action {action.value} "
+            await self._world.events.record(seen.job.item, "Normal", _EXECUTE, text)
         step = machine.STEPS[seen.job.phase][action]
         if isinstance(step, Kill):
             await self._killing.begin(seen, step, action, cause=cause)

@@ -3,7 +3,8 @@
 The write that begins a kill counts the pods it will take as terminating already. From then on the
 stored phase, version and reason, and the marks on pods, say all that is to be done; so it is the
 same whether the one who began it goes on or another. A kill of some pods marks those that did not
-cause it before that write, and the one that did after it: until then the cause is found again.
+cause it before that write, and the one that did after it: until then the cause is found again. All
+pods are marked before they are deleted, for whoever wants to know that this was no eviction.
 """
 
 from collections.abc import Sequence
@@ -66,7 +67,8 @@ class Killing:
             counted = counts.count(seen.members, leaving=sync.uids(doomed))
             made = status.status(job, counted, phase=job.phase, now=now)
             job = await self._world.write_status(job, made)
-            await self._told(job, await self._world.delete_pods(doomed))
+            errors = await self._world.mark(doomed) or await self._world.delete_pods(doomed)
+            await self._told(job, errors)
         resources = await self._clear(seen, job)
         seen = self._world.around(job)
         counted = counts.count(seen.members)
