@@ -39,7 +39,7 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     """
     gang = backlog.gang
     need = Need.of(gang, cycle.ledger.gang(gang))
-    extra = slots.slots_of(gang, cycle.snapshot.axis, made=cycle.slot_shapes)
+    extra = slots.slots_of(gang, cycle.snapshot, made=cycle.slot_shapes)
     refusal = _too_few(cycle, gang, need, extra)
     if refusal is not None:
         cycle.refuse(gang, refusal)
@@ -64,7 +64,7 @@ def lacks_members(cycle: Cycle, gang: Gang) -> Refusal | None:
     if gang.counts.tasks + gang.counts.slots >= gang.min_member:
         return None
     need = Need.of(gang, cycle.ledger.gang(gang))
-    extra = slots.slots_of(gang, cycle.snapshot.axis, made=cycle.slot_shapes)
+    extra = slots.slots_of(gang, cycle.snapshot, made=cycle.slot_shapes)
     return _too_few(cycle, gang, need, extra)
 
 

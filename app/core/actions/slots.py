@@ -7,10 +7,11 @@ that are known. Its shape is that of the role (a sibling's, or what the owning v
 sibling's, else an equal part of what ``minResources`` leaves after the known members.
 
 Members that exist but cannot be placed (terminating, failed, held by somebody else's gate) are not
-missing: no room is kept for them.
+missing: no room is kept for them. Nor are slots made for a gang that lacks more members than all
+nodes take: ``minMember`` is any 32-bit number, and a slot is an object.
 """
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from itertools import cycle, islice
 
 import numpy as np
@@ -21,19 +22,26 @@ from app.model.gang import Gang, Task
 from app.model.ids import PodUid
 from app.model.resources import PODS, Amounts, ResourceAxis, Vector, amounts, is_best_effort
 from app.model.shape import PodShape
+from app.model.snapshot import Snapshot
+
+SMALL = 1_000
+"""So many members may be missing whatever the nodes take: a cluster may be about to grow."""
 
 
 def slots_of(
-    gang: Gang, axis: ResourceAxis, *, made: MutableMapping[Amounts, PodShape]
+    gang: Gang, snapshot: Snapshot, *, made: MutableMapping[Amounts, PodShape]
 ) -> tuple[Task, ...]:
     """A slot for every member that the minimum needs and that does not exist.
 
-    Empty when nothing tells what they will ask for. Shapes are made up once per request, in
-    ``made``.
+    Empty when nothing tells what they will ask for, or when they are too many for the cluster.
+    Shapes are made up once per request, in ``made``.
     """
-    roles = _missing_roles(gang)
-    if not roles:
+    axis = snapshot.axis
+    lacking = _lacking(gang)
+    missing = _missing(gang, lacking)
+    if not 0 < missing <= max(int(snapshot.table.total[axis.index[PODS]]), SMALL):
         return ()
+    roles = _missing_roles(gang, lacking, missing)
     if gang.role_shapes:
         sibling = gang.role_shapes[min(gang.role_shapes)]
         shapes = [gang.role_shapes.get(role, sibling) for role in roles]
@@ -45,22 +53,29 @@ def slots_of(
     return tuple(_slots(gang, zip(roles, shapes, strict=True), axis))
 
 
-def _missing_roles(gang: Gang) -> list[str]:
-    """The role of each missing member, by name."""
+def _lacking(gang: Gang) -> dict[str, int]:
+    """How many members roles lack of their minimums."""
+    lacks = {
+        role: least - gang.role_valid.get(role, 0)
+        for role, least in sorted(role_minimums(gang).items())
+    }
+    return {role: lack for role, lack in lacks.items() if lack > 0}
+
+
+def _missing(gang: Gang, lacking: Mapping[str, int]) -> int:
+    """How many members do not exist."""
     counts = gang.counts
     existing = counts.tasks + counts.slots
-    if existing >= gang.min_member and not gang.role_minimum:
-        return []
     hidden = existing - counts.ready - len(gang.waiting)
-    lacking = [
-        role
-        for role, least in sorted(role_minimums(gang).items())
-        for _ in range(least - gang.role_valid.get(role, 0))
-    ]
-    missing = max(gang.min_member - existing, len(lacking) - hidden, 0)
-    others = missing - len(lacking)
+    return max(gang.min_member - existing, sum(lacking.values()) - hidden, 0)
+
+
+def _missing_roles(gang: Gang, lacking: Mapping[str, int], missing: int) -> list[str]:
+    """The role of each missing member, by name."""
+    of_roles = [role for role, lack in lacking.items() for _ in range(lack)]
     known = sorted(gang.role_shapes) or [""]
-    return sorted([*lacking[:missing], *islice(cycle(known), max(others, 0))])
+    others = max(missing - len(of_roles), 0)
+    return sorted([*of_roles[:missing], *islice(cycle(known), others)])
 
 
 def _equal_parts(gang: Gang, axis: ResourceAxis, *, count: int) -> list[Amounts]:

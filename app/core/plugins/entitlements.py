@@ -74,14 +74,14 @@ def _guarantees(snapshot: Snapshot, names: Sequence[QueueName]) -> Matrix:
 def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
     """What members that do not exist yet will ask for, by queue."""
     found: dict[QueueName, Vector] = {}
-    axis, made = ledger.snapshot.axis, dict[Amounts, PodShape]()
+    made: dict[Amounts, PodShape] = {}
     for gang in chain(_waiting_since_before(ledger), ledger.admitted):
         if not _lacks_members(gang):
             continue
         if gang.min_request is not None:
             unseen: Vector = np.maximum(gang.min_request - gang.request, 0)
         else:
-            slots = slots_of(gang, axis, made=made)
+            slots = slots_of(gang, ledger.snapshot, made=made)
             unseen = sum((slot.request for slot in slots), np.zeros_like(gang.request))
         at = found.get(gang.queue)
         found[gang.queue] = unseen if at is None else at + unseen

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from app.core.actions.slots import slots_of
 from app.model.gang import Counts, Gang
 from app.model.ids import QueueName
@@ -10,7 +12,7 @@ from app.model.reason import Cause
 from app.model.resources import Amounts
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
-from tests.builders import AXIS, make_gang, make_queue
+from tests.builders import make_gang, make_queue, make_snapshot
 from tests.core.actions.rigs import (
     HELM,
     IDLE,
@@ -25,10 +27,13 @@ from tests.core.actions.rigs import (
     vector,
 )
 
+EMPTY = make_snapshot()
+LARGEST = 2**31 - 1
+
 
 def wanted(gang: Gang, made: dict[Amounts, PodShape] | None = None) -> list[tuple[str, str, float]]:
     """Name, role and cores of each slot."""
-    slots = slots_of(gang, AXIS, made={} if made is None else made)
+    slots = slots_of(gang, EMPTY, made={} if made is None else made)
     assert all(slot.is_slot for slot in slots)
     return [(s.name, s.role, int(s.request[0]) / 1000) for s in slots]
 
@@ -113,8 +118,8 @@ def test_nobody_knows_what_to_keep_for_a_group_that_says_nothing() -> None:
 
 def test_equal_requests_have_one_shape() -> None:
     made: dict[Amounts, PodShape] = {}
-    first = slots_of(unseen(2, min_request=vector(cpu=2)), AXIS, made=made)
-    second = slots_of(unseen(4, min_request=vector(cpu=4)), AXIS, made=made)
+    first = slots_of(unseen(2, min_request=vector(cpu=2)), EMPTY, made=made)
+    second = slots_of(unseen(4, min_request=vector(cpu=4)), EMPTY, made=made)
     assert len({id(slot.shape) for slot in (*first, *second)}) == 1
 
 
@@ -189,3 +194,23 @@ def test_no_room_is_kept_for_a_role_whose_member_is_on_its_way_out() -> None:
     outcome = cycle(gang, nodes=cores(9))
     assert outcome.order == []
     assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_PODS_OF_TASK
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"min_request": vector(cpu=3)},
+        {"role_shapes": {"": IDLE}},
+        {"role_shapes": {"a": IDLE}, "role_minimum": {"a": LARGEST}},
+    ],
+    ids=["by its request", "by its siblings", "by its roles"],
+)
+def test_no_slots_are_made_for_more_members_than_all_nodes_take(fields: dict[str, Any]) -> None:
+    outcome = cycle(unseen(LARGEST, **fields), nodes=cores(2))
+    assert outcome.order == []
+    assert str(LARGEST) in outcome.text("g")
+
+
+def test_a_cluster_that_is_still_to_grow_gets_its_slots_counted() -> None:
+    outcome = cycle(unseen(3, min_request=vector(cpu=3)))
+    assert outcome.refusal("g").cause is Cause.NO_NODE_FITS
