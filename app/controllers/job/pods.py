@@ -10,6 +10,7 @@ from app.controllers.job.sync import Replica
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import (
     EVICTED_AT,
+    JOB_FORWARDING,
     JOB_NAME,
     JOB_NAMESPACE,
     JOB_RETRY_COUNT,
@@ -86,6 +87,7 @@ def _annotations(
         TEMPLATE_UID: f"{job.key.name}-{task.name}",
         JOB_RETRY_COUNT: str(job.retries),
         **_some(unstructured.annotations(job.item), _INHERITED_ANNOTATIONS),
+        **_forwarding(job),
     }
     if task.topology_policy:
         made[NUMA_POLICY] = task.topology_policy
@@ -106,11 +108,17 @@ def _labels(job: Job, replica: Replica) -> dict[str, str]:
         JOB_NAMESPACE: job.key.namespace,
         QUEUE_NAME: job.queue,
         **_some(unstructured.labels(job.item), _INHERITED_LABELS),
+        **_forwarding(job),
     }
     partition = task.partition_of(replica.index)
     if partition:
         made[PARTITION_ID] = partition
     return made
+
+
+def _forwarding(job: Job) -> dict[str, str]:
+    """Pods of a job that is forwarded say so too, for those who pick them out by label."""
+    return {JOB_FORWARDING: "true"} if job.is_forwarded else {}
 
 
 def _some(values: Mapping[str, str], keys: tuple[str, ...]) -> dict[str, str]:

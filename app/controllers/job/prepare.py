@@ -64,8 +64,7 @@ class Preparation:
         queue = self._world.queue(job.queue)
         if queue is None:
             raise Unready("JobStatusError", f"queue {job.queue} is not found")
-        forwarded = unstructured.annotations(job.item).get(JOB_FORWARDING) == "true"
-        if not unstructured.spec(queue).get("extendClusters") or forwarded:
+        if not unstructured.spec(queue).get("extendClusters") or job.is_forwarded:
             return job
         return await self._world.write_job(
             job, {"metadata": {"annotations": {JOB_FORWARDING: "true"}}}

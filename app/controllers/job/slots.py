@@ -4,13 +4,20 @@ The extender keeps room for members that do not exist yet: *slots*, nodes by rol
 pinned to one streams through the scheduler; one without a slot gets the gate. A node that refused a
 pod is not tried again until there is a newer plan, and a pod that was refused a few times waits at
 the gate like any other.
+
+A refused pod is made anew at once the first time, and later and later after that: what is in its
+way need not be the node (a volume that nobody has provisioned yet), and then the pod that is there
+gets through as soon as it can, and a new one would not.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from app.controllers.job.members import Member
+
 _PATIENCE: Final = 3
+_LONGEST_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +48,25 @@ class Refusals:
 
     def __init__(self) -> None:
         self._known: dict[str, Refusal] = {}
+        self._since: dict[str, float] = {}
 
     def add(self, name: str, generation: str) -> None:
         """It was refused a slot of that plan; empty: one that somebody else gave it."""
         before = self._known.get(name)
         self._known[name] = Refusal(generation, (before.times if before else 0) + 1)
+
+    def look(self, members: Sequence[Member], *, now: float) -> dict[str, float]:
+        """How long each refused pod stays as it is, in seconds, by UID; 0: made anew now."""
+        refused = [member for member in members if member.refused_node]
+        self._since = {member.uid: self._since.get(member.uid, now) for member in refused}
+        for member in members:
+            if member.bound:
+                self._known.pop(member.name, None)
+        return {m.uid: max(self._since[m.uid] + self._pause(m.name) - now, 0.0) for m in refused}
+
+    def _pause(self, name: str) -> float:
+        known = self._known.get(name)
+        return 0.0 if known is None else min(2.0**known.times, _LONGEST_S)
 
     def allows(self, name: str, slots: Slots) -> bool:
         """Whether it may be pinned again."""

@@ -1,6 +1,6 @@
 """Which pods of a job are missing, and which are too much."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from app.controllers.job import counts, depends, machine
@@ -39,8 +39,11 @@ def missing(job: Job, members: Sequence[Member]) -> list[Replica]:
     ]
 
 
-def too_much(job: Job, members: Sequence[Member]) -> list[Member]:
-    """Pods that no replica stands for, left by a kill, or refused by the one node they may use."""
+def too_much(job: Job, members: Sequence[Member], *, spared: Collection[str] = ()) -> list[Member]:
+    """Pods that no replica stands for, left by a kill, or refused by the one node they may use.
+
+    ``spared``: UIDs of refused ones that stay for now.
+    """
     replicas = {task.name: task.replicas for task in job.tasks}
     return [
         member
@@ -50,18 +53,20 @@ def too_much(job: Job, members: Sequence[Member]) -> list[Member]:
             member.index >= replicas.get(member.task, 0)
             or member.marked
             or (member.version < job.version and not member.ended)
-            or member.refused_node
+            or (member.refused_node and member.uid not in spared)
         )
     ]
 
 
-def count_without_surplus(job: Job, members: Sequence[Member]) -> Counts:
+def count_without_surplus(
+    job: Job, members: Sequence[Member], *, spared: Collection[str] = ()
+) -> Counts:
     """What is too much counts as terminating, even while its deletion fails.
 
     The deletion may have been done all the same; a pod that is counted and then missing would be
     taken for an evicted one.
     """
-    return counts.count(members, leaving=uids(too_much(job, members)))
+    return counts.count(members, leaving=uids(too_much(job, members, spared=spared)))
 
 
 def uids(members: Sequence[Member]) -> frozenset[str]:

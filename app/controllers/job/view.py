@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from app.controllers.job.vocabulary import Phase
+from app.controllers.job.vocabulary import JOB_FORWARDING, Phase
 from app.core.durations import parse_duration
 from app.wire import times, unstructured
 from app.wire.errors import DecodeError
@@ -166,6 +166,11 @@ class Job:
     def queue(self) -> str:
         """The queue it runs in."""
         return str(self.spec.get("queue") or "default")
+
+    @property
+    def is_forwarded(self) -> bool:
+        """Whether it is meant for another cluster."""
+        return unstructured.annotations(self.item).get(JOB_FORWARDING) == "true"
 
     @property
     def scheduler(self) -> str:

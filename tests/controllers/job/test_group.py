@@ -77,6 +77,45 @@ def test_partitions_become_sub_groups() -> None:
     ]
 
 
+_HALVES = {"totalPartitions": 3, "partitionSize": 2}
+
+
+@pytest.mark.parametrize(
+    ("of", "least"),
+    [
+        (task("w", 6), 6),
+        (task("w", 6, minAvailable=3), 3),
+        (task("w", 6, minAvailable=0), 0),
+        (task("w", 6, partitionPolicy=_HALVES), 6),
+        (task("w", 6, partitionPolicy={**_HALVES, "minPartitions": 2}), 4),
+        (task("w", 6, minAvailable=5, partitionPolicy={**_HALVES, "minPartitions": 2}), 5),
+    ],
+    ids=["replicas", "said", "said to be none", "no minimum", "partitions", "said goes first"],
+)
+def test_a_task_takes_part_in_the_gang_with_its_minimum(of: Object, least: int) -> None:
+    made = _group({"minAvailable": 1, "tasks": [of, task("x", 1)]})
+    assert made["spec"]["minTaskMember"] == {"w": least, "x": 1}
+
+
+def test_a_change_of_partitions_is_a_change_of_sub_groups() -> None:
+    def made(size: int) -> Object:
+        parts = {"totalPartitions": 2, "partitionSize": size}
+        return _group({"minAvailable": 2, "tasks": [task("w", 2 * size, partitionPolicy=parts)]})
+
+    change = group.change(_stored(made(2)), made(3))
+    assert change is not None
+    assert [part["subGroupSize"] for part in change["spec"]["subGroupPolicy"]] == [3]
+    gone = group.change(_stored(made(2)), _group({"minAvailable": 2, "tasks": [task("w", 4)]}))
+    assert gone == {"spec": {"subGroupPolicy": None}}
+
+
+@pytest.mark.parametrize("priority", ["high", ""])
+def test_a_change_of_priority_is_a_change_of_the_group(priority: str) -> None:
+    before = _group({"priorityClassName": "low", "tasks": [task("a", 1)]})
+    after = _group({"priorityClassName": priority, "tasks": [task("a", 1)]})
+    assert group.change(_stored(before), after) == {"spec": {"priorityClassName": priority or None}}
+
+
 @pytest.mark.parametrize(
     ("least", "tasks", "cpu"),
     [
@@ -98,6 +137,14 @@ def test_partitions_become_sub_groups() -> None:
             ],
             "9",
         ),
+        (3, [_asking("a", 4, cpu="1", minAvailable=4), _asking("b", 1, cpu="4")], "3"),
+        (
+            2,
+            [_asking("a", 2, cpu="1", priority="nobody knows"), _asking("b", 1, cpu="4")],
+            "2",
+        ),
+        (1, [_asking("a", 1, cpu="1"), _asking("b", 0, cpu="4", priority="high")], "1"),
+        (5, [_asking("a", 2, cpu="1", minAvailable=1), _asking("b", 3, cpu="4")], "14"),
     ],
 )
 def test_its_resources_are_those_of_the_pods_it_cannot_do_without(

@@ -102,6 +102,29 @@ def test_it_remembers_the_eviction_that_it_makes_good() -> None:
     assert annotations["pumice.sh/evicted-at"] == "2023-11-14T22:13:20Z"
 
 
+def test_it_is_forwarded_with_its_job() -> None:
+    key = "volcano.sh/job-forwarding"
+    forwarded = _pod(annotations={key: "true"})["metadata"]
+    assert forwarded["annotations"][key] == forwarded["labels"][key] == "true"
+    stays = _pod(annotations={key: "false"})["metadata"]
+    assert key not in {**stays["annotations"], **stays["labels"]}
+
+
+def test_what_the_job_says_goes_before_what_its_template_says() -> None:
+    of = task()
+    said = {"volcano.sh/preemptable": "true", "volcano.sh/task-index": "9"}
+    of["template"]["metadata"] = {"labels": said, "annotations": said}
+    job = {"volcano.sh/preemptable": "false"}
+    metadata = _pod(of=of, annotations=job, labels=job)["metadata"]
+    for kind in ("annotations", "labels"):
+        assert metadata[kind]["volcano.sh/preemptable"] == "false"
+        assert metadata[kind]["volcano.sh/task-index"] == "1"
+
+
+def test_a_task_without_partitions_has_no_partition_label() -> None:
+    assert "volcano.sh/partition-id" not in _pod()["metadata"]["labels"]
+
+
 def test_scheduler_and_priority_are_the_templates_or_else_the_jobs() -> None:
     job = {"schedulerName": "s", "priorityClassName": "p"}
     assert _pod()["spec"]["schedulerName"] == "volcano"

@@ -54,6 +54,7 @@ def test_a_job_waits_for_a_claim_that_is_not_there() -> None:
         assert state["message"] == (
             "pvc c is not found, the job will be in the Pending state until the PVC is created"
         )
+        assert ("Warning", "PVCError", state["message"]) in rig.events.told
         rig.api.put(CLAIMS, {"metadata": {"name": "c", "namespace": NAMESPACE}, "spec": {}})
         await rig.later(11)
 
@@ -68,6 +69,8 @@ def test_a_job_waits_for_its_queue() -> None:
         rig.submit({**_GANG, "queue": "q"})
         await rig.settle()
         assert rig.status()["state"]["message"] == "queue q is not found"
+        assert set(rig.events.told) == {("Warning", "JobStatusError", "queue q is not found")}
+        assert not rig.api.all(POD_GROUPS)
         rig.api.put(QUEUES, {"metadata": {"name": "q"}, "spec": {}})
         await rig.settle()
         await rig.later(11)

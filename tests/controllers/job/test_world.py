@@ -1,0 +1,58 @@
+"""Writes of many pods."""
+
+import asyncio
+from functools import partial
+
+from app.controllers.job.controller import INDEXES
+from app.controllers.job.world import CONCURRENT_WRITES, World
+from app.controllers.store import Store
+from app.wire import unstructured
+from app.wire.kinds import PODS, Resource
+from app.wire.unstructured import Object
+from tests.controllers.fake_api import FakeApi, FakeEvents
+from tests.controllers.job.jobs import make_job
+from tests.controllers.job.rig import task
+from tests.service import virtual_time
+
+_PODS = 500
+_EACH_S = 1.0
+
+
+class _SlowApi(FakeApi):
+    """Takes a second for every pod."""
+
+    def __init__(self) -> None:
+        super().__init__(virtual_time.clock)
+        self.busy = self.busiest = 0
+
+    async def create(self, resource: Resource, item: Object) -> Object:
+        """Create ``item``."""
+        self.busy += 1
+        self.busiest = max(self.busiest, self.busy)
+        await asyncio.sleep(_EACH_S)
+        self.busy -= 1
+        return await super().create(resource, item)
+
+
+def test_pods_are_made_side_by_side_but_not_all_at_once() -> None:
+    job = make_job({"tasks": [task(replicas=_PODS)]})
+
+    def pod(number: int) -> Object:
+        owner = unstructured.controlled_by(job.item)
+        metadata = {"name": f"p{number}", "namespace": "ns", "ownerReferences": [owner]}
+        return {"metadata": metadata, "spec": {}}
+
+    async def scenario() -> tuple[_SlowApi, float]:
+        api = _SlowApi()
+        stores = {kind: Store(indexes) for kind, indexes in INDEXES.items()}
+        world = World(
+            stores, api=api, events=FakeEvents(), clock=virtual_time.clock, scheduler="volcano"
+        )
+        began = virtual_time.clock()
+        assert await world.create_pods(job, [partial(pod, n) for n in range(_PODS)]) == []
+        return api, virtual_time.clock() - began
+
+    api, took_s = virtual_time.run(scenario())
+    assert len(api.all(PODS)) == _PODS
+    assert api.busiest == CONCURRENT_WRITES
+    assert took_s == -(-_PODS // CONCURRENT_WRITES) * _EACH_S
