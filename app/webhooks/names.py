@@ -6,10 +6,12 @@ from collections.abc import Sequence
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
 _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+_PORT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_VARIABLE = re.compile(r"[ -<>-~]+")
 
 _LONGEST_LABEL = 63
 _LONGEST_SUBDOMAIN = 253
+_LONGEST_PORT = 15
 
 
 def label_problems(name: str) -> list[str]:
@@ -44,6 +46,30 @@ def qualified_problems(name: str) -> list[str]:
             "name part must consist of alphanumeric characters, '-', '_' or '.', and must start "
             "and end with an alphanumeric character"
         )
+    return found
+
+
+def label_value_problems(value: str) -> list[str]:
+    """What keeps ``value`` from being the value of a label; it may be empty."""
+    found = _too_long(value, _LONGEST_LABEL)
+    if value and not _QUALIFIED.fullmatch(value):
+        found.append(
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' "
+            "or '.', and must start and end with an alphanumeric character"
+        )
+    return found
+
+
+def port_name_problems(name: str) -> list[str]:
+    """What keeps ``name`` from being the name of a port."""
+    found = _too_long(name, _LONGEST_PORT)
+    if not _PORT.fullmatch(name):
+        found.append(
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-) inside, not "
+            "two in a row"
+        )
+    if not any("a" <= each <= "z" for each in name):
+        found.append("must contain at least one letter (a-z)")
     return found
 
 

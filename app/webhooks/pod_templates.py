@@ -1,27 +1,40 @@
 """Pod templates: what the API server would refuse in each pod made from them.
 
 The template of a task has no schema, so without this a job is accepted and then fails at every pod.
-Only what users get wrong is checked (names, images, quantities, references inside the pod); the
-pods themselves still meet the API server's own validation.
+First the types of all fields are judged, then what users get wrong (names, images, quantities,
+choices, references inside the pod); the pods themselves still meet the API server's own validation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.webhooks.findings import Findings, at
-from app.webhooks.names import is_variable, label_problems
-from app.webhooks.reading import amount, mapping, mappings, number_or_none, text
+from app.webhooks.names import is_variable, label_problems, port_name_problems
+from app.webhooks.pod_resources import check_resources
+from app.webhooks.pod_rules import check_fields, check_labels
+from app.webhooks.pod_types import check_types
+from app.webhooks.reading import mapping, mappings, number_or_none, text
 
-RESTART_POLICIES = ("Always", "OnFailure", "Never")
-PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-PROTOCOLS = ("TCP", "UDP", "SCTP")
 _PORTS = range(1, 65536)
 
 
 def check_template(template: object, path: str, findings: Findings) -> None:
-    """The pod template at ``path``."""
-    checking = _Checking(mapping(mapping(template).get("spec")), at(path, "spec"), findings)
-    checking.all()
+    """The pod template at ``path``; where a type is wrong, nothing more is said."""
+    types, rest = Findings(), Findings()
+    check_types(template, path, types)
+    metadata, spec = (mapping(mapping(template).get(part)) for part in ("metadata", "spec"))
+    check_labels(metadata.get("labels"), at(path, "metadata.labels"), rest)
+    check_fields(spec, at(path, "spec"), rest)
+    _Checking(spec, at(path, "spec"), rest).all()
+    wrong = [error.path for error in types.errors]
+    findings.errors += types.errors
+    findings.errors += [error for error in rest.errors if not _is_inside(error.path, wrong)]
+
+
+def _is_inside(path: str, others: Sequence[str]) -> bool:
+    return any(
+        path.startswith(other) and (path == other or path[len(other)] in ".[") for other in others
+    )
 
 
 class _Checking:
@@ -42,10 +55,8 @@ class _Checking:
         for kind in ("initContainers", "containers"):
             for index, container in enumerate(mappings(spec.get(kind))):
                 self._check_container(container, at(path, kind, index))
-        self._check_choice(spec, "restartPolicy", RESTART_POLICIES, path)
-        if (number_or_none(spec.get("terminationGracePeriodSeconds")) or 0) < 0:
-            where = at(path, "terminationGracePeriodSeconds")
-            self._findings.refuse(where, "must be greater than or equal to 0")
+        for index, toleration in enumerate(mappings(spec.get("tolerations"))):
+            self._check_toleration(toleration, at(path, "tolerations", index))
 
     def _check_volumes(self) -> None:
         for index, volume in enumerate(mappings(self._spec.get("volumes"))):
@@ -59,9 +70,9 @@ class _Checking:
             self._findings.refuse(at(path, "image"), "Required value")
         elif image != image.strip():
             self._findings.refuse(at(path, "image"), "must not have leading or trailing whitespace")
-        self._check_choice(container, "imagePullPolicy", PULL_POLICIES, path)
-        self._check_resources(mapping(container.get("resources")), at(path, "resources"))
-        self._check_environment(container, path)
+        check_resources(mapping(container.get("resources")), at(path, "resources"), self._findings)
+        for index, variable in enumerate(mappings(container.get("env"))):
+            self._check_variable(variable, at(path, "env", index))
         self._check_ports(container, path)
         self._check_mounts(container, path)
 
@@ -76,61 +87,37 @@ class _Checking:
             self._findings.refuse(path, f'Duplicate value: "{name}"')
         seen.add(name)
 
-    def _check_choice(
-        self, holder: Mapping[str, Any], key: str, choices: tuple[str, ...], path: str
-    ) -> None:
-        chosen = holder.get(key)
-        if chosen and chosen not in choices:
-            known = ", ".join(f'"{each}"' for each in choices)
+    def _check_variable(self, variable: Mapping[str, Any], path: str) -> None:
+        name = text(variable.get("name"))
+        if not name:
+            self._findings.refuse(at(path, "name"), "Required value")
+        elif not is_variable(name):
             self._findings.refuse(
-                at(path, key), f'Unsupported value: "{chosen}": supported values: {known}'
+                at(path, "name"),
+                f'Invalid value: "{name}": a valid environment variable name must consist only of '
+                "printable ASCII characters other than '='",
             )
-
-    def _check_resources(self, resources: Mapping[str, Any], path: str) -> None:
-        requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
-        for kind, quantities in (("limits", limits), ("requests", requests)):
-            for name, written in quantities.items():
-                self._check_quantity(name, written, f"{path}.{kind}[{name}]")
-        for name, written in requests.items():
-            asked, most = amount(name, written), amount(name, limits.get(name))
-            if asked is not None and most is not None and asked > most:
-                self._findings.refuse(
-                    f"{path}.requests[{name}]",
-                    f'Invalid value: "{written}": must be less than or equal to {name} limit of '
-                    f"{limits[name]}",
-                )
-
-    def _check_quantity(self, name: str, written: object, path: str) -> None:
-        number = amount(name, written)
-        if number is None:
+        if text(variable.get("value")) and variable.get("valueFrom") is not None:
             self._findings.refuse(
-                path,
-                f'Invalid value: "{written}": quantities must match the regular expression '
-                "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+                at(path, "valueFrom"), "may not be specified when `value` is not empty"
             )
-        elif number < 0:
-            self._findings.refuse(
-                path, f'Invalid value: "{written}": must be greater than or equal to 0'
-            )
-
-    def _check_environment(self, container: Mapping[str, Any], path: str) -> None:
-        for index, variable in enumerate(mappings(container.get("env"))):
-            where, name = at(path, "env", index, "name"), text(variable.get("name"))
-            if not name:
-                self._findings.refuse(where, "Required value")
-            elif not is_variable(name):
-                self._findings.refuse(
-                    where, f'Invalid value: "{name}": not a name of an environment variable'
-                )
 
     def _check_ports(self, container: Mapping[str, Any], path: str) -> None:
+        names: set[str] = set()
         for index, port in enumerate(mappings(container.get("ports"))):
-            where = at(path, "ports", index)
+            where, name = at(path, "ports", index), text(port.get("name"))
             if number_or_none(port.get("containerPort")) not in _PORTS:
                 self._findings.refuse(
                     at(where, "containerPort"), "must be between 1 and 65535, inclusive"
                 )
-            self._check_choice(port, "protocol", PROTOCOLS, where)
+            problems = port_name_problems(name) if name else []
+            if problems:
+                self._findings.refuse(
+                    at(where, "name"), f'Invalid value: "{name}": {", ".join(problems)}'
+                )
+            if name in names:
+                self._findings.refuse(at(where, "name"), f'Duplicate value: "{name}"')
+            names |= {name} - {""}
 
     def _check_mounts(self, container: Mapping[str, Any], path: str) -> None:
         seen: set[str] = set()
@@ -146,3 +133,23 @@ class _Checking:
                     at(where, "mountPath"), f'Invalid value: "{mount_path}": must be unique'
                 )
             seen.add(mount_path)
+
+    def _check_toleration(self, toleration: Mapping[str, Any], path: str) -> None:
+        key, value = text(toleration.get("key")), text(toleration.get("value"))
+        exists = toleration.get("operator") == "Exists"
+        if not key and not exists:
+            self._findings.refuse(
+                at(path, "operator"),
+                "operator must be Exists when `key` is empty, which means "
+                '"match all values and all keys"',
+            )
+        if exists and value:
+            self._findings.refuse(
+                at(path, "operator"),
+                f"Invalid value: \"{value}\": value must be empty when `operator` is 'Exists'",
+            )
+        lasting = toleration.get("tolerationSeconds") is not None
+        if lasting and toleration.get("effect") != "NoExecute":
+            self._findings.refuse(
+                at(path, "effect"), "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            )

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from app.model.resources import PODS
 from app.webhooks.findings import Findings
+from app.webhooks.pod_resources import is_device, is_whole
 from app.webhooks.reading import amount, amounts, mapping
 from app.wire import quantity
 from app.wire.unstructured import Object, spec
@@ -44,7 +46,7 @@ def exceeds(values: Mapping[str, int], limits: Mapping[str, int]) -> bool:
 
 
 def check_quantities(queue: Object, findings: Findings) -> None:
-    """Nothing is less than zero."""
+    """Nothing is less than zero, and pods and devices are whole."""
     for kind in (CAPABILITY, DESERVED, GUARANTEE):
         where = f"requestBody.spec.{kind}" + (".resource" if kind == GUARANTEE else "")
         for name, text in written(queue, kind).items():
@@ -56,6 +58,8 @@ def check_quantities(queue: Object, findings: Findings) -> None:
                     f"{where}[{name}]",
                     f'Invalid value: "{text}": must be greater than or equal to 0',
                 )
+            elif (name == PODS or is_device(name)) and not is_whole(text):
+                findings.refuse(f"{where}[{name}]", f'Invalid value: "{text}": must be an integer')
 
 
 def check_order(queue: Object, findings: Findings) -> None:

@@ -14,7 +14,8 @@ from app.wire.unstructured import Object, annotations, name
 HIERARCHY = "volcano.sh/hierarchy"
 WEIGHTS = "volcano.sh/hierarchy-weights"
 
-_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+# What is beyond these lengths is beyond what a floating-point number holds.
+_NUMBER = re.compile(r"[-+]?([0-9]{1,99}(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,2})?")
 
 
 def with_root(queue: Object) -> Object:

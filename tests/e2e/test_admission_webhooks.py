@@ -38,7 +38,6 @@ ONLY_THE_WEBHOOK_KNOWS = {
     "a container twice",
     "a container's name that is none",
     "an unknown restart policy",
-    "a negative grace period",
     "a request above its limit",
     "an unknown pull policy",
     "a variable without a name",

@@ -82,6 +82,7 @@ ACCEPTED: dict[str, Object] = {
     ),
     "deserved beside capability": new_queue(capability={"cpu": 1}, deserved={"memory": "9Gi"}),
     "only deserved": new_queue(deserved={"cpu": 1}),
+    "whole devices": new_queue(capability={"nvidia.com/gpu": "2000m", "pods": "1k"}),
     "guarantee beside capability": new_queue(
         capability={"cpu": 1}, deserved={"memory": 2}, guarantee=guaranteed(memory=1)
     ),
@@ -116,6 +117,14 @@ REFUSED: dict[str, tuple[Object, str]] = {
     "no quantity": (
         new_queue(deserved={"cpu": "x"}),
         'requestBody.spec.deserved[cpu]: Invalid value: "x": not a quantity',
+    ),
+    "part of a pod": (
+        new_queue(capability={"pods": "1500m"}),
+        'requestBody.spec.capability[pods]: Invalid value: "1500m": must be an integer;',
+    ),
+    "part of a device": (
+        new_queue(deserved={"nvidia.com/gpu": "500m"}),
+        'requestBody.spec.deserved[nvidia.com/gpu]: Invalid value: "500m": must be an integer;',
     ),
     "guarantee without deserved": (
         new_queue(guarantee=guaranteed(cpu=1)),
@@ -160,6 +169,10 @@ REFUSED: dict[str, tuple[Object, str]] = {
     "a weight that is no number": (
         with_path("root/a", "1/nan"),
         "nan in the 1/nan is invalid number: it cannot be read;",
+    ),
+    "a weight beyond all numbers": (
+        with_path("root/a", "1/1e999"),
+        "1e999 in the 1/1e999 is invalid number: it cannot be read;",
     ),
     "a weight of zero": (with_path("root/a", "1/0"), "0 in the 1/0 must be larger than 0;"),
     "a negative weight": (with_path("root/a", "1/-2"), "-2 in the 1/-2 must be larger than 0;"),
