@@ -7,6 +7,7 @@ client, because a user wants to know who said no and in which words; `app.cli.en
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -54,8 +55,9 @@ class Cluster:
 
     async def get(self, resource: Resource, key: Key) -> Object:
         """The object as stored now."""
+        path = _path(resource, key)
         with _served(resource):
-            return _cleaned(_decode(await self._client.get(resource.path(key))), resource)
+            return _cleaned(_decode(await self._client.get(path)), resource)
 
     async def list(
         self, resource: Resource, *, namespace: str = "", labels: str = "", fields: str = ""
@@ -64,6 +66,8 @@ class Cluster:
         chosen = {"labelSelector": labels, "fieldSelector": fields}
         params = {name: text for name, text in chosen.items() if text}
         found: Objects = []
+        if namespace:
+            _check("namespace", namespace)
         with _served(resource):
             async for page in self._client.list(resource.path(namespace=namespace), params):
                 items = _decode(page).get("items") or ()
@@ -83,22 +87,25 @@ class Cluster:
 
     async def create(self, resource: Resource, item: Object) -> Object:
         """Create ``item`` in the namespace that its metadata says."""
+        if resource.namespaced:
+            _check("namespace", namespace(item))
+        path = resource.path(namespace=namespace(item))
         with _served(resource):
-            path = resource.path(namespace=namespace(item))
             created = await self._client.create(path, item, params={"fieldManager": MANAGER})
         return _cleaned(_decode(created), resource)
 
     async def merge(self, resource: Resource, key: Key, change: Mapping[str, Any]) -> Object:
         """Merge ``change`` into the object."""
         params = {"fieldManager": MANAGER}
-        changed = await self._client.patch(resource.path(key), change, params=params)
+        changed = await self._client.patch(_path(resource, key), change, params=params)
         return _cleaned(_decode(changed), resource)
 
     async def delete(self, resource: Resource, key: Key) -> None:
         """Delete the object; what it made goes in the background."""
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        path = _path(resource, key)
         with _served(resource):
-            await self._client.delete(resource.path(key), options)
+            await self._client.delete(path, options)
 
 
 def ask(where: Where, use: Callable[[Cluster], Awaitable[T]]) -> T:
@@ -126,16 +133,32 @@ def connection(where: Where) -> Connection:
     from app.kube import config
 
     host = _address(where.master) if where.master else ""
+    file = where.kubeconfig or _usual_file()
+    if host and where.kubeconfig is None and not _is_there(file):
+        return config.Connection(host=host, ssl_context=None, headers=dict, pool=PoolManager)
+    if file is not None and not _is_there(file):
+        why = f"there is no kubeconfig {file}: name one by --kubeconfig or the variable KUBECONFIG"
+        raise CommandFailed(Code.USAGE, why)
     try:
-        found = config.load(where.kubeconfig, context=where.context or None)
-    except config.ConfigError:
-        if not host or where.kubeconfig is not None:
-            raise
-        found = config.Connection(host="", ssl_context=None, headers=dict, pool=PoolManager)
+        found = config.load(file, context=where.context or None)
     except OSError as error:
         why = f"the certificates of the kubeconfig cannot be read: {error}"
         raise CommandFailed(Code.USAGE, why) from error
     return replace(found, host=host) if host else found
+
+
+def _usual_file() -> Path | None:
+    """Where kubectl looks; None in a pod, whose service account will do."""
+    from app.kube.config import SERVICE_HOST
+
+    # Not Path.home(): in a container a user may have none.
+    usual = Path(os.path.expanduser("~/.kube/config"))
+    return None if os.environ.get(SERVICE_HOST) else usual
+
+
+def _is_there(file: Path | None) -> bool:
+    """Whether there is any of the files, as the variable KUBECONFIG may list several."""
+    return any(os.path.exists(each) for each in str(file or "").split(os.pathsep))
 
 
 def _address(master: str) -> str:
@@ -148,6 +171,22 @@ def _address(master: str) -> str:
     if not usable:
         raise CommandFailed(Code.USAGE, f"--master: {master!r} is no address of an API server")
     return text.rstrip("/")
+
+
+def _path(resource: Resource, key: Key) -> str:
+    if resource.namespaced:
+        _check("namespace", key.namespace)
+    _check("name", key.name)
+    return resource.path(key)
+
+
+def _check(what: str, text: str) -> None:
+    """Refuse what no object can be called: an API server takes it for another path."""
+    if not text:
+        raise CommandFailed(Code.USAGE, f"the {what} cannot be left blank")
+    if text in {".", ".."} or "/" in text or "%" in text:
+        why = f"{what} {text!r}: nothing has a name with / or % in it, or is called . or .."
+        raise CommandFailed(Code.USAGE, why)
 
 
 @contextmanager

@@ -72,12 +72,18 @@ def group(about: str) -> typer.Typer:
     )
 
 
+def _unless_empty(path: Path | None) -> Path | None:
+    """``--kubeconfig ""`` is as good as none, as with Volcano's; it arrives here as a dot."""
+    return None if path == Path() else path
+
+
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
         "--kubeconfig",
         "-k",
         envvar=["PUMICE_KUBECONFIG", "KUBECONFIG"],
+        callback=_unless_empty,
         help="Path of a kubeconfig; in a pod its service account, else kubectl's.",
     ),
 ]

@@ -14,6 +14,8 @@ code  meaning
 ====  ============================================================================
 """
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -58,6 +60,15 @@ def failing_to(what: str) -> Iterator[None]:
         raise _end(what, failure) from failure
     except (errors.KubeError, ConfigError) as error:
         raise _end(what, of(error)) from error
+    except UnicodeError as error:
+        why = CommandFailed(Code.USAGE, f"what was given is not UTF-8 text: {error}")
+        raise _end(what, why) from error
+    except BrokenPipeError:
+        raise  # who reads has seen enough: typer ends in silence
+    except OSError as error:
+        _forget_output()
+        why = CommandFailed(Code.USAGE, f"the output cannot be written: {error.strerror or error}")
+        raise _end(what, why) from error
 
 
 def of(error: errors.KubeError | ConfigError) -> CommandFailed:
@@ -76,6 +87,12 @@ def _code(error: errors.KubeError) -> Code:
     if isinstance(error, (errors.Throttled, errors.ServerError)):
         return Code.UNREACHABLE
     return Code.REFUSED
+
+
+def _forget_output() -> None:
+    """What could not be written would be tried again at exit."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _end(what: str, failure: CommandFailed) -> typer.Exit:

@@ -1,5 +1,6 @@
 """``pumice top``: who holds how much."""
 
+import os
 import re
 import sys
 from typing import Annotated, Literal
@@ -47,7 +48,7 @@ def queues(
             typer.echo(output.EMPTY, nl=False)
         else:
             text = queue_shares.rows(found)
-            typer.echo(coloured(text) if sys.stdout.isatty() else text, nl=False)
+            typer.echo(coloured(text) if wants_colour() else text, nl=False)
 
 
 async def look(cluster: Cluster) -> list[Share]:
@@ -58,6 +59,12 @@ async def look(cluster: Cluster) -> list[Share]:
     except errors.Forbidden:
         nodes = []
     return queue_shares.shares(queues, queue_shares.cluster_total(nodes))
+
+
+def wants_colour() -> bool:
+    """Whether a person looks who has not asked for plain text (https://no-color.org)."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
 
 
 def coloured(text: str) -> str:

@@ -16,9 +16,10 @@ from app.cli.endings import Code, CommandFailed, failing_to, of
 from app.kube import errors
 from app.kube.errors import ConfigError
 from app.sandbox.documents import ObjectName
-from tests.cli.stand import Stand, answering
+from tests.cli.stand import Done, Stand, answering, invoke
 
 COMMAND = Path(sys.executable).with_name("pumice")
+NOTHING = Done(0, "No resources found\n", "")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_an_api_server_that_is_not_there_is_code_5(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [(None, "no connection from"), ("[", "is not a kubeconfig"), ("{}", "")]
+    ("text", "why"), [(None, "there is no kubeconfig"), ("[", "is not a kubeconfig"), ("{}", "")]
 )
 def test_a_kubeconfig_that_will_not_do_is_code_2(
     text: str | None, why: str, stand: Stand, tmp_path: Path
@@ -92,6 +93,59 @@ def test_a_kubeconfig_that_will_not_do_is_code_2(
     assert code == 2
     assert why in said
     assert said.count("\n") == 1
+
+
+@pytest.fixture
+def nowhere(stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without a kubeconfig; the environment names none either."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("PUMICE_KUBECONFIG", raising=False)
+    return tmp_path / "home" / ".kube" / "config"
+
+
+def run(*arguments: str, **env: str) -> Done:
+    """Run a command that is told by nothing else where the cluster is."""
+    return invoke(Path(), *arguments, env={"PUMICE_KUBECONFIG": "", **env})
+
+
+def test_without_a_kubeconfig_it_is_said_how_to_name_one(nowhere: Path) -> None:
+    for flags in ([], ["-k", ""]):
+        assert run("job", "list", *flags, KUBECONFIG="") == Done(
+            2,
+            "",
+            f"Failed to list job: there is no kubeconfig {nowhere}: "
+            "name one by --kubeconfig or the variable KUBECONFIG\n",
+        )
+
+
+@pytest.mark.parametrize("flags", [[], ["-k", ""]], ids=["no flag", "an empty flag"])
+def test_the_usual_kubeconfig_is_kubectl_s(flags: list[str], nowhere: Path, stand: Stand) -> None:
+    nowhere.parent.mkdir(parents=True)
+    stand.config.rename(nowhere)
+    assert run("job", "list", *flags, KUBECONFIG="") == NOTHING
+
+
+def test_an_address_alone_will_do(nowhere: Path, stand: Stand) -> None:
+    assert run("job", "list", "-s", stand.url, KUBECONFIG="") == NOTHING
+
+
+def test_several_kubeconfigs_are_one(nowhere: Path, stand: Stand, tmp_path: Path) -> None:
+    second = tmp_path / "second"
+    config = yaml.safe_load(stand.config.read_text())
+    config["contexts"][0]["name"] = "other"
+    config["clusters"][0] = {"name": "dead", "cluster": {"server": "http://127.0.0.1:1"}}
+    config["contexts"][0]["context"]["cluster"] = "dead"
+    del config["current-context"]
+    second.write_text(yaml.safe_dump(config))
+    for files in (
+        f"{stand.config}:{second}",
+        f"{second}:{stand.config}",
+        f"/none:{stand.config}",
+        f":{stand.config}",
+    ):
+        assert run("job", "list", KUBECONFIG=files) == NOTHING
+        assert run("job", "list", "-k", files, KUBECONFIG="") == NOTHING
+    assert run("job", "list", "--context=other", KUBECONFIG=f"{stand.config}:{second}").code == 5
 
 
 def test_certificates_that_are_none_are_code_2(stand: Stand, tmp_path: Path) -> None:
@@ -136,10 +190,41 @@ def test_master_goes_before_the_kubeconfig_and_needs_none(stand: Stand, tmp_path
         assert stand.printed("job", "list", *flags) == "No resources found\n"
 
 
-def test_an_address_alone_will_do(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", "/none")
-    done = stand.run("job", "list", "-s", stand.url, env={"PUMICE_KUBECONFIG": ""})
-    assert (done.code, done.out, done.err) == (0, "No resources found\n", "")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["job", "view", "-N", "{}"],
+        ["job", "delete", "-N", "{}"],
+        ["job", "view", "-N", "a", "-n", "{}"],
+        ["job", "run", "-N", "a", "-n", "{}"],
+        ["job", "list", "-n", "{}"],
+        ["pod", "list", "-n", "{}"],
+        ["queue", "get", "-n", "{}"],
+        ["queue", "delete", "-n", "{}"],
+        ["queue", "operate", "-n", "{}", "-a", "update", "-w", "2"],
+        ["jobflow", "get", "-N", "{}"],
+        ["jobtemplate", "delete", "-N", "{}"],
+        ["explain", "{}"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("name", ["..", ".", "a/..", "a%2Fb", "\udcff"])
+def test_what_nothing_can_be_called_is_code_2(
+    arguments: list[str], name: str, stand: Stand
+) -> None:
+    code, said = stand.refusal(*(word.format(name) for word in arguments))
+    assert code == 2
+    assert said.count("\n") == 1
+    assert "does not serve" not in said
+
+
+def test_a_namespace_is_needed_for_what_is_in_one(stand: Stand) -> None:
+    for verb in (["run", "-N", "a"], ["view", "-N", "a"], ["delete", "-N", "a"]):
+        assert stand.refusal("job", *verb, "-n", "") == (
+            2,
+            f"Failed to {verb[0]} job: the namespace cannot be left blank\n",
+        )
+    assert stand.run("job", "list", "-n", "").code == 0
 
 
 INTERRUPTIBLE = """
@@ -171,3 +256,17 @@ def test_a_reader_that_goes_away_is_no_traceback(stand: Stand) -> None:
     script = f"{COMMAND} job list -o json -k {stand.config} | true"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_an_output_that_cannot_be_written_is_one_line(form: str, stand: Stand) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [COMMAND, "job", "list", "-o", form, "-k", stand.config],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    why = "Failed to list job: the output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from typing import Any
 
@@ -165,6 +166,36 @@ def test_bars_are_coloured_by_how_full_they_are() -> None:
         "a \x1b[32m[##........]  20%\x1b[0m\nb \x1b[33m[########..]  80%\x1b[0m\n"
         "c \x1b[31m[##########] 130%\x1b[0m\nd -\n"
     )
+
+
+class Screen(io.StringIO):
+    """Standard output as a person's terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("env", "output", "expected"),
+    [
+        ({}, Screen(), True),
+        ({"NO_COLOR": ""}, Screen(), True),
+        ({"NO_COLOR": "1"}, Screen(), False),
+        ({"TERM": "dumb"}, Screen(), False),
+        ({}, io.StringIO(), False),
+        ({"FORCE_COLOR": "1"}, io.StringIO(), False),
+    ],
+    ids=["terminal", "NO_COLOR empty", "NO_COLOR", "dumb", "pipe", "pipe by force"],
+)
+def test_colours_are_for_terminals_that_want_them(
+    env: dict[str, str], output: io.StringIO, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout", output)
+    assert top.wants_colour() is expected
 
 
 class Narrow(Cluster):
