@@ -143,6 +143,8 @@ class JobController:
             raise Again("an action is under way", after_s=0.0)
         await self._go_on(seen, memory)
         later = [] if answer.wait_s is None else [answer.wait_s]
+        pauses = self._syncing.pauses_s(self._world.around(seen.job), memory)
+        later += [pause for pause in pauses.values() if pause]
         if self._world.unseen_pods(seen.job):
             later.append(OVERDUE_S)
         if later:

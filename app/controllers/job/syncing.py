@@ -73,8 +73,15 @@ class Syncing:
             problem = await self._create(job, found, memory) or problem
         elif found is not None:
             await self._tell_waiting(job, found, memory)
-        await self._conclude(job, problem)
+        await self._conclude(job, problem, memory)
         return problem
+
+    def pauses_s(self, seen: Seen, memory: Memory) -> dict[str, float]:
+        """How long refused pods stay as they are, by UID; 0: not any more."""
+        return memory.refusals.look(seen.members, now=self._world.clock())
+
+    def _spared(self, seen: Seen, memory: Memory) -> frozenset[str]:
+        return frozenset(uid for uid, pause in self.pauses_s(seen, memory).items() if pause)
 
     async def _initiate(self, seen: Seen, memory: Memory) -> Job:
         """Say what will be made before it is."""
@@ -83,7 +90,7 @@ class Syncing:
             return job
         made = status.status(
             job,
-            sync.count_without_surplus(job, seen.members),
+            sync.count_without_surplus(job, seen.members, spared=self._spared(seen, memory)),
             phase=Phase.PENDING if job.phase is Phase.NEW else job.phase,
             now=self._world.clock(),
             resources=self._preparation.resources(job),
@@ -98,10 +105,11 @@ class Syncing:
 
     async def _remove(self, job: Job, memory: Memory) -> tuple[Job, Problem | None]:
         seen = self._world.around(job)
-        surplus = sync.too_much(job, seen.members)
+        spared = self._spared(seen, memory)
+        surplus = sync.too_much(job, seen.members, spared=spared)
         if not surplus:
             return job, None
-        counted = sync.count_without_surplus(job, seen.members)
+        counted = sync.count_without_surplus(job, seen.members, spared=spared)
         made = status.status(job, counted, phase=job.phase, now=self._world.clock())
         job = await self._world.write_status(job, made)
         for member in surplus:
@@ -160,8 +168,10 @@ class Syncing:
         if text and memory.tells(text, self._world.clock()):
             await self._world.events.record(job.item, "Warning", "PodGroupPending", text)
 
-    async def _conclude(self, job: Job, problem: Problem | None) -> None:
-        counted = sync.count_without_surplus(job, self._world.around(job).members)
+    async def _conclude(self, job: Job, problem: Problem | None, memory: Memory) -> None:
+        seen = self._world.around(job)
+        spared = self._spared(seen, memory)
+        counted = sync.count_without_surplus(job, seen.members, spared=spared)
         phase = machine.after_sync(job, job.phase, counted)
         why = NOTHING if problem is None else Why(problem.reason, problem.message)
         if phase is Phase.FAILED:

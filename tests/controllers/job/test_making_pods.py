@@ -33,6 +33,14 @@ def _refuse(rig: Rig, pod: str) -> None:
     rig.change(pod, {"status": {"conditions": _UNSCHEDULABLE}})
 
 
+def _ungate(rig: Rig, pod: str, *, node: str) -> None:
+    """As the extender does: the gate goes, and the pod may run on one node."""
+    fields = {"key": "metadata.name", "operator": "In", "values": [node]}
+    required = {"nodeSelectorTerms": [{"matchFields": [fields]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    rig.change(pod, {"spec": {"schedulingGates": None, "affinity": affinity}})
+
+
 def _creates_pod(request: Request) -> bool:
     return (request.verb, request.resource) == ("create", PODS)
 
@@ -185,9 +193,49 @@ def test_a_pod_that_is_refused_again_and_again_waits_at_the_gate() -> None:
             rig.slots.slots = Slots(generation, {"main": ("n1",)})
             _refuse(rig, "job-main-0")
             await rig.settle()
+            await rig.later(2.0 ** (generation - 1))
 
     rig = play(scenario)
     assert rig.api.created[PODS, "job-main-0"] == 4
+
+
+def test_a_pod_that_is_refused_whatever_its_node_is_made_anew_ever_more_rarely() -> None:
+    """Its volume is missing, say: a hundred new pods would wait for that as the first one does."""
+
+    async def scenario(rig: Rig) -> None:
+        rig.slots.slots = Slots(1, {"main": ("n1",)})
+        rig.start()
+        rig.submit({"minAvailable": 1, "tasks": [task(replicas=1)]})
+        await rig.settle()
+        for _ in range(3600):
+            if _is_gated(rig.pod("job-main-0")):
+                _ungate(rig, "job-main-0", node="n1")
+            _refuse(rig, "job-main-0")
+            await rig.settle()
+            await rig.later(1)
+
+    rig = play(scenario)
+    # After 0, 2, 4 ... 256 s, and every 300 s then.
+    assert 15 <= rig.api.created[PODS, "job-main-0"] <= 22
+
+
+def test_a_pod_that_was_refused_and_ran_starts_afresh() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.slots.slots = Slots(1, {"main": ("n1",)})
+        rig.start()
+        rig.submit({"minAvailable": 1, "tasks": [task(replicas=1)]})
+        await rig.settle()
+        for generation in (2, 3):
+            rig.slots.slots = Slots(generation, {"main": ("n1",)})
+            _refuse(rig, "job-main-0")
+            await rig.settle()
+            rig.run("job-main-0")
+            await rig.settle()
+            rig.vanish("job-main-0")
+            await rig.settle()
+
+    rig = play(scenario)
+    assert rig.api.created[PODS, "job-main-0"] == 5
 
 
 def test_a_gated_or_unpinned_pod_that_waits_is_left_alone() -> None:
