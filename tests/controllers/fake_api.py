@@ -30,6 +30,7 @@ class Request:
     resource: Resource
     key: Key
     subresource: str = ""
+    propagation: str = ""
 
 
 class Watcher(Protocol):
@@ -231,7 +232,7 @@ class FakeApi:
         propagation: Literal["Background", "Foreground", "Orphan"] = "Background",
     ) -> None:
         """Delete the object; a pod on a node stays for its grace period."""
-        async with _Call(self, Request("delete", resource, key)):
+        async with _Call(self, Request("delete", resource, key, propagation=propagation)):
             old = self._existing(resource, key)
             _check(old, {"uid": uid} if uid else {})
             on_node = resource is PODS and old["spec"].get("nodeName")

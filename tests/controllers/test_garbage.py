@@ -67,12 +67,13 @@ def test_a_job_goes_when_its_time_is_over_and_not_before() -> None:
     async def scenario(stage: Play) -> None:
         await stage.start()
         stage.fake.put(JOBS, job())
-        await stage.later(59)
+        await stage.later(59.9)
         assert stage.names(JOBS) == ["job"]
-        await stage.later(2)
+        await stage.later(0.2)
         assert stage.names(JOBS) == []
 
-    run(scenario)
+    requests = run(scenario).fake.requests
+    assert [each.propagation for each in requests if each.verb == "delete"] == ["Foreground"]
 
 
 def test_a_job_whose_time_is_over_goes_at_once_also_after_a_restart() -> None:

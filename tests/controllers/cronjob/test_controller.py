@@ -187,6 +187,21 @@ def test_the_oldest_finished_jobs_go_when_there_are_more_than_the_limits() -> No
     assert run(scenario).reasons().count("SuccessfulDelete") == 3
 
 
+def test_a_deletion_that_fails_is_told_of_and_tried_again() -> None:
+    async def scenario(stage: Play) -> None:
+        await stage.start()
+        submit(stage, successfulJobsHistoryLimit=0)
+        stage.fake.fail(Failure.PASSING, lambda r: r.verb == "delete", message="busy")
+        await stage.until(FIRST + 1)
+        await finish(stage, job_name(0))
+        await stage.later(5)
+        assert stage.names(JOBS) == []
+
+    told = run(scenario).told
+    assert told.messages("FailedDelete") == ["Deleted job: busy"]
+    assert told.messages("SuccessfulDelete") == [f"Deleted job {job_name(0)}"]
+
+
 def test_nothing_starts_while_it_is_suspended_and_only_the_latest_afterwards() -> None:
     async def scenario(stage: Play) -> None:
         await stage.start()
@@ -302,6 +317,22 @@ def test_a_job_of_somebody_else_with_the_name_is_left_alone() -> None:
         assert active(stage) == [job_name(1)]
 
     assert "ForeignJob" in run(scenario).reasons()
+
+
+def test_a_job_that_exists_and_cannot_be_read_is_told_of_and_looked_at_again() -> None:
+    async def scenario(stage: Play) -> None:
+        await stage.start()
+        submit(stage)
+        stage.fake.fail(Failure.EXISTS, lambda request: request.verb == "create")
+        stage.fake.fail(
+            Failure.PASSING,
+            lambda request: (request.verb, request.resource) == ("get", JOBS),
+            message="busy",
+        )
+        await stage.until(FIRST + 10)
+        assert active(stage) == [job_name(0)]
+
+    assert run(scenario).told.messages("FailedGet") == ["Get job: busy"]
 
 
 def test_a_job_that_is_deleted_leaves_the_list() -> None:

@@ -131,6 +131,28 @@ def test_annotations_of_some_owners_are_inherited(
     assert annotations(group(pod(owned=True), its_owner, inherit=False)) == {}
 
 
+@pytest.mark.parametrize(
+    ("key", "as_annotation", "as_label"),
+    [
+        ("volcano.sh/preemptable", True, True),
+        ("volcano.sh/cooldown-time", True, True),
+        ("volcano.sh/revocable-zone", True, False),
+        ("volcano.sh/jdb-min-available", True, False),
+        ("volcano.sh/jdb-max-unavailable", True, False),
+        ("volcano.sh/qos-level", False, False),
+        ("example.com/other", False, False),
+    ],
+)
+def test_some_keys_of_the_pod_become_the_groups(
+    key: str, as_annotation: bool, as_label: bool
+) -> None:
+    annotated, labelled = group(pod(annotations={key: "x"})), group(pod(labels={key: "x"}))
+
+    assert annotations(annotated) == ({key: "x"} if as_annotation else {})
+    assert annotations(labelled) == ({key: "x"} if as_label else {})
+    assert labels(labelled) == ({key: "x"} if as_label else {})
+
+
 def test_what_the_pod_says_goes_before_what_its_owner_says() -> None:
     item = pod(
         owned=True,
