@@ -26,6 +26,12 @@ Amounts = tuple[tuple[str, int], ...]
 UNLIMITED = 1 << 60
 """A limit that nothing reaches; small enough that eight of them add up without overflow."""
 
+LARGEST = 1 << 50
+"""What one node has, or one group or queue asks for, at most: a pebibyte. Thousands add up."""
+
+LARGEST_POD = 1 << 46
+"""What one pod asks for at most: 64 TiB. Every pod of a cluster, and every slot, adds up."""
+
 
 def amounts(values: Mapping[str, int]) -> Amounts:
     """The canonical form of ``values``: sorted by name, zeros kept (a zero limit is a limit)."""

@@ -2,7 +2,8 @@
 
 ``cpu`` counts milli-cores, every other resource whole units. What does not divide is rounded away
 from zero, as the API server does when it needs an integer: a request is never taken for less than
-it asks. Magnitudes stop at ``UNLIMITED``, so sums of them still fit a vector.
+it asks. Magnitudes stop at ``UNLIMITED``, those that are summed sooner, so that sums still fit a
+vector.
 """
 
 import re
@@ -82,9 +83,11 @@ def read(values: Mapping[str, Quantity] | None, at: str) -> dict[str, int]:
     return found
 
 
-def read_amounts(values: Mapping[str, Quantity] | None, at: str) -> Amounts:
-    """The same in canonical form."""
-    return amounts(read(values, at))
+def read_amounts(
+    values: Mapping[str, Quantity] | None, at: str, *, most: int = UNLIMITED
+) -> Amounts:
+    """The same in canonical form; each stops at ``most``, for amounts that are summed."""
+    return amounts({name: min(value, most) for name, value in read(values, at).items()})
 
 
 def text(resource: str, value: int) -> str:

@@ -83,6 +83,8 @@ def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
         else:
             slots = slots_of(gang, ledger.snapshot, made=made)
             unseen = sum((slot.request for slot in slots), np.zeros_like(gang.request))
+        # No queue deserves more than there is, whatever its groups say that they need.
+        unseen = np.minimum(unseen, ledger.snapshot.table.total)
         at = found.get(gang.queue)
         found[gang.queue] = unseen if at is None else at + unseen
     return found

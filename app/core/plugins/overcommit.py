@@ -15,7 +15,7 @@ from app.model.conf import PluginConf
 from app.model.gang import Gang
 from app.model.ids import ROOT_QUEUE
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import Vector
+from app.model.resources import UNLIMITED, Vector
 
 CLUSTER = "cluster"
 _FACTOR = 1.2
@@ -35,7 +35,7 @@ def configure(conf: PluginConf) -> OpenPlugin:
 
 def _enqueueable(ledger: Ledger, factor: float) -> Enqueueable:
     snapshot = ledger.snapshot
-    stretched: Vector = np.floor(snapshot.table.total * factor).astype(np.int64)
+    stretched: Vector = np.minimum(snapshot.table.total * factor, UNLIMITED).astype(np.int64)
     used = snapshot.used.sum(axis=0)
     root, strays = ledger.queues().get(ROOT_QUEUE), _strays(ledger)
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Raw, Struct, field
 
-from app.model.resources import PODS, UNLIMITED, Amounts, amounts
+from app.model.resources import LARGEST_POD, PODS, Amounts, amounts
 from app.model.shape import HostPort
 from app.wire import quantity
 from app.wire.errors import DecodeError, Reader, joined
@@ -76,7 +76,7 @@ def requests(containers: Containers, *, whole: Raw, overhead: Raw) -> Amounts:
     total.update(_requested(whole, "spec.resources", beside=total))
     if bytes(overhead):
         _add(total, _asked(_read_list(overhead, "spec.overhead"), "spec.overhead"))
-    found = {name: min(value, UNLIMITED) for name, value in total.items() if value}
+    found = {name: min(value, LARGEST_POD) for name, value in total.items() if value}
     found.pop(MARKER, None)
     return amounts({**found, PODS: 1})
 

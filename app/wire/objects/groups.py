@@ -3,6 +3,7 @@
 from msgspec import Struct, field
 
 from app.model.ids import DEFAULT_QUEUE, QueueName
+from app.model.resources import LARGEST
 from app.model.workload import Condition, GroupPhase, PodGroup
 from app.wire import quantity, times
 from app.wire.errors import Bytes, DecodeError, Reader
@@ -62,7 +63,7 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         queue=QueueName(spec.queue) if spec.queue else DEFAULT_QUEUE,
         priority_class=spec.priority_class_name or "",
         min_resources=(
-            quantity.read_amounts(spec.min_resources, "spec.minResources")
+            quantity.read_amounts(spec.min_resources, "spec.minResources", most=LARGEST)
             if spec.min_resources is not None
             else None
         ),

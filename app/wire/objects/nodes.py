@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from app.model.ids import NodeName
 from app.model.node import Node, Taint
-from app.model.resources import Amounts, amounts
+from app.model.resources import LARGEST, Amounts, amounts
 from app.wire import quantity
 from app.wire.errors import Bytes, Reader
 from app.wire.objects import meta
@@ -79,7 +79,7 @@ def _allocatable(status: _StatusJson) -> Amounts:
         found = quantity.read(status.allocatable, "status.allocatable")
     else:
         found = quantity.read(status.capacity, "status.capacity")
-    return amounts({name: max(value, 0) for name, value in found.items()})
+    return amounts({name: max(min(value, LARGEST), 0) for name, value in found.items()})
 
 
 def _images(status: _StatusJson) -> Mapping[str, int] | None:

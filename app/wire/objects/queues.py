@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from app.model.ids import NO_QUEUE, QueueName
+from app.model.resources import LARGEST
 from app.model.workload import Queue, QueueState
 from app.wire import quantity, times
 from app.wire.errors import Bytes, DecodeError, Reader
@@ -56,8 +57,10 @@ def decode_queue(text: Bytes) -> Queue:
         created=times.epoch(head.creation_timestamp),
         weight=spec.weight or 1,
         capability=quantity.read_amounts(spec.capability, "spec.capability"),
-        deserved=quantity.read_amounts(spec.deserved, "spec.deserved"),
-        guarantee=quantity.read_amounts(guarantee.resource, "spec.guarantee.resource"),
+        deserved=quantity.read_amounts(spec.deserved, "spec.deserved", most=LARGEST),
+        guarantee=quantity.read_amounts(
+            guarantee.resource, "spec.guarantee.resource", most=LARGEST
+        ),
         parent=QueueName(spec.parent) if spec.parent else NO_QUEUE,
         reclaimable=spec.reclaimable is not False,
         priority=spec.priority or 0,

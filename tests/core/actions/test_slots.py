@@ -9,10 +9,10 @@ from app.core.actions.slots import slots_of
 from app.model.gang import Counts, Gang
 from app.model.ids import QueueName
 from app.model.reason import Cause
-from app.model.resources import Amounts
+from app.model.resources import LARGEST_POD, Amounts
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
-from tests.builders import make_gang, make_queue, make_snapshot
+from tests.builders import make_gang, make_queue, make_shape, make_snapshot, make_task
 from tests.core.actions.rigs import (
     HELM,
     IDLE,
@@ -214,3 +214,13 @@ def test_no_slots_are_made_for_more_members_than_all_nodes_take(fields: dict[str
 def test_a_cluster_that_is_still_to_grow_gets_its_slots_counted() -> None:
     outcome = cycle(unseen(3, min_request=vector(cpu=3)))
     assert outcome.refusal("g").cause is Cause.NO_NODE_FITS
+
+
+def test_what_the_largest_gang_asks_for_does_not_stop_others_of_its_queue() -> None:
+    """Sums stay below 2^63: a negative request of a queue would deserve nothing."""
+    shape = make_shape(memory=LARGEST_POD)
+    greedy = replace(
+        make_gang("greedy", waiting=(make_task("greedy-0", shape=shape),)), min_member=1_000
+    )
+    outcome = cycle(greedy, gang_of("modest", 1), nodes=cores(2))
+    assert outcome.members("modest") == ["modest-0"]

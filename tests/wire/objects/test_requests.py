@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.model.resources import UNLIMITED
+from app.model.resources import LARGEST_POD
 from app.model.shape import HostPort
 from app.wire.errors import DecodeError
 from tests.wire.manifests import container, decoded
@@ -112,7 +112,7 @@ def test_the_marker_of_a_shared_scheduler_needs_no_room() -> None:
 
 def test_huge_requests_stop_at_the_largest_number() -> None:
     huge = [container(cpu="1e30"), container(cpu="9Ei")]
-    assert cpu(containers=huge) == UNLIMITED
+    assert cpu(containers=huge) == LARGEST_POD
 
 
 @pytest.mark.parametrize(
