@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from app.controllers.ports import ApiError
 from app.controllers.store import Store
 from app.service.workqueue import Backoff, WorkQueue
 from app.telemetry import metrics
@@ -105,6 +106,12 @@ def _failed(controller: Controller) -> Callable[[Key, Exception], None]:
 
     def failed(key: Key, error: Exception) -> None:
         failures.inc()
+        if isinstance(error, ApiError):
+            log.warning(
+                "request refused, tried again",
+                extra={"controller": controller.name, "key": str(key), "error": str(error)},
+            )
+            return
         log.error(
             "reconcile failed",
             extra={"controller": controller.name, "key": str(key)},

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from app.controllers.ports import ApiError, Failure
 from app.controllers.runtime import Change, Controller, Runtime
 from app.controllers.store import Store
 from app.service.workqueue import Again, Backoff
@@ -103,6 +104,20 @@ def test_what_fails_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) 
     assert [at for at, _ in controller.done] == pytest.approx([1, 2.1])
     (logged,) = [record for record in caplog.records if record.message == "reconcile failed"]
     assert (logged.__dict__["controller"], logged.__dict__["key"]) == ("recorder", "ns/p")
+
+
+def test_a_refused_request_is_one_line_without_a_trace(caplog: pytest.LogCaptureFixture) -> None:
+    def answer(times: int) -> None:
+        if times == 1:
+            raise ApiError(Failure.REFUSED, "403: forbidden")
+
+    controller = Recorder(answer=answer)
+    play(controller, act=lambda runtime: runtime.put(PODS, item(PODS, "p")))
+
+    assert len(controller.done) == 2
+    (logged,) = caplog.records
+    assert (logged.levelname, logged.exc_info) == ("WARNING", None)
+    assert logged.__dict__["error"] == "403: forbidden"
 
 
 def test_again_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,6 +7,7 @@ scheduler. Before pods are deleted, a status is written that counts them as term
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from app.controllers.job import counts, group, machine, pods, status, sync
 from app.controllers.job.members import pinned_node
@@ -25,6 +26,10 @@ from app.core.jobplugins.problems import PluginError
 from app.model.pod import TASK_SPEC
 from app.wire import unstructured
 from app.wire.unstructured import Object
+
+
+MOST_PODS: Final = 150_000
+"""What Kubernetes is made for, in a whole cluster. More would only fill this process's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,10 @@ class Syncing:
 
     async def sync(self, seen: Seen, memory: Memory) -> Problem | None:
         """One round; what it could not do."""
+        if seen.job.replicas > MOST_PODS:
+            text = f"{seen.job.replicas} pods are more than the {MOST_PODS} that a cluster can run"
+            await self._fail(seen, Why("TooManyPods", text))
+            return None
         try:
             job = await self._initiate(seen, memory)
         except PluginError as error:

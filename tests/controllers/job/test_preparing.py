@@ -167,6 +167,19 @@ def test_a_job_whose_plugins_cannot_be_read_has_failed(plugins: Any, text: str) 
     assert not rig.pods()
 
 
+def test_a_job_of_more_pods_than_any_cluster_runs_has_failed() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit({"minAvailable": 1, "tasks": [task(replicas=2_000_000_000)]})
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.phases == ["Failed"]
+    assert rig.status()["state"]["reason"] == "TooManyPods"
+    assert "2000000000 pods are more than the 150000" in rig.status()["state"]["message"]
+    assert not rig.pods()
+
+
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
