@@ -27,7 +27,6 @@ from app.model.pod import TASK_SPEC
 from app.wire import unstructured
 from app.wire.unstructured import Object
 
-
 MOST_PODS: Final = 150_000
 """What Kubernetes is made for, in a whole cluster. More would only fill this process's memory."""
 
