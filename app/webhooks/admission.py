@@ -14,6 +14,7 @@ from app.webhooks.job_defaults import default_job
 from app.webhooks.job_rules import check_new_job
 from app.webhooks.job_updates import check_job_update
 from app.webhooks.jobflows import check_flow
+from app.webhooks.object_types import is_readable
 from app.webhooks.patching import Step, json_patch
 from app.webhooks.podgroups import check_new_group, default_group
 from app.webhooks.pods import change_pod, check_new_pod
@@ -165,6 +166,8 @@ def decide(webhook: Webhook, request: Request, world: World) -> Verdict:
         changed = webhook.mutate(request, world)
         return Verdict(True, patch=json_patch(request.item, changed))
     assert webhook.validate is not None
+    if not is_readable(webhook.resource, request.item):
+        return Verdict(True)
     findings = webhook.validate(request, world)
     return Verdict(
         allowed=not findings.errors,

@@ -3,14 +3,20 @@
 The failure policy is Ignore: while no webhook answers, good objects are not held up, and the
 policies in ``manifests/policy`` go on refusing what is plainly wrong. Nothing is asked about the
 namespaces that a cluster needs to come back to life.
+
+The API server asks policies before it asks validating webhooks, and stops at the first refusal. So
+that one answer holds everything that is wrong, kinds of which the policies know a part only are
+judged among the mutating webhooks already, after the change; what others change later is judged
+again in its place.
 """
 
 import base64
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from app.webhooks.admission import Webhook
+from app.webhooks.object_types import EARLY
 from app.wire import kinds
 from app.wire.kinds import Resource
 from app.wire.unstructured import Object
@@ -77,7 +83,8 @@ class Registration:
 
     def objects(self, authority: bytes) -> list[tuple[Resource, Object]]:
         """Both configurations; ``authority`` signed the serving certificate (PEM)."""
-        changing = [w for w in self.webhooks if w.mutate is not None]
+        early = [_early(w) for w in self.webhooks if w.validate and w.resource in EARLY]
+        changing = [*(w for w in self.webhooks if w.mutate is not None), *early]
         judging = [w for w in self.webhooks if w.validate is not None]
         return [
             (MUTATING, self._object(MUTATING, changing, authority)),
@@ -127,6 +134,12 @@ class Registration:
             alone = f"!object.metadata.?labels[?'{JOB_NAME}'].hasValue()"
             found.append({"name": "not-of-a-job", "expression": alone})
         return found
+
+
+def _early(webhook: Webhook) -> Webhook:
+    """The same for what has a new form."""
+    changes = tuple(each for each in webhook.operations if each != "DELETE")
+    return replace(webhook, operations=changes)
 
 
 def _rule(webhook: Webhook) -> Object:

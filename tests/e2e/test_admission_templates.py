@@ -15,7 +15,7 @@ from tests.webhooks import test_pod_templates
 pytestmark = pytest.mark.real
 
 PLAIN = {"string": "text", "boolean": "flag", "integer": "number"}
-NAMED = {"Quantity": "quantity", "IntOrString": "port", "Time": "text"}
+NAMED = {"Quantity": "quantity", "IntOrString": "int-or-string", "Time": "text"}
 
 
 def pod(spec: Object) -> Object:

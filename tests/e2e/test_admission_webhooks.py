@@ -21,7 +21,7 @@ from tests.clusters.resources import QUEUES
 from tests.e2e import admission
 from tests.e2e.admission import Webhooks, deletion, kubectl, refusal, says, start, with_key_pair
 from tests.webhooks import test_job_rules, test_job_updates, test_queues
-from tests.webhooks.objects import asking, job, new_queue, pod, task
+from tests.webhooks.objects import asking, group, job, new_queue, pod, task
 
 pytestmark = pytest.mark.real
 
@@ -88,9 +88,7 @@ def test_jobs_are_judged(cluster: ControlPlane, webhooks: Webhooks) -> None:
         for name, (item, expected) in test_job_rules.REFUSED.items()
         if not says(message := refusal(cluster.api, item), expected)
     }
-    # A policy refuses it first, and says less.
-    assert set(wrong) == {"a task that waits for none"}
-    assert "directed acyclic graph(DAG);" in wrong["a task that waits for none"]
+    assert wrong == {}
 
 
 def test_changes_of_jobs_are_judged(cluster: ControlPlane, webhooks: Webhooks) -> None:
@@ -148,15 +146,40 @@ def test_everything_that_is_wrong_is_in_one_answer(
 ) -> None:
     containers = [{"name": "A", "image": " i"}, {"name": "A", "image": "i"}]
     template = {"spec": {"containers": containers, "restartPolicy": "x"}}
-    message = refusal(cluster.api, job(task("a", template=template), queue="nowhere"))
+    message = refusal(cluster.api, job(task("a", template=template), task("a"), queue="nowhere"))
     for part in (
-        'containers[0].name: Invalid value: "A"',
-        "containers[0].image: must not have",
-        'containers[1].name: Duplicate value: "A"',
-        'restartPolicy: Unsupported value: "x"',
+        'admission webhook "validatejob.volcano.sh" denied the request: ',
+        'spec.task[0].template.spec.containers[0].name: Invalid value: "A"',
+        "spec.task[0].template.spec.containers[0].image: must not have",
+        'spec.task[0].template.spec.containers[1].name: Duplicate value: "A"',
+        'spec.task[0].template.spec.restartPolicy: Unsupported value: "x"',
+        # What policies know and what only the webhook knows.
+        "spec.tasks[1].name: duplicated task name a;",
         "spec.queue: unable to find job queue",
     ):
         assert part in message
+    given = new_queue("q", parent="nowhere", capability={"cpu": 1}, deserved={"cpu": 2})
+    message = refusal(cluster.api, given)
+    assert "deserved[cpu]=2 must be <= capability[cpu]=1;" in message
+    assert "failed to get parent queue of queue q" in message
+    both = {"highestTierAllowed": 1, "highestTierName": "a"}
+    message = refusal(cluster.api, group(queue="nowhere", networkTopology=both))
+    assert "unable to find queue" in message
+    assert "must not specify 'highestTierAllowed' and 'highestTierName'" in message
+
+
+def test_a_field_of_another_type_is_left_to_the_schema(
+    cluster: ControlPlane, webhooks: Webhooks
+) -> None:
+    for item, where in (
+        (job(tasks="x", queue="nowhere"), "spec.tasks: Invalid value"),
+        (job(minAvailable="1"), "spec.minAvailable: Invalid value"),
+        (new_queue("q", weight="1", parent="nowhere"), "spec.weight: Invalid value"),
+        (group(minMember="1", queue="nowhere"), "spec.minMember: Invalid value"),
+    ):
+        message = refusal(cluster.api, item)
+        assert message.startswith("422 Invalid")
+        assert where in message
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")

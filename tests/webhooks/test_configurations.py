@@ -12,17 +12,28 @@ URL = Place(url="https://host:1")
 
 
 def registered(registration: Registration, authority: bytes = b"ca") -> dict[str, Any]:
-    """The webhooks of both configurations, by path."""
+    """What changes and what judges in its place, by path."""
+    changing, judging = both(registration, authority)
+    changes = {path: each for path, each in changing.items() if path.endswith("/mutate")}
+    return {**changes, **judging}
+
+
+def both(registration: Registration, authority: bytes = b"ca") -> list[dict[str, Any]]:
+    """The webhooks of the two configurations, by path and in their order."""
     (first, changing), (second, judging) = registration.objects(authority)
     assert (first, second) == (MUTATING, VALIDATING)
     assert (changing["kind"], judging["kind"]) == (first.kind, second.kind)
     assert changing["metadata"] == judging["metadata"] == {"name": registration.name}
+    return [by_path(changing["webhooks"]), by_path(judging["webhooks"])]
+
+
+def by_path(webhooks: list[Any]) -> dict[str, Any]:
     found = {}
-    for webhook in (*changing["webhooks"], *judging["webhooks"]):
+    for webhook in webhooks:
         client = webhook["clientConfig"]
         path = client["url"].removeprefix("https://host:1") if "url" in client else None
         found[path or client["service"]["path"]] = webhook
-    assert all(path.endswith("/mutate") for path in list(found)[: len(changing["webhooks"])])
+    assert len(found) == len(webhooks) == len({webhook["name"] for webhook in webhooks})
     return found
 
 
@@ -40,6 +51,24 @@ def test_every_webhook_is_registered_for_its_kind_and_operations() -> None:
     ]
     assert found["/pods/validate"]["rules"][0]["apiGroups"] == [""]
     assert found["/jobs/mutate"]["name"] == "mutatejob.volcano.sh"
+
+
+def test_kinds_that_policies_judge_too_are_judged_before_them_after_the_change() -> None:
+    changing, _ = both(Registration(webhooks=WEBHOOKS, place=URL))
+    assert list(changing) == [
+        "/jobs/mutate",
+        "/podgroups/mutate",
+        "/pods/mutate",
+        "/queues/mutate",
+        "/jobs/validate",
+        "/podgroups/validate",
+        "/queues/validate",
+    ]
+    assert changing["/queues/validate"]["rules"][0]["operations"] == ["CREATE", "UPDATE"]
+    assert changing["/queues/validate"]["failurePolicy"] == "Ignore"
+    assert "reinvocationPolicy" not in changing["/queues/validate"]
+    only, _ = both(Registration(webhooks=chosen(["/jobs/mutate"]), place=URL))
+    assert list(only) == ["/jobs/mutate"]
 
 
 def test_an_outage_holds_nothing_up_and_the_system_is_left_alone() -> None:

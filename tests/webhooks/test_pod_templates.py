@@ -408,7 +408,7 @@ def test_every_shape_can_be_come_to() -> None:
 def test_every_field_takes_null_and_nothing_of_another_type(shape: str) -> None:
     place = ".".join(("template", *WAYS[shape])).replace("[]", "[0]")
     for field, kind in SHAPES[shape].items():
-        plain = kind in {"text", "flag", "number", "port", "quantity"}
+        plain = kind in {"text", "flag", "number", "int-or-string", "quantity"}
         for value, wrong in ((None, []), ({} if plain else 1.5, [f"{place}.{field}"])):
             findings = Findings()
             check_types(inside(WAYS[shape], {field: value}), "template", findings)

@@ -1,0 +1,82 @@
+"""The types of the fields that rules read in objects of ours, as their schemas declare them.
+
+Objects are judged once before the API server has compared them with the schema. What is of another
+type there is left to the schema, which says so better than a rule that cannot read it.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from app.webhooks.pod_types import is_of, shapes_of
+from app.wire import kinds
+from app.wire.kinds import Resource
+from app.wire.unstructured import Object
+
+SHAPES: Final = shapes_of(
+    {
+        "Job": {"JobSpec": "spec"},
+        "JobSpec": {
+            "text": "priorityClassName queue runningEstimate schedulerName",
+            "number": "maxRetry minAvailable minSuccess ttlSecondsAfterFinished",
+            "{[text]}": "plugins",
+            "Topology": "networkTopology",
+            "[JobVolume]": "volumes",
+            "[Policy]": "policies",
+            "[Task]": "tasks",
+        },
+        "JobVolume": {"text": "mountPath volumeClaimName", "Open": "volumeClaim"},
+        "Policy": {"text": "action event timeout", "[text]": "events", "number": "exitCode"},
+        "Task": {
+            "text": "name topologyPolicy",
+            "number": "maxRetry minAvailable replicas",
+            "DependsOn": "dependsOn",
+            "Open": "template",
+            "Partitions": "partitionPolicy",
+            "[Policy]": "policies",
+        },
+        "DependsOn": {"[text]": "name", "text": "iteration"},
+        "Partitions": {
+            "number": "minPartitions partitionSize totalPartitions",
+            "Topology": "networkTopology",
+        },
+        "Topology": {"text": "highestTierName mode", "number": "highestTierAllowed"},
+        "PodGroup": {"PodGroupSpec": "spec"},
+        "PodGroupSpec": {
+            "text": "priorityClassName queue",
+            "number": "minMember",
+            "{number}": "minTaskMember",
+            "{int-or-string}": "minResources",
+            "Topology": "networkTopology",
+            "[SubGroup]": "subGroupPolicy",
+        },
+        "SubGroup": {
+            "text": "name",
+            "number": "minSubGroups subGroupSize",
+            "Topology": "networkTopology",
+        },
+        "Queue": {"QueueSpec": "spec"},
+        "QueueSpec": {
+            "text": "parent",
+            "number": "priority weight",
+            "flag": "reclaimable",
+            "{int-or-string}": "capability deserved",
+            "Guarantee": "guarantee",
+        },
+        "Guarantee": {"{int-or-string}": "resource"},
+    }
+)
+"""The type of each field of each kind of object."""
+
+KINDS: Final[Mapping[Resource, str]] = {
+    kinds.JOBS: "Job",
+    kinds.POD_GROUPS: "PodGroup",
+    kinds.QUEUES: "Queue",
+}
+
+EARLY: Final = frozenset(KINDS)
+"""Kinds that are judged before their schema too."""
+
+
+def is_readable(resource: Resource, item: Object) -> bool:
+    """Whether rules can read the object; of other kinds than these the schema has made sure."""
+    return resource not in KINDS or is_of(item, KINDS[resource], SHAPES)
