@@ -49,7 +49,7 @@ def test_the_types_are_those_of_the_schema(resource: Resource) -> None:
     [
         ("/jobs/validate", job(tasks="x", queue="nowhere")),
         ("/jobs/validate", job(tasks=[1], queue="nowhere")),
-        ("/jobs/validate", job(task("a", "3"), queue="nowhere")),
+        ("/jobs/validate", job({**task("a"), "replicas": "3"}, queue="nowhere")),
         ("/jobs/validate", job(plugins=["svc"], queue="nowhere")),
         ("/jobs/validate", job(policies={"event": "x"}, queue="nowhere")),
         ("/podgroups/validate", group(queue="nowhere", minMember="1")),
