@@ -2,9 +2,10 @@
 
 One run starts a control plane without any scheduler. In turns, ``pumice controllers`` makes all the
 pods of one job, and the same pods (taken from that job, under other names) are created directly
-with as many requests in flight as the controller has, while no controller runs. The job's clock
-starts when its PodGroup is put Inqueue, the other one with the first request; both end when a watch
-has shown the last pod. Exit code 1 when the job needs more than twice the time, by the medians.
+with as many requests in flight as the controller has, while no controller runs. Both begin with new
+connections: the controllers are started for the job. The job's clock starts when its PodGroup is
+put Inqueue, the other one with the first request; both end when a watch has shown the last pod.
+Exit code 1 when the job needs more than twice the time, by the medians.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Final
 
 import aiohttp
 import httpx2
+import msgspec
 
 from app.controllers.job.world import CONCURRENT_WRITES
 from tests.bench import usage
@@ -43,8 +45,25 @@ from tests.clusters.resources import JOBS, POD_GROUPS, PODS
 LIMIT: Final = 2.0
 _JOB: Final = "creation"
 _PATIENCE_S: Final = 120
+_WATCH_OPENS_S: Final = 0.5
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 _JSON: Final = {"Content-Type": "application/json"}
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: _Pod
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +105,7 @@ async def _run(folder: Path, *, pods: int, repeats: int) -> tuple[list[Run], lis
         admin = KeyPair(folder / "pki" / "admin.crt", folder / "pki" / "admin.key")
         context = tls_context(stand.plane.authority.certificate, admin)
         async with _session(stand.plane.url, context) as session:
-            sides = _Sides(stand, session, pods)
+            sides = _Sides(stand, session, context=context, pods=pods)
             for repeat in range(repeats + 1):
                 of_job, by_itself = await sides.by_job(), await sides.directly()
                 if repeat:  # the first of both only warms up
@@ -109,8 +128,12 @@ def _session(url: str, context: ssl.SSLContext) -> aiohttp.ClientSession:
 class _Sides:
     """Both ways to make the same pods."""
 
-    def __init__(self, stand: Stand, session: aiohttp.ClientSession, pods: int) -> None:
+    def __init__(
+        self, stand: Stand, session: aiohttp.ClientSession, *, context: ssl.SSLContext, pods: int
+    ) -> None:
+        """``session`` is for everything but the pods."""
         self._stand = stand
+        self._context = context
         self._api = stand.plane.api
         self._session = session
         self._pods = pods
@@ -138,9 +161,12 @@ class _Sides:
 
     async def directly(self) -> Run:
         """Nobody is in between."""
-        async with self._all_shown() as shown:
+        async with (
+            self._all_shown() as shown,
+            _session(self._stand.plane.url, self._context) as session,
+        ):
             began = time.perf_counter()
-            await self._post_all(self._alike)
+            await _post_all(session, self._alike)
             seconds = await shown - began
         self._clear()
         return Run(seconds)
@@ -163,31 +189,27 @@ class _Sides:
     @asynccontextmanager
     async def _all_shown(self) -> AsyncIterator[asyncio.Task[float]]:
         """When a watch will have shown as many new pods as there are to be."""
-        path = PODS.path(namespace=NAMESPACE)
         _, version = self._api.list_with_version(PODS, namespace=NAMESPACE)
-        params = {"watch": "1", "resourceVersion": version}
-        async with self._session.get(path, params=params) as answer:
-            answer.raise_for_status()
-            shown = asyncio.create_task(_last_added(answer.content, self._pods))
-            try:
-                yield shown
-            finally:
-                shown.cancel()
+        shown = asyncio.create_task(self._last_added(version))
+        await asyncio.sleep(_WATCH_OPENS_S)
+        try:
+            yield shown
+        finally:
+            shown.cancel()
 
-    async def _post_all(self, requests: Sequence[Request]) -> None:
-        left = iter(requests)
-
-        async def send() -> None:
-            for request in left:
-                async with self._session.post(
-                    request.path, data=request.body, headers=_JSON
-                ) as answer:
-                    answer.raise_for_status()
-                    await answer.read()
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(CONCURRENT_WRITES):
-                group.create_task(send())
+    async def _last_added(self, version: str) -> float:
+        seen = 0
+        async with asyncio.timeout(_PATIENCE_S):
+            while True:  # the API server closes watches that are not read fast enough
+                params = {"watch": "1", "resourceVersion": version}
+                path = PODS.path(namespace=NAMESPACE)
+                async with self._session.get(path, params=params) as answer:
+                    async for line in answer.content:
+                        event = _decode_event(line)
+                        version = event.object.metadata.resource_version
+                        seen += event.type == "ADDED"
+                        if seen == self._pods:
+                            return time.perf_counter()
 
     async def _patch(self, path: str, body: bytes) -> None:
         async with self._session.patch(path, data=body, headers=_MERGE) as answer:
@@ -205,13 +227,18 @@ class _Sides:
             )
 
 
-async def _last_added(content: aiohttp.StreamReader, pods: int) -> float:
-    async with asyncio.timeout(_PATIENCE_S):
-        rest, seen = b"", 0
-        while seen < pods:
-            *lines, rest = (rest + await content.readany()).split(b"\n")
-            seen += sum(line.startswith(b'{"type":"ADDED"') for line in lines)
-    return time.perf_counter()
+async def _post_all(session: aiohttp.ClientSession, requests: Sequence[Request]) -> None:
+    left = iter(requests)
+
+    async def send() -> None:
+        for request in left:
+            async with session.post(request.path, data=request.body, headers=_JSON) as answer:
+                answer.raise_for_status()
+                await answer.read()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(CONCURRENT_WRITES):
+            group.create_task(send())
 
 
 def _job(pods: int) -> Object:
