@@ -32,10 +32,13 @@ def test_a_job_is_scaled_up() -> None:
 
 def test_a_job_is_scaled_down_and_nobody_calls_it_an_eviction() -> None:
     async def scenario(rig: Rig) -> None:
-        await rig.started({**_GANG, "policies": [policy("*", "AbortJob")]})
+        svc: dict[str, Any] = {"svc": []}
+        await rig.started({**_GANG, "plugins": svc, "policies": [policy("*", "AbortJob")]})
         rig.edit_job(_scaled(1, policies=[policy("*", "AbortJob")]))
         await rig.settle()
         assert rig.status()["terminating"] == 1
+        (hosts,) = rig.api.all(CONFIG_MAPS)
+        assert hosts["data"]["main.host"] == "job-main-0.job"
         await rig.drain()
 
     rig = play(scenario)

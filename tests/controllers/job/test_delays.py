@@ -79,7 +79,10 @@ def test_an_evicted_pod_has_its_time_to_run_again(how: str, crash: bool) -> None
         await rig.later(4)
         await rig.drain()
 
-    assert play(scenario).phases[-2:] == ["Terminating", "Terminated"]
+    rig = play(scenario)
+    assert rig.phases[-2:] == ["Terminating", "Terminated"]
+    told = rig.events.messages("ExecuteAction")
+    assert told.count("Execute action TerminateJob after 5m") == (2 if crash else 1)
 
 
 @pytest.mark.parametrize("how", ["evict", "vanish"])

@@ -1,6 +1,7 @@
 """Jobs from submission to their end, in the words that clients watch for."""
 
-from app.wire.kinds import POD_GROUPS
+from app.wire.kinds import POD_GROUPS, PODS
+from app.wire.unstructured import uid
 from tests.controllers.job.rig import Rig, play, policy, task
 
 
@@ -37,3 +38,113 @@ def test_a_failed_pod_restarts_the_job() -> None:
     assert rig.status()["version"] == 1
     assert rig.status()["retryCount"] == 1
     assert rig.events.messages("ExecuteAction") == ["Start to execute action RestartJob "]
+
+
+def test_a_status_says_all_there_is_to_say() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(
+            {
+                "minAvailable": 2,
+                "tasks": [task("a", 5), task("b", 1)],
+                "plugins": {"env": []},
+                "volumes": [{"mountPath": "/data", "volumeClaimName": "c", "volumeClaim": {}}],
+            }
+        )
+        rig.command("RestartJob")
+        await rig.drain()
+        rig.run("job-a-0", "job-a-1", "job-b-0")
+        rig.succeed("job-a-2")
+        rig.fail("job-a-3")
+        rig.change("job-a-4", {"status": {"phase": "Unknown"}})
+        rig.evict("job-a-1")
+        await rig.settle()
+
+    status = play(scenario).status()
+    since = status["state"].pop("lastTransitionTime")
+    conditions = status.pop("conditions")
+    assert status == {
+        "state": {"phase": "Running"},
+        "minAvailable": 2,
+        "taskStatusCount": {
+            "a": {"phase": {"Running": 1, "Succeeded": 1, "Failed": 1, "Unknown": 1}},
+            "b": {"phase": {"Running": 1}},
+        },
+        "running": 2,
+        "succeeded": 1,
+        "failed": 1,
+        "unknown": 1,
+        "terminating": 1,
+        "version": 1,
+        "retryCount": 1,
+        "runningDuration": "0s",
+        "controlledResources": {"plugin-env": "env", "volume-pvc-c": "c"},
+    }
+    assert [entry["status"] for entry in conditions] == ["Restarting", "Pending", "Running"]
+    assert conditions[-1]["lastTransitionTime"] == since
+
+
+def test_a_job_that_loses_a_pod_waits_again_until_it_runs() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({"minAvailable": 2, "tasks": [task(replicas=3)]})
+        rig.vanish("job-main-0")
+        await rig.settle()
+        assert rig.phase() == "Running"
+        rig.vanish("job-main-1")
+        await rig.settle()
+        assert rig.phase() == "Pending"
+        rig.run()
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.phases == ["Pending", "Running", "Pending", "Running"]
+    assert [entry["status"] for entry in rig.status()["conditions"]] == ["Pending", "Running"]
+
+
+def test_a_pod_that_is_marked_out_of_sync_is_made_anew() -> None:
+    async def scenario(rig: Rig) -> None:
+        rules = [policy("*", "AbortJob")]
+        await rig.started({"minAvailable": 2, "tasks": [task()], "policies": rules})
+        before = uid(rig.pod("job-main-0"))
+        mark = {"annotations": {"volcano.sh/controller-out-of-sync": "true"}}
+        rig.change("job-main-0", {"metadata": mark})
+        await rig.drain()
+        assert uid(rig.pod("job-main-0")) != before
+
+    rig = play(scenario)
+    assert rig.phases[:2] == ["Pending", "Running"]
+    assert not rig.events.messages("ExecuteAction")
+
+
+def test_pods_of_an_earlier_job_of_that_name_are_not_the_jobs() -> None:
+    async def scenario(rig: Rig) -> None:
+        rules = [policy("*", "AbortJob")]
+        await rig.started({"minAvailable": 2, "tasks": [task()], "policies": rules})
+        theirs = rig.pod("job-main-1")
+        metadata = {**theirs["metadata"], "name": "job-main-7", "uid": "theirs"}
+        metadata["ownerReferences"] = [{**metadata["ownerReferences"][0], "uid": "earlier"}]
+        rig.api.put(PODS, {**theirs, "metadata": metadata})
+        rig.fail("job-main-7")
+        await rig.settle()
+        rig.vanish("job-main-7")
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.phases == ["Pending", "Running"]
+    assert rig.status()["running"] == 2
+
+
+def test_what_failed_before_a_job_was_resumed_is_answered_no_more() -> None:
+    async def scenario(rig: Rig) -> None:
+        rules = [policy("PodFailed", "AbortJob")]
+        await rig.started({"minAvailable": 2, "tasks": [task()], "policies": rules})
+        rig.fail("job-main-0")
+        await rig.drain()
+        assert rig.pods() == ["job-main-0"]
+        rig.command("ResumeJob")
+        await rig.drain()
+        rig.run("job-main-1")
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.phases[2:] == ["Aborting", "Aborted", "Restarting", "Pending", "Running"]
+    assert (rig.status()["failed"], rig.status()["running"]) == (1, 1)
