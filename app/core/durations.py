@@ -23,3 +23,14 @@ def parse_duration(text: str) -> float:
         raise ValueError(f"{text!r} is not a duration such as 1h30m")
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(whole[2]))
     return -seconds if whole[1] == "-" else seconds
+
+
+def format_duration(seconds: float) -> str:
+    """``seconds``, not negative, as Go writes them: ``1h0m0s``, ``1.5s``, ``20ms``, ``0s``."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:g}ms"
+    minutes, last = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    if hours:
+        return f"{hours}h{minutes}m{last:g}s"
+    return f"{minutes}m{last:g}s" if minutes else f"{last:g}s"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.durations import parse_duration
+from app.core.durations import format_duration, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,22 @@ def test_a_duration_is_a_sum_of_numbers_with_units(text: str, seconds: float) ->
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (0.02, "20ms"),
+        (1.5, "1.5s"),
+        (59, "59s"),
+        (60, "1m0s"),
+        (300, "5m0s"),
+        (3600, "1h0m0s"),
+        (3661.25, "1h1m1.25s"),
+        (90000, "25h0m0s"),
+    ],
+)
+def test_seconds_are_written_with_all_smaller_units(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text
+    assert parse_duration(text) == pytest.approx(seconds)

@@ -27,7 +27,7 @@ class Delayed:
     """An action that will follow, as people are told."""
 
     action: Action
-    timeout: str
+    timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +60,5 @@ def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
         waits.append(left)
         memory.waits(about, decision, since)
         if memory.announces(about, since):
-            announced.append(Delayed(decision.action, decision.timeout))
+            announced.append(Delayed(decision.action, decision.timeout_s))
     return Answer(None, min(waits, default=None), tuple(announced))

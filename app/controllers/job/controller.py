@@ -26,6 +26,7 @@ from app.controllers.jobplugins import catalogue
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import Change, Stores
 from app.controllers.store import Index, by_controller
+from app.core.durations import format_duration
 from app.service.workqueue import Again
 from app.wire import unstructured
 from app.wire.kinds import (
@@ -134,7 +135,8 @@ class JobController:
             raise Again("a command is executed", after_s=0.0)
         answer = answers.find(seen, memory, now=self._world.clock())
         for delayed in answer.announced:
-            text = f"Execute action {delayed.action.value} after {delayed.timeout}"
+            after = format_duration(delayed.timeout_s)
+            text = f"Execute action {delayed.action.value} after {after}"
             await self._world.events.record(seen.job.item, "Normal", _EXECUTE, text)
         if answer.due is not None:
             due = answer.due

@@ -45,7 +45,6 @@ class Decision:
 
     action: Action
     timeout_s: float | None = None
-    timeout: str = ""
 
 
 def decide(job: Job, happening: Happening) -> Decision | None:
@@ -84,4 +83,4 @@ def _decision(policy: Policy, happening: Happening) -> Decision | None:
         return None
     if action is Action.SYNC_JOB or (action in TARGETED and not happening.task):
         return None
-    return Decision(action, policy.timeout_s, policy.timeout)
+    return Decision(action, policy.timeout_s)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from app.controllers.job.counts import Counts
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import FINISHED, Phase
+from app.core.durations import format_duration
 from app.wire import times, unstructured
 from app.wire.unstructured import Object
 
@@ -50,7 +51,7 @@ def status(
     if phase is not job.phase:
         made["conditions"] = _conditions(job, phase, now)
         if phase in FINISHED:
-            made["runningDuration"] = duration(now - job.created)
+            made["runningDuration"] = _since(job, now)
     return counted(made, counts)
 
 
@@ -80,7 +81,7 @@ def killed(job: Job, made: Object, *, retry: bool, new_version: bool, now: float
     return {
         **made,
         **{key: value for key, value in counted.items() if value},
-        "runningDuration": duration(now - job.created),
+        "runningDuration": _since(job, now),
     }
 
 
@@ -95,14 +96,9 @@ def patch(job: Job, made: Object) -> Object | None:
     }
 
 
-def duration(seconds: float) -> str:
-    """As Go writes it: ``1h2m3s``."""
-    whole = max(int(seconds), 0)
-    hours, rest = divmod(whole, 3600)
-    minutes, last = divmod(rest, 60)
-    if hours:
-        return f"{hours}h{minutes}m{last}s"
-    return f"{minutes}m{last}s" if minutes else f"{last}s"
+def _since(job: Job, now: float) -> str:
+    """How long ago it was submitted, in whole seconds."""
+    return format_duration(max(int(now - job.created), 0))
 
 
 def _state(job: Job, phase: Phase, now: float, why: Why | None) -> dict[str, Any]:

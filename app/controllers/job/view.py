@@ -23,7 +23,6 @@ class Policy:
     events: frozenset[str]
     exit_code: int | None
     timeout_s: float | None
-    timeout: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,14 +239,12 @@ def _policy(entry: Mapping[str, Any]) -> Policy:
     events = {str(event) for event in entry.get("events") or ()}
     if entry.get("event"):
         events.add(str(entry["event"]))
-    timeout = str(entry.get("timeout") or "")
     code = entry.get("exitCode")
     return Policy(
         action=str(entry.get("action") or ""),
         events=frozenset(events),
         exit_code=None if code is None else int(code),
-        timeout_s=_seconds(timeout),
-        timeout=timeout,
+        timeout_s=_seconds(str(entry.get("timeout") or "")),
     )
 
 

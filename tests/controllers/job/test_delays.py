@@ -34,7 +34,7 @@ def test_pods_that_are_pending_for_too_long_are_answered(crash: bool) -> None:
     rig = play(scenario)
     assert rig.phases == ["Pending", "Aborting", "Aborted"]
     told = rig.events.messages("ExecuteAction")
-    assert told[:2] == ["Execute action AbortJob after 5m"] * 2
+    assert told[:2] == ["Execute action AbortJob after 5m0s"] * 2
     assert told[-1] == "Start to execute action AbortJob "
 
 
@@ -82,7 +82,7 @@ def test_an_evicted_pod_has_its_time_to_run_again(how: str, crash: bool) -> None
     rig = play(scenario)
     assert rig.phases[-2:] == ["Terminating", "Terminated"]
     told = rig.events.messages("ExecuteAction")
-    assert told.count("Execute action TerminateJob after 5m") == (2 if crash else 1)
+    assert told.count("Execute action TerminateJob after 5m0s") == (2 if crash else 1)
 
 
 @pytest.mark.parametrize("how", ["evict", "vanish"])
@@ -192,7 +192,7 @@ def test_each_pod_has_one_delay_and_is_told_of_once() -> None:
         await rig.settle()
 
     rig = play(scenario)
-    assert rig.events.messages("ExecuteAction") == ["Execute action AbortJob after 1m"] * 2
+    assert rig.events.messages("ExecuteAction") == ["Execute action AbortJob after 1m0s"] * 2
 
 
 _PARTITIONED: dict[str, Any] = {

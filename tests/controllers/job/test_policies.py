@@ -20,12 +20,12 @@ def _code(code: int, action: str, **more: Any) -> dict[str, Any]:
 
 def _decided(
     *, of_job: list[Any], of_task: list[Any] | None = None, at: str = "main", **happened: Any
-) -> tuple[str, str] | None:
+) -> tuple[str, float | None] | None:
     """The action and its timeout."""
     tasks = [task(policies=of_task or []), task("other")]
     job = make_job({"tasks": tasks, "policies": of_job})
     decision = policies.decide(job, Happening(**{"task": at, "pod": "p", **happened}))
-    return None if decision is None else (decision.action.value, decision.timeout)
+    return None if decision is None else (decision.action.value, decision.timeout_s)
 
 
 @pytest.mark.parametrize("event", list(Event))
@@ -33,7 +33,7 @@ def _decided(
 def test_a_policy_answers_the_events_it_names(event: Event, named: str) -> None:
     given = [policy(named, "AbortJob", timeout="1s")]
     answers = named == event.value or (named == "*" and event is not Event.JOB_UPDATED)
-    assert _decided(of_job=given, event=event) == (("AbortJob", "1s") if answers else None)
+    assert _decided(of_job=given, event=event) == (("AbortJob", 1) if answers else None)
 
 
 @pytest.mark.parametrize("named", ["OutOfSync", "CommandIssued", "PodRunning"])
@@ -45,7 +45,7 @@ def test_internal_events_are_never_answered(named: str, event: Event) -> None:
 @pytest.mark.parametrize("event", _OF_POD)
 def test_one_policy_may_name_several_events(event: Event) -> None:
     given = [policy([event.value for event in _OF_POD], "RestartTask")]
-    assert _decided(of_job=given, event=event) == ("RestartTask", "")
+    assert _decided(of_job=given, event=event) == ("RestartTask", None)
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,16 @@ def test_those_of_another_task_do_not_count() -> None:
     [
         ([policy("PodPending", "AbortJob")], None),
         ([policy("*", "AbortJob")], None),
-        ([policy("PodPending", "AbortJob", timeout="5m")], ("AbortJob", "5m")),
-        ([policy("*", "AbortJob", timeout="5m")], ("AbortJob", "5m")),
+        ([policy("PodPending", "AbortJob", timeout="5m")], ("AbortJob", 300)),
+        ([policy("*", "AbortJob", timeout="5m")], ("AbortJob", 300)),
         (
             [policy("*", "AbortJob"), policy("PodPending", "RestartPod", timeout="1h")],
-            ("RestartPod", "1h"),
+            ("RestartPod", 3600),
         ),
     ],
 )
 def test_a_pod_that_is_pending_counts_only_where_a_timeout_is_said(
-    given: list[Any], decided: tuple[str, str] | None
+    given: list[Any], decided: tuple[str, float] | None
 ) -> None:
     assert _decided(of_job=given, event=Event.POD_PENDING) == decided
     assert _decided(of_task=given, of_job=[], event=Event.POD_PENDING) == decided
@@ -101,7 +101,7 @@ def test_a_pod_that_is_pending_counts_only_where_a_timeout_is_said(
 
 def test_an_exit_code_may_be_answered_later() -> None:
     given = [_code(3, "AbortJob", timeout="90s")]
-    assert _decided(of_job=given, **_FAILED) == ("AbortJob", "90s")
+    assert _decided(of_job=given, **_FAILED) == ("AbortJob", 90)
 
 
 @pytest.mark.parametrize("action", ["RestartTask", "RestartPod", "RestartPartition"])
