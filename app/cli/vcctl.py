@@ -5,7 +5,7 @@ from importlib.metadata import version as installed_version
 
 import typer
 
-from app.cli import job, jobflow, jobtemplate, pod, queue
+from app.cli import flows, job, pod, queue
 from app.cli.commands import HELP, Command
 from app.cli.endings import CODES
 from app.telemetry import logging
@@ -14,8 +14,8 @@ from app.wire.kinds import JOBS
 GROUPS = {
     "job": job.app,
     "queue": queue.app,
-    "jobflow": jobflow.app,
-    "jobtemplate": jobtemplate.app,
+    "jobflow": flows.JOB_FLOW,
+    "jobtemplate": flows.JOB_TEMPLATE,
     "pod": pod.app,
 }
 
