@@ -23,6 +23,17 @@ from app.cli.documents import read
 from app.cli.endings import failing_to
 from app.cli.job_actions import Choice, Wish, key_for
 from app.cli.job_build import DEFAULT_AMOUNTS, Order, job_of
+from app.cli.job_flags import (
+    Limits,
+    Minimum,
+    OfScheduler,
+    Replicas,
+    Requests,
+    Selector,
+    Timeout,
+    Wait,
+    Words,
+)
 from app.wire.kinds import JOBS
 
 app = group("Run jobs, look at them, stop them.")
@@ -34,27 +45,21 @@ def run(
     image: Annotated[str, typer.Option("--image", "-i", help="The image.")] = "busybox",
     namespace: Namespace = "default",
     job_name: JobName = "",
-    minimum: Annotated[int, typer.Option("--min", "-m", help="Pods it needs to run.")] = 1,
-    replicas: Annotated[int, typer.Option("--replicas", "-r", help="Pods it has.")] = 1,
-    requests: Annotated[
-        str, typer.Option("--requests", "-R", help="What a pod asks for.")
-    ] = DEFAULT_AMOUNTS,
-    limits: Annotated[
-        str, typer.Option("--limits", "-L", help="What a pod may use.")
-    ] = DEFAULT_AMOUNTS,
+    minimum: Minimum = 1,
+    replicas: Replicas = 1,
+    requests: Requests = DEFAULT_AMOUNTS,
+    limits: Limits = DEFAULT_AMOUNTS,
     scheduler: Annotated[
         str, typer.Option("--scheduler", "-S", help="Who schedules it.")
     ] = "volcano",
     queue: Annotated[str, typer.Option("--queue", "-q", help="The queue it goes to.")] = "",
-    command: Annotated[
-        str, typer.Option("--command", "-c", help="The command, split as a shell would.")
-    ] = "",
+    command: Words = "",
     file: Annotated[
         str,
         typer.Option("--filename", "-f", help="YAML file with jobs, - for standard input."),
     ] = "",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until the jobs have ended.")] = False,
-    timeout: Annotated[str, typer.Option("--timeout", help="How long to wait: 90s, 1h30m.")] = "",
+    wait: Wait = False,
+    timeout: Timeout = "",
     form: output.Output = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -83,13 +88,9 @@ def list_jobs(
     *,
     queue: Annotated[str, typer.Option("--queue", "-q", help="Only jobs of this queue.")] = "",
     namespace: Namespace = "default",
-    scheduler: Annotated[
-        str, typer.Option("--scheduler", "-S", help="Only jobs of this scheduler.")
-    ] = "",
+    scheduler: OfScheduler = "",
     all_namespaces: AllNamespaces = False,
-    selector: Annotated[
-        str, typer.Option("--selector", help="Only jobs with this in their names.")
-    ] = "",
+    selector: Selector = "",
     form: output.Output = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",

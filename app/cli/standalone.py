@@ -16,6 +16,17 @@ from app.cli.commands import HELP, AllNamespaces, Command, Context, Kubeconfig, 
 from app.cli.endings import CODES, failing_to
 from app.cli.job_actions import Choice, Wish, key_for
 from app.cli.job_build import DEFAULT_AMOUNTS, Order, job_of
+from app.cli.job_flags import (
+    Limits,
+    Minimum,
+    OfScheduler,
+    Replicas,
+    Requests,
+    Selector,
+    Timeout,
+    Wait,
+    Words,
+)
 from app.cli.queue import census
 from app.telemetry import logging
 from app.wire.kinds import QUEUES
@@ -37,25 +48,19 @@ def submit(
         ),
     ] = "default",
     name: Name = "",
-    minimum: Annotated[int, typer.Option("--min", "-m", help="Pods it needs to run.")] = 1,
-    replicas: Annotated[int, typer.Option("--replicas", "-r", help="Pods it has.")] = 1,
-    requests: Annotated[
-        str, typer.Option("--requests", "-R", help="What a pod asks for.")
-    ] = DEFAULT_AMOUNTS,
-    limits: Annotated[
-        str, typer.Option("--limits", "-L", help="What a pod may use.")
-    ] = DEFAULT_AMOUNTS,
+    minimum: Minimum = 1,
+    replicas: Replicas = 1,
+    requests: Requests = DEFAULT_AMOUNTS,
+    limits: Limits = DEFAULT_AMOUNTS,
     scheduler: Annotated[
         str,
         typer.Option(
             "--scheduler", "-S", envvar="VOLCANO_SCHEDULER_NAME", help="Who schedules it."
         ),
     ] = "volcano",
-    command: Annotated[
-        str, typer.Option("--command", "-c", help="The command, split as a shell would.")
-    ] = "",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until the job has ended.")] = False,
-    timeout: Annotated[str, typer.Option("--timeout", help="How long to wait: 90s, 1h30m.")] = "",
+    command: Words = "",
+    wait: Wait = False,
+    timeout: Timeout = "",
     form: output.Output = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -84,13 +89,9 @@ def jobs(
     *,
     namespace: Namespace = "default",
     name: Name = "",
-    scheduler: Annotated[
-        str, typer.Option("--scheduler", "-S", help="Only jobs of this scheduler.")
-    ] = "",
+    scheduler: OfScheduler = "",
     all_namespaces: AllNamespaces = False,
-    selector: Annotated[
-        str, typer.Option("--selector", help="Only jobs with this in their names.")
-    ] = "",
+    selector: Selector = "",
     form: output.Output = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
