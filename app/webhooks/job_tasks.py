@@ -66,17 +66,19 @@ def _check_template(task: Mapping[str, Any], index: int, findings: Findings) -> 
     check_template(task.get("template"), "template", template)
     for error in template.errors:
         findings.refuse(f"spec.task[{index}].{error.path}", error.message)
-    policy = text(task.get("topologyPolicy"))
-    if not policy or policy == NO_TOPOLOGY:
-        return
-    pod = mapping(mapping(task.get("template")).get("spec"))
-    for number, container in enumerate(mappings(pod.get("containers"))):
+    if text(task.get("topologyPolicy")) not in {"", NO_TOPOLOGY}:
+        _check_cores(mapping(mapping(task.get("template")).get("spec")), index, findings)
+
+
+def _check_cores(pod: Mapping[str, Any], index: int, findings: Findings) -> None:
+    """Whole cores, at least one, in every container: parts of one have no place of their own."""
+    containers = [*mappings(pod.get("containers")), *mappings(pod.get("initContainers"))]
+    for number, container in enumerate(containers):
         resources = mapping(container.get("resources"))
-        for kind in ("limits", "requests"):
-            milli_cpu = amount("cpu", mapping(resources.get(kind)).get("cpu"))
-            if milli_cpu is not None and milli_cpu % 1000:
-                findings.refuse(
-                    at("spec.tasks", index, "topologyPolicy"),
-                    f"the cpu request isn't an integer in spec.task[{index}] container[{number}].",
-                )
-                break
+        asked = mapping(resources.get("requests")) or mapping(resources.get("limits"))
+        milli_cpu = amount("cpu", asked.get("cpu")) or 0
+        if milli_cpu <= 0 or milli_cpu % 1000:
+            findings.refuse(
+                at("spec.tasks", index, "topologyPolicy"),
+                f"the cpu request isn't an integer in spec.task[{index}] container[{number}].",
+            )

@@ -39,6 +39,9 @@ ACCEPTED = {
     "one task": job(),
     "minimum below the replicas": job(task("a", 3, minAvailable=1), minAvailable=1),
     "no replicas": job(task("a", 0)),
+    "no minimum": job(task("a", 0, minAvailable=0), task("b", 2, minAvailable=0), minAvailable=0),
+    "no queue": {**job(), "spec": {"tasks": [task()]}},
+    "names as long as they may be together": job(task("b" * 30, 11), called="a" * 29),
     "policies of job and task": job(
         task("a", policies=[{"event": "TaskCompleted", "action": "CompleteJob"}]), policies=ONE
     ),
@@ -106,6 +109,16 @@ ACCEPTED = {
     "no topology, any cores": job(
         task("a", topologyPolicy="none", **container(resources={"limits": {"cpu": "500m"}}))
     ),
+    "whole cores asked for": job(
+        task(
+            "a",
+            topologyPolicy="restricted",
+            **container(resources={"requests": {"cpu": 1}, "limits": {"cpu": "1500m"}}),
+        )
+    ),
+    "a privileged container": job(
+        task("a", **container(securityContext={"privileged": True, "runAsUser": 0}))
+    ),
     "one tier": job(networkTopology={"mode": "hard", "highestTierAllowed": 0}),
 }
 
@@ -155,6 +168,10 @@ REFUSED = {
     "names too long together": (
         job(task("b" * 40), called="a" * 30),
         f"create pod with name {'a' * 30}-{'b' * 40}-0 validate failed [name part must be no more",
+    ),
+    "names too long together with the last number": (
+        job(task("b" * 30, 11), called="a" * 30),
+        f"create pod with name {'a' * 30}-{'b' * 30}-10 validate failed [name part must be no more",
     ),
     "a job's name that is none": (
         job(called="-a-"),
@@ -276,6 +293,34 @@ REFUSED = {
     "a minimum that is no partitions": (
         job(task("a", 4, minAvailable=3, partitionPolicy=PARTITIONS)),
         "spec.tasks[0].minAvailable: 'MinAvailable' is not equal to MinPartitions*PartitionSize",
+    ),
+    "parts of a core asked for": (
+        job(
+            task(
+                "a",
+                topologyPolicy="best-effort",
+                **container(resources={"requests": {"cpu": "1500m"}, "limits": {"cpu": 2}}),
+            )
+        ),
+        "spec.tasks[0].topologyPolicy: the cpu request isn't an integer in spec.task[0] "
+        "container[0].",
+    ),
+    "no cores": (
+        job(task("a", topologyPolicy="single-numa-node")),
+        "the cpu request isn't an integer in spec.task[0] container[0].",
+    ),
+    "no cores to prepare with": (
+        job(
+            task(
+                "a",
+                topologyPolicy="restricted",
+                **template(
+                    containers=[{"name": "a", "image": "i", "resources": {"requests": {"cpu": 1}}}],
+                    initContainers=[{"name": "b", "image": "i"}],
+                ),
+            )
+        ),
+        "the cpu request isn't an integer in spec.task[0] container[1].",
     ),
     "parts of a core": (
         job(

@@ -41,6 +41,10 @@ ACCEPTED: dict[str, Change] = {
     "labels": lambda job: job["metadata"].update(labels={"a": "b"}),
     "replicas": lambda job: job["spec"]["tasks"][0].update(replicas=5),
     "the minimum of a task": lambda job: job["spec"]["tasks"][0].update(minAvailable=2),
+    "no replicas": lambda job: (
+        job["spec"]["tasks"][0].update(replicas=0, minAvailable=0),
+        job["spec"].update(minAvailable=0),
+    ),
     "the minimum": lambda job: job["spec"].update(minAvailable=6),
     "the priority class": lambda job: job["spec"].update(priorityClassName="high"),
     "a claim that was made": lambda job: job["spec"]["volumes"][0].update(volumeClaimName="x"),

@@ -9,6 +9,7 @@ import pytest
 
 from app.webhooks.cluster_facts import ClusterFacts
 from app.webhooks.world import Options
+from app.wire import kinds
 from app.wire.unstructured import Object
 from tests.webhooks.objects import ask, facts, group, new_queue, node, patched, queue
 
@@ -49,12 +50,17 @@ def test_a_queue_without_a_spec_gets_one() -> None:
 
 @pytest.mark.parametrize(
     ("given", "stored"),
-    [(("a/b", "1/2"), ("root/a/b", "1/1/2")), (("root/a", "1/2"), ("root/a", "1/2"))],
+    [
+        (("a/b", "1/2"), ("root/a/b", "1/1/2")),
+        (("root/a", "1/2"), ("root/a", "1/2")),
+        (("a", ""), ("a", "")),
+        (("", "1"), ("", "1")),
+    ],
 )
 def test_the_hierarchy_starts_at_the_root(given: tuple[str, str], stored: tuple[str, str]) -> None:
     made = with_path(*given)
     after = patched(copy.deepcopy(made), ask("/queues/mutate", made))
-    assert after["metadata"]["annotations"] == dict(zip((HIERARCHY, WEIGHTS), stored, strict=True))
+    assert after["metadata"]["annotations"] == with_path(*stored)["metadata"]["annotations"]
 
 
 TREE = facts(
@@ -68,6 +74,8 @@ TREE = facts(
         guarantee=guaranteed(cpu=3),
     ),
     queue("full", status={"allocated": {"pods": "7", "cpu": "1"}}),
+    queue("busy", status={"allocated": {"pods": "7"}}),
+    queue("first", parent="busy"),
     queue("d2", parent="d1"),
     queue("d1"),
     queue("d3", parent="d2"),
@@ -86,6 +94,10 @@ ACCEPTED: dict[str, Object] = {
     "guarantee beside capability": new_queue(
         capability={"cpu": 1}, deserved={"memory": 2}, guarantee=guaranteed(memory=1)
     ),
+    "limits of nothing": new_queue(
+        capability={"cpu": 0}, deserved={"cpu": 0}, guarantee=guaranteed(cpu=0)
+    ),
+    "a second one under a queue with pods": new_queue(parent="busy"),
     "under the root": new_queue(parent="root"),
     "under another": new_queue(parent="d1"),
     "as deep as allowed": new_queue(parent="d3"),
@@ -216,6 +228,23 @@ def test_is_refused(given: Object, message: str) -> None:
     verdict = ask("/queues/validate", given, cluster=TREE)
     assert not verdict.allowed
     assert message in verdict.message
+
+
+@pytest.mark.parametrize("parent", ["root", ""])
+def test_the_root_may_be_a_parent_whatever_it_has(parent: str) -> None:
+    full = ClusterFacts()
+    root = queue(
+        "root",
+        capability={"cpu": 1},
+        deserved={"cpu": 1},
+        guarantee=guaranteed(cpu=1),
+        status={"allocated": {"pods": "7"}},
+    )
+    full.put(kinds.QUEUES, root)
+    given = new_queue(
+        parent=parent, capability={"cpu": 3}, deserved={"cpu": 2}, guarantee=guaranteed(cpu=2)
+    )
+    assert ask("/queues/validate", given, cluster=full).message == ""
 
 
 def test_a_queue_may_not_be_an_inner_node_of_another_s_path() -> None:
