@@ -80,6 +80,8 @@ class ClusterCache(Promises):
         elif pod.group != old.group:
             self._regroup(old, pod, now=now)
         elif decides_like(old.pod, pod):
+            if pod.complaint != old.pod.complaint:
+                self.signals.groups.add(old.group)
             old.pod, old.observed = pod, False
         else:
             self._replace(old, pod, now=now)

@@ -14,7 +14,7 @@ A group that nobody has created pods for is none of 1 to 3, whatever its minimum
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from app.model.gang import Gang
+from app.model.gang import Counts, Gang
 from app.model.reason import Cause, Refusal
 from app.model.workload import Condition, GroupPhase, PodGroup
 
@@ -27,6 +27,8 @@ _REASONS = {
     Cause.NOT_ENOUGH_TASKS: "NotEnoughTasks",
     Cause.NOT_ENOUGH_PODS_OF_TASK: "NotEnoughPodsOfTask",
 }
+_OF_PLACED = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.SCHEDULER_REFUSES})
+"""Causes that also keep a gang waiting that has room for its minimum."""
 _BEFORE_RUNNING = frozenset(
     {GroupPhase.NEW, GroupPhase.PENDING, GroupPhase.INQUEUE, GroupPhase.UNKNOWN}
 )
@@ -98,7 +100,7 @@ def unschedulable_text(gang: Gang, refusal: Refusal, *, describe: Describe) -> s
     """Volcano's sentence: how many members of how many, and why."""
     if refusal.cause in _REASONS and refusal.detail:
         return refusal.detail
-    unready = max(gang.min_member - gang.counts.ready, 0)
+    unready = max(gang.min_member - gang.counts.ready, 0) or refusal.lacking
     return f"{unready}/{gang.counts.tasks} tasks in gang unschedulable: {describe(refusal)}"
 
 
@@ -123,7 +125,7 @@ def _conditions(
     gang: Gang, stored: PodGroup, refusal: Refusal | None, describe: Describe
 ) -> tuple[Condition, ...]:
     found: list[Condition] = []
-    if lacks_minimum(gang) and refusal is not None:
+    if refusal is not None and (lacks_minimum(gang) or refusal.cause in _OF_PLACED):
         reason = _REASONS.get(refusal.cause, "NotEnoughResources")
         text = unschedulable_text(gang, refusal, describe=describe)
         found.append(_kept(stored, Condition(UNSCHEDULABLE, "True", reason, text)))
@@ -141,10 +143,16 @@ def _reserved(gang: Gang, refusal: Refusal | None, describe: Describe) -> Condit
     """Design §4: room for the minimum is kept (or taken), or why it is not."""
     counts = gang.counts
     if counts.ready >= gang.min_member and (counts.tasks or counts.slots):
-        return Condition(RESERVED, "True", "Placed")
+        return Condition(RESERVED, "True", "Placed", _kept_for(counts))
     if refusal is None:
         return None
     return Condition(RESERVED, "False", refusal.cause.value, describe(refusal))
+
+
+def _kept_for(counts: Counts) -> str:
+    if not (counts.slots and counts.tasks):
+        return ""
+    return f"room is kept for {counts.slots} members that do not exist yet"
 
 
 def _find(stored: PodGroup, kind: str) -> Condition | None:

@@ -23,6 +23,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.NAMESPACE_QUOTA: "waiting for the namespace's resource quota",
     Cause.NO_NODE_FITS: "waiting for a node that fits",
     Cause.VETOED: "refused by another filter, waiting for another node",
+    Cause.SCHEDULER_REFUSES: "waiting until kube-scheduler's own filters let all members through",
     Cause.GATED: "waiting for a scheduling gate to be removed",
     Cause.NOT_ADMITTED: "waiting for the group to be admitted",
     Cause.GROUP_MISSING: "waiting for the pod group to exist",
@@ -33,6 +34,7 @@ _SUBJECT: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_TASKS: "group",
     Cause.NOT_ENOUGH_PODS_OF_TASK: "task",
     Cause.NOT_ENOUGH_RESOURCES: "group",
+    Cause.GATED: "group",
     Cause.QUEUE_MISSING: "queue",
     Cause.QUEUE_CLOSED: "queue",
     Cause.QUEUE_NOT_LEAF: "queue",
@@ -54,6 +56,11 @@ _STATEMENT: Mapping[Cause, str] = {
 def filter_text(cause: Cause) -> str:
     """What Filter answers for ``cause``: always the same text."""
     return _FILTER[cause]
+
+
+def is_filter_text(message: str) -> bool:
+    """Whether kube-scheduler's ``message`` repeats what Filter answered."""
+    return any(text in message for text in _FILTER.values())
 
 
 def describe(refusal: Refusal) -> str:

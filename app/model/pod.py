@@ -48,6 +48,7 @@ class Pod:
 
     ``annotations`` holds only the keys Pumice reads; ``node`` is ``spec.nodeName`` or empty.
     ``pinned`` is the node that a required ``matchFields metadata.name`` names, or empty.
+    ``complaint`` is what kube-scheduler said when it last found no node for the pod, or empty.
     """
 
     uid: PodUid
@@ -70,6 +71,7 @@ class Pod:
     preempts: bool = True
     owner: Owner | None = None
     started: float = 0.0
+    complaint: str = ""
 
     @property
     def key(self) -> str:

@@ -24,6 +24,7 @@ class Cause(StrEnum):
     NAMESPACE_QUOTA = "ResourceQuota"
     NO_NODE_FITS = "NoNodeFits"
     VETOED = "Vetoed"
+    SCHEDULER_REFUSES = "SchedulerRefuses"
     GATED = "Gated"
     NOT_ADMITTED = "NotAdmitted"
     GROUP_MISSING = "PodGroupMissing"

@@ -12,8 +12,9 @@ from app.cache.groups import Group
 from app.cache.members import Member
 from app.core.texts import describe
 from app.model.ids import GroupKey
-from app.model.reason import Cause, Refusal
+from app.model.reason import Refusal
 from app.service.planning import Planning
+from app.service.reasons import reason_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def explain_group(cache: ClusterCache, planning: Planning, key: GroupKey) -> Sto
     group = cache.groups.get(key)
     if group is None:
         return None
-    refusal = reason_of(planning, group)
+    refusal = reason_of(cache, planning, group)
     return Story(
         group=group.key,
         queue=group.queue,
@@ -59,13 +60,6 @@ def explain_group(cache: ClusterCache, planning: Planning, key: GroupKey) -> Sto
         reason=refusal,
         members=tuple(_member(m) for m in sorted(group.members.values(), key=_by_name)),
     )
-
-
-def reason_of(planning: Planning, group: Group) -> Refusal | None:
-    """Why the group, or the rest of it, has no place; None when nothing is missing."""
-    if not group.known:
-        return Refusal(Cause.GROUP_MISSING, where=group.key)
-    return planning.refusals.get(group.key)
 
 
 def slots_of(group: Group) -> dict[str, tuple[str, ...]]:

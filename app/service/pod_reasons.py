@@ -15,6 +15,7 @@ from app.model.ids import GroupKey, PodUid
 from app.model.reason import Cause
 from app.service.planning import Planning
 from app.service.ports import Clock, PodWriter, Reaction, WriteError
+from app.service.reasons import reason_of
 from app.service.workqueue import Again, WorkQueue
 from app.wire import patches, times
 
@@ -80,10 +81,11 @@ class PodReasons:
         if refusal is None or self._said.get(uid) is refusal.cause:
             return
         pod = member.pod
+        told = reason_of(self._cache, self._planning, self._cache.groups[member.group]) or refusal
         self._said[uid] = refusal.cause  # from now on: it may get its place while this is written
         try:
             await self._pods.patch_pod_status(
-                pod.namespace, pod.name, self._patch("False", refusal.cause, describe(refusal))
+                pod.namespace, pod.name, self._patch("False", told.cause, describe(told))
             )
         except WriteError as error:
             self._said.pop(uid, None)

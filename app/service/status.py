@@ -28,6 +28,7 @@ from app.model.resources import Amounts
 from app.model.workload import GroupPhase, PodGroup, Queue
 from app.service.planning import Planning
 from app.service.ports import Clock, EventSink, EventType, GroupWriter, Reaction, WriteError
+from app.service.reasons import reason_of
 from app.service.workqueue import Again
 from app.wire import patches, times
 
@@ -101,7 +102,7 @@ class StatusWriter:
             return
         if phase is stored.phase:
             self._wait_until_settled(key)
-        refusal = self._planning.refusals.get(key)
+        refusal = reason_of(self._cache, self._planning, group)
         wanted = desired_status(gang, stored, refusal, describe=describe)
         if not differs(wanted, stored):
             self._unsettled.pop(key, None)

@@ -78,11 +78,12 @@ def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
     for gang in chain(_waiting_since_before(ledger), ledger.admitted):
         if not _lacks_members(gang):
             continue
+        unseen = np.zeros_like(gang.request)
         if gang.min_request is not None:
-            unseen: Vector = np.maximum(gang.min_request - gang.request, 0)
-        else:
+            np.maximum(gang.min_request - gang.request, 0, out=unseen)
+        if gang.role_shapes or gang.min_request is None:
             slots = slots_of(gang, ledger.snapshot, made=made)
-            unseen = sum((slot.request for slot in slots), np.zeros_like(gang.request))
+            np.maximum(unseen, sum(slot.request for slot in slots), out=unseen)
         # No queue deserves more than there is, whatever its groups say that they need.
         unseen = np.minimum(unseen, ledger.snapshot.table.total)
         at = found.get(gang.queue)

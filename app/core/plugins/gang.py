@@ -44,16 +44,18 @@ def validity(gang: Gang) -> Refusal | None:
                     minimum=minimum,
                     detail=_TOO_FEW_OF_ROLE,
                 )
-    valid = gang.counts.pending + gang.counts.ready
-    if valid < gang.min_member:
-        return _too_few(
-            Cause.NOT_ENOUGH_TASKS,
-            where=gang.key,
-            valid=valid,
-            minimum=gang.min_member,
-            detail=_TOO_FEW.format(valid=valid, minimum=gang.min_member),
-        )
-    return None
+    return _enough_tasks(gang, gang.counts.pending + gang.counts.ready)
+
+
+def unseen(gang: Gang) -> Refusal | None:
+    """Why a gang that has room for its minimum waits: members that nobody has created, or None.
+
+    None too while it has no member at all: then somebody is about to create them.
+    """
+    counts = gang.counts
+    if not (counts.slots and counts.tasks):
+        return None
+    return _enough_tasks(gang, counts.pending + counts.ready - counts.slots)
 
 
 def is_ready(gang: Gang, ledger: Ledger) -> bool:
@@ -63,6 +65,18 @@ def is_ready(gang: Gang, ledger: Ledger) -> bool:
     if account.ready + waiting < gang.min_member:
         return False
     return not _roles_count(gang) or _roles_ready(gang, account)
+
+
+def _enough_tasks(gang: Gang, valid: int) -> Refusal | None:
+    if valid >= gang.min_member:
+        return None
+    return _too_few(
+        Cause.NOT_ENOUGH_TASKS,
+        where=gang.key,
+        valid=valid,
+        minimum=gang.min_member,
+        detail=_TOO_FEW.format(valid=valid, minimum=gang.min_member),
+    )
 
 
 def _roles_ready(gang: Gang, account: GangAccount) -> bool:

@@ -12,10 +12,20 @@ from app.wire.objects.shapes import SpecJson, shape
 from app.wire.times import Moment
 
 DEFAULT_SCHEDULER = "default-scheduler"
+_LONGEST_COMPLAINT = 500
+"""Characters; kube-scheduler counts nodes by reason and can become long-winded."""
+
+
+class _ConditionJson(Struct, gc=False):
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
 
 
 class _StatusJson(Struct, rename="camel", gc=False):
     phase: str | None = None
+    conditions: list[_ConditionJson] | None = None
     nominated_node_name: str | None = None
     start_time: Moment | None = None
 
@@ -59,4 +69,13 @@ def decode_pod(text: Bytes) -> Pod:
         preempts=spec.preemption_policy != "Never",
         owner=meta.owner(head.owner_references),
         started=times.epoch(status.start_time),
+        complaint="" if spec.node_name else _complaint(status),
     )
+
+
+def _complaint(status: _StatusJson) -> str:
+    for condition in status.conditions or ():
+        if condition.type == "PodScheduled" and condition.status == "False":
+            told = condition.message or ""
+            return told[:_LONGEST_COMPLAINT] if condition.reason == "Unschedulable" else ""
+    return ""

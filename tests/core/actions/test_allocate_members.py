@@ -106,7 +106,7 @@ def test_members_behind_foreign_gates_are_waited_for() -> None:
     outcome = cycle(gang, nodes=cores(9))
     assert outcome.order == []
     assert outcome.refusal("g").cause is Cause.GATED
-    assert outcome.text("g") == "default/g: pods asked 3, free 1"
+    assert outcome.text("g") == "group default/g: pods asked 3, free 1"
 
 
 # Which members make up the minimum

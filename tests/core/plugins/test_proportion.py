@@ -82,6 +82,11 @@ class TestDeserved:
         first_of_four = make_gang("half", waiting=(sized_task(cpu=1, gib=0),), min_member=4)
         assert deserved_cpu(snapshot_of(first_of_four)) == {"default": 4}
 
+    def test_minimum_resources_that_leave_out_what_siblings_ask_for_do_not_count_less(self) -> None:
+        first = sized_task(cpu=1, gib=0)
+        gang = make_gang("g", waiting=(first,), min_member=3, min_request=room(cpu=1))
+        assert deserved_cpu(snapshot_of(gang)) == {"default": 3}
+
     def test_no_groups_no_entitlements(self) -> None:
         assert deserved_cpu(snapshot_of()) == {}
 

@@ -180,3 +180,31 @@ def test_a_pod_that_cannot_be_read_names_the_field(body: object, message: str) -
 def test_what_is_not_json_is_said_to_be_none(text: bytes) -> None:
     with pytest.raises(DecodeError):
         decode_pod(text)
+
+
+def told(**fields: str) -> dict[str, Any]:
+    """A status with that PodScheduled condition among others."""
+    others = [{"type": "Ready", "status": "False", "reason": "Unschedulable", "message": "no"}]
+    return {"conditions": [*others, {"type": "PodScheduled", "status": "False", **fields}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "complaint"),
+    [
+        (
+            told(reason="Unschedulable", message="0/3 nodes are available"),
+            "0/3 nodes are available",
+        ),
+        (told(reason="Unschedulable", message="x" * 9_999), "x" * 500),
+        (told(reason="Unschedulable"), ""),
+        (told(reason="SchedulingGated", message="gated"), ""),
+        (told(reason="SchedulerError", message="extender"), ""),
+        (told(reason="Unschedulable", message="x", status="True"), ""),
+        ({"conditions": None}, ""),
+    ],
+)
+def test_a_complaint_is_what_kube_scheduler_said_of_a_pod_without_a_node(
+    status: dict[str, Any], complaint: str
+) -> None:
+    assert decoded(status=status).complaint == complaint
+    assert not decoded(status=status, nodeName="n").complaint
