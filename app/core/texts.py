@@ -65,7 +65,8 @@ def is_filter_text(message: str) -> bool:
 
 def describe(refusal: Refusal) -> str:
     """One sentence: where, what was asked, what is free, who holds the rest."""
-    subject = f"{_SUBJECT.get(refusal.cause, '')} {refusal.where}".strip()
+    where = refusal.where
+    subject = f"{_SUBJECT.get(refusal.cause, '')} {where}".strip() if where else ""
     parts: list[str] = []
     if refusal.shortfalls:
         numbers = ", ".join(_shortfall(s) for s in refusal.shortfalls)
