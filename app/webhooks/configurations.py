@@ -11,7 +11,7 @@ again in its place.
 """
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -37,6 +37,9 @@ FailurePolicy = Literal["Ignore", "Fail"]
 
 TIMEOUT_S: Final = 5
 """Above the time that a starting process lets requests wait, in all but the worst case."""
+
+EARLY_TIMEOUT_S: Final = 2
+"""What is not judged early in this time is judged in its place."""
 
 NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 SYSTEM_NAMESPACE: Final = "kube-system"
@@ -83,21 +86,28 @@ class Registration:
 
     def objects(self, authority: bytes) -> list[tuple[Resource, Object]]:
         """Both configurations; ``authority`` signed the serving certificate (PEM)."""
-        early = [_early(w) for w in self.webhooks if w.validate and w.resource in EARLY]
-        changing = [*(w for w in self.webhooks if w.mutate is not None), *early]
-        judging = [w for w in self.webhooks if w.validate is not None]
+        judges = [webhook for webhook in self.webhooks if webhook.validate is not None]
+        changing = [self._webhook(w, authority) for w in self.webhooks if w.mutate is not None]
+        early = [self._early(w, authority) for w in judges if w.resource in EARLY]
+        judging = [self._webhook(webhook, authority) for webhook in judges]
         return [
-            (MUTATING, self._object(MUTATING, changing, authority)),
-            (VALIDATING, self._object(VALIDATING, judging, authority)),
+            (MUTATING, self._object(MUTATING, [*changing, *early])),
+            (VALIDATING, self._object(VALIDATING, judging)),
         ]
 
-    def _object(self, kind: Resource, webhooks: Iterable[Webhook], authority: bytes) -> Object:
+    def _object(self, kind: Resource, webhooks: Sequence[Object]) -> Object:
         return {
             "apiVersion": API_VERSION,
             "kind": kind.kind,
             "metadata": {"name": self.name},
-            "webhooks": [self._webhook(webhook, authority) for webhook in webhooks],
+            "webhooks": list(webhooks),
         }
+
+    def _early(self, webhook: Webhook, authority: bytes) -> Object:
+        """The same judge among those that change, for what has a new form."""
+        changes = tuple(each for each in webhook.operations if each != "DELETE")
+        found = self._webhook(replace(webhook, operations=changes), authority)
+        return {**found, "timeoutSeconds": EARLY_TIMEOUT_S}
 
     def _webhook(self, webhook: Webhook, authority: bytes) -> Object:
         excluded = sorted({self.place.namespace, SYSTEM_NAMESPACE})
@@ -134,12 +144,6 @@ class Registration:
             alone = f"!object.metadata.?labels[?'{JOB_NAME}'].hasValue()"
             found.append({"name": "not-of-a-job", "expression": alone})
         return found
-
-
-def _early(webhook: Webhook) -> Webhook:
-    """The same for what has a new form."""
-    changes = tuple(each for each in webhook.operations if each != "DELETE")
-    return replace(webhook, operations=changes)
 
 
 def _rule(webhook: Webhook) -> Object:

@@ -66,6 +66,7 @@ def test_kinds_that_policies_judge_too_are_judged_before_them_after_the_change()
     ]
     assert changing["/queues/validate"]["rules"][0]["operations"] == ["CREATE", "UPDATE"]
     assert changing["/queues/validate"]["failurePolicy"] == "Ignore"
+    assert changing["/queues/validate"]["timeoutSeconds"] == 2
     assert "reinvocationPolicy" not in changing["/queues/validate"]
     only, _ = both(Registration(webhooks=chosen(["/jobs/mutate"]), place=URL))
     assert list(only) == ["/jobs/mutate"]
