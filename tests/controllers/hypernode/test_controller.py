@@ -9,7 +9,7 @@ from app.controllers.hypernode.controller import INDEXES, HyperNodeController
 from app.controllers.hypernode.discoverer import LabelDiscoverer
 from app.controllers.runtime import Controller
 from app.wire.kinds import CONFIG_MAPS, HYPER_NODES, NODES
-from app.wire.unstructured import Key, Object, labels, name, spec
+from app.wire.unstructured import Key, Object, labels, name, spec, uid
 from tests.controllers import play
 from tests.controllers.play import Play, item
 
@@ -154,6 +154,31 @@ def test_what_was_discovered_follows_the_labels_and_the_rest_is_left_alone() -> 
         await stage.settle()
         assert stage.names(HYPER_NODES) == names
         assert "by-hand" in names
+
+    run(scenario)
+
+
+def test_a_new_owner_keeps_what_it_finds_and_catches_up() -> None:
+    async def scenario(stage: Play) -> None:
+        configure(stage, by_label("zone", "rack"))
+        for number in range(4):
+            node(stage, f"n{number}", zone="z", rack=f"r{number % 2}")
+        await stage.start()
+        before = {name(each): uid(each) for each in stage.fake.all(HYPER_NODES)}
+        for _ in range(2):
+            requests = len(stage.fake.requests)
+            await stage.kill()
+            await stage.start()
+            assert {each.verb for each in stage.fake.requests[requests:]} == {"get"}
+        await stage.kill()
+        node(stage, "n3", zone="z", rack="r0")
+        await stage.start()
+        assert {name(each): uid(each) for each in stage.fake.all(HYPER_NODES)} == before
+        assert discovered(stage) == {
+            (1, "r0"): ["n0", "n2", "n3"],
+            (1, "r1"): ["n1"],
+            (2, "z"): ["r0", "r1"],
+        }
 
     run(scenario)
 

@@ -16,7 +16,7 @@ from app.controllers.ports import Failure
 from app.controllers.runtime import Controller
 from app.wire import times
 from app.wire.kinds import JOB_FLOWS, JOB_TEMPLATES, JOBS, PODS
-from app.wire.unstructured import Key, Object, controlled_by, labels, spec
+from app.wire.unstructured import Key, Object, annotations, controlled_by, labels, spec
 from tests.controllers import play
 from tests.controllers.fake_api import Request
 from tests.controllers.play import Play, item
@@ -199,6 +199,74 @@ def test_the_status_tells_the_history_of_each_job() -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize(
+    ("job", "listed", "ended", "flow"),
+    [
+        ("", "pendingJobs", False, "Pending"),
+        ("Pending", "pendingJobs", False, "Pending"),
+        ("Running", "runningJobs", False, "Running"),
+        ("Restarting", "unKnowJobs", False, "Pending"),
+        ("Completing", "unKnowJobs", False, "Pending"),
+        ("Completed", "completedJobs", True, "Running"),
+        ("Aborting", "unKnowJobs", False, "Pending"),
+        ("Aborted", "unKnowJobs", True, "Pending"),
+        ("Terminating", "unKnowJobs", False, "Pending"),
+        ("Terminated", "terminatedJobs", True, "Failed"),
+        ("Failed", "failedJobs", True, "Failed"),
+    ],
+)
+def test_each_phase_of_a_job_has_its_list(job: str, listed: str, ended: bool, flow: str) -> None:
+    lists = ("pendingJobs", "runningJobs", "completedJobs", "failedJobs", "terminatedJobs")
+
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        template(stage, "a", "b", "c")
+        submit(stage, step("a"), step("b"), step("c", "a", "b"))
+        await stage.settle()
+        await move(stage, "b", "Pending")
+        await move(stage, "a", job)
+        said = status(stage)
+        found = {each: said[each] for each in (*lists, "unKnowJobs") if said[each]}
+        expected = {"pendingJobs": ["flow-b"]}
+        expected[listed] = ["flow-a", *expected.get(listed, [])]
+        assert found == expected
+        (entry, _other) = said["jobStatusList"]
+        assert ("endTimestamp" in entry) == ended
+        assert said["state"]["phase"] == flow
+
+    run(scenario)
+
+
+def test_a_flow_without_steps_stays_pending() -> None:
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        submit(stage)
+        await stage.settle()
+        assert phase(stage) == "Pending"
+
+    assert run(scenario).told.told == []
+
+
+@pytest.mark.parametrize(("length", "fits"), [(63, True), (64, False)])
+def test_an_origin_too_long_for_a_label_is_an_annotation_alone(length: int, fits: bool) -> None:
+    long = "t" * (length - len("ns."))
+
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        template(stage, long)
+        submit(stage, step(long))
+        await stage.settle()
+        (job,) = stage.fake.all(JOBS)
+        by_template = {"volcano.sh/createdByJobTemplate": f"ns.{long}"}
+        by_flow = {"volcano.sh/createdByJobFlow": "ns.flow"}
+        assert annotations(job) == by_template | by_flow
+        assert labels(job) == (by_template if fits else {}) | by_flow
+        told = stage.stored(JOB_TEMPLATES, Key("ns", long))["status"]["jobDependsOnList"]
+        assert told == [f"flow-{long}"]
+
+    run(scenario)
+
+
 @pytest.mark.parametrize("end", ["Failed", "Terminated"])
 def test_a_job_that_fails_fails_the_flow_and_nothing_follows(end: str) -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
@@ -218,9 +286,9 @@ def test_a_job_that_fails_fails_the_flow_and_nothing_follows(end: str) -> None:
 @pytest.mark.parametrize(
     ("flows", "message"),
     [
-        ([step("a", "b"), step("b", "a")], "a cycle holds a, b"),
-        ([step("a", "a")], "a cycle holds a"),
-        ([step("a", "x")], "vertex is not defined: x"),
+        ([step("a", "b"), step("b", "a")], "jobflow Flow is not DAG: a cycle holds a, b"),
+        ([step("a", "a")], "jobflow Flow is not DAG: a cycle holds a"),
+        ([step("a", "x")], "jobflow Flow is not DAG: vertex is not defined: x"),
         ([step("a"), step("b", "a"), step("a", "b")], "a cycle holds"),
     ],
 )
