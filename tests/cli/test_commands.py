@@ -12,6 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli import root, vcctl
+from app.cli.standalone import PROGRAMS
 from app.wire.kinds import JOBS
 from tests.cli.stand import Stand, job
 
@@ -69,6 +70,24 @@ def test_volcano_s_flags_are_there(command: str) -> None:
     done = runner.invoke(vcctl.app, [*command.split(), "-h"], env={"COLUMNS": "200"})
     words = {word.strip(",") for word in done.output.split()}
     assert set(FLAGS[command].split()) <= words
+
+
+STANDALONE = {
+    "vsub": "-i --image -N --namespace -n --name -m --min -r --replicas -R --requests -L --limits "
+    "-S --scheduler -c --command --wait --timeout -o",
+    "vjobs": "-N --namespace -n --name -S --scheduler --all-namespaces --selector -o",
+    "vqueues": "-n --name -o",
+    "vcancel": "-N --namespace -n --name",
+    "vsuspend": "-N --namespace -n --name",
+    "vresume": "-N --namespace -n --name",
+}
+
+
+@pytest.mark.parametrize("program", STANDALONE)
+def test_the_flags_of_volcano_s_small_programs_are_there(program: str) -> None:
+    done = runner.invoke(PROGRAMS[program], ["-h"], env={"COLUMNS": "200"})
+    words = {word.strip(",") for word in done.output.split()}
+    assert {*STANDALONE[program].split(), "-k", "--kubeconfig", "-s", "--master"} <= words
 
 
 @pytest.mark.parametrize("word", ["true", "True", "1", "t", "false", "False", "0", "f"])

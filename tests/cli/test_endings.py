@@ -54,6 +54,9 @@ def test_every_error_has_its_code_and_is_one_line(
 def test_an_answer_without_words_is_named_by_its_status() -> None:
     assert str(of(errors.ServerError("", status=502))) == "the API server answered 502"
     assert str(of(errors.Forbidden("", status=403, reason="Forbidden"))) == "Forbidden"
+    assert str(of(errors.Unauthorized("Unauthorized", status=401))) == (
+        "the API server does not accept the credentials: Unauthorized"
+    )
 
 
 def test_lines_become_one() -> None:

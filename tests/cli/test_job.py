@@ -151,6 +151,20 @@ def test_list_of_all_namespaces_begins_with_the_namespace(stand: Stand) -> None:
         assert stand.printed("job", "list", flag, "-n", "kube-system") == expected
 
 
+def test_list_shows_the_type_that_a_label_says(stand: Stand) -> None:
+    item = job("a")
+    item["metadata"]["labels"] = {"volcano.sh/job-type": "Training"}
+    stand.create(item)
+    _, row = stand.printed("job", "list").splitlines()
+    assert row.split()[2] == "Training"
+
+
+def test_no_terminal_is_too_narrow(stand: Stand) -> None:
+    stand.create(job("a-job-whose-name-is-longer-than-twenty"))
+    for arguments in (["job", "list", "-o", "wide"], ["job", "view", "-N", "a-job-whose-name"]):
+        assert stand.run(*arguments, env={"COLUMNS": "20"}) == stand.run(*arguments)
+
+
 def test_list_wide_shows_where_a_job_stands(stand: Stand) -> None:
     stand.create(job("a", priorityClassName="high"))
     stand.status(JOBS, "a", {"state": {"phase": "Failed", "reason": "TooFewSucceeded"}})

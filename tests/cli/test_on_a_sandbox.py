@@ -66,6 +66,43 @@ def test_a_job_that_fails_is_code_1(sandbox: Started) -> None:
     assert run(sandbox, "vcctl", "job", "delete", "-N", "bad").code == 0
 
 
+def phase(sandbox: Started, job: str) -> str:
+    """As ``job list`` shows it; empty: there is no such job."""
+    rows = run(sandbox, "vcctl", "job", "list", "--selector", job).out.splitlines()[1:]
+    return rows[0].split()[2] if rows else ""
+
+
+def pods(sandbox: Started, job: str) -> list[str]:
+    """Their states as ``pod list`` shows them."""
+    done = run(sandbox, "vcctl", "pod", "list", "-j", job)
+    return [row.split()[2] for row in done.out.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("cpu", ["1", "3"], ids=["running", "pending"])
+def test_a_job_is_suspended_and_resumed_and_deleted(cpu: str, sandbox: Started) -> None:
+    begun = "Running" if cpu == "1" else "Pending"
+
+    def until(wanted: str) -> None:
+        what = f"the job {wanted or 'gone'}"
+        wait_until(lambda: phase(sandbox, "paused") == wanted, timeout_s=30, what=what)
+
+    amounts = ["-R", f"cpu={cpu}", "-L", f"cpu={cpu}"]
+    flags = ["-n", "paused", "-r", "3", "-m", "3", "-c", "sleep 600", *amounts]
+    assert run(sandbox, "vsub", *flags).code == 0
+    until(begun)
+    assert run(sandbox, "vcctl", "job", "suspend", "-N", "paused") == Done(0, "", "")
+    until("Aborted")
+    assert pods(sandbox, "paused") == []
+    assert run(sandbox, "vresume", "-n", "paused") == Done(0, "", "")
+    until(begun)
+    if begun == "Running":
+        assert pods(sandbox, "paused") == ["Running"] * 3
+    done = run(sandbox, "vcctl", "job", "delete", "-N", "paused")
+    assert done.out == "delete job paused successfully\n"
+    until("")
+    wait_until(lambda: not pods(sandbox, "paused"), timeout_s=30, what="its pods gone")
+
+
 def test_a_job_that_is_too_big_is_explained_with_numbers(sandbox: Started) -> None:
     amounts = ["-R", "cpu=3", "-L", "cpu=3"]
     flags = ["-N", "big", "-r", "4", "-m", "4", *amounts, "--wait", "--timeout", "2s"]
