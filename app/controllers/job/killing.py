@@ -67,8 +67,9 @@ class Killing:
             counted = counts.count(seen.members, leaving=sync.uids(doomed))
             made = status.status(job, counted, phase=job.phase, now=now)
             job = await self._world.write_status(job, made)
-            errors = await self._world.mark(doomed) or await self._world.delete_pods(doomed)
-            await self._told(job, errors)
+            # For others: that it is no eviction, the version tells us. So it may fail.
+            await self._world.mark(doomed)
+            await self._told(job, await self._world.delete_pods(doomed))
         resources = await self._clear(seen, job)
         seen = self._world.around(job)
         counted = counts.count(seen.members)
