@@ -38,12 +38,20 @@ def test_pods_that_are_pending_for_too_long_are_answered(crash: bool) -> None:
     assert told[-1] == "Start to execute action AbortJob "
 
 
-def test_pods_that_run_in_time_are_left_alone() -> None:
+@pytest.mark.parametrize(
+    ("how", "then"), [("run", []), ("succeed", ["Completed"]), ("fail", ["Failed"])]
+)
+def test_pods_that_are_no_longer_pending_in_time_are_left_alone(how: str, then: list[str]) -> None:
     async def scenario(rig: Rig) -> None:
-        await rig.started(_spec(policy("PodPending", "AbortJob", timeout="5m")))
+        rig.start()
+        rig.submit(_spec(policy("PodPending", "AbortJob", timeout="5m")))
+        await rig.settle()
+        await rig.later(290)
+        getattr(rig, how)()
+        await rig.settle()
         await rig.later(600)
 
-    assert play(scenario).phases == ["Pending", "Running"]
+    assert play(scenario).phases == ["Pending", "Running", *then]
 
 
 def test_pods_that_are_pending_need_a_policy_with_a_timeout() -> None:
@@ -97,6 +105,21 @@ def test_an_evicted_pod_that_runs_again_is_forgiven(how: str) -> None:
         await rig.later(600)
 
     assert play(scenario).phases == ["Pending", "Running", "Pending", "Running"]
+
+
+def test_a_failed_pod_in_whose_place_another_one_runs_is_forgiven() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_spec(policy("PodFailed", "TerminateJob", timeout="5m")))
+        rig.fail("job-main-0")
+        await rig.settle()
+        await rig.later(200)
+        rig.vanish("job-main-0")
+        await rig.settle()
+        rig.run("job-main-0")
+        await rig.settle()
+        await rig.later(600)
+
+    assert play(scenario).phases[-1] == "Running"
 
 
 def test_a_delay_ends_with_what_another_action_takes_away() -> None:
