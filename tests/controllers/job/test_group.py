@@ -1,5 +1,6 @@
 """The PodGroup of a job."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -162,15 +163,17 @@ def test_a_template_that_cannot_be_read_asks_for_nothing() -> None:
 
 def _stored(made: Object) -> Object:
     """As the API server has it, defaults filled in."""
-    spec = dict(made["spec"])
-    if "networkTopology" in spec:
-        spec["networkTopology"] = {"mode": "hard", **spec["networkTopology"]}
+    spec = copy.deepcopy(made["spec"])
+    for holder in (spec, *spec.get("subGroupPolicy", ())):
+        if "networkTopology" in holder:
+            holder["networkTopology"] = {"mode": "hard", **holder["networkTopology"]}
     return {"metadata": made["metadata"], "spec": spec, "status": {"phase": "Running"}}
 
 
 def test_a_group_that_is_up_to_date_is_left_alone() -> None:
-    spec = {"networkTopology": {"highestTierAllowed": 1}, "tasks": [_asking("a", 1, cpu="1")]}
-    made = _group(spec)
+    topology = {"networkTopology": {"highestTierAllowed": 1}}
+    parts = {"totalPartitions": 2, "partitionSize": 1, **topology}
+    made = _group({**topology, "tasks": [_asking("a", 2, cpu="1", partitionPolicy=parts)]})
     assert group.change(_stored(made), made) is None
 
 
