@@ -9,9 +9,11 @@ kube-scheduler's queue: there, any write makes the scheduler try the pod again.
 from collections.abc import Callable, Collection, Hashable, Iterable
 
 from app.cache.cluster import ClusterCache
+from app.cache.groups import Group
 from app.cache.members import Member, Stage
 from app.core.texts import describe
 from app.model.ids import GroupKey, PodUid
+from app.model.pod import Pod
 from app.model.reason import Cause
 from app.service.planning import Planning
 from app.service.ports import Clock, PodWriter, Reaction, WriteError
@@ -20,6 +22,7 @@ from app.service.workqueue import Again, WorkQueue
 from app.wire import patches, times
 
 CONDITION = "pumice.sh/Placed"
+MISSING_AFTER_S = 3.0
 
 
 class PodReasons:
@@ -53,8 +56,9 @@ class PodReasons:
         self._causes = causes
         for key in news.union(changed):
             group = self._cache.groups.get(key)
-            if group is not None and key in causes:
-                self._ask(group.waiting.values(), causes[key])
+            cause = None if group is None else self._cause(group)
+            if group is not None and cause is not None:
+                self._ask(group.waiting.values(), cause)
         if len(self._said) > 2 * len(self._cache.members):
             self._said = {u: c for u, c in self._said.items() if u in self._cache.members}
 
@@ -77,12 +81,13 @@ class PodReasons:
         member = self._cache.members.get(uid)
         if member is None or not member.pod.gated or member.stage is not Stage.WAITING:
             return
-        refusal = self._planning.refusals.get(member.group)
-        if refusal is None or self._said.get(uid) is refusal.cause:
+        pod, group = member.pod, self._cache.groups[member.group]
+        cause, told = self._cause(group), reason_of(self._cache, self._planning, group)
+        if cause is None or told is None or self._said.get(uid) is cause:
             return
-        pod = member.pod
-        told = reason_of(self._cache, self._planning, self._cache.groups[member.group]) or refusal
-        self._said[uid] = refusal.cause  # from now on: it may get its place while this is written
+        if cause is Cause.GROUP_MISSING:
+            self._wait_for_group(pod)
+        self._said[uid] = cause  # from now on: it may get its place while this is written
         try:
             await self._pods.patch_pod_status(
                 pod.namespace, pod.name, self._patch("False", told.cause, describe(told))
@@ -92,6 +97,19 @@ class PodReasons:
             if error.reaction is Reaction.GONE:
                 return
             raise Again(str(error), after_s=error.retry_after_s) from error
+
+    def _cause(self, group: Group) -> Cause | None:
+        if not group.known:
+            # A pod without a group of its own is given to one soon, or stands alone.
+            return None if group.solo else Cause.GROUP_MISSING
+        refusal = self._planning.refusals.get(group.key)
+        return None if refusal is None else refusal.cause
+
+    def _wait_for_group(self, pod: Pod) -> None:
+        """Operators create pods and PodGroup in any order; raises `Again` while that may be."""
+        pause = pod.created + MISSING_AFTER_S - self._clock()
+        if pause > 0:
+            raise Again("the PodGroup may be on its way", after_s=pause)
 
     def _patch(self, status: str, reason: str, message: str) -> patches.JsonObject:
         return patches.pod_condition(

@@ -10,11 +10,11 @@ import pytest
 from app.model.pod import GATE
 from app.model.reason import Cause
 from app.service.limits import Hint, Limits
-from app.service.pod_reasons import CONDITION
+from app.service.pod_reasons import CONDITION, MISSING_AFTER_S
 from app.service.status import FIRST_EVENT_AFTER_S
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import FAILING, GONE, Rig
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance, clock, run
 
 
 @contextmanager
@@ -214,5 +214,23 @@ def test_what_was_said_to_pods_that_are_gone_is_forgotten() -> None:
             await advance(2)
         actuator: Any = rig.parts.actuator
         assert actuator._reasons._said == {}
+
+    run(scenario())
+
+
+def test_gated_pods_whose_group_does_not_exist_say_so_when_it_does_not_come() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        with working(rig):
+            for name in ("late", "never"):
+                rig.pod(f"{name}-0", group=name, gates=(GATE,), created=clock())
+            await advance(1)
+            rig.group("late", minimum=1)
+            await advance(MISSING_AFTER_S)
+        assert said(rig, "late-0") == []
+        [condition] = said(rig, "never-0")
+        assert (condition["status"], condition["reason"]) == ("False", "PodGroupMissing")
+        assert condition["message"] == "default/never: waiting for the pod group to exist"
 
     run(scenario())
