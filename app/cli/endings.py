@@ -14,11 +14,13 @@ code  meaning
 ====  ============================================================================
 """
 
+import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import Final
 
 import typer
@@ -30,6 +32,9 @@ CODES: Final = (
     "Exit codes: 0 done, 1 a job that was waited for failed, 2 bad usage, 3 not found, "
     "4 timed out, 5 API server not reached, 6 refused by the API server, 130 interrupted."
 )
+
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 class Code(IntEnum):
@@ -63,12 +68,6 @@ def failing_to(what: str) -> Iterator[None]:
     except UnicodeError as error:
         why = CommandFailed(Code.USAGE, f"what was given is not UTF-8 text: {error}")
         raise _end(what, why) from error
-    except BrokenPipeError:
-        raise  # who reads has seen enough: typer ends in silence
-    except OSError as error:
-        _forget_output()
-        why = CommandFailed(Code.USAGE, f"the output cannot be written: {error.strerror or error}")
-        raise _end(what, why) from error
 
 
 def of(error: errors.KubeError | ConfigError) -> CommandFailed:
@@ -91,12 +90,21 @@ def _code(error: errors.KubeError) -> Code:
     return Code.REFUSED
 
 
-def _forget_output() -> None:
-    """What could not be written would be tried again at exit."""
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
 def _end(what: str, failure: CommandFailed) -> typer.Exit:
     typer.echo(f"Failed to {what}: {failure}", err=True)
     return typer.Exit(int(failure.code))
+
+
+def run(program: Callable[[], object]) -> None:
+    """The whole of a program: where its output cannot be kept, it ends with a line of why."""
+    try:
+        program()
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        # What could not be written would be tried again at exit.
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        name = Path(sys.argv[0]).name
+        typer.echo(f"{name}: the output cannot be written: {error.strerror}", err=True)
+        sys.exit(int(Code.USAGE))

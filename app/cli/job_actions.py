@@ -131,6 +131,9 @@ def _seconds(timeout: str) -> float | None:
     if not timeout:
         return None
     try:
-        return parse_duration(timeout)
+        seconds = parse_duration(timeout)
     except ValueError as error:
         raise CommandFailed(Code.USAGE, f"--timeout: {error}") from error
+    if seconds < 0:
+        raise CommandFailed(Code.USAGE, f"--timeout: {timeout!r} is less than nothing")
+    return seconds

@@ -17,7 +17,7 @@ from app.cli import (
     webhooks,
 )
 from app.cli.commands import Command
-from app.cli.endings import CODES
+from app.cli.endings import CODES, run
 from app.telemetry import logging
 
 app = typer.Typer(
@@ -52,4 +52,4 @@ def main() -> None:
     logging.configure("INFO", "text")
     for chatty in ("uvicorn", "httpx2"):
         getLogger(chatty).setLevel("WARNING")
-    app()
+    run(app)

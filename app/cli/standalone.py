@@ -13,7 +13,7 @@ import typer
 from app.cli import job_actions, output, queue_rows
 from app.cli.cluster import Where, ask
 from app.cli.commands import HELP, AllNamespaces, Command, Context, Kubeconfig, Master
-from app.cli.endings import CODES, failing_to
+from app.cli.endings import CODES, failing_to, run
 from app.cli.job_actions import Choice, Wish, key_for
 from app.cli.job_build import DEFAULT_AMOUNTS, Order, job_of
 from app.cli.job_flags import (
@@ -197,4 +197,4 @@ PROGRAMS = {
 def main() -> None:
     """Entry point of all of them: the program's name says which one is meant."""
     logging.configure("WARNING", "text")
-    PROGRAMS[Path(sys.argv[0]).stem]()
+    run(PROGRAMS[Path(sys.argv[0]).stem])

@@ -7,7 +7,7 @@ import typer
 
 from app.cli import flows, job, pod, queue
 from app.cli.commands import HELP, Command
-from app.cli.endings import CODES
+from app.cli.endings import CODES, run
 from app.telemetry import logging
 from app.wire.kinds import JOBS
 
@@ -44,4 +44,4 @@ def version() -> None:
 def main() -> None:
     """Entry point of the console script."""
     logging.configure("WARNING", "text")
-    app()
+    run(app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -261,15 +262,21 @@ def test_a_reader_that_goes_away_is_no_traceback(stand: Stand) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("form", ["table", "json"])
-def test_an_output_that_cannot_be_written_is_one_line(form: str, stand: Stand) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [["pumice", "crds"], ["vcctl", "version"], ["vcctl", "job", "list", "-o", "json"], ["vjobs"]],
+    ids=" ".join,
+)
+def test_an_output_that_cannot_be_written_is_one_line(words: list[str], stand: Stand) -> None:
+    program, *arguments = words
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [COMMAND, "job", "list", "-o", form, "-k", stand.config],
+            [COMMAND.with_name(program), *arguments],
+            env={**os.environ, "KUBECONFIG": str(stand.config)},
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
-    why = "Failed to list job: the output cannot be written: No space left on device\n"
+    why = f"{program}: the output cannot be written: No space left on device\n"
     assert (done.returncode, done.stderr) == (2, why)

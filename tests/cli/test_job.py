@@ -102,8 +102,12 @@ def test_run_shows_what_was_made(stand: Stand) -> None:
         (["-N", "a", "-L", "cpu=x"], '--limits: cpu: "x" is not a quantity'),
         (["-N", "a", "-c", "'"], "--command: No closing quotation"),
         (["-N", "a", "--timeout", "5"], "--timeout: '5' is not a duration such as 1h30m"),
+        (["-N", "a", "--timeout=-5s"], "--timeout: '-5s' is less than nothing"),
     ],
-    ids=["nothing", "no YAML", "no file", "no amount", "no quantity", "quote", "timeout"],
+    ids=[
+        *["nothing", "no YAML", "no file", "no amount", "no quantity", "quote"],
+        *["no duration", "negative"],
+    ],
 )
 def test_run_refuses_bad_usage_with_2(flags: list[str], why: str, stand: Stand) -> None:
     assert stand.refusal("job", "run", *flags) == (2, f"Failed to run job: {why}\n")
