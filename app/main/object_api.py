@@ -1,6 +1,7 @@
 """The controllers' port to the API server, met by the client: bytes here, objects there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import msgspec
@@ -38,17 +39,13 @@ class ObjectApi:
     async def create(self, resource: Resource, item: Object) -> Object:
         """Create ``item``."""
         path = resource.path(namespace=namespace(item))
-        try:
+        with _translating():
             return _decode(await self._client.create(path, item))
-        except errors.KubeError as error:
-            raise translated(error) from error
 
     async def get(self, resource: Resource, key: Key) -> Object:
         """The object as stored now."""
-        try:
+        with _translating():
             return _decode(await self._client.get(resource.path(key)))
-        except errors.KubeError as error:
-            raise translated(error) from error
 
     async def patch(
         self,
@@ -64,20 +61,16 @@ class ObjectApi:
         if how is Patch.APPLY:
             params["force"] = "true"
         path = resource.path(key, subresource=subresource)
-        try:
+        with _translating():
             return _decode(
                 await self._client.patch(path, body, content_type=_CONTENT[how], params=params)
             )
-        except errors.KubeError as error:
-            raise translated(error) from error
 
     async def update(self, resource: Resource, item: Object, *, subresource: str = "") -> Object:
         """Replace the object."""
         path = resource.path(key_of(item), subresource=subresource)
-        try:
+        with _translating():
             return _decode(await self._client.replace(path, item))
-        except errors.KubeError as error:
-            raise translated(error) from error
 
     async def delete(
         self,
@@ -98,10 +91,16 @@ class ObjectApi:
             options["preconditions"] = {"uid": uid}
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s
-        try:
+        with _translating():
             await self._client.delete(resource.path(key), options)
-        except errors.KubeError as error:
-            raise translated(error) from error
+
+
+@contextmanager
+def _translating() -> Iterator[None]:
+    try:
+        yield
+    except errors.KubeError as error:
+        raise translated(error) from error
 
 
 def translated(error: errors.KubeError) -> ApiError:
