@@ -114,6 +114,62 @@ def test_the_policies_alone_accept_other_objects(cluster: ControlPlane) -> None:
         assert refusal(cluster.api, item) == "", item
 
 
+def large(count: int) -> Object:
+    """A job of that many tasks that have everything the policies look at."""
+    resources = {"requests": {"cpu": 1}, "limits": {"cpu": 1, "memory": "1Gi"}}
+    container = {
+        "image": "busybox",
+        "command": ["sh", "-c"],
+        "args": ["sleep 1"],
+        "env": [{"name": f"V{n}", "value": "value"} for n in range(20)],
+        "ports": [{"containerPort": 80}],
+        "resources": resources,
+        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+    }
+    spec = {
+        "containers": [{"name": name, **container} for name in ("one", "two")],
+        "volumes": [{"name": "v"}],
+    }
+    policies = [
+        {"event": "PodFailed", "action": "RestartJob"},
+        {"event": "PodEvicted", "action": "RestartTask"},
+        {"exitCode": 3, "action": "AbortJob"},
+    ]
+    tasks = [
+        task(
+            f"t{n}",
+            template={"spec": spec},
+            policies=policies,
+            topologyPolicy="restricted",
+            dependsOn={"name": [f"t{n - 1}"] if n else []},
+        )
+        for n in range(count)
+    ]
+    return job(*tasks, called="large")
+
+
+@pytest.mark.parametrize("count", [100, 500, 501])
+def test_a_large_job_is_not_refused_for_what_judging_it_costs(
+    cluster: ControlPlane, count: int
+) -> None:
+    api = cluster.api
+    made = api.create(large(count))
+    try:
+        made["spec"]["tasks"][0]["replicas"] = 2
+        assert refusal(api, made, method="PUT") == ""
+        made["spec"]["tasks"][0]["maxRetry"] = 7
+        refused = refusal(api, made, method="PUT")
+        assert ("spec.tasks[0].maxRetry: job updates may not change" in refused) == (count <= 500)
+    finally:
+        api.delete(api.resource_of(made), "large", namespace="default")
+
+
+def test_of_very_many_complaints_the_first_are_told(cluster: ControlPlane) -> None:
+    item = job(*(task(f"t{n}", minAvailable=2) for n in range(100)))
+    message = refusal(cluster.api, item)
+    assert "'minAvailable' is greater than 'replicas' in task: t9, job: j; and 90 more;" in message
+
+
 @contextmanager
 def in_force(cluster: ControlPlane, name: str, holds: Callable[[], bool]) -> Iterator[None]:
     """Policies that are an option, from when they act until the end of the block."""
