@@ -1,0 +1,67 @@
+"""Why a group does not run yet, whoever it is that it waits for.
+
+The planner's refusal comes first. A gang that has its room can still wait: for members that nobody
+has created, or since kube-scheduler's own filters (volumes, devices, …) refuse one of them before
+we are asked. kube-scheduler says so on the pod only; here it becomes a reason like all others.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+from app.cache.cluster import ClusterCache
+from app.cache.groups import Group
+from app.cache.members import Kind, Member
+from app.core.plugins.gang import unseen
+from app.core.texts import is_filter_text
+from app.model.pod import GATE
+from app.model.reason import Cause, Holder, Refusal
+from app.model.resources import PODS
+from app.service.planning import Planning
+
+_UNPLACED = frozenset({Kind.PLACED, Kind.WAITING})
+
+
+def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
+    """Why the group, or the rest of it, waits; None when nothing is missing."""
+    if not group.known:
+        return Refusal(Cause.GROUP_MISSING, where=group.key)
+    refusal = planning.refusals.get(group.key)
+    if refusal is None:
+        return _complaint(group, of=frozenset({Kind.PLACED})) or _unseen(cache, group)
+    if refusal.cause is Cause.COOLING_DOWN:
+        return _complaint(group, of=_UNPLACED) or refusal
+    if refusal.cause is Cause.GATED:
+        return replace(refusal, holders=_gates(group))
+    return refusal
+
+
+def _complaint(group: Group, *, of: frozenset[Kind]) -> Refusal | None:
+    """What kube-scheduler says of members that are ``of`` these kinds, the first by name."""
+    if group.on_nodes >= group.min_member:
+        return None
+    refused = [m for m in group.members.values() if m.kind in of and _is_refused(m)]
+    if not refused:
+        return None
+    pod = min((member.pod for member in refused), key=lambda pod: pod.name)
+    text = f"kube-scheduler refuses pod {pod.key}: {pod.complaint}"
+    return Refusal(Cause.SCHEDULER_REFUSES, where=pod.key, detail=text, lacking=len(refused))
+
+
+def _is_refused(member: Member) -> bool:
+    return bool(member.pod.complaint) and not is_filter_text(member.pod.complaint)
+
+
+def _unseen(cache: ClusterCache, group: Group) -> Refusal | None:
+    gang = cache.registry.view(group.key)
+    return None if gang is None else unseen(gang)
+
+
+def _gates(group: Group) -> tuple[Holder, ...]:
+    """The gates of others, and how many members each holds."""
+    counts = Counter(
+        gate for member in group.members.values() for gate in member.pod.gates if gate != GATE
+    )
+    return tuple(
+        Holder(who=f"gate {gate}", resource=PODS, amount=count)
+        for gate, count in sorted(counts.items())
+    )

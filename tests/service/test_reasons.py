@@ -1,0 +1,147 @@
+"""Why a group waits that has room for its minimum, or had it: the same words everywhere."""
+
+from dataclasses import replace
+
+from app.core.texts import filter_text
+from app.model.ids import GroupKey
+from app.model.reason import Cause
+from app.service.explanations import Story, explain_group
+from app.service.limits import Limits
+from tests.builders import make_amounts
+from tests.service.rig import Rig, Told
+from tests.service.statuses import TOLD_S, conditions, working
+from tests.service.virtual_time import advance, run
+
+UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+
+
+def complain(rig: Rig, pod: str, text: str) -> None:
+    """kube-scheduler writes into the pod why it found no node."""
+    rig.store(replace(rig.api.pods[f"default/{pod}"], complaint=text))
+
+
+def story(rig: Rig, key: GroupKey) -> Story:
+    found = explain_group(rig.cache, rig.planning, key)
+    assert found is not None
+    return found
+
+
+def test_what_kube_scheduler_says_of_a_placed_member_is_the_reason_of_its_gang() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2)
+        with working(rig):
+            await advance(1)
+            complain(rig, "g-1", UNBOUND)
+            await advance(TOLD_S + 1)
+        refused = f"kube-scheduler refuses pod default/g-1: {UNBOUND}"
+        text = f"1/2 tasks in gang unschedulable: {refused}"
+        assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughResources", text)
+        assert conditions(rig, "g")["Reserved"] == ("True", "Placed", "")
+        assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
+        assert story(rig, rig.key("g")).summary == refused
+
+    run(scenario())
+
+
+def test_it_stays_the_reason_when_the_room_was_given_back() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=10.0))
+        rig.node("n1")
+        rig.gang("g", size=2)
+        with working(rig):
+            await advance(1)
+            complain(rig, "g-1", UNBOUND)
+            while rig.promises():
+                await advance(0.1)
+        assert rig.planning.refusals[rig.key("g")].cause is Cause.COOLING_DOWN
+        assert UNBOUND in story(rig, rig.key("g")).summary
+        assert UNBOUND in conditions(rig, "g")["Unschedulable"][2]
+
+    run(scenario())
+
+
+def test_it_is_no_reason_any_more_when_the_gang_runs() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2, minimum=1)
+        with working(rig):
+            await advance(1)
+            complain(rig, "g-1", UNBOUND)
+            call = rig.bind("g-0")
+            await advance(1)
+            assert call.answer == ""
+            rig.show_bindings()
+            await advance(TOLD_S)
+        assert story(rig, rig.key("g")).reason is None
+        assert conditions(rig, "g")["Scheduled"][0] == "True"
+
+    run(scenario())
+
+
+def test_our_own_answer_is_no_complaint() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2)
+        with working(rig):
+            await advance(1)
+            said = filter_text(Cause.NOT_ENOUGH_RESOURCES)
+            complain(rig, "g-1", f"0/1 nodes are available: 1 {said}. preemption: none")
+            await advance(1)
+        assert story(rig, rig.key("g")).reason is None
+
+    run(scenario())
+
+
+def test_a_gang_that_waits_for_members_nobody_has_created_says_how_many_there_are() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=3, min_resources=make_amounts(cpu=3000))
+        rig.pod("g-0", group="g")
+        with working(rig):
+            await advance(TOLD_S + 1)
+        text = "Not enough valid tasks for gang-scheduling, valid: 1, min: 3"
+        said = conditions(rig, "g")
+        assert said["Unschedulable"] == ("True", "NotEnoughTasks", text)
+        assert said["Reserved"] == (
+            "True",
+            "Placed",
+            "room is kept for 2 members that do not exist yet",
+        )
+        assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
+        assert story(rig, rig.key("g")).summary == "group default/g: pods asked 3, free 1"
+
+    run(scenario())
+
+
+def test_a_group_that_is_let_in_before_its_pods_has_nothing_to_complain_of() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=3, min_resources=make_amounts(cpu=3000))
+        with working(rig):
+            await advance(1)
+        assert conditions(rig, "g") == {"Reserved": ("True", "Placed", "")}
+
+    run(scenario())
+
+
+def test_gates_of_others_are_named() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=3)
+        rig.pod("g-0", group="g")
+        for name in ("g-1", "g-2"):
+            rig.pod(name, group="g", gates=("example.com/q",))
+        await rig.cycle()
+        told = story(rig, rig.key("g")).summary
+        assert told == (
+            "group default/g: pods asked 3, free 1; held by gate example.com/q (pods 2)"
+        )
+
+    run(scenario())
