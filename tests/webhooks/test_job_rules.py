@@ -96,6 +96,15 @@ ACCEPTED = {
         task("a"), task("b", dependsOn={"name": ["a"]}), task("c", dependsOn={"name": ["a", "b"]})
     ),
     "partitions": job(task("a", 4, minAvailable=2, partitionPolicy=PARTITIONS)),
+    "partitions of which none are needed": job(
+        task("a", 4, minAvailable=3, partitionPolicy={**PARTITIONS, "minPartitions": 0})
+    ),
+    "one partition of one pod": job(
+        task("a", 1, partitionPolicy={"totalPartitions": 1, "partitionSize": 1})
+    ),
+    "all partitions needed": job(
+        task("a", 4, minAvailable=4, partitionPolicy={**PARTITIONS, "minPartitions": 2})
+    ),
     "plugins": job(plugins={"env": [], "svc": ["--disable-network-policy=true"], "ssh": []}),
     "mpi with its master": job(task("master"), task("worker"), plugins={"mpi": []}),
     "mpi with another master": job(
@@ -321,6 +330,18 @@ REFUSED = {
             )
         ),
         "the cpu request isn't an integer in spec.task[0] container[1].",
+    ),
+    "a minimum that is no one partition": (
+        job(task("a", 4, minAvailable=4, partitionPolicy=PARTITIONS)),
+        "'MinAvailable' is not equal to MinPartitions*PartitionSize in task: a, job: j;",
+    ),
+    "both tiers of a partition": (
+        job(
+            task(
+                "a", 4, minAvailable=2, partitionPolicy={**PARTITIONS, "networkTopology": TOPOLOGY}
+            )
+        ),
+        "spec.tasks[0].partitionPolicy.networkTopology: must not specify 'highestTierAllowed' and",
     ),
     "parts of a core": (
         job(

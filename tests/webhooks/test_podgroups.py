@@ -72,7 +72,8 @@ def test_is_accepted(spec: Object) -> None:
         ),
         (
             {"subGroupPolicy": [{"name": "a"}, {"name": "b", "networkTopology": BOTH}]},
-            "spec.subGroupPolicy[1].networkTopology: in subGroupPolicy 'b': must not specify",
+            "spec.subGroupPolicy[1].networkTopology: in subGroupPolicy 'b': must not specify "
+            "'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously.;",
         ),
     ],
     ids=str,
@@ -109,6 +110,15 @@ def test_a_warning_is_given(spec: Object, warning: str) -> None:
     assert verdict.warnings == (warning,)
 
 
-def test_what_is_fine_gets_no_warning() -> None:
-    given = group(queue="small", priorityClassName="high", minResources={"cpu": 2}, minMember=2)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"queue": "small", "priorityClassName": "high", "minResources": {"cpu": 2}},
+        {"minMember": 3, "minTaskMember": {"a": 2, "b": 1}},
+        {"minMember": 0, "minTaskMember": {"a": 2}},
+    ],
+    ids=str,
+)
+def test_what_is_fine_gets_no_warning(spec: Object) -> None:
+    given = group(**spec)
     assert ask("/podgroups/validate", given, cluster=OURS).warnings == ()

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from app.model.pod import GATE
-from app.webhooks.pods import QUEUE_GATE
 from app.webhooks.resource_groups import GROUP_ANNOTATION, ResourceGroup
 from app.webhooks.world import Options
 from app.wire.unstructured import Object
 from tests.webhooks.objects import ask, asking, facts, node, patched, pod
 
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 LEAST, MOST = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
 ZONE: Object = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
 GROUPS = (
@@ -103,6 +103,13 @@ def test_the_queue_s_gate_is_added_once(options: Options, wanted: bool) -> None:
     spec = changed(given, options=options)
     assert spec["schedulingGates"] == gates
     assert changed({**given, "spec": spec}, options=options)["schedulingGates"] == gates
+
+
+@pytest.mark.parametrize("value", ["false", "", "True", None])
+def test_the_queue_s_gate_is_asked_for_in_one_way(value: str | None) -> None:
+    annotations = {} if value is None else {QUEUE_GATE: value}
+    options = Options(queue_gates=True, resource_groups=())
+    assert "schedulingGates" not in changed(pod(annotations=annotations), options=options)
 
 
 def test_the_plan_s_gate_is_added_where_the_server_does_not() -> None:
