@@ -70,3 +70,13 @@ def test_of_several_tasks_all_must_be_up_or_any(iteration: str, ready: bool) -> 
 
 def test_any_of_one_is_all() -> None:
     assert not _is_ready({"name": ["a"], "iteration": "any"})
+
+
+def test_pods_of_other_tasks_do_not_count() -> None:
+    pods = [make_pod(f"job-b-{index}", "Running", **_READY) for index in range(2)]
+    assert not _is_ready({"name": ["a"]}, *pods)
+
+
+@pytest.mark.parametrize("nothing", [None, {}, {"name": []}, {"iteration": "any"}])
+def test_a_task_that_depends_on_nothing_waits_for_nobody(nothing: Any) -> None:
+    assert _is_ready(nothing)
