@@ -68,7 +68,9 @@ def describe(where: Where, family: Family, key: Key, *, form: DetailForm) -> Non
         return await cluster.list(family.resource, namespace=key.namespace)
 
     separator = "---\n" if form == "yaml" else ""
-    texts = (output.document(item, form) for item in ask(where, look))
+    texts = [output.document(item, form) for item in ask(where, look)]
+    if not texts:
+        typer.echo(output.EMPTY, nl=False, err=True)  # whoever reads documents gets none
     typer.echo(separator.join(texts), nl=False)
 
 

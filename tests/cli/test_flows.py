@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from app.wire.kinds import JOB_FLOWS, JOB_TEMPLATES, Resource
-from tests.cli.stand import Object, Stand, job
+from tests.cli.stand import Done, Object, Stand, job
 
 KINDS = {"jobflow": JOB_FLOWS, "jobtemplate": JOB_TEMPLATES}
 WORDS = {"jobflow": "jobflow", "jobtemplate": "job template"}
@@ -133,6 +133,8 @@ def test_describe_without_a_name_prints_all_of_the_namespace(word: str, stand: S
 
 def test_nothing_is_said_to_be_nothing(word: str, stand: Stand) -> None:
     assert stand.printed(word, "list") == "No resources found\n"
+    for form in ("yaml", "json"):
+        assert stand.run(word, "describe", "-o", form) == Done(0, "", "No resources found\n")
 
 
 @pytest.mark.parametrize("verb", ["get", "describe", "delete"])
