@@ -4,10 +4,10 @@ The failure policy is Ignore: while no webhook answers, good objects are not hel
 policies in ``manifests/policy`` go on refusing what is plainly wrong. Nothing is asked about the
 namespaces that a cluster needs to come back to life.
 
-The API server asks policies before it asks validating webhooks, and stops at the first refusal. So
-that one answer holds everything that is wrong, kinds of which the policies know a part only are
-judged among the mutating webhooks already, after the change; what others change later is judged
-again in its place.
+The API server compares objects with their schema, asks policies, then validating webhooks, and
+stops at the first refusal. So that one answer holds everything that is wrong, in the words that
+clients know, kinds of ours are judged among the mutating webhooks already, after the change; what
+others change later is judged again in its place.
 """
 
 import base64

@@ -63,6 +63,19 @@ SHAPES: Final = shapes_of(
             "Guarantee": "guarantee",
         },
         "Guarantee": {"{int-or-string}": "resource"},
+        "HyperNode": {"HyperNodeSpec": "spec"},
+        "HyperNodeSpec": {"text": "tierName", "number": "tier", "[Member]": "members"},
+        "Member": {"text": "type", "Selector": "selector"},
+        "Selector": {"Exact": "exactMatch", "Pattern": "regexMatch", "Open": "labelMatch"},
+        "Exact": {"text": "name"},
+        "Pattern": {"text": "pattern"},
+        "JobFlow": {"JobFlowSpec": "spec"},
+        "JobFlowSpec": {"[Flow]": "flows"},
+        "Flow": {"text": "name", "FlowDependsOn": "dependsOn"},
+        "FlowDependsOn": {"[text]": "targets"},
+        "CronJob": {"CronJobSpec": "spec"},
+        "CronJobSpec": {"text": "schedule timeZone", "CronJobTemplate": "jobTemplate"},
+        "CronJobTemplate": {"JobSpec": "spec"},
     }
 )
 """The type of each field of each kind of object."""
@@ -71,6 +84,9 @@ KINDS: Final[Mapping[Resource, str]] = {
     kinds.JOBS: "Job",
     kinds.POD_GROUPS: "PodGroup",
     kinds.QUEUES: "Queue",
+    kinds.HYPER_NODES: "HyperNode",
+    kinds.JOB_FLOWS: "JobFlow",
+    kinds.CRON_JOBS: "CronJob",
 }
 
 EARLY: Final = frozenset(KINDS)

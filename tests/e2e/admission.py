@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import socket
 import subprocess
@@ -180,7 +181,19 @@ def queues_of_tables(installed: ControlPlane) -> Iterator[ControlPlane]:
         api.delete(resource, "pumice-webhooks")
     for name in reversed(made):
         if name not in {"default", "root"}:
-            api.delete(QUEUES, name)
+            gone = functools.partial(is_deleted, api, name)
+            wait_until(gone, timeout_s=10, what=f"{name} is deleted")
+
+
+def is_deleted(api: ApiClient, name: str) -> bool:
+    """Delete a queue; the policies' cache may still know a child that is gone."""
+    try:
+        api.delete(QUEUES, name)
+    except ApiError as error:
+        if "child queues" not in str(error):
+            raise
+        return False
+    return True
 
 
 def depth(name: str, queues: Mapping[str, Object]) -> int:

@@ -20,6 +20,7 @@ from tests.clusters.processes import wait_until
 from tests.clusters.resources import QUEUES
 from tests.e2e import admission
 from tests.e2e.admission import Webhooks, deletion, kubectl, refusal, says, start, with_key_pair
+from tests.e2e.test_admission_policies import cron, flow, kind
 from tests.webhooks import test_job_rules, test_job_updates, test_queues
 from tests.webhooks.objects import asking, group, job, new_queue, pod, task
 
@@ -46,6 +47,11 @@ ONLY_THE_WEBHOOK_KNOWS_OF_QUEUES = {
 }
 NEVER_SENT = {"a state that only a controller sets"}
 """The status of a new object is dropped before it is judged."""
+
+
+def hyper_node(*selectors: Object) -> Object:
+    members = [{"type": "Node", "selector": selector} for selector in selectors]
+    return kind("topology.volcano.sh/v1alpha1", "HyperNode", {"tier": 1, "members": members})
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +162,58 @@ def test_everything_that_is_wrong_is_in_one_answer(
     assert "must not specify 'highestTierAllowed' and 'highestTierName'" in message
 
 
+SMALLER: dict[str, tuple[Object, str]] = {
+    "no members": (hyper_node(), "member must have at least one member"),
+    "a member without a name": (
+        hyper_node({"exactMatch": {"name": ""}}),
+        "member exactMatch name is required",
+    ),
+    "a member whose name is none": (
+        hyper_node({"exactMatch": {"name": "A_b@"}}),
+        "member exactMatch validate failed [",
+    ),
+    "a member without a pattern": (
+        hyper_node({"regexMatch": {"pattern": ""}}),
+        "member regexMatch pattern is required",
+    ),
+    "a member whose pattern is none": (
+        hyper_node({"regexMatch": {"pattern": "a(b"}}),
+        "member regexMatch pattern is invalid",
+    ),
+    "a member named in no way": (hyper_node({}), "Either ExactMatch or RegexMatch or LabelMatch"),
+    "flows that wait for each other": (
+        flow(("a", ["b"]), ("b", ["a"])),
+        "jobflow Flow is not DAG",
+    ),
+    "a flow that is not there": (flow(("a", ["b"])), "vertex is not defined: b"),
+    "no schedule": (cron(""), "schedule is required, but got empty"),
+    "a schedule out of range": (cron("60 * * * *"), "schedule is not a valid cron expression"),
+    "no time zone": (cron("* * * * *", timeZone=""), "got empty string"),
+    "an invented time zone": (cron("* * * * *", timeZone="Mars/Olympus"), "invalid timeZone"),
+    "a name that is none": (cron("* * * * *", "a" * 53), "must be no more than 52 characters"),
+}
+
+
+@pytest.mark.parametrize(("item", "message"), SMALLER.values(), ids=SMALLER)
+def test_smaller_kinds_are_judged_in_the_known_words(
+    cluster: ControlPlane, webhooks: Webhooks, item: Object, message: str
+) -> None:
+    told = refusal(cluster.api, item)
+    assert 'admission webhook "validate' in told
+    assert message in told
+
+
+def test_smaller_kinds_are_accepted(cluster: ControlPlane, webhooks: Webhooks) -> None:
+    for item in (
+        hyper_node({"exactMatch": {"name": "node-1"}}, {"regexMatch": {"pattern": "node-[1-5]"}}),
+        hyper_node({"labelMatch": {"matchLabels": {"rack": "1"}}}),
+        flow(),
+        flow(("a", []), ("b", ["a"]), ("c", ["a", "b"])),
+        cron("@every 1h", timeZone="Asia/Tokyo"),
+    ):
+        assert refusal(cluster.api, item) == "", item
+
+
 def test_a_field_of_another_type_is_left_to_the_schema(
     cluster: ControlPlane, webhooks: Webhooks
 ) -> None:
@@ -164,6 +222,8 @@ def test_a_field_of_another_type_is_left_to_the_schema(
         (job(minAvailable="1"), "spec.minAvailable: Invalid value"),
         (new_queue("q", weight="1", parent="nowhere"), "spec.weight: Invalid value"),
         (group(minMember="1", queue="nowhere"), "spec.minMember: Invalid value"),
+        (hyper_node({"exactMatch": "a"}), "spec.members[0].selector.exactMatch: Invalid value"),
+        (cron("x", timeZone=5), "spec.timeZone: Invalid value"),
     ):
         message = refusal(cluster.api, item)
         assert message.startswith("422 Invalid")

@@ -53,7 +53,7 @@ def test_every_webhook_is_registered_for_its_kind_and_operations() -> None:
     assert found["/jobs/mutate"]["name"] == "mutatejob.volcano.sh"
 
 
-def test_kinds_that_policies_judge_too_are_judged_before_them_after_the_change() -> None:
+def test_kinds_of_ours_are_judged_before_schema_and_policies_after_the_change() -> None:
     changing, _ = both(Registration(webhooks=WEBHOOKS, place=URL))
     assert list(changing) == [
         "/jobs/mutate",
@@ -63,6 +63,9 @@ def test_kinds_that_policies_judge_too_are_judged_before_them_after_the_change()
         "/jobs/validate",
         "/podgroups/validate",
         "/queues/validate",
+        "/hypernodes/validate",
+        "/jobflows/validate",
+        "/cronjobs/validate",
     ]
     assert changing["/queues/validate"]["rules"][0]["operations"] == ["CREATE", "UPDATE"]
     assert changing["/queues/validate"]["failurePolicy"] == "Ignore"
