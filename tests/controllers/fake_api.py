@@ -176,6 +176,7 @@ class FakeApi:
     async def create(self, resource: Resource, item: Object) -> Object:
         """Create ``item``."""
         key = key_of(item)
+        assert _says_what_it_is(resource, key, item)
         async with _Call(self, Request("create", resource, key)):
             if self.find(resource, key) is not None:
                 raise ApiError(Failure.EXISTS, f"{resource} {key} already exists")
@@ -204,6 +205,7 @@ class FakeApi:
         """Change the object."""
         async with _Call(self, Request("patch", resource, key, subresource)):
             assert isinstance(body, Mapping), "JSON patches are not played here"
+            assert how is not Patch.APPLY or _says_what_it_is(resource, key, body)
             if how is Patch.APPLY and self.find(resource, key) is None:
                 return copy.deepcopy(self.put(resource, dict(body)))
             old = self._existing(resource, key)
@@ -327,6 +329,18 @@ class FakeEvents:
 def in_namespace(items: Iterable[Object], name: str) -> list[Object]:
     """Those of a namespace."""
     return [item for item in items if namespace(item) == name]
+
+
+def _says_what_it_is(resource: Resource, key: Key, body: Mapping[str, Any]) -> bool:
+    """Whether an API server would take it for a new object, or one to apply, at this place.
+
+    What a pod is it knows without being told.
+    """
+    kind = resource is PODS or (body["apiVersion"], body["kind"]) == (
+        resource.api_version,
+        resource.kind,
+    )
+    return kind and body["metadata"].get("name") == key.name
 
 
 def _check(old: Object, wanted: Mapping[str, Any]) -> None:

@@ -101,7 +101,15 @@ def test_a_job_is_made_at_its_time_and_looks_like_the_template() -> None:
                 "blockOwnerDeletion": True,
             }
         ]
-        assert active(stage) == [job_name(0)]
+        (reference,) = status(stage)["active"]
+        assert reference.pop("resourceVersion").isdecimal()
+        assert reference == {
+            "apiVersion": JOBS.api_version,
+            "kind": "Job",
+            "namespace": "ns",
+            "name": job_name(0),
+            "uid": uid(job),
+        }
         assert status(stage)["lastScheduleTime"] == times.seconds(FIRST)
 
     assert run(scenario).told.messages("SuccessfulCreate") == [f"Created job {job_name(0)}"]
