@@ -42,9 +42,10 @@ class Answer:
 def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
     """The answer to all that has happened."""
     for member in seen.members:
-        if not member.deleting and not member.marked:
-            memory.evicted.pop(member.name, None)
-    happened = events.happenings(seen.job, seen.members, seen.group, evicted=memory.evicted_at)
+        memory.sees(member)
+    happened = events.happenings(
+        seen.job, seen.members, seen.group, evicted=memory.evicted_at, failed=memory.failed
+    )
     memory.forget_but(happened)
     steps = machine.STEPS[seen.job.phase]
     announced: list[Delayed] = []

@@ -36,15 +36,22 @@ _WATCHED: Final = frozenset({Phase.PENDING, Phase.RUNNING, Phase.RESTARTING})
 
 
 def happenings(
-    job: Job, members: Sequence[Member], group: Object | None, *, evicted: Mapping[str, float]
+    job: Job,
+    members: Sequence[Member],
+    group: Object | None,
+    *,
+    evicted: Mapping[str, float],
+    failed: Sequence[Happening] = (),
 ) -> list[Happening]:
     """What is to be answered, in the order in which it happened.
 
-    ``evicted``: names of evicted pods that nobody has replaced yet, and since when.
+    ``evicted``: names of evicted pods that nobody has replaced yet, and since when; ``failed``:
+    failures of pods that are gone.
     """
     if job.phase not in _WATCHED or not policies.are_there_any(job):
         return []
     found = [*_of_pods(job, members), *_of_tasks(job, members), *_gone(job, members, evicted)]
+    found += [one for one in failed if _is_wanted(job, one)]
     if job.phase is not Phase.RESTARTING and group is not None:
         found += _of_group(job, group)
     return sorted(found, key=lambda one: (one.at or float("inf"), one.identity))
@@ -90,6 +97,13 @@ def _gone(job: Job, members: Sequence[Member], evicted: Mapping[str, float]) -> 
                     pod=name,
                     partition=task.partition_of(index),
                 )
+
+
+def _is_wanted(job: Job, about: Happening) -> bool:
+    """Whether the job still has the replica."""
+    task = job.task(about.task)
+    index = about.pod.rpartition("-")[2]
+    return task is not None and int(index) < task.replicas
 
 
 def _event(job: Job, member: Member, task: Task) -> Event | None:

@@ -4,21 +4,24 @@ Nothing here has to survive: without it some events are told twice, delays of wh
 no time start again, and what was prepared is checked once more.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from app.controllers.job.members import Member
 from app.controllers.job.policies import Decision, Happening
 from app.controllers.job.slots import Refusals
 from app.controllers.job.vocabulary import TARGETED, Action, Event
 
 _QUIET_S: Final = 30.0
+_LASTING: Final = frozenset({Event.POD_EVICTED, Event.POD_FAILED})
+"""What another pod in that place makes good only when it runs."""
 
 Identity = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
-    """A pod that has a while to run again before ``action``; evicted ``at``."""
+class Delay:
+    """A pod that was evicted or failed ``at`` has a while to run again before ``action``."""
 
     at: float
     action: Action
@@ -44,8 +47,8 @@ class Memory:
     prepared: tuple[int, int] | None = None
     """The generation and version that everything but pods was made for."""
     refusals: Refusals = field(default_factory=Refusals)
-    evicted: dict[str, Eviction] = field(default_factory=dict)
-    """By the name of the pod."""
+    delays: dict[str, Delay] = field(default_factory=dict)
+    """By the name of the pod; what the pod there shows by itself is left out."""
     strikes: int = 0
     """Times in a row that the API server refused what the job needs."""
     _first_seen: dict[Identity, float] = field(default_factory=dict)
@@ -76,23 +79,43 @@ class Memory:
     @property
     def evicted_at(self) -> dict[str, float]:
         """When pods that have a while to run again were evicted, by name."""
-        return {name: eviction.at for name, eviction in self.evicted.items()}
+        return {
+            name: delay.at
+            for name, delay in self.delays.items()
+            if delay.about.event is Event.POD_EVICTED
+        }
+
+    @property
+    def failed(self) -> list[Happening]:
+        """Failures of pods that are gone, and in whose place none has run yet."""
+        return [
+            replace(delay.about, at=delay.at)
+            for delay in self.delays.values()
+            if delay.about.event is Event.POD_FAILED
+        ]
+
+    def sees(self, member: Member) -> None:
+        """A pod is there: it tells itself that it failed, or takes the place of one evicted."""
+        delay = self.delays.get(member.name)
+        if delay is None or member.deleting or member.marked:
+            return
+        is_another = delay.about.event is Event.POD_FAILED and delay.about.uid != member.uid
+        if not is_another or member.phase != "Pending":
+            del self.delays[member.name]
 
     def waits(self, about: Happening, decision: Decision, since: float) -> None:
         """What happened is to be answered later."""
-        if about.event is Event.POD_EVICTED:
-            self.evicted[about.pod] = Eviction(since, decision.action, about)
+        if about.event in _LASTING:
+            self.delays[about.pod] = Delay(since, decision.action, about)
 
     def acted(self, action: Action, about: Happening | None) -> None:
         """What the action takes away has no delay to wait for any more."""
         if about is None or action not in TARGETED:
-            self.evicted.clear()
+            self.delays.clear()
             self.refusals = Refusals()
             return
-        self.evicted = {
-            name: eviction
-            for name, eviction in self.evicted.items()
-            if not eviction.ends_with(action, about)
+        self.delays = {
+            name: delay for name, delay in self.delays.items() if not delay.ends_with(action, about)
         }
 
     def tells(self, text: str, now: float) -> bool:

@@ -107,6 +107,43 @@ def test_an_evicted_pod_that_runs_again_is_forgiven(how: str) -> None:
     assert play(scenario).phases == ["Pending", "Running", "Pending", "Running"]
 
 
+def test_a_failed_pod_in_whose_place_none_runs_in_time_is_answered() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_spec(policy("PodFailed", "TerminateJob", timeout="5m")))
+        rig.fail("job-main-0")
+        await rig.settle()
+        await rig.later(200)
+        rig.vanish("job-main-0")
+        await rig.settle()
+        assert len(rig.pods()) == 2
+        await rig.later(98)
+        assert rig.phase() == "Pending"
+        await rig.later(4)
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phases[-2:] == ["Terminating", "Terminated"]
+    told = rig.events.messages("ExecuteAction")
+    assert told == [
+        "Execute action TerminateJob after 5m0s",
+        "Start to execute action TerminateJob ",
+    ]
+
+
+def test_a_failed_pod_that_is_no_longer_wanted_is_forgiven() -> None:
+    rules = [policy("PodFailed", "TerminateJob", timeout="5m")]
+
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_spec(*rules))
+        rig.fail("job-main-1")
+        await rig.settle()
+        rig.edit_job({"spec": {"minAvailable": 1, "tasks": [task(replicas=1)]}})
+        await rig.drain()
+        await rig.later(600)
+
+    assert play(scenario).phases == ["Pending", "Running"]
+
+
 def test_a_failed_pod_in_whose_place_another_one_runs_is_forgiven() -> None:
     async def scenario(rig: Rig) -> None:
         await rig.started(_spec(policy("PodFailed", "TerminateJob", timeout="5m")))
