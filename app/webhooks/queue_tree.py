@@ -92,7 +92,8 @@ def check_parent(tree: QueueTree, world: World, findings: Findings) -> None:
         )
         return
     most = world.options.max_queue_depth
-    if 1 + len(list(tree.ancestors(queue))) > most:
+    above_it = [each for each in tree.ancestors(queue) if name(each) != ROOT_QUEUE]
+    if 1 + len(above_it) > most:
         findings.refuse(path, f"queue {name(queue)} exceeds the maximum allowed depth of {most}")
     if any(name(below) == above for below in tree.descendants(name(queue))):
         findings.refuse(path, f"queue {above} is below queue {name(queue)}: they form a cycle")

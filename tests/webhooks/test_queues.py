@@ -80,6 +80,7 @@ TREE = facts(
     queue("d1"),
     queue("d3", parent="d2"),
     queue("d4", parent="d3"),
+    queue("d5", parent="d4"),
     queue("science", state="Open"),
 )
 
@@ -100,7 +101,7 @@ ACCEPTED: dict[str, Object] = {
     "a second one under a queue with pods": new_queue(parent="busy"),
     "under the root": new_queue(parent="root"),
     "under another": new_queue(parent="d1"),
-    "as deep as allowed": new_queue(parent="d3"),
+    "as deep as allowed": new_queue(parent="d4"),
     "within the limits above": new_queue(
         parent="top", capability={"cpu": 10}, deserved={"cpu": 8}, guarantee=guaranteed(cpu=4)
     ),
@@ -193,7 +194,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
         "spec.parent: queue q cannot use itself as parent;",
     ),
     "too deep": (
-        new_queue("q", parent="d4"),
+        new_queue("q", parent="d5"),
         "spec.parent: queue q exceeds the maximum allowed depth of 5;",
     ),
     "no such parent": (
@@ -322,9 +323,11 @@ def test_the_root_s_resources_are_protected() -> None:
 
 
 def test_the_depth_is_an_option() -> None:
-    given = new_queue("q", parent="d1")
     options = Options(max_queue_depth=2)
-    assert not ask("/queues/validate", given, cluster=TREE, options=options).allowed
+    for parent, allowed in (("root", True), ("d1", True), ("d2", False)):
+        given = new_queue("q", parent=parent)
+        verdict = ask("/queues/validate", given, cluster=TREE, options=options)
+        assert verdict.allowed == allowed
 
 
 def deleted(called: str, *, options: Options | None = None, cluster: Any = TREE) -> Any:
