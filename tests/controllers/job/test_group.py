@@ -141,6 +141,11 @@ def test_a_change_of_priority_is_a_change_of_the_group(priority: str) -> None:
         (3, [_asking("a", 4, cpu="1", minAvailable=4), _asking("b", 1, cpu="4")], "3"),
         (
             2,
+            [_asking("a", 4, cpu="1", minAvailable=1), _asking("b", 4, cpu="4", minAvailable=1)],
+            "5",
+        ),
+        (
+            2,
             [_asking("a", 2, cpu="1", priority="nobody knows"), _asking("b", 1, cpu="4")],
             "2",
         ),
