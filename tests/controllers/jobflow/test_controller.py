@@ -1,107 +1,30 @@
-"""JobFlows: order, probes, patches, what is told, and what must not happen twice."""
+"""JobFlows: order, patches, what is told, and what must not happen twice."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.controllers.jobflow import templates
-from app.controllers.jobflow.controller import INDEXES, JobFlowController
-from app.controllers.jobflow.probes import Address, Why
-from app.controllers.jobflow.templates import JobTemplateController
 from app.controllers.ports import Failure
-from app.controllers.runtime import Controller
 from app.wire import times
-from app.wire.kinds import JOB_FLOWS, JOB_TEMPLATES, JOBS, PODS
-from app.wire.unstructured import Key, Object, annotations, controlled_by, labels, spec
-from tests.controllers import play
+from app.wire.kinds import JOB_FLOWS, JOB_TEMPLATES, JOBS
+from app.wire.unstructured import Key, Object, annotations, controlled_by, labels, spec, uid
 from tests.controllers.fake_api import Request
+from tests.controllers.jobflow.flows import (
+    FLOW,
+    FakeProber,
+    jobs,
+    move,
+    phase,
+    run,
+    status,
+    step,
+    submit,
+    template,
+)
 from tests.controllers.play import Play, item
-from tests.service import virtual_time
-
-FLOW = Key("ns", "flow")
-FOLLOWS = {
-    **INDEXES,
-    JOB_TEMPLATES: {},
-    JOBS: {**INDEXES[JOBS], **templates.INDEXES[JOBS]},
-}
-
-
-class FakeProber:
-    """Answers what the test says."""
-
-    def __init__(self) -> None:
-        self.good: set[str] = set()
-        self.asked: list[tuple[str, str]] = []
-
-    async def http(self, at: Address, path: str, headers: Mapping[str, str]) -> Why:
-        self.asked.append(("http", f"{at.host}:{at.port}{path} {dict(headers)}"))
-        return "" if at.host in self.good else "HTTP 503"
-
-    async def tcp(self, at: Address) -> Why:
-        self.asked.append(("tcp", f"{at.host}:{at.port}"))
-        return "" if at.host in self.good else "refused"
-
-
-def run(scenario: Callable[[Play, FakeProber], Awaitable[None]]) -> Play:
-    prober = FakeProber()
-
-    def build(stage: Play) -> list[Controller]:
-        return [
-            JobFlowController(
-                stage.stores,
-                api=stage.api,
-                events=stage.events,
-                prober=prober,
-                clock=stage.clock,
-            ),
-            JobTemplateController(stage.stores, api=stage.api),
-        ]
-
-    return play.run(lambda stage: scenario(stage, prober), follows=FOLLOWS, build=build)
-
-
-def template(stage: Play, *names: str) -> None:
-    for each in names:
-        tasks = [{"name": "server", "replicas": 2, "minAvailable": 1}, {"name": "client"}]
-        stage.fake.put(JOB_TEMPLATES, item(JOB_TEMPLATES, each, spec={"tasks": tasks}))
-
-
-def step(name: str, *targets: str, probe: Any = None, patch: Any = None) -> Object:
-    made: Object = {"name": name}
-    if targets:
-        made["dependsOn"] = {"targets": list(targets)}
-    if probe:
-        made["dependsOn"]["probe"] = probe
-    if patch:
-        made["patch"] = {"jobSpec": patch}
-    return made
-
-
-def submit(stage: Play, *flows: Object, **fields: Any) -> Object:
-    return stage.fake.put(JOB_FLOWS, item(JOB_FLOWS, "flow", spec={"flows": list(flows), **fields}))
-
-
-async def move(stage: Play, job: str, phase: str, **more: Any) -> None:
-    state = {"phase": phase, "lastTransitionTime": times.seconds(stage.clock())}
-    stage.fake.edit(JOBS, Key("ns", f"flow-{job}"), {"status": {"state": state, **more}})
-    await stage.settle()
-
-
-def status(stage: Play) -> Object:
-    found: Object = stage.stored(JOB_FLOWS, FLOW).get("status") or {}
-    return found
-
-
-def phase(stage: Play) -> str:
-    return str(status(stage)["state"]["phase"])
-
-
-def jobs(stage: Play) -> list[str]:
-    return stage.names(JOBS)
 
 
 def test_each_job_is_made_when_its_targets_are_complete() -> None:
@@ -159,80 +82,52 @@ def test_a_job_is_its_template_with_the_patch_and_says_where_it_is_from() -> Non
     run(scenario)
 
 
-def test_the_status_tells_the_history_of_each_job() -> None:
+def test_a_flow_that_is_being_deleted_makes_no_more_jobs() -> None:
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        template(stage, "a", "b")
+        submit(stage, step("a"), step("b", "a"))
+        await stage.settle()
+        gone = {"metadata": {"deletionTimestamp": times.seconds(stage.clock())}}
+        stage.fake.edit(JOB_FLOWS, FLOW, gone)
+        await move(stage, "a", "Completed")
+        assert jobs(stage) == ["flow-a"]
+
+    run(scenario)
+
+
+def test_a_job_that_is_being_deleted_is_made_anew_when_it_is_gone() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
         await stage.start()
         template(stage, "a")
         submit(stage, step("a"))
         await stage.settle()
-        start = times.seconds(stage.clock())
+        await move(stage, "a", "Running")
+        key = Key("ns", "flow-a")
+        old = uid(stage.stored(JOBS, key))
+        going = {"metadata": {"deletionTimestamp": times.seconds(stage.clock())}}
+        stage.fake.edit(JOBS, key, going)
+        await stage.later(1)
+        assert status(stage)["runningJobs"] == []
+        assert uid(stage.stored(JOBS, key)) == old
+        stage.fake.remove(JOBS, key)
         await stage.later(10)
-        await move(stage, "a", "Running", retryCount=2)
-        middle = times.seconds(stage.clock())
-        await stage.later(10)
-        counts = {"server": {"phase": {"Succeeded": 2}}}
-        await move(stage, "a", "Completed", taskStatusCount=counts, runningDuration="10s")
-        end = times.seconds(stage.clock())
-        assert status(stage)["jobStatusList"] == [
-            {
-                "name": "flow-a",
-                "state": "Completed",
-                "startTimestamp": start,
-                "endTimestamp": end,
-                "restartCount": 2,
-                "runningHistories": [
-                    {"state": "Pending", "startTimestamp": start, "endTimestamp": middle},
-                    {"state": "Running", "startTimestamp": middle, "endTimestamp": end},
-                    {"state": "Completed", "startTimestamp": end},
-                ],
-            }
-        ]
-        assert status(stage)["conditions"] == {
-            "flow-a": {
-                "phase": "Completed",
-                "createTime": start,
-                "runningDuration": "10s",
-                "taskStatusCount": counts,
-            }
-        }
+        assert uid(stage.stored(JOBS, key)) != old
 
     run(scenario)
 
 
-@pytest.mark.parametrize(
-    ("job", "listed", "ended", "flow"),
-    [
-        ("", "pendingJobs", False, "Pending"),
-        ("Pending", "pendingJobs", False, "Pending"),
-        ("Running", "runningJobs", False, "Running"),
-        ("Restarting", "unKnowJobs", False, "Pending"),
-        ("Completing", "unKnowJobs", False, "Pending"),
-        ("Completed", "completedJobs", True, "Running"),
-        ("Aborting", "unKnowJobs", False, "Pending"),
-        ("Aborted", "unKnowJobs", True, "Pending"),
-        ("Terminating", "unKnowJobs", False, "Pending"),
-        ("Terminated", "terminatedJobs", True, "Failed"),
-        ("Failed", "failedJobs", True, "Failed"),
-    ],
-)
-def test_each_phase_of_a_job_has_its_list(job: str, listed: str, ended: bool, flow: str) -> None:
-    lists = ("pendingJobs", "runningJobs", "completedJobs", "failedJobs", "terminatedJobs")
-
+def test_a_flow_whose_jobs_only_go_on_sends_nothing() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
         await stage.start()
-        template(stage, "a", "b", "c")
-        submit(stage, step("a"), step("b"), step("c", "a", "b"))
+        template(stage, "a", "b")
+        submit(stage, step("a"), step("b", "a"))
         await stage.settle()
-        await move(stage, "b", "Pending")
-        await move(stage, "a", job)
-        said = status(stage)
-        found = {each: said[each] for each in (*lists, "unKnowJobs") if said[each]}
-        expected = {"pendingJobs": ["flow-b"]}
-        expected[listed] = ["flow-a", *expected.get(listed, [])]
-        assert found == expected
-        (entry, _other) = said["jobStatusList"]
-        assert ("endTimestamp" in entry) == ended
-        assert said["state"]["phase"] == flow
+        await move(stage, "a", "Running", running=1)
+        before = len(stage.fake.requests)
+        stage.fake.edit(JOBS, Key("ns", "flow-a"), {"status": {"running": 2}})
+        await stage.later(60)
+        assert stage.fake.requests[before:] == []
 
     run(scenario)
 
@@ -427,120 +322,6 @@ def test_a_job_of_somebody_else_with_the_name_is_left_alone() -> None:
     assert run(scenario).told.messages("FailedCreate") == [
         "job flow-a does not belong to this JobFlow"
     ]
-
-
-def pod(stage: Play, name: str, task: str, ip: str) -> None:
-    job = stage.stored(JOBS, Key("ns", "flow-a"))
-    metadata = {"labels": {"volcano.sh/task-spec": task}, "ownerReferences": [controlled_by(job)]}
-    stage.fake.put(PODS, item(PODS, name, metadata=metadata, spec={}, status={"podIP": ip}))
-
-
-@pytest.mark.parametrize(
-    ("probe", "asked"),
-    [
-        (
-            {
-                "httpGetList": [
-                    {
-                        "taskName": "server",
-                        "path": "ok",
-                        "port": 8080,
-                        "httpHeader": {"name": "n", "value": "v"},
-                    }
-                ]
-            },
-            [("http", "10.0.0.1:8080/ok {'n': 'v'}"), ("http", "10.0.0.2:8080/ok {'n': 'v'}")],
-        ),
-        (
-            {"tcpSocketList": [{"taskName": "server", "port": 22}]},
-            [("tcp", "10.0.0.1:22"), ("tcp", "10.0.0.2:22")],
-        ),
-    ],
-)
-def test_a_step_starts_when_enough_pods_answer(
-    probe: Object, asked: Sequence[tuple[str, str]]
-) -> None:
-    async def scenario(stage: Play, prober: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        submit(stage, step("a"), step("b", "a", probe=probe))
-        await stage.settle()
-        await move(stage, "a", "Running")
-        await stage.later(11)
-        assert prober.asked == []
-        pod(stage, "p1", "server", "10.0.0.1")
-        pod(stage, "p2", "server", "10.0.0.2")
-        pod(stage, "p3", "client", "10.0.0.3")
-        await stage.settle()
-        await stage.later(5)
-        assert prober.asked == asked
-        assert jobs(stage) == ["flow-a"]
-        prober.good.add("10.0.0.2")
-        await stage.later(5)
-        assert jobs(stage) == ["flow-a", "flow-b"]
-
-    said = run(scenario).told.messages("ProbeFailed")
-    assert said[0] == "b waits: task server of flow-a: 0 of 1 pods answer (no pod has an address)"
-    assert len(said) == 2
-
-
-def test_a_step_starts_when_enough_pods_are_in_the_phase() -> None:
-    async def scenario(stage: Play, prober: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        probe = {"taskStatusList": [{"taskName": "server", "phase": "Running"}]}
-        submit(stage, step("a"), step("b", "a", probe=probe))
-        await stage.settle()
-        await move(stage, "a", "Running", taskStatusCount={"server": {"phase": {"Pending": 2}}})
-        assert jobs(stage) == ["flow-a"]
-        counts = {"server": {"phase": {"Pending": 1, "Running": 1}}}
-        await move(stage, "a", "Running", taskStatusCount=counts)
-        assert jobs(stage) == ["flow-a", "flow-b"]
-        assert prober.asked == []
-
-    run(scenario)
-
-
-def test_a_target_that_is_complete_needs_no_probe() -> None:
-    async def scenario(stage: Play, prober: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        submit(stage, step("a"), step("b", "a", probe={"tcpSocketList": [{"port": 22}]}))
-        await stage.settle()
-        asked = len(prober.asked)
-        await move(stage, "a", "Completed")
-        assert jobs(stage) == ["flow-a", "flow-b"]
-        assert len(prober.asked) == asked
-
-    run(scenario)
-
-
-def test_a_probe_of_a_task_that_no_target_has_is_told_of() -> None:
-    async def scenario(stage: Play, _: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        probe = {"tcpSocketList": [{"taskName": "nobody", "port": 22}]}
-        submit(stage, step("a"), step("b", "a", probe=probe))
-        await stage.later(30)
-        assert jobs(stage) == ["flow-a"]
-
-    assert run(scenario).told.messages("FailedCreate") == ["no target of b has a task nobody"]
-
-
-def test_pods_are_not_asked_more_often_because_their_job_changes() -> None:
-    async def scenario(stage: Play, prober: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        submit(stage, step("a"), step("b", "a", probe={"tcpSocketList": [{"port": 22}]}))
-        await stage.settle()
-        pod(stage, "p1", "server", "10.0.0.1")
-        pod(stage, "p2", "client", "10.0.0.2")
-        for count in range(100):
-            await move(stage, "a", "Running", running=count)
-            await stage.later(0.1)
-        assert len(prober.asked) <= 2 * (virtual_time.clock() - virtual_time.START) / 5 + 2
-
-    run(scenario)
 
 
 @settings(max_examples=40, deadline=None)
