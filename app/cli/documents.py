@@ -4,6 +4,7 @@ What can be known here is refused here, with the file, the document and the fiel
 the API server says. Timestamps stay the text that they are.
 """
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,14 +53,29 @@ def _documents(file: str) -> Iterator[tuple[int, Any]]:
     except (RecursionError, ValueError) as error:
         raise _wrong(file, f"not YAML: {type(error).__name__}: {error}") from error
     for number, document in enumerate(loaded, start=1):
+        _check_json(document, f"{file}: document {number}")
         if isinstance(document, dict) and document.get("kind") == "List":
-            yield from ((number, item) for item in document.get("items") or ())
+            items = document.get("items") or []
+            if not isinstance(items, list):
+                raise _wrong(f"{file}: document {number}", "items: is no list")
+            yield from ((number, item) for item in items)
         elif document is not None:
             yield number, document
 
 
+def _check_json(document: Any, where: str) -> None:
+    """YAML can say more than an API server can be told: circles, sets, bytes, infinity."""
+    try:
+        json.dumps(document, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _wrong(where, f"cannot be said in JSON: {error}") from error
+
+
 def _text(file: str) -> str:
     if file == STDIN:
+        # The variable is None where a shell has closed it, whatever its type says.
+        if not sys.stdin:
+            raise _wrong(file, "standard input is closed")
         return sys.stdin.read()
     if Path(file).suffix not in _ENDINGS:
         raise _wrong(file, "only support yaml file")

@@ -62,6 +62,13 @@ def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(read("-", JOBS, namespace="here")) == 1
 
 
+def test_standard_input_that_is_closed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(CommandFailed) as failure:
+        read("-", JOBS, namespace="here")
+    assert str(failure.value) == "-: standard input is closed"
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -80,6 +87,7 @@ def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> N
         ),
         (f"{HEAD}metadata: {{name: a}}\n", "document 1: spec: is missing"),
         ("apiVersion: v1\nkind: List\nitems: [5]\n", "document 1: a int is no object"),
+        ("apiVersion: v1\nkind: List\nitems: 5\n", "document 1: items: is no list"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(text: str, why: str, tmp_path: Path) -> None:
@@ -93,6 +101,16 @@ def test_what_is_not_yaml_is_one_line(text: str, tmp_path: Path) -> None:
     why = refusal(text, tmp_path)
     assert why.startswith("not YAML: ")
     assert "\n" not in why
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["&a {x: *a}", "{x: !!set {a}}", "{x: .inf}", "{x: .nan}", "{x: !!binary aGk=}"],
+    ids=["circle", "set", "infinity", "no number", "bytes"],
+)
+def test_what_json_cannot_say_is_refused(spec: str, tmp_path: Path) -> None:
+    why = refusal(f"{GOOD}---\n{GOOD.replace('{tasks: []}', spec)}", tmp_path)
+    assert why.startswith("document 2: cannot be said in JSON: ")
 
 
 def test_a_line_is_named_where_the_yaml_breaks(tmp_path: Path) -> None:
