@@ -3,10 +3,12 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import pytest
 import yaml
 
 from app.controllers.hypernode.controller import INDEXES, HyperNodeController
 from app.controllers.hypernode.discoverer import LabelDiscoverer
+from app.controllers.ports import Failure
 from app.controllers.runtime import Controller
 from app.wire.kinds import CONFIG_MAPS, HYPER_NODES, NODES
 from app.wire.unstructured import Key, Object, labels, name, spec, uid
@@ -97,6 +99,31 @@ def test_the_count_follows_the_nodes() -> None:
         assert status(stage, "h")["nodeCount"] == 0
         assert status(stage, "h")["conditions"][0]["reason"] == "Empty"
         assert status(stage, "h")["conditions"][0]["lastTransitionTime"] != since
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("failure", [Failure.CONFLICT, Failure.PASSING])
+def test_a_status_that_could_not_be_written_is_written_later(failure: Failure) -> None:
+    async def scenario(stage: Play) -> None:
+        await stage.start()
+        stage.fake.fail(failure, lambda request: request.subresource == "status", times=2)
+        hyper_node(stage, "h", "n")
+        await stage.later(5)
+        assert status(stage, "h")["nodeCount"] == 0
+
+    run(scenario)
+
+
+def test_a_status_that_somebody_else_wrote_is_put_right() -> None:
+    async def scenario(stage: Play) -> None:
+        node(stage, "n1")
+        hyper_node(stage, "h", "n")
+        await stage.start()
+        before = status(stage, "h")
+        stage.fake.edit(HYPER_NODES, Key("", "h"), {"status": {"nodeCount": 9}})
+        await stage.settle()
+        assert status(stage, "h") == before
 
     run(scenario)
 
