@@ -5,6 +5,7 @@ from typing import Any
 
 from app.webhooks.findings import Findings, at
 from app.webhooks.reading import integer, mapping, mappings, number_or_none, sequence, text
+from app.webhooks.sameness import is_same
 from app.webhooks.topology import check_partitions, check_topology
 from app.webhooks.world import Request, World
 from app.wire.unstructured import Object, is_deleting
@@ -85,9 +86,12 @@ def _without_made_claim(volume: Mapping[str, Any], before: Mapping[str, Any]) ->
 
 def _changed(new: Object, old: Object) -> list[str]:
     """Which fields differ; of tasks which one."""
-    paths = [key for key in {**old, **new} if key != "tasks" and new.get(key) != old.get(key)]
+    paths = _differing({**new, "tasks": ()}, {**old, "tasks": ()})
     for index, (one, other) in enumerate(zip(new["tasks"], old["tasks"], strict=True)):
-        paths += [
-            at("tasks", index, key) for key in {**other, **one} if one.get(key) != other.get(key)
-        ]
+        paths += [at("tasks", index, key) for key in _differing(one, other)]
     return paths
+
+
+def _differing(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
+    fields = {**old, **new}
+    return [key for key in fields if not is_same({key: new.get(key)}, {key: old.get(key)})]

@@ -182,10 +182,10 @@ def judged(request: pytest.FixtureRequest, cluster: ControlPlane) -> Iterator[Co
 NOT_CLEAR = ("resulted in error", "failed calling webhook", "failed messageExpression")
 
 
-def fault(api: ApiClient, item: Object) -> str:
+def fault(api: ApiClient, item: Object, *, method: str = "POST") -> str:
     """What is wrong with the answer, not with the object; empty: nothing."""
     try:
-        dry_run(api, item)
+        dry_run(api, item, method=method)
     except ApiError as error:
         told = str(error)
         clear = error.code in {400, 403, 422} and not any(each in told for each in NOT_CLEAR)
@@ -203,4 +203,19 @@ def test_every_answer_is_clear(judged: ControlPlane, name: str) -> None:
         for value in VALUES
         if (told := fault(judged.api, with_value(item, place, value)))
     }
+    assert faults == {}
+
+
+def test_every_answer_to_a_change_of_a_job_is_clear(judged: ControlPlane) -> None:
+    api, item = judged.api, WHOLE["Job"]
+    made = api.create(item)
+    try:
+        faults = {
+            (place, str(value)): told
+            for place in places(item)
+            for value in VALUES
+            if (told := fault(api, with_value(made, place, value), method="PUT"))
+        }
+    finally:
+        api.delete(api.resource_of(item), "j", namespace="default")
     assert faults == {}

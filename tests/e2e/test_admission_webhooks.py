@@ -104,6 +104,16 @@ def assert_changes(api: ApiClient, stored: Object) -> None:
             assert says(refusal(api, item, method="PUT"), expected), name
     finally:
         api.delete(api.resource_of(stored), "j", namespace="default")
+    # A client with types writes what it has read in other words.
+    made = api.create(test_job_updates.rich())
+    try:
+        given = test_job_updates.as_types_write_it()["spec"]
+        (first,), (before,) = given["tasks"], made["spec"]["tasks"]
+        spec = {**made["spec"], **given, "tasks": [{**before, **first}], "plugins": {"svc": []}}
+        again = {**made, "spec": spec}
+        assert refusal(api, again, method="PUT") == ""
+    finally:
+        api.delete(api.resource_of(stored), "j", namespace="default")
 
 
 def test_queues_are_judged(cluster: ControlPlane, webhooks: Webhooks) -> None:

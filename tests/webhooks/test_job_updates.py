@@ -58,6 +58,94 @@ def test_may_change(change: Change) -> None:
     assert verdict.allowed
 
 
+def rich() -> Object:
+    """A job as somebody writes it by hand."""
+    container = {
+        "name": "main",
+        "image": "busybox",
+        "command": ["sleep"],
+        "env": [{"name": "A", "value": ""}],
+        "resources": {"requests": {"cpu": 1, "memory": "1024Mi"}, "limits": {"cpu": "1000m"}},
+        "securityContext": {"runAsUser": 1000},
+    }
+    template = {
+        "spec": {
+            "containers": [container],
+            "hostNetwork": False,
+            "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "0.5Gi"}}],
+        }
+    }
+    policies = [{"event": "PodFailed", "action": "RestartJob", "timeout": "5m"}]
+    return job(
+        task("a", 2, minAvailable=1, template=template, policies=policies),
+        minAvailable=1,
+        policies=[{"events": ["PodEvicted"], "action": "RestartJob", "timeout": "90s"}],
+        runningEstimate="1h",
+        plugins={"svc": []},
+    )
+
+
+def as_types_write_it() -> Object:
+    """The same, read and written back by a client with types, and with one replica more."""
+    given: Any = rich()
+    spec = given["spec"]
+    spec["policies"][0]["timeout"] = "1m30s"
+    spec["runningEstimate"] = "1h0m0s"
+    spec["plugins"] = {"svc": None}
+    first = spec["tasks"][0]
+    first["replicas"] = 3
+    first["policies"][0]["timeout"] = "5m0s"
+    template = first["template"]
+    template["metadata"] = {"creationTimestamp": None}
+    template["spec"]["volumes"][0]["emptyDir"] = {"sizeLimit": "512Mi"}
+    del template["spec"]["hostNetwork"]
+    container = template["spec"]["containers"][0]
+    container["env"] = [{"name": "A"}]
+    container["resources"] = {
+        "limits": {"cpu": "1"},
+        "requests": {"cpu": "1", "memory": "1Gi"},
+    }
+    template["spec"]["securityContext"] = {}
+    copied: Object = given
+    return copied
+
+
+def test_what_only_is_written_otherwise_is_no_change() -> None:
+    verdict = ask("/jobs/validate", as_types_write_it(), old=rich())
+    assert (verdict.allowed, verdict.message) == (True, "")
+
+
+Edit = tuple[tuple[str | int, ...], Any]
+
+CONTAINER = ("tasks", 0, "template", "spec", "containers", 0)
+MEANT: dict[str, Edit] = {
+    "a command": ((*CONTAINER, "command"), ["true"]),
+    "an amount": ((*CONTAINER, "resources", "requests", "cpu"), "1001m"),
+    "a size": (
+        ("tasks", 0, "template", "spec", "volumes", 0, "emptyDir"),
+        {"sizeLimit": "513Mi"},
+    ),
+    "a user": ((*CONTAINER, "securityContext"), {}),
+    "the host's network": (("tasks", 0, "template", "spec", "hostNetwork"), True),
+    "a duration": (("policies", 0, "timeout"), "91s"),
+    "an action": (("tasks", 0, "policies", 0, "action"), "AbortJob"),
+    "a plugin": (("plugins",), {}),
+}
+
+
+@pytest.mark.parametrize("edit", MEANT.values(), ids=MEANT)
+def test_what_means_something_is_a_change(edit: Edit) -> None:
+    place, value = edit
+    given: Any = as_types_write_it()
+    holder = given["spec"]
+    for step in place[:-1]:
+        holder = holder[step]
+    holder[place[-1]] = value
+    verdict = ask("/jobs/validate", given, old=rich())
+    assert not verdict.allowed
+    assert OTHER in verdict.message
+
+
 REFUSED: dict[str, tuple[Change, str]] = {
     "the queue": (lambda job: job["spec"].update(queue="q"), f"spec.queue: {OTHER}"),
     "a new field": (lambda job: job["spec"].update(maxRetry=9), f"spec.maxRetry: {OTHER}"),

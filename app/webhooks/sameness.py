@@ -1,0 +1,54 @@
+"""Whether two values mean the same to Kubernetes, however they are written.
+
+A client that reads a job into types and writes it back leaves out what is empty, adds empty objects
+of its own, and writes ``1000m`` as ``1`` and ``5m`` as ``5m0s``. None of that is a change.
+"""
+
+from typing import Any, Final
+
+from app.core.durations import parse_duration
+from app.webhooks.reading import amount
+
+_AMOUNTS: Final = frozenset({"requests", "limits", "overhead"})
+"""Maps from resources to quantities."""
+
+_BY_NAME: Final = frozenset({"plugins", "labels", "annotations", "nodeSelector", "matchLabels"})
+"""Maps whose keys mean something even without a value."""
+
+_QUANTITIES: Final = frozenset({"sizeLimit", "divisor", "storage"})
+_DURATIONS: Final = frozenset({"timeout", "runningEstimate"})
+
+
+def is_same(one: object, other: object) -> bool:
+    """Whether there is no difference that means something."""
+    return bool(_canonical(one, "") == _canonical(other, ""))
+
+
+def _canonical(value: Any, key: str) -> Any:
+    if isinstance(value, dict):
+        inside = {
+            name: _quantity(each) if key in _AMOUNTS else _canonical(each, name)
+            for name, each in value.items()
+        }
+        if key in _AMOUNTS or key in _BY_NAME:
+            return {name: each or None for name, each in inside.items()}
+        return {name: each for name, each in inside.items() if each}
+    if isinstance(value, list):
+        return [_canonical(each, "") for each in value]
+    if key in _QUANTITIES:
+        return _quantity(value)
+    if key in _DURATIONS and isinstance(value, str):
+        return _seconds(value)
+    return value
+
+
+def _quantity(value: Any) -> Any:
+    number = amount("cpu", value)
+    return value if number is None else number
+
+
+def _seconds(text: str) -> float | str:
+    try:
+        return parse_duration(text)
+    except ValueError:
+        return text
