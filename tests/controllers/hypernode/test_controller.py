@@ -10,6 +10,7 @@ from app.controllers.hypernode.controller import INDEXES, HyperNodeController
 from app.controllers.hypernode.discoverer import LabelDiscoverer
 from app.controllers.ports import Failure
 from app.controllers.runtime import Controller
+from app.wire import times
 from app.wire.kinds import CONFIG_MAPS, HYPER_NODES, NODES
 from app.wire.unstructured import Key, Object, labels, name, spec, uid
 from tests.controllers import play
@@ -99,6 +100,33 @@ def test_the_count_follows_the_nodes() -> None:
         assert status(stage, "h")["nodeCount"] == 0
         assert status(stage, "h")["conditions"][0]["reason"] == "Empty"
         assert status(stage, "h")["conditions"][0]["lastTransitionTime"] != since
+
+    run(scenario)
+
+
+def test_conditions_of_others_stay_and_have_their_own_times() -> None:
+    other = {
+        "type": "Healthy",
+        "status": "True",
+        "reason": "Seen",
+        "message": "",
+        "lastTransitionTime": "2020-01-01T00:00:00Z",
+    }
+
+    async def scenario(stage: Play) -> None:
+        await stage.start()
+        node(stage, "n1")
+        hyper_node(stage, "h", "n")
+        stage.fake.edit(HYPER_NODES, Key("", "h"), {"status": {"conditions": [other]}})
+        await stage.settle()
+        kept, ours = status(stage, "h")["conditions"]
+        assert kept == other
+        assert (ours["type"], ours["status"]) == ("MembersResolved", "True")
+        assert ours["lastTransitionTime"] == times.seconds(stage.clock())
+        assert (
+            ours["observedGeneration"]
+            == stage.stored(HYPER_NODES, Key("", "h"))["metadata"]["generation"]
+        )
 
     run(scenario)
 

@@ -82,6 +82,18 @@ def test_nodes_are_counted_through_all_tiers() -> None:
         ([exact("Node", "x")], "False", "NoSuchMember", "there is no Node x"),
         ([exact("HyperNode", "x")], "False", "NoSuchMember", "there is no HyperNode x"),
         (
+            [exact("Node", f"x{n}") for n in range(5)],
+            "False",
+            "NoSuchMember",
+            "there is no Node x0, Node x1, Node x2, Node x3, Node x4",
+        ),
+        (
+            [exact("Node", f"x{n}") for n in range(6)],
+            "False",
+            "NoSuchMember",
+            "there is no Node x0, Node x1, Node x2, Node x3, Node x4 and 1 more",
+        ),
+        (
             [exact("Node", f"x{n}") for n in range(7)],
             "False",
             "NoSuchMember",
