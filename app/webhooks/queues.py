@@ -56,7 +56,7 @@ def check_queue(request: Request, world: World) -> Findings:
         findings.refuse("status.state", "queue state must be in [Open Closed]")
     check_path(queue, world.facts, findings)
     tree = QueueTree(queue, world)
-    shares_change = any(written(queue, kind) != written(old, kind) for kind in _SHARES)
+    shares_change = any(read(queue, kind) != read(old, kind) for kind in _SHARES)
     moves = request.operation == "CREATE" or _parent(queue) != _parent(old)
     if moves:
         check_parent(tree, world, findings)

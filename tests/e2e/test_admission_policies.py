@@ -12,6 +12,7 @@ from tests.clusters import installation
 from tests.clusters.client import ApiError, Object
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.processes import wait_until
+from tests.clusters.resources import QUEUES
 from tests.e2e import admission
 from tests.e2e.admission import dry_run, refusal, says
 from tests.webhooks import test_job_rules
@@ -112,6 +113,21 @@ def test_the_policies_alone_refuse_other_objects(
 def test_the_policies_alone_accept_other_objects(cluster: ControlPlane) -> None:
     for item in GOOD:
         assert refusal(cluster.api, item) == "", item
+
+
+def test_the_policies_alone_keep_what_the_root_has(cluster: ControlPlane) -> None:
+    api = cluster.api
+    made = api.get(QUEUES, "root")
+    for spec, allowed in (
+        ({"capability": {}, "guarantee": {}, "weight": 2}, True),
+        ({"capability": {"cpu": 1}}, False),
+        ({"deserved": {"cpu": 1}}, False),
+        ({"guarantee": {"resource": {"cpu": 1}}, "deserved": {"cpu": 1}}, False),
+    ):
+        given = {**made, "spec": {**made["spec"], **spec}}
+        told = refusal(api, given, method="PUT")
+        assert ("root queue's resource attributes" in told) == (not allowed), told
+        assert (told == "") == allowed
 
 
 def large(count: int) -> Object:

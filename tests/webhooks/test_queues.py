@@ -322,6 +322,13 @@ def test_the_root_s_resources_are_protected() -> None:
     assert ask("/queues/validate", new, old=old, cluster=TREE, options=options).allowed
 
 
+def test_shares_of_the_root_that_are_only_written_otherwise_do_not_change() -> None:
+    known = facts(queue("root", capability={"cpu": "1000m"}))
+    assert changed("root", known, capability={"cpu": 1}, deserved={}, guarantee={}).allowed
+    assert not changed("root", known, capability={"cpu": "1001m"}).allowed
+    assert not changed("root", known, guarantee=guaranteed(cpu=1)).allowed
+
+
 def test_the_depth_is_an_option() -> None:
     options = Options(max_queue_depth=2)
     for parent, allowed in (("root", True), ("d1", True), ("d2", False)):
