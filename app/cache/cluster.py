@@ -17,6 +17,7 @@ from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
 _UNPLACED = frozenset({Kind.WAITING, Kind.GATED})
+_OWNERS_KEPT = 10_000
 
 
 class ClusterCache(Promises):
@@ -32,8 +33,10 @@ class ClusterCache(Promises):
         self.budgets: dict[str, DisruptionBudget] = {}
         self.choosy: set[PodUid] = set()
         """Pods with a rule about other pods: while there are any, snapshots list the residents."""
-        self._awaited: dict[GroupKey, float] = {}
-        """Pods of other controllers without a PodGroup, and when they were created."""
+        self.awaited: dict[str, dict[PodUid, Pod]] = {}
+        """Pods without a PodGroup whose owners, by UID, may want them to be a gang."""
+        self._apart: dict[str, None] = {}
+        """Owners that do not, the latest known last."""
         self._observed: dict[PodUid, float] = {}
         self._listed = False
 
@@ -140,9 +143,8 @@ class ClusterCache(Promises):
         group = self.registry.open(member.group, solo=not member.pod.grouped)
         self.members[member.pod.uid] = member
         group.add(member)
-        if group.solo and member.pod.owner is not None and member.kind in _UNPLACED:
+        if group.solo and member.kind in _UNPLACED and self._may_be_gathered(member.pod):
             group.awaited = True
-            self._awaited[group.key] = member.pod.created
         self._charge(member)
         self.registry.changed(group)
         if group.slots and member.kind in (Kind.WAITING, *PLACED_KINDS):
@@ -152,6 +154,8 @@ class ClusterCache(Promises):
         group = self.groups[member.group]
         group.remove(member)
         del self.members[member.pod.uid]
+        if group.awaited:
+            self._await_not(member.pod)
         self.rooms.discharge(member.pod.uid)
         self.registry.changed(group)
 
@@ -179,6 +183,9 @@ class ClusterCache(Promises):
             why = "pod is being deleted" if pod.deleting else "pod is over"
             self.lost.append(Lost(pod.uid, member.group, why))
             member.stage, member.node = Stage.WAITING, NO_NODE
+        if group.awaited and member.kind not in _UNPLACED:
+            self._await_not(pod)
+            group.awaited = False
         member.task = task_of(pod, self.rooms.vector)
         group.add(member)
         moved = self._charge(member)
@@ -189,18 +196,30 @@ class ClusterCache(Promises):
         elif group.slots and before is Kind.GATED and member.kind is Kind.WAITING:
             self._adopt_slot(group, member, now=now)
 
-    def await_no_longer(self, *, before: float) -> None:
-        """Pods created before that time, which nobody gave to a PodGroup, stand alone."""
-        for key, created in list(self._awaited.items()):
-            group = self.groups.get(key)
-            if group is not None and created >= before:
-                continue
-            del self._awaited[key]
-            if group is not None:
-                group.awaited = False
-                self.registry.changed(group)
+    def _may_be_gathered(self, pod: Pod) -> bool:
+        """Whether its owner may want a gang; if so the pod waits until that is known."""
+        owner = pod.owner
+        if owner is None or not owner.may_gather or owner.uid in self._apart:
+            return False
+        self.awaited.setdefault(owner.uid, {})[pod.uid] = pod
+        return True
 
-    # --- events: pods that only a Filter call has shown ------------------------------------------
+    def _await_not(self, pod: Pod) -> None:
+        owner = pod.owner.uid if pod.owner else ""
+        pods = self.awaited.get(owner, {})
+        pods.pop(pod.uid, None)
+        if not pods:
+            self.awaited.pop(owner, None)
+
+    def await_no_group(self, owner: str) -> None:
+        """The owner of that UID wants no gang: its pods stand alone, those to come too."""
+        self._apart[owner] = None
+        if len(self._apart) > _OWNERS_KEPT:
+            del self._apart[next(iter(self._apart))]
+        for uid in self.awaited.pop(owner, {}):
+            group = self.groups[self.members[uid].group]
+            group.awaited = False
+            self.registry.changed(group)
 
     def observed(self, scheduler: str = "") -> frozenset[PodUid]:
         """Pods that only a Filter call has shown so far; of one scheduler name if given."""

@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 AUDIT_EVERY_S, AUDIT_AGAIN_S = 300.0, 5.0
 GC_THRESHOLDS = (50_000, 20, 50)
 """There are few cycles among millions of short-lived objects: look for them more rarely."""
+OWNERS_ASKED_AT_ONCE = 4
 SWITCH_INTERVAL_S = 0.001
 """How long an informer thread may keep the event loop waiting while it decodes."""
 
@@ -173,6 +174,7 @@ class ExtenderProcess:
         tasks = [
             parts.planning.run(),
             parts.actuator.run(),
+            parts.owners.run(OWNERS_ASKED_AT_ONCE),
             self._audit(),
             ensure_queues(parts.cache, self._ports, default=settings.default_queue),
         ]

@@ -7,10 +7,13 @@ from app.kube import errors, paths
 from app.kube.client import ApiClient, ContentType
 from app.kube.decode import decoder
 from app.kube.writer import ClusterWriter
-from app.model.pod import Pod
+from app.model.pod import Owner, Pod
 from app.service.ports import EventType, Reaction, WriteError
 from app.wire import patches
+from app.wire.kinds import DAEMON_SETS, KUBERNETES_JOBS, REPLICA_SETS, STATEFUL_SETS
+from app.wire.objects.owners import decode_owner
 from app.wire.objects.pods import decode_pod
+from app.wire.unstructured import Key
 
 T = TypeVar("T")
 
@@ -21,6 +24,12 @@ _REACTIONS: tuple[tuple[type[errors.KubeError], Reaction], ...] = (
     (errors.Transient, Reaction.RETRY),
     (errors.Refused, Reaction.REFUSED),
 )
+
+
+_OWNERS = {
+    (kind.api_version, kind.kind): kind
+    for kind in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, KUBERNETES_JOBS)
+}
 
 
 def translated(error: errors.KubeError) -> WriteError:
@@ -39,7 +48,7 @@ async def _guarded(call: Awaitable[T]) -> T:
 
 
 class ClusterPorts:
-    """Binder, PodWriter, GroupWriter, EventSink and PodLister over one client."""
+    """Binder, OwnerReader, PodWriter, GroupWriter, EventSink and PodLister over one client."""
 
     def __init__(self, client: ApiClient, writer: ClusterWriter) -> None:
         self._client = client
@@ -57,6 +66,17 @@ class ClusterPorts:
             return None
         except errors.KubeError as error:
             raise translated(error) from error
+
+    async def read_least_members(self, owner: Owner, *, namespace: str) -> int:
+        """How many pods of ``owner`` belong together; 1 for one that is gone."""
+        kind = _OWNERS[owner.api_version, owner.kind]
+        try:
+            found = decode_owner(await self._client.get(kind.path(Key(namespace, owner.name))))
+        except errors.NotFound:
+            return 1
+        except errors.KubeError as error:
+            raise translated(error) from error
+        return found.least if found.uid == owner.uid else 1
 
     async def list_pods(self) -> Sequence[Pod]:
         """Every pod as stored now; those that cannot be decoded are left out."""

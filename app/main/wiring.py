@@ -20,15 +20,24 @@ from app.service.feed import Feed
 from app.service.filtering import Filtering
 from app.service.giving_back import forgive
 from app.service.limits import Limits
+from app.service.owners import Owners
 from app.service.planning import Planning
 from app.service.pod_reasons import PodReasons
-from app.service.ports import Binder, Clock, EventSink, GroupWriter, PodLister, PodWriter
+from app.service.ports import (
+    Binder,
+    Clock,
+    EventSink,
+    GroupWriter,
+    OwnerReader,
+    PodLister,
+    PodWriter,
+)
 from app.service.status import StatusWriter
 from app.service.vetoes import Vetoes
 from app.telemetry import metrics
 
 
-class Ports(Binder, PodWriter, GroupWriter, EventSink, PodLister, Protocol):
+class Ports(Binder, OwnerReader, PodWriter, GroupWriter, EventSink, PodLister, Protocol):
     """Everything the scheduler's side needs of the API server."""
 
 
@@ -44,6 +53,7 @@ class Parts:
     filtering: Filtering
     binding: Binding
     actuator: Actuator
+    owners: Owners
     feed: Feed
     audit: Callable[[], Awaitable[Audit]]
 
@@ -74,8 +84,10 @@ def assemble(
         cache, pods=ports, status=status, reasons=reasons, limits=limits, clock=clock
     )
     filtering = Filtering(cache, planning=planning, limits=limits, clock=clock)
+    owners = Owners(cache, reader=ports, clock=clock, settled=planning.notice, failed=log_failure)
     planning.published.append(actuator.placed)
     planning.after.append(actuator.after_cycle)
+    planning.after.append(owners.after_cycle)
     planning.after.append(barrier.settle)
     planning.after.append(filtering.after_cycle)
     planning.after.append(partial(forgive, cache))
@@ -100,6 +112,7 @@ def assemble(
         filtering=filtering,
         binding=Binding(cache, barrier=barrier, binder=ports, limits=limits, clock=clock),
         actuator=actuator,
+        owners=owners,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),
         audit=compare,
     )

@@ -15,6 +15,17 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 TASK_SPEC = "volcano.sh/task-spec"
 
 
+GATHERING = frozenset(
+    {
+        ("apps/v1", "ReplicaSet"),
+        ("apps/v1", "StatefulSet"),
+        ("apps/v1", "DaemonSet"),
+        ("batch/v1", "Job"),
+    }
+)
+"""Kinds that say by an annotation how many of their pods belong together."""
+
+
 class TaskStatus(Enum):
     """Volcano's status of a pod (volcano.md §3.1), read off the API object; hashed by identity."""
 
@@ -40,6 +51,11 @@ class Owner:
     kind: str
     name: str
     uid: str
+
+    @property
+    def may_gather(self) -> bool:
+        """Whether it is of a kind that can make a gang of its pods (volcano.md §5.3)."""
+        return (self.api_version, self.kind) in GATHERING
 
 
 @dataclass(frozen=True, slots=True, eq=False)

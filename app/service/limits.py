@@ -41,9 +41,6 @@ class Limits:
     """Room kept for pods nobody creates is given back."""
     observed_s: float = 30.0
     """A pod seen in a Filter call that the watch never shows is forgotten."""
-    group_s: float = 5.0
-    """A pod of a ReplicaSet or another controller waits so long to be given to a PodGroup: its
-    owner may ask for a gang, which only the controller of PodGroups knows."""
     stuck_s: float = 3.0
     """A gang that has only part of its places and cannot get the others gives them back."""
     veto_s: float = 60.0

@@ -327,7 +327,6 @@ class Planning:
         for group in self.cache.stale_slots(before=now - self.limits.slot_s):
             self._give_back(group, now, Why.UNUSED)
         self.cache.forget_observed(before=now - self.limits.observed_s)
-        self.cache.await_no_longer(before=now - self.limits.group_s)
 
     def _give_back_stuck(self, now: float) -> None:
         """Release gangs that hold part of their room and cannot get the rest of it.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Literal, Protocol
 
-from app.model.pod import Pod
+from app.model.pod import Owner, Pod
 
 Clock = Callable[[], float]
 EventType = Literal["Normal", "Warning"]
@@ -46,6 +46,13 @@ class Binder(Protocol):
 
     async def read_pod(self, namespace: str, name: str) -> Pod | None:
         """The pod as stored now, None when there is none; raises WriteError."""
+
+
+class OwnerReader(Protocol):
+    """Looks at the controllers of pods."""
+
+    async def read_least_members(self, owner: Owner, *, namespace: str) -> int:
+        """How many of its pods belong together; 1 for one that is gone. Raises WriteError."""
 
 
 class PodWriter(Protocol):

@@ -1,10 +1,12 @@
 """Gangs of pods that name no PodGroup: the controller makes one after the pods; that is in time.
 
-The Deployment asks for four or none, and there is room for two.
+The Deployment asks for four or none, and there is room for two. However late the controller is, its
+pods wait for it; those of a Deployment that asks for nothing need no controller.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +24,8 @@ pytestmark = pytest.mark.real
 
 DEPLOYMENTS = Resource("apps/v1", "deployments", "Deployment")
 SIZE = 4
+LATE_S = 8.0
+"""Longer than the pods of a ReplicaSet wait for anything else."""
 
 
 @pytest.fixture
@@ -31,11 +35,11 @@ def place(rig: Rig) -> Iterator[Stand]:
         yield made
 
 
-def deployment() -> dict[str, Any]:
+def deployment(*, least: int = SIZE, cpu: str = "3") -> dict[str, Any]:
     container = {
         "name": "c",
         "image": "nginx",
-        "resources": {"requests": {"cpu": "3"}},
+        "resources": {"requests": {"cpu": cpu}},
     }
     pod = {
         "schedulerName": "volcano",
@@ -47,7 +51,7 @@ def deployment() -> dict[str, Any]:
         "kind": DEPLOYMENTS.kind,
         "metadata": {
             "name": "web",
-            "annotations": {"scheduling.volcano.sh/group-min-member": str(SIZE)},
+            "annotations": {"scheduling.volcano.sh/group-min-member": str(least)},
         },
         "spec": {
             "replicas": SIZE,
@@ -62,22 +66,53 @@ def waits(groups: Objects) -> bool:
     return any(c["type"] == "Unschedulable" and c["status"] == "True" for c in said)
 
 
-def test_none_of_them_is_bound_before_all_can_be(place: Stand) -> None:
-    place.api.create(deployment(), resource=DEPLOYMENTS, namespace=place.name)
-    place.api.until(POD_GROUPS, waits, namespace=place.name, timeout_s=30)
-    assert [pod for pod in place.all(PODS) if workloads.node_of(pod)] == []
-    more = nodes.create(place.api, 2, prefix=f"{place.name}-more")
-    try:
-        place.wait_pods(
-            lambda pods: [pod["status"].get("phase") for pod in pods] == ["Running"] * SIZE,
-            what="all run",
-        )
+def bound(place: Stand) -> list[str]:
+    return [node for pod in place.all(PODS) if (node := workloads.node_of(pod))]
+
+
+def all_run(pods: Objects) -> bool:
+    return [pod["status"].get("phase") for pod in pods] == ["Running"] * SIZE
+
+
+@pytest.fixture
+def web(place: Stand) -> Iterator[Stand]:
+    """A Deployment of that name goes with the test."""
+    yield place
+    place.api.delete(DEPLOYMENTS, "web", namespace=place.name)
+    place.wait_none(PODS)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["in-time", "late"])
+def test_none_of_them_is_bound_before_all_can_be(web: Stand, late: bool) -> None:
+    if late:
+        web.kill_controllers()
+    web.api.create(deployment(), resource=DEPLOYMENTS, namespace=web.name)
+    if late:
+        web.wait_pods(lambda pods: len(pods) == SIZE, what="made")
+        since = time.monotonic()
         wait_until(
-            lambda: place.rig.extender.get("/debug/ledger")["promises"] == 0,
+            lambda: bool(bound(web)) or time.monotonic() > since + LATE_S,
+            timeout_s=2 * LATE_S,
+            what="a while without controllers",
+        )
+        web.start_controllers()
+    web.api.until(POD_GROUPS, waits, namespace=web.name, timeout_s=30)
+    assert bound(web) == []
+    more = nodes.create(web.api, 2, prefix=f"{web.name}-more")
+    try:
+        web.wait_pods(all_run, what="all run")
+        wait_until(
+            lambda: web.rig.extender.get("/debug/ledger")["promises"] == 0,
             timeout_s=10,
             what="no room kept",
         )
     finally:
-        place.api.delete(DEPLOYMENTS, "web", namespace=place.name)
-        place.wait_none(PODS)
-        nodes.delete(place.api, more)
+        web.api.delete_all(PODS, namespace=web.name)
+        nodes.delete(web.api, more)
+
+
+def test_those_that_need_not_be_together_need_no_controller(web: Stand) -> None:
+    web.kill_controllers()
+    web.api.create(deployment(least=1, cpu="1"), resource=DEPLOYMENTS, namespace=web.name)
+    web.wait_pods(all_run, what="all run")
+    assert web.all(POD_GROUPS) == []

@@ -233,6 +233,10 @@ def test_the_extender_has_exactly_these_rights_in_the_whole_cluster() -> None:
     assert rights == {
         (resource, verb) for resource in read for verb in ("get", "list", "watch")
     } | {
+        ("apps/replicasets", "get"),
+        ("apps/statefulsets", "get"),
+        ("apps/daemonsets", "get"),
+        ("batch/jobs", "get"),
         ("pods", "patch"),
         ("pods/status", "patch"),
         ("pods/binding", "create"),

@@ -13,7 +13,7 @@ from typing import Any
 from app.cache.members import Member
 from app.main.wiring import Parts, assemble
 from app.model.ids import GroupKey, NodeName, PodUid, group_key
-from app.model.pod import GATE, GROUP_ANNOTATION, Pod
+from app.model.pod import GATE, GROUP_ANNOTATION, Owner, Pod
 from app.model.workload import GroupPhase, PodGroup, Queue
 from app.service.activity import Activity
 from app.service.binding import BindCall
@@ -57,6 +57,8 @@ class FakeApi:
     events: list[Told] = field(default_factory=list)
     fails: dict[str, list[WriteError]] = field(default_factory=lambda: defaultdict(list))
     tries: list[tuple[str, str]] = field(default_factory=list)
+    owners: dict[str, int] = field(default_factory=dict)
+    """How many pods an owner of that name wants together, if more than one."""
     slow: asyncio.Event | None = None
     """While it is not set, Bindings are under way."""
 
@@ -93,6 +95,10 @@ class FakeApi:
     async def read_pod(self, namespace: str, name: str) -> Pod | None:
         self._attempt("read", f"{namespace}/{name}")
         return self.pods.get(f"{namespace}/{name}")
+
+    async def read_least_members(self, owner: Owner, *, namespace: str) -> int:
+        self._attempt("owner", f"{namespace}/{owner.name}")
+        return self.owners.get(owner.name, 1)
 
     async def list_pods(self) -> Sequence[Pod]:
         self._attempt("list", "pods")

@@ -28,6 +28,7 @@ def working(rig: Rig) -> Iterator[None]:
     tasks = [
         asyncio.create_task(rig.planning.run()),
         asyncio.create_task(rig.parts.actuator.run()),
+        asyncio.create_task(rig.parts.owners.run(1)),
     ]
     try:
         yield

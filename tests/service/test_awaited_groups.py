@@ -1,84 +1,167 @@
 """Pods of other controllers: their PodGroup is made after them, and may make a gang of them."""
 
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+
+import pytest
 
 from app.core.texts import filter_text
 from app.model.ids import NodeName
 from app.model.pod import GROUP_ANNOTATION, Owner
 from app.model.reason import Cause
 from app.service.filtering import Chosen, Wait
-from tests.service.rig import Rig
-from tests.service.virtual_time import advance, clock, run
+from app.service.owners import AGAIN_AFTER_S
+from tests.service.rig import FAILING, REFUSED, Rig
+from tests.service.virtual_time import advance, run
 
-REPLICA_SET = Owner("apps/v1", "ReplicaSet", "web", "uid-web")
+WEB = Owner("apps/v1", "ReplicaSet", "web", "uid-web")
 ALONE = Chosen(NodeName("n1"))
+WAITS = Wait(filter_text(Cause.GROUP_MISSING))
+NAMES = ("web-0", "web-1", "web-2")
+LONG_S = 3600.0
 
 
-def test_a_pod_of_a_controller_waits_to_be_given_to_a_group() -> None:
+@contextmanager
+def working(rig: Rig) -> Iterator[None]:
+    """Cycles run and owners are asked."""
+    tasks = [
+        asyncio.create_task(rig.planning.run()),
+        asyncio.create_task(rig.parts.owners.run(2)),
+    ]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def give(rig: Rig, group: str) -> None:
+    """The controller of PodGroups makes one and tells the pods."""
+    rig.group(group, minimum=3)
+    for name in NAMES:
+        rig.store(replace(rig.api.pods[f"default/{name}"], annotations={GROUP_ANNOTATION: group}))
+
+
+def test_pods_of_an_owner_that_wants_a_gang_wait_for_it_as_long_as_it_takes() -> None:
     async def scenario() -> None:
         rig = Rig()
-        rig.node("n1")
-        await rig.cycle()
-        rig.pod("web-0", owner=REPLICA_SET, created=clock())
-        await rig.cycle()
-        assert rig.filter("web-0") == Wait(filter_text(Cause.GROUP_MISSING))
-        assert rig.promises() == 0
+        rig.api.owners["web"] = 3
+        rig.node("n1", cpu=2000)
+        with working(rig):
+            for name in NAMES:
+                rig.pod(name, owner=WEB)
+            assert rig.filter("web-0") == WAITS
+            await advance(LONG_S)
+            assert rig.promises() == 0
+            give(rig, "auto")
+            await advance(1)
+            assert rig.promises() == 0, "two of three fit"
+            rig.node("n2")
+            await advance(1)
+            assert rig.promises() == 3
 
     run(scenario())
 
 
-def test_it_is_bound_with_its_gang_once_it_has_one() -> None:
+def test_pods_of_one_that_does_not_are_scheduled_at_once_each_alone() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1", cpu=2000)
-        await rig.cycle()
-        names = ["web-0", "web-1", "web-2"]
-        for name in names:
-            rig.pod(name, owner=REPLICA_SET, created=clock())
-        await rig.cycle()
-        rig.group("auto", minimum=3)
-        for name in names:
-            pod = rig.api.pods[f"default/{name}"]
-            rig.store(replace(pod, annotations={GROUP_ANNOTATION: "auto"}))
-        await advance(rig.limits.group_s + 1)
-        await rig.cycle()
-        assert rig.promises() == 0, "two of three fit"
-        rig.node("n2")
-        await rig.cycle()
-        assert rig.promises() == 3
+        with working(rig):
+            for name in NAMES:
+                rig.pod(name, owner=WEB)
+            await advance(0.2)
+            assert rig.promises() == 2
+            assert rig.api.tries == [("owner", "default/web")], "asked once for all"
 
     run(scenario())
 
 
-def test_one_that_nobody_groups_stands_alone_after_a_while() -> None:
+def test_an_owner_that_is_known_is_not_asked_about_its_next_pods() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1")
-        await rig.cycle()
-        rig.pod("web-0", owner=REPLICA_SET, created=clock())
-        await advance(rig.limits.group_s + 1)
-        await rig.cycle()
-        assert rig.filter("web-0") == ALONE
+        with working(rig):
+            rig.pod("web-0", owner=WEB)
+            await advance(1)
+            rig.pod("web-1", owner=WEB)
+            assert rig.filter("web-1") == ALONE
+            assert len(rig.api.tries) == 1
 
     run(scenario())
 
 
-def test_one_that_has_waited_before_we_started_does_not_wait_again() -> None:
+@pytest.mark.parametrize(
+    "owner",
+    [
+        None,
+        Owner("v1", "ReplicationController", "rc", "uid-rc"),
+        Owner("kubeflow.org/v1", "PyTorchJob", "train", "uid-train"),
+        Owner("example.com/v1", "ReplicaSet", "theirs", "uid-theirs"),
+    ],
+)
+def test_pods_of_nobody_and_of_kinds_that_make_no_gangs_do_not_wait(owner: Owner | None) -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1")
-        rig.pod("web-0", owner=REPLICA_SET, created=clock() - rig.limits.group_s - 1)
-        await rig.cycle()
-        assert rig.filter("web-0") == ALONE
-
-    run(scenario())
-
-
-def test_a_pod_of_nobody_does_not_wait() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        rig.pod("p", created=clock())
+        rig.pod("p", owner=owner)
         assert rig.filter("p") == ALONE
+        assert rig.api.tries == []
+
+    run(scenario())
+
+
+def test_an_owner_is_asked_again_until_it_answers_and_when_its_pods_wait_for_long() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.api.owners["web"] = 3
+        rig.api.fails["owner"] = [FAILING, FAILING]
+        rig.node("n1")
+        with working(rig):
+            rig.pod("web-0", owner=WEB)
+            await advance(5)
+            assert len(rig.api.tries) == 3
+            del rig.api.owners["web"]
+            await advance(AGAIN_AFTER_S)
+            assert rig.filter("web-0") == ALONE
+
+    run(scenario())
+
+
+def test_an_owner_that_may_not_be_read_leaves_its_pods_waiting_and_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.api.fails["owner"] = [REFUSED]
+        rig.node("n1")
+        with working(rig), caplog.at_level(logging.WARNING):
+            rig.pod("web-0", owner=WEB)
+            await advance(5)
+            assert rig.promises() == 0
+        (told,) = caplog.records
+        assert told.__dict__["pod"] == "default/web-0"
+
+    run(scenario())
+
+
+def test_pods_that_go_or_are_bound_are_waited_for_no_longer() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.api.owners["web"] = 3
+        rig.node("n1")
+        with working(rig):
+            for name in NAMES:
+                rig.pod(name, owner=WEB)
+            await advance(1)
+            assert set(rig.cache.awaited) == {"uid-web"}
+            rig.delete("web-0")
+            rig.store(replace(rig.api.pods["default/web-1"], node=NodeName("n1")))
+            give_one = replace(rig.api.pods["default/web-2"], annotations={GROUP_ANNOTATION: "g"})
+            rig.store(give_one)
+            assert rig.cache.awaited == {}
 
     run(scenario())

@@ -12,6 +12,7 @@ import msgspec
 from app.model.resources import PODS, amounts
 from app.wire import quantity
 from app.wire.kinds import POD_GROUPS
+from app.wire.objects.owners import least_members
 from app.wire.objects.pods import decode_pod
 from app.wire.unstructured import (
     Key,
@@ -27,7 +28,6 @@ from app.wire.unstructured import (
 )
 
 GROUP: Final = "scheduling.k8s.io/group-name"
-MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
 QUEUE: Final = "scheduling.volcano.sh/queue-name"
 _OWNED_PREFIX: Final = "volcano.sh/"
 _FROM_POD: Final = (
@@ -121,11 +121,7 @@ def difference(stored: Object, wanted: Object) -> Object:
 
 def min_member(owner: Object | None) -> int:
     """What the owner's annotation says; 1 where it says nothing that can be used."""
-    text = annotations(owner).get(MIN_MEMBER, "") if owner is not None else ""
-    try:
-        return max(int(text), 1) if int(text) >= 0 else 1
-    except ValueError:
-        return 1
+    return least_members(annotations(owner)) if owner is not None else 1
 
 
 def _times(pod: Object, count: int) -> dict[str, str]:

@@ -1,0 +1,30 @@
+"""What owners of pods say of their pods."""
+
+import pytest
+
+from app.wire.errors import DecodeError
+from app.wire.objects.owners import MIN_MEMBER, decode_owner
+from tests.wire.manifests import encode, metadata
+
+
+@pytest.mark.parametrize(
+    ("annotations", "least"),
+    [
+        (None, 1),
+        ({}, 1),
+        ({MIN_MEMBER: "3"}, 3),
+        ({MIN_MEMBER: "1"}, 1),
+        ({MIN_MEMBER: "0"}, 1),
+        ({MIN_MEMBER: "-3"}, 1),
+        ({MIN_MEMBER: "three"}, 1),
+        ({MIN_MEMBER: ""}, 1),
+    ],
+)
+def test_so_many_pods_belong_together(annotations: dict[str, str] | None, least: int) -> None:
+    found = decode_owner(encode({"metadata": metadata("web", annotations=annotations)}))
+    assert (found.uid, found.least) == ("uid-web", least)
+
+
+def test_an_owner_without_metadata_is_an_error() -> None:
+    with pytest.raises(DecodeError, match="metadata"):
+        decode_owner(b"{}")
