@@ -145,7 +145,7 @@ class ControllersSettings(ProcessSettings):
     """Where slots are asked for; empty: pods of jobs are created behind the gate."""
     worker_threads: int = Field(default=256, gt=0, le=1000)
     """Jobs looked at at once; a worker waits while the pods of its job are created."""
-    worker_threads_for_podgroup: int = Field(default=5, gt=0, le=1000)
+    worker_threads_for_podgroup: int = Field(default=32, gt=0, le=1000)
     worker_threads_for_queue: int = Field(default=5, gt=0, le=1000)
     worker_threads_for_gc: int = Field(default=5, gt=0, le=1000)
     worker_threads_for_cronjob: int = Field(default=3, gt=0, le=1000)
