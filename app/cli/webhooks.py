@@ -58,7 +58,7 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
         Path | None, typer.Option(help="Resource groups of pods; reloaded when it changes.")
     ] = None,
     max_queue_depth: Annotated[
-        int | None, typer.Option(help="Levels of queues, the root included.")
+        int | None, typer.Option(help="Levels of queues below the root.")
     ] = None,
     enable_root_queue_protection: Annotated[
         Switch | None, typer.Option(help="Refuse changes of the root queue's resources.")

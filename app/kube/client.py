@@ -242,7 +242,7 @@ class ApiClient:
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise errors.Transport(f"{verb} {url.path}: {error}", sent=False) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            text = f"{verb} {url.path}: {error or type(error).__name__}"
+            text = f"{verb} {url.path}: {str(error) or type(error).__name__}"
             raise errors.Transport(text, sent=True) from error
         finally:
             _requests(verb, status).inc()

@@ -39,6 +39,7 @@ WIDGET_CRD: Document = {
                                 "required": ["size"],
                                 "properties": {
                                     "size": {"type": "integer", "minimum": 1, "maximum": 9},
+                                    "count": {"type": "integer", "format": "int32"},
                                     "colour": {
                                         "type": "string",
                                         "enum": ["red", "blue"],

@@ -60,6 +60,12 @@ def wrong_type(path: str, value: object, text: str) -> FieldError:
     return FieldError(path, "FieldValueTypeInvalid", f"Invalid value: {_shown(value)}: {text}")
 
 
+def wrong_format(path: str, wanted: str) -> FieldError:
+    """kube-apiserver names the field in the text only."""
+    text = f'Invalid value: "": Checked value must be of type {wanted} in {path}'
+    return FieldError("<nil>", "FieldValueInvalid", text)
+
+
 def unsupported_value(path: str, value: object, allowed: Sequence[object]) -> FieldError:
     listed = ", ".join(_shown(one) for one in allowed)
     text = f"Unsupported value: {_shown(value)}: supported values: {listed}"

@@ -17,6 +17,7 @@ from app.sandbox.apiserver.errors import (
     invalid_value,
     required,
     unsupported_value,
+    wrong_format,
     wrong_type,
 )
 from app.sandbox.documents import Document, copied
@@ -53,6 +54,7 @@ class Schema:
     preserve_unknown: bool = False
     embedded: bool = False
     int_or_string: bool = False
+    format: str = ""
     enum: tuple[Any, ...] = ()
     pattern: re.Pattern[str] | None = None
     list_keys: tuple[str, ...] = ()
@@ -77,6 +79,7 @@ def parse_schema(document: Document) -> Schema:
         or values is True,
         embedded=bool(document.get("x-kubernetes-embedded-resource")),
         int_or_string=bool(document.get("x-kubernetes-int-or-string")),
+        format=document.get("format", ""),
         enum=tuple(document.get("enum") or ()),
         pattern=re.compile(pattern) if pattern else None,
         list_keys=_list_keys(document),
@@ -144,6 +147,8 @@ def validate(value: Any, schema: Schema, *, path: str = "") -> Iterator[FieldErr
         return
     if schema.enum and value not in schema.enum:
         yield unsupported_value(path, value, schema.enum)
+    if schema.format == "int32" and not -(2**31) <= value < 2**31:
+        yield wrong_format(path, "integer with format int32")
     yield from _check_limits(value, schema, path=path)
     if isinstance(value, dict):
         yield from _validate_object(value, schema, path=path)
