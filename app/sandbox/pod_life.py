@@ -3,6 +3,7 @@
 ::
 
     bound -> (init containers, one after the other) -> main containers, side by side
+          (a restartable init container, a sidecar, is begun in its turn and stays until they end)
           -> each: running -> ended -> restarted or not (restartPolicy, crash back-off)
           -> all ended for good -> Succeeded | Failed
     asked to go at any point -> containers stop (at once, or at the end of the grace period when
@@ -21,7 +22,7 @@ from dataclasses import replace
 from app.sandbox.clock import Clock
 from app.sandbox.commands import Program, program_of
 from app.sandbox.documents import Document, items, name_of, section, uid_of
-from app.sandbox.pod_status import ContainerState, PodFacts, Stage, status_patch
+from app.sandbox.pod_status import ContainerState, PodFacts, Stage, is_sidecar, status_patch
 from app.sandbox.ports import KubeletApi
 
 logger = logging.getLogger(__name__)
@@ -69,21 +70,42 @@ class PodLife:
         if start_seconds:
             await self._report()
             await self._pause(start_seconds)
-        if await self._run_init_containers():
-            containers = items(self._pod, "spec", "containers")
-            await asyncio.gather(*(self._run_main(container) for container in containers))
+        sidecars: list[asyncio.Task[None]] = []
+        try:
+            if await self._run_init_containers(sidecars):
+                containers = items(self._pod, "spec", "containers")
+                await asyncio.gather(*(self._run_main(container) for container in containers))
+        finally:
+            for sidecar in sidecars:
+                sidecar.cancel()
+        self._end_sidecars()
         self._over = True
         await self._report()
 
-    async def _run_init_containers(self) -> bool:
-        """Whether the main containers may start."""
+    async def _run_init_containers(self, sidecars: list[asyncio.Task[None]]) -> bool:
+        """Whether the main containers may start; those that stay are added to ``sidecars``."""
         for container in items(self._pod, "spec", "initContainers"):
+            if is_sidecar(container):
+                sidecars.append(asyncio.create_task(self._run_sidecar(container)))
+                await asyncio.sleep(0)
+                continue
             code = await self._run_container("initContainers", container)
             while code and self._policy != "Never" and not self._stopping.is_set():
                 code = await self._run_container("initContainers", container)
             if code or self._stopping.is_set():
                 return False
         return not self._stopping.is_set()
+
+    async def _run_sidecar(self, container: Document) -> None:
+        while not self._stopping.is_set():
+            await self._run_container("initContainers", container)
+
+    def _end_sidecars(self) -> None:
+        for container in items(self._pod, "spec", "initContainers"):
+            state = self._states["initContainers"][container["name"]]
+            if is_sidecar(container) and state.stage is Stage.RUNNING:
+                code = program_of(self._pod, container).stop_code
+                self._end("initContainers", container["name"], code=code)
 
     async def _run_main(self, container: Document) -> None:
         while True:

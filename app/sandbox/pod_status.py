@@ -60,9 +60,15 @@ class PodFacts:
     is_over: bool = False
 
 
-def phase_of(facts: PodFacts) -> str:
-    """``Pending``, ``Running``, ``Succeeded`` or ``Failed``."""
-    states = [*facts.init.values(), *facts.main.values()]
+def is_sidecar(container: Document) -> bool:
+    """Whether it is an init container that runs on beside the main ones."""
+    return container.get("restartPolicy") == "Always"
+
+
+def phase_of(pod: Document, facts: PodFacts) -> str:
+    """``Pending``, ``Running``, ``Succeeded`` or ``Failed``; how sidecars ended does not count."""
+    ordinary, _ = _init_states(pod, facts)
+    states = [*ordinary, *facts.main.values()]
     if facts.is_over:
         done = all(state.stage is Stage.TERMINATED and not state.exit_code for state in states)
         return "Succeeded" if done else "Failed"
@@ -71,13 +77,25 @@ def phase_of(facts: PodFacts) -> str:
     return "Running"
 
 
+def _init_states(
+    pod: Document, facts: PodFacts
+) -> tuple[list[ContainerState], list[ContainerState]]:
+    """Those of ordinary init containers, and of sidecars."""
+    ordinary: list[ContainerState] = []
+    sidecars: list[ContainerState] = []
+    for container in items(pod, "spec", "initContainers"):
+        states = sidecars if is_sidecar(container) else ordinary
+        states.append(facts.init[container["name"]])
+    return ordinary, sidecars
+
+
 def _has_not_started(state: ContainerState) -> bool:
     return state.stage is Stage.WAITING and not state.restarts
 
 
 def status_patch(pod: Document, facts: PodFacts, *, now: float) -> Document:
     """The status as a strategic merge patch of the pod's present one."""
-    phase = phase_of(facts)
+    phase = phase_of(pod, facts)
     node_ip = host_ip(section(pod, "spec").get("nodeName") or "")
     patch: Document = {
         "phase": phase,
@@ -99,7 +117,7 @@ def _statuses(pod: Document, field: str, states: Mapping[str, ContainerState]) -
     found: list[Document] = []
     for container in items(pod, "spec", field):
         state = states[container["name"]]
-        is_init = field == "initContainers"
+        is_init = field == "initContainers" and not is_sidecar(container)
         done = state.stage is Stage.TERMINATED and not state.exit_code
         running = state.stage is Stage.RUNNING
         found.append(
@@ -119,10 +137,11 @@ def _statuses(pod: Document, field: str, states: Mapping[str, ContainerState]) -
 
 
 def _conditions(pod: Document, facts: PodFacts, *, phase: str, now: float) -> list[Document]:
+    ordinary, sidecars = _init_states(pod, facts)
     initialized = all(
-        state.stage is Stage.TERMINATED and not state.exit_code for state in facts.init.values()
-    )
-    ready = all(state.stage is Stage.RUNNING for state in facts.main.values())
+        state.stage is Stage.TERMINATED and not state.exit_code for state in ordinary
+    ) and not any(_has_not_started(state) for state in sidecars)
+    ready = all(state.stage is Stage.RUNNING for state in (*sidecars, *facts.main.values()))
     why = ""
     if not ready:
         over = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}

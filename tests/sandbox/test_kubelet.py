@@ -150,6 +150,31 @@ def test_init_containers_run_one_after_the_other_before_the_rest() -> None:
     run(scenario)
 
 
+def test_a_sidecar_runs_beside_the_rest_and_ends_with_it() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        inits = [
+            {"name": "proxy", "image": "x", "restartPolicy": "Always"},
+            {"name": "i", "image": "x", "command": ["sleep", "5"]},
+        ]
+        start(server, pod(initContainers=inits, command=["sleep", "20"], restartPolicy="Never"))
+        await clock.advance(1)
+        status = stored_pod(server, "p")["status"]
+        assert status["phase"] == "Pending"
+        assert "running" in status["initContainerStatuses"][0]["state"]
+        assert "running" in status["initContainerStatuses"][1]["state"]
+        await clock.advance(10)
+        status = stored_pod(server, "p")["status"]
+        assert status["phase"] == "Running"
+        assert (condition({"status": status}, "Ready") or {})["status"] == "True"
+        assert status["initContainerStatuses"][0]["ready"]
+        await clock.advance(20)
+        status = stored_pod(server, "p")["status"]
+        assert status["phase"] == "Succeeded"
+        assert "terminated" in status["initContainerStatuses"][0]["state"]
+
+    run(scenario)
+
+
 def test_a_failed_init_container_fails_a_pod_that_never_restarts() -> None:
     async def scenario(server: ApiServer, clock: SimClock) -> None:
         inits = [{"name": "i", "image": "x", "command": ["false"]}]
