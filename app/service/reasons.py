@@ -39,7 +39,7 @@ def _complaint(group: Group, *, of: frozenset[Kind]) -> Refusal | None:
     """What kube-scheduler says of members that are ``of`` these kinds, the first by name."""
     if group.on_nodes >= group.min_member:
         return None
-    refused = [m for m in group.members.values() if m.kind in of and _is_refused(m)]
+    refused = [m for m in group.members.values() if _is_refused(m) and m.kind in of]
     if not refused:
         return None
     pod = min((member.pod for member in refused), key=lambda pod: pod.name)
