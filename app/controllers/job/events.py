@@ -126,8 +126,9 @@ def _since(event: Event, member: Member) -> float:
 
 def _of_tasks(job: Job, members: Sequence[Member]) -> Iterator[Happening]:
     for task in job.tasks:
-        there = [member for member in members if member.task == task.name and not member.deleting]
-        current = [m for m in there if m.version >= job.version and not m.marked]
+        # One that is being taken away counts no more: its task would tell the same of the next.
+        there = [m for m in members if m.task == task.name and not (m.deleting or m.marked)]
+        current = [member for member in there if member.version >= job.version]
         done = [member for member in current if member.phase == "Succeeded"]
         if done and sum(member.phase == "Succeeded" for member in there) >= task.replicas:
             last = max(done, key=lambda member: (member.finished, member.name))

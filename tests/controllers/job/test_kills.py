@@ -90,6 +90,23 @@ def test_a_kill_of_single_pods_leaves_group_objects_and_version(
     assert rig.status()["retryCount"] == 1
 
 
+def test_what_happened_to_a_task_restarts_one_pod_of_it_once() -> None:
+    """While that pod goes, the task must not look as if it had happened to the next one."""
+
+    async def scenario(rig: Rig) -> None:
+        policies = [policy("TaskCompleted", "RestartPod")]
+        await rig.started({"tasks": [task(replicas=2, policies=policies)]})
+        rig.succeed("job-main-0")
+        await rig.later(1)
+        rig.succeed("job-main-1")
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.api.created[PODS, "job-main-0"] == 1
+    assert rig.api.created[PODS, "job-main-1"] == 2
+    assert rig.status()["retryCount"] == 1
+
+
 @pytest.mark.parametrize("refused", [False, True], ids=["", "though nobody may change pods"])
 def test_pods_are_marked_before_they_are_deleted(refused: bool) -> None:
     def marks(request: Request) -> bool:
