@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.clusters.nodes import in_parallel
@@ -83,9 +83,10 @@ class Actor:
             group="gone" if not group else "same" if group == self._group else "new",
         )
 
-    def is_at(self, then: Then) -> bool:
-        """Whether it is so, nothing is on its way, and the last Command is over."""
-        return self.has_executed and not self.life.leaving and self.outcome == then
+    @property
+    def rests(self) -> bool:
+        """Whether nothing is on its way, and the last Command is over."""
+        return self.has_executed and not self.life.leaving
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +110,18 @@ class Scene:
     """What must hold besides."""
     without_room: bool = False
     """Whether its queue has none."""
+    may_wait: bool = False
+    """Whether the job may be pending before it goes on."""
+
+    def outcome(self, actor: Actor) -> Then:
+        """What has come of the act."""
+        found = actor.outcome
+        waited = self.may_wait and found.phases[:1] == ["Pending"]
+        return replace(found, phases=found.phases[1:]) if waited else found
 
     def is_over(self, actor: Actor) -> bool:
         """Whether all is as it should be."""
-        return actor.is_at(self.then) and self.until(actor)
+        return actor.rests and self.outcome(actor) == self.then and self.until(actor)
 
 
 def play(ground: Ground, scenes: Mapping[str, Scene]) -> Mapping[str, Actor]:
