@@ -99,7 +99,6 @@ _EVENTS: Mapping[str, tuple[Object, _Do]] = {
     "one of several events": ({"events": ["PodEvicted", "PodFailed"]}, fails()),
     "exit code 3": ({"exitCode": 3}, fails(3)),
 }
-_OF_TASK = {"TaskCompleted", "TaskFailed"}
 _ENDED = {"PodFailed", "* of a failed pod", "one of several events", "exit code 3"}
 
 
@@ -146,7 +145,6 @@ _CELLS: dict[tuple[str, str], Scene] = {
         (event, action): _event(event, action)
         for event in _EVENTS
         for action in [*_OF_JOB, *_TARGETED]
-        if event not in _OF_TASK or action not in {"RestartPod", "RestartPartition"}
     },
     **{("JobUpdated", action): _updated(action) for action in _OF_JOB},
     **{("PodPending", action): _pending(action) for action in [*_OF_JOB, "RestartPod"]},
