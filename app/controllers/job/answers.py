@@ -1,6 +1,7 @@
 """What is to be answered now, and what later.
 
-Of what happened and is due, the first is answered; the rest is looked at again after that. A delay
+Of what happened and is due, the first is answered; the rest is looked at again after that, and what
+no object tells any more by then (a pod that is gone was evicted) is remembered until then. A delay
 is counted from when its cause began, so it goes on where it was when the controller starts anew.
 """
 
@@ -50,16 +51,20 @@ def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
     steps = machine.STEPS[seen.job.phase]
     announced: list[Delayed] = []
     waits: list[float] = []
+    due: Due | None = None
     for about in happened:
         decision = policies.decide(seen.job, about)
         if decision is None or not isinstance(steps[decision.action], Kill | KillTarget):
             continue
         since = memory.since(about, now)
         left = since + (decision.timeout_s or 0.0) - now
-        if decision.timeout_s is None or left <= 0:
-            return Answer(Due(decision.action, about), None, tuple(announced))
-        waits.append(left)
+        if due is None and (decision.timeout_s is None or left <= 0):
+            due = Due(decision.action, about)
+            continue
+        # The status that begins the first action no longer counts what is missing by then.
         memory.waits(about, decision, since)
-        if memory.announces(about, since):
+        waits.append(left)
+        if due is None and decision.timeout_s and memory.announces(about, since):
             announced.append(Delayed(decision.action, decision.timeout_s))
-    return Answer(None, min(waits, default=None), tuple(announced))
+    wait_s = None if due is not None else min(waits, default=None)
+    return Answer(due, wait_s, tuple(announced))

@@ -1,5 +1,9 @@
 """Jobs from submission to their end, in the words that clients watch for."""
 
+from typing import Any
+
+import pytest
+
 from app.wire.kinds import POD_GROUPS, PODS
 from app.wire.unstructured import uid
 from tests.controllers.job.rig import Rig, play, policy, task
@@ -148,3 +152,54 @@ def test_what_failed_before_a_job_was_resumed_is_answered_no_more() -> None:
     rig = play(scenario)
     assert rig.phases[2:] == ["Aborting", "Aborted", "Restarting", "Pending", "Running"]
     assert (rig.status()["failed"], rig.status()["running"]) == (1, 1)
+
+
+def _two_tasks(*, second: str) -> dict[str, Any]:
+    first = [policy(["PodEvicted", "PodFailed"], "RestartTask")]
+    tasks = [
+        task("a", 2, policies=first),
+        task("b", 2, policies=[policy("PodEvicted", second)]),
+    ]
+    return {"minAvailable": 4, "tasks": tasks}
+
+
+@pytest.mark.parametrize("happens", ["fail", "vanish"])
+def test_two_things_that_happen_at_once_are_both_answered(happens: str) -> None:
+    """The first answer's status no longer counts a pod that is gone: that was evicted too."""
+
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_two_tasks(second="RestartTask"))
+        before = {uid(rig.pod(pod)) for pod in rig.pods()}
+        getattr(rig, happens)("job-a-0")
+        rig.vanish("job-b-0")
+        await rig.drain()
+        assert not before & {uid(rig.pod(pod)) for pod in rig.pods()}
+
+    rig = play(scenario)
+    assert rig.status()["retryCount"] == 1, "the second comes while the job is restarting"
+
+
+def test_what_concerns_the_whole_job_is_not_lost_behind_what_restarts_a_task() -> None:
+    """While a job is restarting, AbortJob takes all its pods (volcano.md §5.1, the table)."""
+
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_two_tasks(second="AbortJob"))
+        before = {uid(rig.pod(pod)) for pod in rig.pods()}
+        rig.fail("job-a-0")
+        rig.vanish("job-b-0")
+        await rig.drain()
+        assert not before & {uid(rig.pod(pod)) for pod in rig.pods()}
+
+    assert play(scenario).status()["version"] == 1
+
+
+def test_evictions_that_one_answer_covers_are_answered_once() -> None:
+    async def scenario(rig: Rig) -> None:
+        policies = [policy("PodEvicted", "RestartTask")]
+        await rig.started({"tasks": [task("a", 3)], "policies": policies})
+        rig.vanish("job-a-0", "job-a-2")
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.status()["retryCount"] == 1
+    assert set(rig.api.created.values()) >= {2}
