@@ -88,6 +88,11 @@ class Ground:
         """Delete a pod by force, without waiting for its containers."""
         self.api.delete(PODS, pod, namespace=self.name, grace_s=0)
 
+    def bury_first(self, job: str) -> None:
+        """Delete the first pod of every task by force, all at once, as of a node that is lost."""
+        selector = f"volcano.sh/job-name={job},volcano.sh/task-index=0"
+        self.api.delete_all(PODS, namespace=self.name, label_selector=selector)
+
     def add_seat(self, name: str) -> None:
         """A node beside the common ones, for pods that ask for it (`on_seat`)."""
         seat = {_SEAT: name}

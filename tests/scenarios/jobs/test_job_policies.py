@@ -204,6 +204,21 @@ _CHOICES: Mapping[str, Scene] = {
     "nobody goes on where ResumeJob says to": _nobody(
         of_main=[policy("PodFailed", "ResumeJob")], of_job=[_FAILED_ABORT]
     ),
+    "each of several pods that are lost at once": Scene(
+        make_job(
+            *(up(2, name) for name in ("main", "more", "other")),
+            needs=6,
+            policies=[policy("PodEvicted", "RestartTask")],
+        ),
+        [
+            Step(
+                is_in("Running", running=6),
+                lambda actor: actor.ground.bury_first(actor.life.name),
+                acts=True,
+            )
+        ],
+        Then(_AGAIN, [], retries=1, group="same"),
+    ),
     "nobody answers an eviction with what is for failures": Scene(
         _gang(_FAILED_ABORT, needs=1),
         [Step(_runs, evicts("main-0"), acts=True)],
