@@ -28,7 +28,7 @@ from app.model.resources import Amounts
 from app.model.workload import GroupPhase, PodGroup, Queue
 from app.service.planning import Planning
 from app.service.ports import Clock, EventSink, EventType, GroupWriter, Reaction, WriteError
-from app.service.reasons import reason_of
+from app.service.reasons import reason_of, settles_in_s
 from app.service.workqueue import Again
 from app.wire import patches, times
 
@@ -112,6 +112,9 @@ class StatusWriter:
                 self._wait_until_settled(key)
             await self._write(key, stored, wanted)
         await self._tell(key, gang, stored, refusal)
+        pause = settles_in_s(self._cache, self._planning, group)
+        if pause:
+            raise Again("members may be on their way", after_s=pause)
 
     def stale_queues(self) -> list[QueueName]:
         """Queues whose ``status.allocated`` is not what is stored."""

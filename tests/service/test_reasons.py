@@ -7,10 +7,11 @@ from app.model.ids import GroupKey
 from app.model.reason import Cause
 from app.service.explanations import Story, explain_group
 from app.service.limits import Limits
+from app.service.reasons import CREATING_S
 from tests.builders import make_amounts
 from tests.service.rig import Rig, Told
 from tests.service.statuses import TOLD_S, conditions, working
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance, clock, run
 
 UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
 
@@ -114,6 +115,25 @@ def test_a_gang_that_waits_for_members_nobody_has_created_says_how_many_there_ar
         )
         assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
         assert story(rig, rig.key("g")).summary == "group default/g: pods asked 3, free 1"
+
+    run(scenario())
+
+
+def test_members_that_are_just_being_created_are_not_missed() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=3, min_resources=make_amounts(cpu=3000))
+        with working(rig):
+            rig.pod("g-0", group="g", created=clock())
+            await advance(CREATING_S - 1)
+            assert "Unschedulable" not in conditions(rig, "g")
+            rig.pod("g-1", group="g", created=clock())
+            await advance(CREATING_S - 1)
+            assert "Unschedulable" not in conditions(rig, "g")
+            assert story(rig, rig.key("g")).reason is None
+            await advance(TOLD_S + 1)
+            assert conditions(rig, "g")["Unschedulable"][:2] == ("True", "NotEnoughTasks")
 
     run(scenario())
 
