@@ -125,7 +125,8 @@ def _conditions(
     gang: Gang, stored: PodGroup, refusal: Refusal | None, describe: Describe
 ) -> tuple[Condition, ...]:
     found: list[Condition] = []
-    if refusal is not None and (lacks_minimum(gang) or refusal.cause in _OF_PLACED):
+    placed_in_vain = gang.counts.tasks and refusal is not None and refusal.cause in _OF_PLACED
+    if refusal is not None and (lacks_minimum(gang) or placed_in_vain):
         reason = _REASONS.get(refusal.cause, "NotEnoughResources")
         text = unschedulable_text(gang, refusal, describe=describe)
         found.append(_kept(stored, Condition(UNSCHEDULABLE, "True", reason, text)))

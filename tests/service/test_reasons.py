@@ -150,6 +150,18 @@ def test_a_group_that_is_let_in_before_its_pods_has_nothing_to_complain_of() -> 
     run(scenario())
 
 
+def test_a_group_without_pods_has_no_condition_that_would_have_to_be_taken_back() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=3)
+        with working(rig):
+            await advance(1)
+        assert set(conditions(rig, "g")) == {"Reserved"}
+
+    run(scenario())
+
+
 def test_gates_of_others_are_named() -> None:
     async def scenario() -> None:
         rig = Rig()
