@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -115,7 +116,8 @@ async def clear(traffic: Traffic) -> None:
 def _probe(stand: Stand, row: Row, *, into: Probed) -> contextlib.AbstractContextManager[object]:
     if not row.calls_filter or not row.ours:
         return contextlib.nullcontext()
-    return stand.probing(into, one_node=row.arrival is Arrival.PINNED)
+    # Where no core is left, a second server would only take time from what is measured.
+    return stand.probing(into, one_node=row.arrival is Arrival.PINNED, bare=math.isfinite(row.pace))
 
 
 # The workload -----------------------------------------------------------------------------------

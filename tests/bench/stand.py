@@ -175,8 +175,8 @@ class Stand:
     # The probe ----------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def probing(self, into: Probed, *, one_node: bool) -> Iterator[None]:
-        """Ask Filter about the probe pod, and a server that does nothing, while the block runs."""
+    def probing(self, into: Probed, *, one_node: bool, bare: bool) -> Iterator[None]:
+        """Ask Filter about the probe pod while the block runs, and a ``bare`` server beside it."""
         if self.extender is None:
             raise RuntimeError("this side has no extender")
         pod = self._probe_pod()
@@ -184,11 +184,11 @@ class Stand:
         body = _filter_body(pod, [node] if one_node else self._sample(node))
         where = urlsplit(self.extender.url)
         assert where.port is not None
-        with (
-            _bare_server() as bare,
-            _asking(bare, body, into=into.bare_ms),
-            _asking(where.port, body, into=into.extender_ms),
-        ):
+        with contextlib.ExitStack() as stack:
+            if bare:
+                port = stack.enter_context(_bare_server())
+                stack.enter_context(_asking(port, body, into=into.bare_ms))
+            stack.enter_context(_asking(where.port, body, into=into.extender_ms))
             yield
 
     def _sample(self, node: str) -> list[str]:
