@@ -145,8 +145,8 @@ class JobController:
             raise Again("an action is under way", after_s=0.0)
         await self._go_on(seen, memory)
         later = [] if answer.wait_s is None else [answer.wait_s]
-        pauses = self._syncing.pauses_s(self._world.around(seen.job), memory)
-        later += [pause for pause in pauses.values() if pause]
+        members = self._world.around(seen.job).members
+        later += memory.refusals.pauses_s(members, now=self._world.clock()).values()
         if self._world.unseen_pods(seen.job):
             later.append(OVERDUE_S)
         if later:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from app.controllers.job.members import Member
+from app.service.workqueue import Backoff
 
 _PATIENCE: Final = 3
-_LONGEST_S: Final = 300.0
+_PAUSES: Final = Backoff(base_s=2.0, max_s=300.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,20 @@ class Refusals:
         before = self._known.get(name)
         self._known[name] = Refusal(generation, (before.times if before else 0) + 1)
 
-    def look(self, members: Sequence[Member], *, now: float) -> dict[str, float]:
-        """How long each refused pod stays as it is, in seconds, by UID; 0: made anew now."""
-        refused = [member for member in members if member.refused_node]
-        self._since = {member.uid: self._since.get(member.uid, now) for member in refused}
+    def pauses_s(self, members: Sequence[Member], *, now: float) -> dict[str, float]:
+        """How long refused pods stay as they are, by UID; those left out are made anew now."""
+        if not self._known:
+            return {}
         for member in members:
             if member.bound:
                 self._known.pop(member.name, None)
-        return {m.uid: max(self._since[m.uid] + self._pause(m.name) - now, 0.0) for m in refused}
-
-    def _pause(self, name: str) -> float:
-        known = self._known.get(name)
-        return 0.0 if known is None else min(2.0**known.times, _LONGEST_S)
+        again = [member for member in members if member.name in self._known and member.refused_node]
+        self._since = {member.uid: self._since.get(member.uid, now) for member in again}
+        left = {
+            m.uid: self._since[m.uid] + _PAUSES.pause(self._known[m.name].times) - now
+            for m in again
+        }
+        return {uid: seconds for uid, seconds in left.items() if seconds > 0}
 
     def allows(self, name: str, slots: Slots) -> bool:
         """Whether it may be pinned again."""

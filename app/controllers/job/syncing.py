@@ -84,12 +84,8 @@ class Syncing:
         await self._conclude(job, problem, memory)
         return problem
 
-    def pauses_s(self, seen: Seen, memory: Memory) -> dict[str, float]:
-        """How long refused pods stay as they are, by UID; 0: not any more."""
-        return memory.refusals.look(seen.members, now=self._world.clock())
-
-    def _spared(self, seen: Seen, memory: Memory) -> frozenset[str]:
-        return frozenset(uid for uid, pause in self.pauses_s(seen, memory).items() if pause)
+    def _spared(self, seen: Seen, memory: Memory) -> Collection[str]:
+        return memory.refusals.pauses_s(seen.members, now=self._world.clock())
 
     async def _initiate(self, seen: Seen, memory: Memory) -> Job:
         """Say what will be made before it is."""

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from app.controllers.job.slots import Slots
+from app.controllers.job.slots import Refusals, Slots
 from app.controllers.job.world import texts_of
 from app.controllers.ports import ApiError, Failure
 from app.wire.kinds import PODS
 from app.wire.unstructured import Object
+from tests.clusters import workloads
 from tests.controllers.fake_api import Request
+from tests.controllers.job.jobs import make_pod, of
 from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
 
 _GANG = {"minAvailable": 2, "tasks": [task()]}
@@ -35,10 +37,11 @@ def _refuse(rig: Rig, pod: str) -> None:
 
 def _ungate(rig: Rig, pod: str, *, node: str) -> None:
     """As the extender does: the gate goes, and the pod may run on one node."""
-    fields = {"key": "metadata.name", "operator": "In", "values": [node]}
-    required = {"nodeSelectorTerms": [{"matchFields": [fields]}]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    rig.change(pod, {"spec": {"schedulingGates": None, "affinity": affinity}})
+    rig.change(pod, {"spec": {"schedulingGates": None, **_pinned(node)}})
+
+
+def _pinned(node: str) -> dict[str, Any]:
+    return {"affinity": workloads.pinned_to(node)}
 
 
 def _creates_pod(request: Request) -> bool:
@@ -217,6 +220,16 @@ def test_a_pod_that_is_refused_whatever_its_node_is_made_anew_ever_more_rarely()
     rig = play(scenario)
     # After 0, 2, 4 ... 256 s, and every 300 s then.
     assert 15 <= rig.api.created[PODS, "job-main-0"] <= 22
+
+
+def test_a_pod_that_was_refused_for_a_week_is_made_anew_as_often_as_before() -> None:
+    refusals = Refusals()
+    (refused,) = of(make_pod("job-main-0", spec=_pinned("n1"), conditions=_UNSCHEDULABLE))
+    assert refusals.pauses_s([refused], now=0.0) == {}
+    for _ in range(5_000):
+        refusals.add(refused.name, "1")
+    assert refusals.pauses_s([refused], now=0.0) == {refused.uid: 300.0}
+    assert refusals.pauses_s([refused], now=300.0) == {}
 
 
 def test_a_pod_that_was_refused_and_ran_starts_afresh() -> None:
