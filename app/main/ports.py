@@ -10,7 +10,7 @@ from app.kube.writer import ClusterWriter
 from app.model.pod import Owner, Pod
 from app.service.ports import EventType, Reaction, WriteError
 from app.wire import patches
-from app.wire.kinds import DAEMON_SETS, KUBERNETES_JOBS, REPLICA_SETS, STATEFUL_SETS
+from app.wire.kinds import GATHERING
 from app.wire.objects.owners import decode_owner
 from app.wire.objects.pods import decode_pod
 from app.wire.unstructured import Key
@@ -24,12 +24,6 @@ _REACTIONS: tuple[tuple[type[errors.KubeError], Reaction], ...] = (
     (errors.Transient, Reaction.RETRY),
     (errors.Refused, Reaction.REFUSED),
 )
-
-
-_OWNERS = {
-    (kind.api_version, kind.kind): kind
-    for kind in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, KUBERNETES_JOBS)
-}
 
 
 def translated(error: errors.KubeError) -> WriteError:
@@ -69,7 +63,7 @@ class ClusterPorts:
 
     async def read_least_members(self, owner: Owner, *, namespace: str) -> int:
         """How many pods of ``owner`` belong together; 1 for one that is gone."""
-        kind = _OWNERS[owner.api_version, owner.kind]
+        kind = GATHERING[owner.api_version, owner.kind]
         try:
             found = decode_owner(await self._client.get(kind.path(Key(namespace, owner.name))))
         except errors.NotFound:

@@ -66,6 +66,11 @@ REPLICA_SETS = Resource("ReplicaSet", "apps/v1", "replicasets")
 STATEFUL_SETS = Resource("StatefulSet", "apps/v1", "statefulsets")
 DAEMON_SETS = Resource("DaemonSet", "apps/v1", "daemonsets")
 KUBERNETES_JOBS = Resource("Job", "batch/v1", "jobs")
+GATHERING = {
+    (each.api_version, each.kind): each
+    for each in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, KUBERNETES_JOBS)
+}
+"""Owners of pods that may say how many of those belong together (volcano.md §5.3)."""
 
 
 def _segment(name: str) -> str:

@@ -22,8 +22,7 @@ from app.controllers.runtime import Change
 from app.controllers.store import Index, Store, by_controller
 from app.wire.errors import DecodeError
 from app.wire.kinds import (
-    DAEMON_SETS,
-    KUBERNETES_JOBS,
+    GATHERING,
     POD_GROUPS,
     PODS,
     REPLICA_SETS,
@@ -49,10 +48,6 @@ INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {PODS: {"controller": b
 """How these controllers find objects in the stores."""
 
 _WORKLOADS: Final = (REPLICA_SETS, STATEFUL_SETS)
-_READABLE: Final = {
-    (each.api_version, each.kind): each
-    for each in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, KUBERNETES_JOBS)
-}
 _REVISION: Final = "controller-revision-hash"
 
 
@@ -105,7 +100,7 @@ class PodGrouping:
     async def _owner(self, pod: Object) -> Object | None:
         """The pod's controller, of the kinds that may say something about its group."""
         owner = owner_of(pod)
-        resource = _READABLE.get((owner.api_version, owner.kind)) if owner else None
+        resource = GATHERING.get((owner.api_version, owner.kind)) if owner else None
         if owner is None or resource is None:
             return None
         key = Key(namespace(pod), owner.name)
@@ -143,7 +138,7 @@ class WorkloadGrouping:
         if change.resource is not PODS:
             return (key_of(change.item),)
         owner = owner_of(change.item)
-        if owner is None or _READABLE.get((owner.api_version, owner.kind)) not in _WORKLOADS:
+        if owner is None or GATHERING.get((owner.api_version, owner.kind)) not in _WORKLOADS:
             return ()
         return (Key(namespace(change.item), owner.name),)
 

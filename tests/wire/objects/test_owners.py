@@ -2,7 +2,9 @@
 
 import pytest
 
+from app.model import pod
 from app.wire.errors import DecodeError
+from app.wire.kinds import GATHERING
 from app.wire.objects.owners import MIN_MEMBER, decode_owner
 from tests.wire.manifests import encode, metadata
 
@@ -28,3 +30,7 @@ def test_so_many_pods_belong_together(annotations: dict[str, str] | None, least:
 def test_an_owner_without_metadata_is_an_error() -> None:
     with pytest.raises(DecodeError, match="metadata"):
         decode_owner(b"{}")
+
+
+def test_the_kinds_that_may_gather_are_those_that_can_be_read() -> None:
+    assert GATHERING.keys() == pod.GATHERING
