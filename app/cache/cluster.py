@@ -196,6 +196,8 @@ class ClusterCache(Promises):
         elif group.slots and before is Kind.GATED and member.kind is Kind.WAITING:
             self._adopt_slot(group, member, now=now)
 
+    # --- pods whose owner may want a gang --------------------------------------------------------
+
     def _may_be_gathered(self, pod: Pod) -> bool:
         """Whether its owner may want a gang; if so the pod waits until that is known."""
         owner = pod.owner
@@ -220,6 +222,8 @@ class ClusterCache(Promises):
             group = self.groups[self.members[uid].group]
             group.awaited = False
             self.registry.changed(group)
+
+    # --- events: pods that only a Filter call has shown ------------------------------------------
 
     def observed(self, scheduler: str = "") -> frozenset[PodUid]:
         """Pods that only a Filter call has shown so far; of one scheduler name if given."""

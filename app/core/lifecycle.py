@@ -125,8 +125,7 @@ def _conditions(
     gang: Gang, stored: PodGroup, refusal: Refusal | None, describe: Describe
 ) -> tuple[Condition, ...]:
     found: list[Condition] = []
-    placed_in_vain = gang.counts.tasks and refusal is not None and refusal.cause in _OF_PLACED
-    if refusal is not None and (lacks_minimum(gang) or placed_in_vain):
+    if refusal is not None and _is_kept_waiting(gang, refusal):
         reason = _REASONS.get(refusal.cause, "NotEnoughResources")
         text = unschedulable_text(gang, refusal, describe=describe)
         found.append(_kept(stored, Condition(UNSCHEDULABLE, "True", reason, text)))
@@ -138,6 +137,10 @@ def _conditions(
     if reserved is not None:
         found.append(_kept(stored, reserved))
     return tuple(found)
+
+
+def _is_kept_waiting(gang: Gang, refusal: Refusal) -> bool:
+    return lacks_minimum(gang) or bool(gang.counts.tasks and refusal.cause in _OF_PLACED)
 
 
 def _reserved(gang: Gang, refusal: Refusal | None, describe: Describe) -> Condition | None:

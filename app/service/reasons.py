@@ -20,7 +20,8 @@ from app.service.planning import Planning
 
 CREATING_S = 3.0
 """So long after a member was created the next one may be on its way."""
-_UNPLACED = frozenset({Kind.PLACED, Kind.WAITING})
+_PLACED = frozenset({Kind.PLACED})
+_UNBOUND = frozenset({Kind.PLACED, Kind.WAITING})
 
 
 def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
@@ -29,12 +30,11 @@ def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal 
         return Refusal(Cause.GROUP_MISSING, where=group.key)
     refusal = planning.refusals.get(group.key)
     if refusal is None:
-        missing = _unseen(cache, group)
-        if missing is not None and _may_come_s(group, planning.clock()):
-            missing = None
-        return _complaint(group, of=frozenset({Kind.PLACED})) or missing
+        on_the_way = settles_in_s(cache, planning, group)
+        missing = None if on_the_way else _unseen(cache, group)
+        return _complaint(group, of=_PLACED) or missing
     if refusal.cause is Cause.COOLING_DOWN:
-        return _complaint(group, of=_UNPLACED) or refusal
+        return _complaint(group, of=_UNBOUND) or refusal
     if refusal.cause is Cause.GATED:
         return replace(refusal, holders=_gates(group))
     return refusal
@@ -60,18 +60,13 @@ def settles_in_s(cache: ClusterCache, planning: Planning, group: Group) -> float
     """How long it takes until members that do not exist yet are a reason; 0: they are, or exist."""
     if _unseen(cache, group) is None:
         return 0.0
-    return _may_come_s(group, planning.clock())
+    newest = max(member.pod.created for member in group.members.values())
+    return max(newest + CREATING_S - planning.clock(), 0.0)
 
 
 def _unseen(cache: ClusterCache, group: Group) -> Refusal | None:
     gang = cache.registry.view(group.key)
     return None if gang is None else unseen(gang)
-
-
-def _may_come_s(group: Group, now: float) -> float:
-    """How long it may take until another member comes: they are created one after the other."""
-    newest = max(member.pod.created for member in group.members.values())
-    return max(newest + CREATING_S - now, 0.0)
 
 
 def _gates(group: Group) -> tuple[Holder, ...]:
