@@ -6,7 +6,8 @@ watch event would), lets cycles run, and calls as kube-scheduler does.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -303,3 +304,20 @@ class Call:
     def answer(self) -> str:
         """The error text, empty for success."""
         return self.task.result()
+
+
+@contextmanager
+def running(*work: Coroutine[Any, Any, None]) -> Iterator[None]:
+    """Work goes on while the block runs."""
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def working(rig: Rig) -> AbstractContextManager[None]:
+    """Cycles run, owners are asked and effects are carried out."""
+    parts = rig.parts
+    return running(parts.planning.run(), parts.actuator.run(), parts.owners.run(1))

@@ -1,8 +1,5 @@
 """Statuses of PodGroups while cycles run: what was written, and the watch that shows it."""
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -14,20 +11,6 @@ from tests.service.rig import Rig
 
 TOLD_S = status_module.FIRST_EVENT_AFTER_S + 1
 """After so long a group that waits has its event."""
-
-
-@contextmanager
-def working(rig: Rig) -> Iterator[None]:
-    """Cycles run and effects are carried out."""
-    tasks = [
-        asyncio.create_task(rig.planning.run()),
-        asyncio.create_task(rig.parts.actuator.run()),
-    ]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
 
 
 def show(rig: Rig, name: str) -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,25 +14,10 @@ from app.service.filtering import Chosen, Wait
 from app.service.limits import Hint, Limits
 from app.service.ports import Reaction, WriteError
 from tests.builders import make_shape
-from tests.service.rig import FAILING, GONE, REFUSED, Rig
+from tests.service.rig import FAILING, GONE, REFUSED, Rig, working
 from tests.service.virtual_time import advance, run, settle
 
 JOB = Owner(VCJOB, "Job", "job-1", "uid-job")
-
-
-@contextmanager
-def working(rig: Rig) -> Iterator[None]:
-    """Cycles run and effects are carried out."""
-    tasks = [
-        asyncio.create_task(rig.planning.run()),
-        asyncio.create_task(rig.parts.actuator.run()),
-        asyncio.create_task(rig.parts.owners.run(1)),
-    ]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
 
 
 def opened(rig: Rig, name: str) -> list[Any]:

@@ -1,9 +1,7 @@
 """Pods of other controllers: their PodGroup is made after them, and may make a gang of them."""
 
-import asyncio
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pytest
@@ -14,7 +12,7 @@ from app.model.pod import GROUP_ANNOTATION, Owner
 from app.model.reason import Cause
 from app.service.filtering import Chosen, Wait
 from app.service.owners import AGAIN_AFTER_S
-from tests.service.rig import FAILING, REFUSED, Rig
+from tests.service.rig import FAILING, REFUSED, Rig, running
 from tests.service.virtual_time import advance, run
 
 WEB = Owner("apps/v1", "ReplicaSet", "web", "uid-web")
@@ -24,18 +22,9 @@ NAMES = ("web-0", "web-1", "web-2")
 LONG_S = 3600.0
 
 
-@contextmanager
-def working(rig: Rig) -> Iterator[None]:
+def working(rig: Rig) -> AbstractContextManager[None]:
     """Cycles run and owners are asked."""
-    tasks = [
-        asyncio.create_task(rig.planning.run()),
-        asyncio.create_task(rig.parts.owners.run(2)),
-    ]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
+    return running(rig.planning.run(), rig.parts.owners.run(2))
 
 
 def give(rig: Rig, group: str) -> None:

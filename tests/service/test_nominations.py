@@ -1,30 +1,13 @@
 """A nomination does not outlive the promise it told of."""
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from app.model.ids import NodeName
 from app.service.nominations import PATIENCE_S
-from tests.service.rig import FAILING, GONE, Rig
+from tests.service.rig import FAILING, GONE, Rig, working
 from tests.service.virtual_time import advance, run
 
 N1 = NodeName("n1")
-
-
-@contextmanager
-def working(rig: Rig) -> Iterator[None]:
-    """Cycles run and effects are carried out."""
-    tasks = [
-        asyncio.create_task(rig.planning.run()),
-        asyncio.create_task(rig.parts.actuator.run()),
-    ]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
 
 
 def taken_back(rig: Rig) -> set[str]:

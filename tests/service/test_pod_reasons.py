@@ -1,8 +1,5 @@
 """The reason on pods behind our gate: once per cause, never on a pod in the scheduler's queue."""
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,22 +10,8 @@ from app.service.limits import Hint, Limits
 from app.service.pod_reasons import CONDITION, MISSING_AFTER_S
 from app.service.status import FIRST_EVENT_AFTER_S
 from tests.builders import make_amounts, make_queue, make_shape
-from tests.service.rig import FAILING, GONE, Rig
+from tests.service.rig import FAILING, GONE, Rig, working
 from tests.service.virtual_time import advance, clock, run
-
-
-@contextmanager
-def working(rig: Rig) -> Iterator[None]:
-    """Cycles run and effects are carried out."""
-    tasks = [
-        asyncio.create_task(rig.planning.run()),
-        asyncio.create_task(rig.parts.actuator.run()),
-    ]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
 
 
 def said(rig: Rig, name: str) -> list[dict[str, Any]]:

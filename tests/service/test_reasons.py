@@ -9,8 +9,8 @@ from app.service.explanations import Story, explain_group
 from app.service.limits import Limits
 from app.service.reasons import CREATING_S
 from tests.builders import make_amounts
-from tests.service.rig import Rig, Told
-from tests.service.statuses import TOLD_S, conditions, working
+from tests.service.rig import Rig, Told, working
+from tests.service.statuses import TOLD_S, conditions
 from tests.service.virtual_time import advance, clock, run
 
 UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."

@@ -13,8 +13,8 @@ from app.service.ports import WriteError
 from app.service.status import StatusWriter
 from app.service.workqueue import Again
 from tests.builders import make_amounts, make_queue, make_shape
-from tests.service.rig import CONFLICT, FAILING, GONE, Rig, Told
-from tests.service.statuses import TOLD_S, conditions, full, show, statuses, working
+from tests.service.rig import CONFLICT, FAILING, GONE, Rig, Told, working
+from tests.service.statuses import TOLD_S, conditions, full, show, statuses
 from tests.service.virtual_time import advance, run, settle
 
 

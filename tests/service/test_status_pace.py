@@ -8,8 +8,8 @@ from app.model.ids import NodeName
 from app.model.workload import GroupPhase
 from app.service import status as status_module
 from tests.builders import make_amounts, make_shape
-from tests.service.rig import Rig
-from tests.service.statuses import TOLD_S, conditions, full, show, statuses, working
+from tests.service.rig import Rig, working
+from tests.service.statuses import TOLD_S, conditions, full, show, statuses
 from tests.service.virtual_time import advance, run, settle
 
 
