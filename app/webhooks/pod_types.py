@@ -3,34 +3,14 @@
 A task's template has no schema of its own: `command: sleep 1` or `value: 5` in place of a list or a
 text would be stored and then fail at every pod. Fields that are not named here (of volumes that
 have left Kubernetes, of Windows, of later versions) may hold anything.
-
-Read ``"Container": {"[text]": "args command"}`` as: ``args`` and ``command`` of a container are
-lists of texts. ``{…}`` is a map from names to what is inside, ``Open`` an object that may hold
-anything; null is allowed everywhere, as it is in a pod.
 """
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from app.webhooks.findings import Findings, at
-from app.webhooks.reading import amount
+from app.webhooks.findings import Findings
+from app.webhooks.shapes import Shapes, check_shape, shapes_of
 
 _ROOT: Final = "PodTemplateSpec"
-_MOST_QUOTED: Final = 60
-
-Shapes = Mapping[str, Mapping[str, str]]
-"""The type of each field of each kind of object."""
-
-
-def shapes_of(declared: Shapes) -> Shapes:
-    """The table the other way round: from fields to types."""
-    return {
-        name: {field: kind for kind, fields in by_kind.items() for field in fields.split()}
-        for name, by_kind in declared.items()
-    }
-
 
 _DECLARED: Final[Shapes] = {
     "PodTemplateSpec": {"ObjectMeta": "metadata", "PodSpec": "spec"},
@@ -290,72 +270,6 @@ _DECLARED: Final[Shapes] = {
 SHAPES: Final = shapes_of(_DECLARED)
 
 
-def _is_quantity(value: object) -> bool:
-    return amount("", value) is not None
-
-
-_PLAIN: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
-    "text": (lambda value: isinstance(value, str), "must be a string"),
-    "flag": (lambda value: isinstance(value, bool), "must be true or false"),
-    "number": (lambda value: type(value) is int, "must be an integer"),
-    "int-or-string": (lambda value: type(value) in {int, str}, "must be an integer or a string"),
-    "quantity": (
-        _is_quantity,
-        "quantities must match the regular expression "
-        "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-    ),
-}
-
-
 def check_types(template: object, path: str, findings: Findings) -> None:
     """Every field of the pod template at ``path`` that holds something of another type."""
-    _Checking(SHAPES, findings).check(template, _ROOT, path)
-
-
-def is_of(value: object, kind: str, shapes: Shapes) -> bool:
-    """Whether nothing in ``value`` is of another type than ``kind`` among ``shapes`` says."""
-    findings = Findings()
-    _Checking(shapes, findings).check(value, kind, "")
-    return not findings.errors
-
-
-@dataclass(frozen=True, slots=True)
-class _Checking:
-    shapes: Shapes
-    findings: Findings
-
-    def check(self, value: object, kind: str, path: str) -> None:
-        """What is in ``value``, at ``path``, and not of the types that ``kind`` says."""
-        if value is None:
-            return
-        if kind in _PLAIN:
-            fits, problem = _PLAIN[kind]
-            if not fits(value):
-                self._refuse(value, problem, path)
-        elif kind.startswith("["):
-            self._check_list(value, kind[1:-1], path)
-        elif kind.startswith("{"):
-            self._check_map(value, kind[1:-1], path)
-        elif not isinstance(value, dict):
-            self._refuse(value, "must be an object", path)
-        else:
-            for key, inside in self.shapes.get(kind, {}).items():
-                self.check(value.get(key), inside, at(path, key))
-
-    def _check_list(self, value: object, inside: str, path: str) -> None:
-        if not isinstance(value, list):
-            self._refuse(value, "must be a list", path)
-            return
-        for index, each in enumerate(value):
-            self.check(each, inside, at(path, index))
-
-    def _check_map(self, value: object, inside: str, path: str) -> None:
-        if not isinstance(value, dict):
-            self._refuse(value, "must be an object", path)
-            return
-        for key, each in value.items():
-            self.check(each, inside, f"{path}[{key}]")
-
-    def _refuse(self, value: object, problem: str, path: str) -> None:
-        quoted: Any = value if isinstance(value, str) else json.dumps(value)
-        self.findings.refuse(path, f'Invalid value: "{quoted[:_MOST_QUOTED]}": {problem}')
+    check_shape(template, _ROOT, SHAPES, path=path, findings=findings)
