@@ -28,12 +28,11 @@ from typing import Final
 
 import aiohttp
 import httpx2
-import msgspec
 
 from app.controllers.job.world import CONCURRENT_WRITES
 from tests.bench import usage
 from tests.bench.stand import NAMESPACE, Stand
-from tests.bench.traffic import Request, post_of
+from tests.bench.traffic import Request, decode_line, post_of
 from tests.clusters import workloads
 from tests.clusters.certificates import KeyPair
 from tests.clusters.client import Object, tls_context
@@ -48,22 +47,6 @@ _PATIENCE_S: Final = 120
 _WATCH_OPENS_S: Final = 0.5
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 _JSON: Final = {"Content-Type": "application/json"}
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    resource_version: str
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Metadata
-
-
-class _Event(msgspec.Struct):
-    type: str
-    object: _Pod
-
-
-_decode_event = msgspec.json.Decoder(_Event).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +188,7 @@ class _Sides:
                 path = PODS.path(namespace=NAMESPACE)
                 async with self._session.get(path, params=params) as answer:
                     async for line in answer.content:
-                        event = _decode_event(line)
+                        event = decode_line(line)
                         version = event.object.metadata.resource_version
                         seen += event.type == "ADDED"
                         if seen == self._pods:

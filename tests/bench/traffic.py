@@ -46,7 +46,7 @@ class _Line(msgspec.Struct):
     object: _Pod
 
 
-_decode_line = msgspec.json.Decoder(_Line).decode
+decode_line = msgspec.json.Decoder(_Line).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Traffic:
                     if not resumed:
                         resumed = True
                         binds.resume(at=time.perf_counter())
-                    pod = _decode_line(line).object.metadata
+                    pod = decode_line(line).object.metadata
                     version = pod.resource_version
                     if pod.uid not in seen:
                         seen.add(pod.uid)

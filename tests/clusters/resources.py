@@ -45,3 +45,4 @@ CUSTOM_RESOURCE_DEFINITIONS = Resource(
 QUEUES = Resource("scheduling.volcano.sh/v1beta1", "queues", "Queue", namespaced=False)
 POD_GROUPS = Resource("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup")
 JOBS = Resource("batch.volcano.sh/v1alpha1", "jobs", "Job")
+COMMANDS = Resource("bus.volcano.sh/v1alpha1", "commands", "Command")

@@ -1,10 +1,12 @@
-"""Manifests of queues, groups and pods, as users and operators write them."""
+"""Manifests of queues, groups, pods and jobs, as users and operators write them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tests.clusters.client import Object
+from tests.clusters.resources import COMMANDS, JOBS
 
 SCHEDULER = "volcano"
 GROUP = "scheduling.k8s.io/group-name"
@@ -68,6 +70,35 @@ def pod(
         "kind": "Pod",
         "metadata": {"name": name, "annotations": annotations, "labels": {"group": group or ""}},
         "spec": body | spec,
+    }
+
+
+def job(name: str, spec: Mapping[str, Any]) -> Object:
+    """A vcjob of our scheduler in the queue ``default``, unless ``spec`` says otherwise."""
+    return {
+        "apiVersion": JOBS.api_version,
+        "kind": JOBS.kind,
+        "metadata": {"name": name},
+        "spec": {"schedulerName": SCHEDULER, "queue": "default", **spec},
+    }
+
+
+def command(target: Object, action: str) -> Object:
+    """The Command for a job, as the command line makes it."""
+    name = target["metadata"]["name"]
+    owner = {
+        "apiVersion": JOBS.api_version,
+        "kind": JOBS.kind,
+        "name": name,
+        "uid": target["metadata"]["uid"],
+        "controller": True,
+    }
+    return {
+        "apiVersion": COMMANDS.api_version,
+        "kind": COMMANDS.kind,
+        "metadata": {"generateName": f"{name}-", "ownerReferences": [owner]},
+        "action": action,
+        "target": owner,
     }
 
 

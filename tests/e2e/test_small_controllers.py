@@ -21,13 +21,21 @@ from tests.clusters.pages import Pages
 from tests.clusters.ports import free_port
 from tests.clusters.processes import Process
 from tests.clusters.pumice import COMMAND
-from tests.clusters.resources import CONFIG_MAPS, JOBS, NODES, POD_GROUPS, PODS, QUEUES, Resource
+from tests.clusters.resources import (
+    COMMANDS,
+    CONFIG_MAPS,
+    JOBS,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    QUEUES,
+    Resource,
+)
 from tests.clusters.rig import NAMESPACE, account
 
 pytestmark = pytest.mark.real
 
 RACK = "small-controllers.example/rack"
-COMMANDS = Resource("bus.volcano.sh/v1alpha1", "commands", "Command")
 CRON_JOBS = Resource("batch.volcano.sh/v1alpha1", "cronjobs", "CronJob")
 JOB_FLOWS = Resource("flow.volcano.sh/v1alpha1", "jobflows", "JobFlow")
 JOB_TEMPLATES = Resource("flow.volcano.sh/v1alpha1", "jobtemplates", "JobTemplate")

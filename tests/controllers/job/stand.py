@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import usage
-from tests.clusters import nodes
+from tests.clusters import nodes, workloads
 from tests.clusters.client import Object, Objects
 from tests.clusters.ports import free_port
 from tests.clusters.processes import Process
 from tests.clusters.pumice import COMMAND
-from tests.clusters.resources import JOBS, NAMESPACES, POD_GROUPS, PODS, QUEUES, Resource
+from tests.clusters.resources import COMMANDS, JOBS, NAMESPACES, POD_GROUPS, PODS, QUEUES, Resource
 from tests.clusters.rig import Rig, account
 
 CLAIMS = Resource("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-COMMANDS = Resource("bus.volcano.sh/v1alpha1", "commands", "Command")
 
 _KUBELETS = Path(__file__).with_name("kubelets.py")
 _WAIT_S = 60.0
@@ -79,31 +78,11 @@ class Stand:
 
     def submit(self, name: str, spec: Mapping[str, Any]) -> Object:
         """Create a job; returns it as stored."""
-        job = {
-            "apiVersion": JOBS.api_version,
-            "kind": JOBS.kind,
-            "metadata": {"name": name},
-            "spec": {"schedulerName": "volcano", "queue": "default", **spec},
-        }
-        return self.api.create(job, resource=JOBS, namespace=self.name)
+        return self.api.create(workloads.job(name, spec), resource=JOBS, namespace=self.name)
 
     def command(self, job: str, action: str) -> None:
         """Create a Command as the command line does."""
-        target = self.job(job)
-        owner = {
-            "apiVersion": JOBS.api_version,
-            "kind": JOBS.kind,
-            "name": job,
-            "uid": target["metadata"]["uid"],
-            "controller": True,
-        }
-        command = {
-            "apiVersion": COMMANDS.api_version,
-            "kind": COMMANDS.kind,
-            "metadata": {"generateName": f"{job}-", "ownerReferences": [owner]},
-            "action": action,
-            "target": owner,
-        }
+        command = workloads.command(self.job(job), action)
         self.api.create(command, resource=COMMANDS, namespace=self.name)
 
     def job(self, name: str) -> Object:

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from tests.clusters.client import Objects
-from tests.clusters.resources import CONFIG_MAPS, JOBS, POD_GROUPS, PODS, SECRETS, SERVICES
+from tests.clusters.resources import (
+    COMMANDS,
+    CONFIG_MAPS,
+    JOBS,
+    POD_GROUPS,
+    PODS,
+    SECRETS,
+    SERVICES,
+)
 from tests.clusters.rig import Rig
 from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand, phase_of
@@ -91,7 +99,7 @@ def test_a_job_is_suspended_resumed_and_deleted_with_all_it_made(jobs: Stand) ->
     jobs.command("job", "ResumeJob")
     jobs.wait_phase("Running")
     assert jobs.job("job")["status"]["retryCount"] == 1
-    jobs.wait_none(stand.COMMANDS)
+    jobs.wait_none(COMMANDS)
     jobs.delete_whole("job")
     jobs.wait_none(JOBS, PODS, POD_GROUPS, SERVICES)
 

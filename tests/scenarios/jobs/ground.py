@@ -20,11 +20,9 @@ from tests.clusters import nodes, workloads
 from tests.clusters.client import ApiClient, Object, Objects
 from tests.clusters.embedded import Sandboxes
 from tests.clusters.place import Place
-from tests.clusters.resources import JOBS, NODES, POD_GROUPS, PODS, QUEUES, Resource
+from tests.clusters.resources import COMMANDS, JOBS, NODES, POD_GROUPS, PODS, QUEUES, Resource
 from tests.clusters.rig import Stage
 from tests.controllers.job import stand
-
-COMMANDS = stand.COMMANDS
 
 _CLOCK = WallClock()
 _NODES = 4
@@ -47,31 +45,11 @@ class Ground:
 
     def submit(self, name: str, spec: Mapping[str, Any]) -> None:
         """Create a job."""
-        job = {
-            "apiVersion": JOBS.api_version,
-            "kind": JOBS.kind,
-            "metadata": {"name": name},
-            "spec": {"schedulerName": "volcano", "queue": "default", **spec},
-        }
-        self.api.create(job, resource=JOBS, namespace=self.name)
+        self.api.create(workloads.job(name, spec), resource=JOBS, namespace=self.name)
 
     def command(self, job: Object, action: str) -> str:
         """Create a Command as the command line does; returns its UID."""
-        metadata = job["metadata"]
-        target = {
-            "apiVersion": JOBS.api_version,
-            "kind": JOBS.kind,
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-            "controller": True,
-        }
-        command = {
-            "apiVersion": COMMANDS.api_version,
-            "kind": COMMANDS.kind,
-            "metadata": {"generateName": f"{metadata['name']}-", "ownerReferences": [target]},
-            "action": action,
-            "target": target,
-        }
+        command = workloads.command(job, action)
         made = self.api.create(command, resource=COMMANDS, namespace=self.name)
         uid: str = made["metadata"]["uid"]
         return uid
