@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from app.cache.cluster import ClusterCache
 from app.core.lifecycle import (
+    UNSCHEDULABLE,
     GroupStatus,
     desired_status,
     differs,
@@ -35,11 +36,16 @@ from app.wire import patches, times
 SETTLING_S = 2.0
 """A change that leaves the phase is written so long after it began: pods come, and start, one by
 one, and a gang that has its places runs soon."""
+PLACED_SETTLING_S = 5.0
+"""The same for a gang that has its places and needs only be bound, unless it was said to wait."""
+FIRST_LOOK_S = 0.25
+"""After so long the planner has looked at a new group."""
 TEXT_EVERY_S = 5.0
 FIRST_EVENT_AFTER_S = 2.0
 """A refusal that is over sooner (the pods were just being created) is not worth an event."""
 EVENT_EVERY_S = 15.0
 _INSTANT_S = 0.001
+_BECOMES_PENDING = (GroupPhase.NEW, GroupPhase.PENDING)
 TEXTS_PER_S = 20.0
 """All waiting groups together: so many changed texts, and so many events, a second at most."""
 
@@ -101,15 +107,16 @@ class StatusWriter:
         if stored is None or stored.deleting:
             return
         if phase is stored.phase:
-            self._wait_until_settled(key)
+            self._wait_until_settled(key, SETTLING_S)
         refusal = reason_of(self._cache, self._planning, group)
         wanted = desired_status(gang, stored, refusal, describe=describe)
         if not differs(wanted, stored):
             self._unsettled.pop(key, None)
         elif not self._is_written(key, wanted, stored):
-            if phase is stored.phase and key in self._written:
+            settling_s = self._settling_s(gang, stored, wanted, refusal)
+            if settling_s:
                 self._unsettled.setdefault(key, self._clock())
-                self._wait_until_settled(key)
+                self._wait_until_settled(key, settling_s)
             await self._write(key, stored, wanted)
         await self._tell(key, gang, stored, refusal)
         pause = settles_in_s(self._cache, self._planning, group)
@@ -157,10 +164,21 @@ class StatusWriter:
             raise Again("texts only", after_s=pause)
         return False
 
-    def _wait_until_settled(self, key: GroupKey) -> None:
+    def _settling_s(
+        self, gang: Gang, stored: PodGroup, wanted: GroupStatus, refusal: Refusal | None
+    ) -> float:
+        """How long this change may wait for the next one; 0: it is written at once."""
+        if refusal is None and (stored.phase, wanted.phase) == _BECOMES_PENDING:
+            return FIRST_LOOK_S
+        if wanted.phase is not stored.phase or gang.key not in self._written:
+            return 0.0
+        has_places = wanted.phase is GroupPhase.INQUEUE and gang.counts.tasks and refusal is None
+        return PLACED_SETTLING_S if has_places and not _complains(stored) else SETTLING_S
+
+    def _wait_until_settled(self, key: GroupKey, settling_s: float) -> None:
         """Come back later if the change has only just begun; raises `Again`."""
         if key in self._unsettled:
-            pause = self._unsettled[key] + SETTLING_S - self._clock()
+            pause = self._unsettled[key] + settling_s - self._clock()
             if pause > _INSTANT_S:
                 raise Again("not settled", after_s=pause)
 
@@ -238,6 +256,10 @@ class StatusWriter:
                 totals[above] = usage.allocated.copy() if here is None else here + usage.allocated
         axis = cache.rooms.axis
         return {name: axis.amounts(total) for name, total in totals.items()}
+
+
+def _complains(stored: PodGroup) -> bool:
+    return any(c.type == UNSCHEDULABLE and c.status == "True" for c in stored.conditions)
 
 
 def _texts_only(wanted: GroupStatus, stored: PodGroup) -> bool:

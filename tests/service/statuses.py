@@ -6,6 +6,7 @@ from typing import Any
 from app.model.ids import NodeName
 from app.model.workload import Condition, GroupPhase
 from app.service import status as status_module
+from app.service.status import StatusWriter
 from tests.builders import make_shape
 from tests.service.rig import Rig
 
@@ -40,6 +41,17 @@ def show(rig: Rig, name: str) -> None:
             failed=status["failed"],
             conditions=conditions,
         ),
+    )
+
+
+def writer_of(rig: Rig) -> StatusWriter:
+    """A writer beside those that work: it writes when the test says so."""
+    return StatusWriter(
+        rig.cache,
+        planning=rig.planning,
+        groups=rig.api,
+        events=rig.api,
+        clock=rig.planning.clock,
     )
 
 

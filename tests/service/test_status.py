@@ -10,11 +10,10 @@ from app.model.resources import CPU
 from app.model.workload import Condition, GroupPhase, QueueState
 from app.service import status as status_module
 from app.service.ports import WriteError
-from app.service.status import StatusWriter
 from app.service.workqueue import Again
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import CONFLICT, FAILING, GONE, Rig, Told, working
-from tests.service.statuses import TOLD_S, conditions, full, show, statuses
+from tests.service.statuses import TOLD_S, conditions, full, show, statuses, writer_of
 from tests.service.virtual_time import advance, run, settle
 
 
@@ -346,13 +345,7 @@ def test_a_queue_that_is_gone_or_fails_stops_nothing() -> None:
 def test_a_writer_that_is_asked_about_nothing_does_nothing() -> None:
     async def scenario() -> None:
         rig = Rig()
-        writer = StatusWriter(
-            rig.cache,
-            planning=rig.planning,
-            groups=rig.api,
-            events=rig.api,
-            clock=rig.planning.clock,
-        )
+        writer = writer_of(rig)
         await writer.write_group(rig.key("none"))
         await writer.write_queue(QueueName("none"))
         assert rig.api.tries == []

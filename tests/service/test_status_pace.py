@@ -7,9 +7,10 @@ import pytest
 from app.model.ids import NodeName
 from app.model.workload import GroupPhase
 from app.service import status as status_module
+from app.service.workqueue import Again
 from tests.builders import make_amounts, make_shape
 from tests.service.rig import Rig, working
-from tests.service.statuses import TOLD_S, conditions, full, show, statuses
+from tests.service.statuses import TOLD_S, conditions, full, show, statuses, writer_of
 from tests.service.virtual_time import advance, run, settle
 
 
@@ -134,6 +135,58 @@ def test_a_gang_that_runs_soon_after_it_was_placed_is_written_once() -> None:
             assert len(statuses(rig, "g")) == written + 1
         assert conditions(rig, "g")["Reserved"] == ("True", "Placed", "")
         assert statuses(rig, "g")[-1]["phase"] == "Running"
+
+    run(scenario())
+
+
+def test_a_gang_that_waits_long_to_be_bound_is_told_that_it_has_its_room() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=2)
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            for name in ("g-0", "g-1"):
+                rig.pod(name, group="g")
+            await advance(status_module.PLACED_SETTLING_S - 1)
+            assert len(statuses(rig, "g")) == 1
+            await advance(2)
+        assert len(statuses(rig, "g")) == 2
+        assert statuses(rig, "g")[-1]["phase"] == "Inqueue"
+        assert conditions(rig, "g")["Reserved"] == ("True", "Placed", "")
+
+    run(scenario())
+
+
+def test_a_new_group_is_first_written_when_the_planner_has_looked_at_it() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        writer = writer_of(rig)
+        rig.group("g", minimum=1, phase=GroupPhase.NEW)
+        with pytest.raises(Again):
+            await writer.write_group(rig.key("g"))
+        assert statuses(rig, "g") == []
+        rig.pod("g-0", group="g")
+        await rig.cycle()
+        await writer.write_group(rig.key("g"))
+        assert [status["phase"] for status in statuses(rig, "g")] == ["Inqueue"]
+
+    run(scenario())
+
+
+def test_a_new_group_that_the_planner_says_nothing_about_becomes_pending() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        writer = writer_of(rig)
+        rig.group("g", minimum=2, phase=GroupPhase.NEW)
+        with pytest.raises(Again):
+            await writer.write_group(rig.key("g"))
+        await advance(status_module.FIRST_LOOK_S)
+        await writer.write_group(rig.key("g"))
+        assert [status["phase"] for status in statuses(rig, "g")] == ["Pending"]
 
     run(scenario())
 
