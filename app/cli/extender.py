@@ -70,6 +70,9 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         int | None,
         typer.Option(help="Waiting pods without a gate above which they are answered with errors."),
     ] = None,
+    urgency: Annotated[
+        int | None, typer.Option(help="By how much the niceness is lowered, where permitted.")
+    ] = None,
     log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
     log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
 ) -> None:

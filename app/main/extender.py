@@ -31,6 +31,7 @@ from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
 from app.main.server import Bind, Server, listen, server
+from app.main.urgency import be_urgent
 from app.main.wiring import Parts, assemble
 from app.service.ports import WriteError
 from app.service.queues import ensure_queues
@@ -57,6 +58,7 @@ def run(settings: ExtenderSettings, listener: socket.socket, bind: Bind) -> int:
 
     It is 0 after a signal, 1 when the work ended by itself. Raises StartError.
     """
+    be_urgent(settings.urgency)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings, listener, bind))

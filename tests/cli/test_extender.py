@@ -74,6 +74,7 @@ VALUES: dict[str, tuple[str, object]] = {
     "slot_timeout": ("5", 5.0),
     "veto_time": ("0", 0.0),
     "protect_above": ("0", 0),
+    "urgency": ("0", 0),
     "log_level": ("warning", "WARNING"),
     "log_format": ("json", "json"),
 }

@@ -3,6 +3,8 @@
 import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -119,6 +121,17 @@ class Post(threading.Thread):
         with Client(timeout=30, trust_env=False) as client, suppress(TransportError):
             response = client.post(self._url, json=dict(self._body))
             self.answer = response.status_code, response.text
+
+
+def test_it_goes_before_others_where_that_is_permitted(tmp_path: Path) -> None:
+    may = subprocess.run([sys.executable, "-c", "import os; os.nice(-3)"], check=False).returncode
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    with cluster() as api, extender(tmp_path, api, "--urgency=3") as process:
+        ready(process)
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == (own if may else own - 3)
+        for thread in Path(f"/proc/{process.pid}/task").iterdir():
+            number = int(thread.name)
+            assert os.getpriority(os.PRIO_PROCESS, number) == (own if may else own - 3)
 
 
 def test_sigterm_answers_held_binds_and_ends_with_0(tmp_path: Path) -> None:
