@@ -95,7 +95,8 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     logging.configure(settings.log_level, settings.log_format)
     end_at_once()
     # Only now what takes a second or two to load.
-    from app.main.extender import StartError, run
+    from app.main.extender import run
+    from app.main.start_error import StartError
 
     try:
         raise typer.Exit(run(settings, listener, bind))

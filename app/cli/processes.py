@@ -3,20 +3,21 @@
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import typer
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 if TYPE_CHECKING:
     from app.main.server import Bind
 
 Switch = Literal["true", "false"]
-S = TypeVar("S", bound=BaseModel)
+S = TypeVar("S")
 
 
-def settings_of(kind: type[S], given: dict[str, Any]) -> S:
+def settings_of(kind: Callable[..., S], given: dict[str, Any]) -> S:
     """Flags over environment over defaults; a bad value ends the command with what is wrong."""
     try:
         return kind(**given)

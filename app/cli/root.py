@@ -12,6 +12,7 @@ from app.cli import (
     extender,
     sandbox,
     scheduler_config,
+    together,
     top,
     vcctl,
     webhooks,
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command("extender")(extender.extender)
 app.command("controllers")(controllers.controllers)
 app.command("webhooks")(webhooks.webhooks)
+app.command("all")(together.together)
 app.command("scheduler-config")(scheduler_config.scheduler_config)
 app.command("crds")(crds.crds)
 app.command("sandbox")(sandbox.sandbox)

@@ -101,7 +101,8 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
     logging.configure(settings.log_level, settings.log_format)
     end_at_once()
     # Only now what takes a second or two to load.
-    from app.main.webhooks import StartError, run
+    from app.main.start_error import StartError
+    from app.main.webhooks import run
 
     try:
         raise typer.Exit(run(settings, listener, bind))

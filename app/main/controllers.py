@@ -17,6 +17,7 @@ import uvloop
 
 from app.api.health import create_probes
 from app.controllers.intake import Intake
+from app.controllers.job.slots import SlotSource
 from app.controllers.runtime import Runtime
 from app.controllers.store import Store
 from app.kube import config
@@ -55,20 +56,22 @@ async def _serve(settings: ControllersSettings) -> int:
 
 
 @asynccontextmanager
-async def open_controllers(settings: ControllersSettings) -> AsyncIterator["ControllersProcess"]:
-    """A process with its connections."""
+async def open_controllers(
+    settings: ControllersSettings, slots: SlotSource | None = None
+) -> AsyncIterator["ControllersProcess"]:
+    """A process with its connections; without ``slots`` they are asked for over HTTP."""
     options = ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst)
     async with (
         ApiClient(config.load(settings.kubeconfig), options) as client,
-        SlotClient(settings.extender_url) as slots,
+        SlotClient(settings.extender_url) as afar,
     ):
-        yield ControllersProcess(settings, client, slots)
+        yield ControllersProcess(settings, client, slots or afar)
 
 
 class ControllersProcess:
     """One running process."""
 
-    def __init__(self, settings: ControllersSettings, client: ApiClient, slots: SlotClient) -> None:
+    def __init__(self, settings: ControllersSettings, client: ApiClient, slots: SlotSource) -> None:
         self._settings = settings
         self._client = client
         self._clock = steady_clock()

@@ -31,6 +31,8 @@ from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
 from app.main.server import Bind, Server, listen, server
+from app.main.slots_here import SlotsHere
+from app.main.start_error import StartError
 from app.main.urgency import be_urgent
 from app.main.wiring import Parts, assemble
 from app.service.ports import WriteError
@@ -47,10 +49,6 @@ GC_THRESHOLDS = (50_000, 20, 50)
 OWNERS_ASKED_AT_ONCE = 4
 SWITCH_INTERVAL_S = 0.001
 """How long an informer thread may keep the event loop waiting while it decodes."""
-
-
-class StartError(Exception):
-    """It cannot start with these values; the text says why."""
 
 
 def run(settings: ExtenderSettings, listener: socket.socket, bind: Bind) -> int:
@@ -146,6 +144,10 @@ class ExtenderProcess:
             except OSError as error:
                 raise StartError(f"cannot listen on {where}: {error.strerror}") from error
         return webs
+
+    def slots(self) -> SlotsHere:
+        """Where room is kept, for controllers in the same process."""
+        return SlotsHere(self._parts)
 
     async def ready(self) -> None:
         """Wait until the first planning cycle has run."""

@@ -26,6 +26,7 @@ from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.election import lead
 from app.main.object_api import ObjectApi
 from app.main.server import Bind, Server, server
+from app.main.start_error import StartError
 from app.main.webhooks_cluster import StoredQueues, informers
 from app.main.webhooks_registration import Registrar, registration_of
 from app.main.webhooks_settings import WebhookSettings
@@ -42,10 +43,6 @@ from app.wire.unstructured import Key
 log = logging.getLogger(__name__)
 
 
-class StartError(Exception):
-    """It cannot start with these values; the text says why."""
-
-
 def run(settings: WebhookSettings, listener: socket.socket, bind: Bind) -> int:
     """Run until a signal, on a ``listener`` that is open; returns the exit code."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -56,14 +53,21 @@ async def _serve(settings: WebhookSettings, listener: socket.socket, bind: Bind)
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    options = ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst)
     try:
-        connected = ApiClient(config.load(settings.kubeconfig), options)
+        connected = open_client(settings)
     except config.ConfigError as error:
         raise StartError(str(error)) from error
     async with connected as client:
         await WebhookProcess(settings, client).run(listener, bind, stopping)
     return 0 if stopping.is_set() else 1
+
+
+def open_client(settings: WebhookSettings) -> ApiClient:
+    """The client for certificates and registration; an async context manager."""
+    return ApiClient(
+        config.load(settings.kubeconfig),
+        ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst),
+    )
 
 
 class WebhookProcess:

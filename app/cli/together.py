@@ -1,0 +1,80 @@
+"""``pumice all``: the extender, the controllers and the webhooks in one process."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli.processes import Switch, end_at_once, listening, refusal, settings_of
+from app.main.together_settings import roles_of
+from app.telemetry import logging
+
+
+def together(  # noqa: PLR0917 - one parameter per flag, all given by name
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
+    ] = None,
+    scheduler_conf: Annotated[
+        Path | None, typer.Option(help="volcano-scheduler.conf; reloaded when it changes.")
+    ] = None,
+    scheduler_name: Annotated[
+        str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
+    ] = None,
+    default_queue: Annotated[
+        str | None, typer.Option(help="Queue of groups that name none.")
+    ] = None,
+    bind_address: Annotated[str | None, typer.Option(help="Address of the extender.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the extender.")] = None,
+    listen_address: Annotated[
+        str | None, typer.Option(help="A second address:port of it, for what only reads.")
+    ] = None,
+    healthz_address: Annotated[
+        str | None, typer.Option(help="address:port of the controllers' /healthz and /readyz.")
+    ] = None,
+    webhooks: Annotated[Switch | None, typer.Option(help="Whether webhooks are served.")] = None,
+    webhook_bind_address: Annotated[
+        str | None, typer.Option(help="Address of the webhooks.")
+    ] = None,
+    webhook_port: Annotated[int | None, typer.Option(help="Port of the webhooks.")] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            "--public-url",
+            "--webhook-url",
+            help="https://host:port at which the API server finds them, instead of the Service.",
+        ),
+    ] = None,
+    leader_elect: Annotated[
+        Switch | None, typer.Option(help="Work only while leading, each part for itself.")
+    ] = None,
+    leader_elect_resource_namespace: Annotated[
+        str | None, typer.Option(help="Namespace of the Leases.")
+    ] = None,
+    kube_api_qps: Annotated[float | None, typer.Option(help="Requests a second, each.")] = None,
+    kube_api_burst: Annotated[int | None, typer.Option(help="Requests at once, each.")] = None,
+    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
+) -> None:
+    """Run the extender, the controllers and the webhooks in one process.
+
+    What can be set on each of them is set by its variables; PUMICE_PORT and the like are the
+    extender's.
+    """
+    given = {name: value for name, value in locals().items() if value is not None}
+    roles = settings_of(roles_of, given)
+    from app.main.server import Bind
+
+    at = Bind(host=roles.extender.bind_address, port=roles.extender.port)
+    listener = listening(at)
+    logging.configure(roles.extender.log_level, roles.extender.log_format)
+    end_at_once()
+    # Only now what takes a second or two to load.
+    from app.main.start_error import StartError
+    from app.main.together import Door, Doors, run
+
+    judge = roles.webhooks and Bind(host=roles.webhooks.bind_address, port=roles.webhooks.port)
+    doors = Doors(Door(listener, at), Door(listening(judge), judge) if judge else None)
+    try:
+        raise typer.Exit(run(roles, doors))
+    except (OSError, StartError) as error:
+        raise refusal(str(error)) from error

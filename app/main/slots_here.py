@@ -1,0 +1,21 @@
+"""The extender's slots, where it runs in the same process."""
+
+from app.controllers.job.slots import Slots
+from app.main.wiring import Parts
+from app.model.ids import group_key
+from app.service.explanations import slots_of
+
+
+class SlotsHere:
+    """What ``GET /plan/{namespace}/{podgroup}`` tells, by a function call."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def get(self, namespace: str, podgroup: str) -> Slots | None:
+        """The slots of one PodGroup; None while this extender does not decide."""
+        planning = self._parts.planning
+        if not planning.first_cycle.is_set() or not planning.activity.active:
+            return None
+        group = self._parts.cache.groups.get(group_key(namespace, podgroup))
+        return Slots(planning.log.generation, {} if group is None else slots_of(group))

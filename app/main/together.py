@@ -1,0 +1,109 @@
+"""``pumice all``: extender, controllers and webhooks in one process and one event loop.
+
+Each part is what it is alone, with its informers, its Lease and its ports; only slots are asked for
+by a function call. When a part ends by itself the process does: half of them would look alive.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import uvloop
+
+from app.kube import config
+from app.main import extender, webhooks
+from app.main.controllers import ControllersProcess, open_controllers
+from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess
+from app.main.server import Bind
+from app.main.start_error import StartError
+from app.main.together_settings import Roles
+from app.main.urgency import be_urgent
+from app.main.webhooks import WebhookProcess
+
+log = logging.getLogger(__name__)
+
+Runs = dict[str, Coroutine[None, None, None]]
+"""What is to run, by how it is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A socket that is open, and where."""
+
+    listener: socket.socket
+    bind: Bind
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Where each part is reached; ``webhooks`` None: there are none."""
+
+    extender: Door
+    webhooks: Door | None
+
+
+def run(roles: Roles, doors: Doors) -> int:
+    """Run until a signal; the exit code is 0 then, 1 when a part ended by itself.
+
+    Raises StartError.
+    """
+    be_urgent(roles.extender.urgency)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(roles, doors))
+
+
+async def _serve(roles: Roles, doors: Doors) -> int:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    async with _parts(roles, doors, stopping) as runs:
+        parts = [asyncio.create_task(part, name=name) for name, part in runs.items()]
+        stopped = asyncio.create_task(stopping.wait())
+        await asyncio.wait({stopped, *parts}, return_when=asyncio.FIRST_COMPLETED)
+        asked = stopping.is_set()
+        first = next((part for part in parts if part.done()), None)
+        stopping.set()
+        await asyncio.gather(stopped, *parts, return_exceptions=True)
+    if asked or first is None:
+        return 0
+    log.error("a part ended by itself, so all end", extra={"part": first.get_name()})
+    first.result()
+    return 1
+
+
+@asynccontextmanager
+async def _parts(roles: Roles, doors: Doors, stopping: asyncio.Event) -> AsyncIterator[Runs]:
+    """All parts with their connections; StartError when one cannot be made."""
+    async with AsyncExitStack() as stack:
+        try:
+            extending, controlling, judging = await _made(roles, stack)
+        except (config.ConfigError, ValueError) as error:
+            raise StartError(str(error)) from error
+        door = doors.extender
+        runs: Runs = {
+            "the extender": extending.run(door.listener, door.bind, stopping),
+            "the controllers": controlling.run(stopping),
+        }
+        if judging is not None and doors.webhooks is not None:
+            door = doors.webhooks
+            runs["the webhooks"] = judging.run(door.listener, door.bind, stopping)
+        yield runs
+
+
+async def _made(
+    roles: Roles, stack: AsyncExitStack
+) -> tuple[ExtenderProcess, ControllersProcess, WebhookProcess | None]:
+    writes = await stack.enter_async_context(extender.open_client(roles.extender))
+    extending = ExtenderProcess(roles.extender, writes)
+    slots = extending.slots()
+    controlling = await stack.enter_async_context(open_controllers(roles.controllers, slots))
+    if roles.webhooks is None:
+        return extending, controlling, None
+    keeps = await stack.enter_async_context(webhooks.open_client(roles.webhooks))
+    return extending, controlling, WebhookProcess(roles.webhooks, keeps)
