@@ -7,7 +7,6 @@ or by a kill: all that controllers know is worked out again from the API server.
 """
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -31,6 +30,7 @@ from app.main.object_api import ObjectApi
 from app.main.object_events import ObjectEvents
 from app.main.object_kinds import sources_of
 from app.main.server import Bind, Server, listen, server
+from app.main.signals import stop_asked
 from app.main.slot_client import SlotClient
 from app.service.workqueue import Backoff
 from app.settings import ControllersSettings, address_of
@@ -47,9 +47,7 @@ def run(settings: ControllersSettings) -> int:
 
 
 async def _serve(settings: ControllersSettings) -> int:
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = stop_asked()
     async with open_controllers(settings) as process:
         await process.run(stopping)
     return 0

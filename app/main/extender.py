@@ -10,7 +10,6 @@ with 0.
 import asyncio
 import gc
 import logging
-import signal
 import socket
 import sys
 from collections.abc import Coroutine
@@ -31,6 +30,7 @@ from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
 from app.main.server import Bind, Server, listen, server
+from app.main.signals import stop_asked
 from app.main.slots_here import SlotsHere
 from app.main.start_error import StartError
 from app.main.urgency import be_urgent
@@ -63,9 +63,7 @@ def run(settings: ExtenderSettings, listener: socket.socket, bind: Bind) -> int:
 
 
 async def _serve(settings: ExtenderSettings, listener: socket.socket, bind: Bind) -> int:
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = stop_asked()
     try:
         connected = open_client(settings)
     except config.ConfigError as error:

@@ -1,7 +1,8 @@
 """SIGINT and SIGTERM end what runs, once: later ones do not disturb the cleaning up.
 
 Before and after an event loop the first signal is a KeyboardInterrupt; inside one it cancels the
-task that asked for it, so that every context manager on the way out still runs.
+task that asked for it, so that every context manager on the way out still runs. Processes that
+drain are told by an event instead (:func:`stop_asked`).
 """
 
 import asyncio
@@ -11,6 +12,14 @@ from contextlib import asynccontextmanager, contextmanager
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def stop_asked() -> asyncio.Event:
+    """Set by the first signal, for a process that drains; in a running loop."""
+    stopping = asyncio.Event()
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    return stopping
 
 
 @contextmanager

@@ -6,7 +6,6 @@ by a function call. When a part ends by itself the process does: half of them wo
 
 import asyncio
 import logging
-import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Coroutine
@@ -20,6 +19,7 @@ from app.main import extender, webhooks
 from app.main.controllers import ControllersProcess, open_controllers
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess
 from app.main.server import Bind
+from app.main.signals import stop_asked
 from app.main.start_error import StartError
 from app.main.together_settings import Roles
 from app.main.urgency import be_urgent
@@ -59,21 +59,19 @@ def run(roles: Roles, doors: Doors) -> int:
 
 
 async def _serve(roles: Roles, doors: Doors) -> int:
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = stop_asked()
     async with _parts(roles, doors, stopping) as runs:
         parts = [asyncio.create_task(part, name=name) for name, part in runs.items()]
         stopped = asyncio.create_task(stopping.wait())
         await asyncio.wait({stopped, *parts}, return_when=asyncio.FIRST_COMPLETED)
-        asked = stopping.is_set()
-        first = next((part for part in parts if part.done()), None)
+        asked, ended = stopping.is_set(), [part for part in parts if part.done()]
         stopping.set()
         await asyncio.gather(stopped, *parts, return_exceptions=True)
-    if asked or first is None:
+    if asked:
         return 0
-    log.error("a part ended by itself, so all end", extra={"part": first.get_name()})
-    first.result()
+    for part in ended:
+        log.error("a part ended by itself, so all end", extra={"part": part.get_name()})
+        part.result()
     return 1
 
 

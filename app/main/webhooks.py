@@ -9,7 +9,6 @@ stays, for the others and for the next start.
 
 import asyncio
 import logging
-import signal
 import socket
 import ssl
 from collections.abc import Coroutine, Sequence
@@ -26,6 +25,7 @@ from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.election import lead
 from app.main.object_api import ObjectApi
 from app.main.server import Bind, Server, server
+from app.main.signals import stop_asked
 from app.main.start_error import StartError
 from app.main.webhooks_cluster import StoredQueues, informers
 from app.main.webhooks_registration import Registrar, registration_of
@@ -50,9 +50,7 @@ def run(settings: WebhookSettings, listener: socket.socket, bind: Bind) -> int:
 
 
 async def _serve(settings: WebhookSettings, listener: socket.socket, bind: Bind) -> int:
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = stop_asked()
     try:
         connected = open_client(settings)
     except config.ConfigError as error:
