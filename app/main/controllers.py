@@ -20,9 +20,10 @@ from app.controllers.job.slots import SlotSource
 from app.controllers.runtime import Runtime
 from app.controllers.store import Store
 from app.kube import config
-from app.kube.client import ApiClient, ClientOptions
+from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
 from app.main.clock import steady_clock
+from app.main.connecting import open_client
 from app.main.controller_list import Means, chosen, indexes
 from app.main.election import lead
 from app.main.informers import Informers
@@ -58,9 +59,8 @@ async def open_controllers(
     settings: ControllersSettings, slots: SlotSource | None = None
 ) -> AsyncIterator["ControllersProcess"]:
     """A process with its connections; without ``slots`` they are asked for over HTTP."""
-    options = ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst)
     async with (
-        ApiClient(config.load(settings.kubeconfig), options) as client,
+        open_client(settings) as client,
         SlotClient(settings.extender_url) as afar,
     ):
         yield ControllersProcess(settings, client, slots or afar)

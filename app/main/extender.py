@@ -22,11 +22,12 @@ import uvloop
 from app.api.app import create_app, create_reading_app
 from app.api.services import ExtenderServices
 from app.kube import config
-from app.kube.client import ApiClient, ClientOptions
+from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
 from app.main.clock import steady_clock
 from app.main.conf_file import Stamp, follow, stamp, text_of
+from app.main.connecting import open_client
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
 from app.main.server import Bind, Server, listen, server
@@ -71,14 +72,6 @@ async def _serve(settings: ExtenderSettings, listener: socket.socket, bind: Bind
     async with connected as client:
         await ExtenderProcess(settings, client).run(listener, bind, stopping)
     return 0 if stopping.is_set() else 1
-
-
-def open_client(settings: ExtenderSettings) -> ApiClient:
-    """The client for writes; an async context manager."""
-    return ApiClient(
-        config.load(settings.kubeconfig),
-        ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst),
-    )
 
 
 class ExtenderProcess:

@@ -15,8 +15,9 @@ from pathlib import Path
 import aiohttp
 import yaml
 
+from app.main.connecting import open_client
 from app.main.controllers import open_controllers
-from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess, open_client
+from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess
 from app.main.server import Bind, listen, server
 from app.main.signals import interruptible, until_signal
 from app.main.webhooks_embedded import EmbeddedWebhooks

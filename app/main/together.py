@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import uvloop
 
 from app.kube import config
-from app.main import extender, webhooks
+from app.main.connecting import open_client
 from app.main.controllers import ControllersProcess, open_controllers
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess
 from app.main.server import Bind
@@ -97,11 +97,11 @@ async def _parts(roles: Roles, doors: Doors, stopping: asyncio.Event) -> AsyncIt
 async def _made(
     roles: Roles, stack: AsyncExitStack
 ) -> tuple[ExtenderProcess, ControllersProcess, WebhookProcess | None]:
-    writes = await stack.enter_async_context(extender.open_client(roles.extender))
+    writes = await stack.enter_async_context(open_client(roles.extender))
     extending = ExtenderProcess(roles.extender, writes)
     slots = extending.slots()
     controlling = await stack.enter_async_context(open_controllers(roles.controllers, slots))
     if roles.webhooks is None:
         return extending, controlling, None
-    keeps = await stack.enter_async_context(webhooks.open_client(roles.webhooks))
+    keeps = await stack.enter_async_context(open_client(roles.webhooks))
     return extending, controlling, WebhookProcess(roles.webhooks, keeps)

@@ -19,9 +19,10 @@ import uvloop
 
 from app.api.webhooks import WebhookServices, create_webhooks_app
 from app.kube import config
-from app.kube.client import ApiClient, ClientOptions
+from app.kube.client import ApiClient
 from app.main.clock import steady_clock
 from app.main.conf_file import Stamp, follow, stamp, text_of
+from app.main.connecting import open_client
 from app.main.election import lead
 from app.main.object_api import ObjectApi
 from app.main.server import Bind, Server, server
@@ -58,14 +59,6 @@ async def _serve(settings: WebhookSettings, listener: socket.socket, bind: Bind)
     async with connected as client:
         await WebhookProcess(settings, client).run(listener, bind, stopping)
     return 0 if stopping.is_set() else 1
-
-
-def open_client(settings: WebhookSettings) -> ApiClient:
-    """The client for certificates and registration; an async context manager."""
-    return ApiClient(
-        config.load(settings.kubeconfig),
-        ClientOptions(qps=settings.kube_api_qps, burst=settings.kube_api_burst),
-    )
 
 
 class WebhookProcess:
