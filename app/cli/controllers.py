@@ -1,22 +1,27 @@
 """``pumice controllers``: the controllers' process."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.cli.processes import Switch, refusal, settings_of
+from app.cli.processes import (
+    Burst,
+    KubeconfigPath,
+    LogFormat,
+    LogLevel,
+    Qps,
+    SchedulerNames,
+    Switch,
+    refusal,
+    settings_of,
+)
 from app.settings import ControllersSettings
 from app.telemetry import logging
 
 
 def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
-    ] = None,
-    scheduler_name: Annotated[
-        str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
-    ] = None,
+    kubeconfig: KubeconfigPath = None,
+    scheduler_name: SchedulerNames = None,
     names: Annotated[
         str | None,
         typer.Option(
@@ -27,8 +32,8 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
     extender_url: Annotated[
         str | None, typer.Option(help="Where slots for pods of jobs are asked for.")
     ] = None,
-    kube_api_qps: Annotated[float | None, typer.Option(help="Requests a second.")] = None,
-    kube_api_burst: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
+    kube_api_qps: Qps = None,
+    kube_api_burst: Burst = None,
     worker_threads: Annotated[int | None, typer.Option(help="Jobs looked at at once.")] = None,
     worker_threads_for_podgroup: Annotated[
         int | None, typer.Option(help="Plain pods looked at at once.")
@@ -61,8 +66,8 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
     listen_address: Annotated[
         str | None, typer.Option(help="A second address:port of the same.")
     ] = None,
-    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
-    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
 ) -> None:
     """Run the controllers: of jobs, PodGroups, queues, JobFlows, CronJobs and HyperNodes.
 

@@ -5,25 +5,31 @@ from typing import Annotated
 
 import typer
 
-from app.cli.processes import Switch, end_at_once, listening, refusal, settings_of
+from app.cli.processes import (
+    Burst,
+    DefaultQueue,
+    KubeconfigPath,
+    LogFormat,
+    LogLevel,
+    Qps,
+    SchedulerConf,
+    SchedulerNames,
+    Switch,
+    end_at_once,
+    listening,
+    refusal,
+    settings_of,
+)
 from app.service.limits import Hint
 from app.settings import ExtenderSettings
 from app.telemetry import logging
 
 
 def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
-    ] = None,
-    scheduler_conf: Annotated[
-        Path | None, typer.Option(help="volcano-scheduler.conf; reloaded when it changes.")
-    ] = None,
-    scheduler_name: Annotated[
-        str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
-    ] = None,
-    default_queue: Annotated[
-        str | None, typer.Option(help="Queue of groups that name none.")
-    ] = None,
+    kubeconfig: KubeconfigPath = None,
+    scheduler_conf: SchedulerConf = None,
+    scheduler_name: SchedulerNames = None,
+    default_queue: DefaultQueue = None,
     bind_address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     listen_address: Annotated[
@@ -34,8 +40,8 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     client_ca_file: Annotated[
         Path | None, typer.Option(help="Clients must show a certificate signed by this CA.")
     ] = None,
-    kube_api_qps: Annotated[float | None, typer.Option(help="Requests a second.")] = None,
-    kube_api_burst: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
+    kube_api_qps: Qps = None,
+    kube_api_burst: Burst = None,
     leader_elect: Annotated[
         Switch | None, typer.Option(help="Decide only while our kube-scheduler leads.")
     ] = None,
@@ -73,8 +79,8 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     urgency: Annotated[
         int | None, typer.Option(help="By how much the niceness is lowered, where permitted.")
     ] = None,
-    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
-    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
 ) -> None:
     """Answer kube-scheduler's filter, prioritize, bind and preempt calls.
 

@@ -1,10 +1,11 @@
-"""What commands that start a process have in common: how their settings are read and refused."""
+"""What commands that start a process have in common: options, and how they are read and refused."""
 
 import signal
 import socket
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 from pydantic import ValidationError
@@ -14,6 +15,20 @@ if TYPE_CHECKING:
     from app.main.server import Bind
 
 Switch = Literal["true", "false"]
+KubeconfigPath = Annotated[
+    Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
+]
+SchedulerConf = Annotated[
+    Path | None, typer.Option(help="volcano-scheduler.conf; reloaded when it changes.")
+]
+SchedulerNames = Annotated[
+    str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
+]
+DefaultQueue = Annotated[str | None, typer.Option(help="Queue of groups that name none.")]
+Qps = Annotated[float | None, typer.Option(help="Requests a second.")]
+Burst = Annotated[int | None, typer.Option(help="Requests at once.")]
+LogLevel = Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")]
+LogFormat = Annotated[str | None, typer.Option(help="text or json.")]
 S = TypeVar("S")
 
 

@@ -1,28 +1,33 @@
 """``pumice all``: the extender, the controllers and the webhooks in one process."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.cli.processes import Switch, end_at_once, listening, refusal, settings_of
+from app.cli.processes import (
+    Burst,
+    DefaultQueue,
+    KubeconfigPath,
+    LogFormat,
+    LogLevel,
+    Qps,
+    SchedulerConf,
+    SchedulerNames,
+    Switch,
+    end_at_once,
+    listening,
+    refusal,
+    settings_of,
+)
 from app.main.together_settings import roles_of
 from app.telemetry import logging
 
 
 def together(  # noqa: PLR0917 - one parameter per flag, all given by name
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
-    ] = None,
-    scheduler_conf: Annotated[
-        Path | None, typer.Option(help="volcano-scheduler.conf; reloaded when it changes.")
-    ] = None,
-    scheduler_name: Annotated[
-        str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
-    ] = None,
-    default_queue: Annotated[
-        str | None, typer.Option(help="Queue of groups that name none.")
-    ] = None,
+    kubeconfig: KubeconfigPath = None,
+    scheduler_conf: SchedulerConf = None,
+    scheduler_name: SchedulerNames = None,
+    default_queue: DefaultQueue = None,
     bind_address: Annotated[str | None, typer.Option(help="Address of the extender.")] = None,
     port: Annotated[int | None, typer.Option(help="Port of the extender.")] = None,
     listen_address: Annotated[
@@ -50,10 +55,10 @@ def together(  # noqa: PLR0917 - one parameter per flag, all given by name
     leader_elect_resource_namespace: Annotated[
         str | None, typer.Option(help="Namespace of the Leases.")
     ] = None,
-    kube_api_qps: Annotated[float | None, typer.Option(help="Requests a second, each.")] = None,
-    kube_api_burst: Annotated[int | None, typer.Option(help="Requests at once, each.")] = None,
-    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
-    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
+    kube_api_qps: Qps = None,
+    kube_api_burst: Burst = None,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
 ) -> None:
     """Run the extender, the controllers and the webhooks in one process.
 

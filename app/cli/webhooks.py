@@ -5,18 +5,26 @@ from typing import Annotated
 
 import typer
 
-from app.cli.processes import Switch, end_at_once, listening, refusal, settings_of
+from app.cli.processes import (
+    Burst,
+    KubeconfigPath,
+    LogFormat,
+    LogLevel,
+    Qps,
+    SchedulerNames,
+    Switch,
+    end_at_once,
+    listening,
+    refusal,
+    settings_of,
+)
 from app.main.webhooks_settings import WebhookSettings
 from app.telemetry import logging
 
 
 def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
-    ] = None,
-    scheduler_name: Annotated[
-        str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
-    ] = None,
+    kubeconfig: KubeconfigPath = None,
+    scheduler_name: SchedulerNames = None,
     bind_address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     tls_cert_file: Annotated[
@@ -83,10 +91,10 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
     leader_elect_resource_namespace: Annotated[
         str | None, typer.Option(help="Its namespace.")
     ] = None,
-    kube_api_qps: Annotated[float | None, typer.Option(help="Requests a second.")] = None,
-    kube_api_burst: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
-    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = None,
-    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
+    kube_api_qps: Qps = None,
+    kube_api_burst: Burst = None,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
 ) -> None:
     """Complete and judge jobs, PodGroups, queues and pods when they are created or changed.
 
