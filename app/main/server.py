@@ -9,6 +9,8 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from app.main.one_write import OneWrite
+
 KEEP_ALIVE_S = 120
 """Longer than kube-scheduler keeps an idle connection (90 s), so it never meets a closed one."""
 
@@ -57,7 +59,7 @@ def server(app: ASGIApp, bind: Bind) -> Server:
     """
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=OneWrite,
         loop="none",
         lifespan="off",
         access_log=False,

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from starlette.types import ASGIApp
+import uvloop
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.app import create_app
 from app.api.services import MAX_BODY, ExtenderServices
@@ -118,6 +120,72 @@ def test_a_connection_serves_many_calls() -> None:
         for _ in range(20):
             assert client.post("/filter", json=args("p")).status_code == 200
         assert client.get("/livez").headers.get("server") is None
+
+
+@contextmanager
+def on_uvloop(app: ASGIApp) -> Iterator[socket.socket]:
+    """A connection to ``app`` as the processes serve it, each of them on uvloop."""
+
+    async def serve() -> None:
+        await web.serve(sockets=[listener])
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve())
+
+    listener = listen(LOCAL)
+    web = server(app, LOCAL)
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        with socket.create_connection(listener.getsockname()[:2], timeout=20) as link:
+            yield link
+    finally:
+        web.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def packets(link: socket.socket) -> int:
+    """With data, received so far (``tcpi_data_segs_in`` of Linux)."""
+    info = link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 160)
+    return int.from_bytes(info[152:156], sys.byteorder)
+
+
+def test_an_answer_arrives_in_one_packet() -> None:
+    body = json.dumps(args("p")).encode()
+    filter_call = b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with on_uvloop(application()) as link:
+        for sent in range(1, 20):
+            link.sendall(filter_call + body)
+            assert link.recv(2**20).startswith(b"HTTP/1.1 200 OK\r\n")
+            assert packets(link) == sent
+
+
+def test_a_head_does_not_wait_for_a_body_that_comes_later() -> None:
+    seen = threading.Event()
+
+    async def slow(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.to_thread(seen.wait, 20)
+        await send({"type": "http.response.body", "body": b"late"})
+
+    with on_uvloop(slow) as link:
+        link.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert link.recv(2**20).endswith(b"\r\n\r\n")
+        seen.set()
+        assert link.recv(2**20) == b"4\r\nlate\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"])
+def test_an_answer_without_a_body_is_sent(more: bytes) -> None:
+    async def empty(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body"})
+
+    with on_uvloop(empty) as link:
+        link.sendall(b"HEAD / HTTP/1.1\r\nHost: x\r\n" + more + b"\r\n")
+        assert link.recv(2**20).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 def test_a_client_that_closes_its_connection_ends_its_hold() -> None:
