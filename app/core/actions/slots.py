@@ -11,8 +11,8 @@ missing: no room is kept for them. Nor are slots made for a gang that lacks more
 nodes take: ``minMember`` is any 32-bit number, and a slot is an object.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from itertools import cycle, islice
 
 import numpy as np
 
@@ -37,20 +37,46 @@ def slots_of(
     Shapes are made up once per request, in ``made``.
     """
     axis = snapshot.axis
-    lacking = _lacking(gang)
-    missing = _missing(gang, lacking)
-    if not 0 < missing <= max(int(snapshot.table.total[axis.index[PODS]]), SMALL):
+    roles = [role for role, count in _missing(gang, snapshot).items() for _ in range(count)]
+    if not roles:
         return ()
-    roles = _missing_roles(gang, lacking, missing)
     if gang.role_shapes:
-        sibling = gang.role_shapes[min(gang.role_shapes)]
-        shapes = [gang.role_shapes.get(role, sibling) for role in roles]
+        shapes = [_shape_of(role, gang) for role in roles]
     elif gang.min_request is not None:
         parts = _equal_parts(gang, axis, count=len(roles))
         shapes = [made.setdefault(part, PodShape(part)) for part in parts]
     else:
         return ()
     return tuple(_slots(gang, zip(roles, shapes, strict=True), axis))
+
+
+def request_of(gang: Gang, snapshot: Snapshot) -> Vector:
+    """What the slots of ``gang`` ask for together, shape ``(R,)``, without making them."""
+    axis = snapshot.axis
+    request = np.zeros(len(axis), dtype=np.int64)
+    missing = _missing(gang, snapshot)
+    if gang.role_shapes:
+        for role, count in missing.items():
+            request += count * axis.vector(_shape_of(role, gang).requests)
+    elif gang.min_request is not None and missing:
+        request += _unclaimed(gang)
+        request[axis.index[PODS]] = sum(missing.values())
+    return request
+
+
+def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
+    """How many members of each role do not exist, by role name; none when they are too many."""
+    lacking = _lacking(gang)
+    missing = _count_missing(gang, lacking)
+    if not 0 < missing <= max(int(snapshot.table.total[snapshot.axis.index[PODS]]), SMALL):
+        return {}
+    return _by_role(gang, lacking, missing)
+
+
+def _shape_of(role: str, gang: Gang) -> PodShape:
+    """The role's, or a sibling's; some role has one."""
+    shapes = gang.role_shapes
+    return shapes[role] if role in shapes else shapes[min(shapes)]
 
 
 def _lacking(gang: Gang) -> dict[str, int]:
@@ -62,7 +88,7 @@ def _lacking(gang: Gang) -> dict[str, int]:
     return {role: lack for role, lack in lacks.items() if lack > 0}
 
 
-def _missing(gang: Gang, lacking: Mapping[str, int]) -> int:
+def _count_missing(gang: Gang, lacking: Mapping[str, int]) -> int:
     """How many members do not exist."""
     counts = gang.counts
     existing = counts.tasks + counts.slots
@@ -70,12 +96,18 @@ def _missing(gang: Gang, lacking: Mapping[str, int]) -> int:
     return max(gang.min_member - existing, sum(lacking.values()) - hidden, 0)
 
 
-def _missing_roles(gang: Gang, lacking: Mapping[str, int], missing: int) -> list[str]:
-    """The role of each missing member, by name."""
-    of_roles = [role for role, lack in lacking.items() for _ in range(lack)]
+def _by_role(gang: Gang, lacking: Mapping[str, int], missing: int) -> dict[str, int]:
+    """``missing`` parted: what roles lack first, in order, and the rest in turn over all known."""
+    counts: Counter[str] = Counter()
+    left = missing
+    for role, lack in lacking.items():
+        counts[role] = min(lack, left)
+        left -= counts[role]
     known = sorted(gang.role_shapes) or [""]
-    others = max(missing - len(of_roles), 0)
-    return sorted([*of_roles[:missing], *islice(cycle(known), others)])
+    each, more = divmod(left, len(known))
+    for number, role in enumerate(known):
+        counts[role] += each + (number < more)
+    return {role: counts[role] for role in sorted(counts)}
 
 
 def _equal_parts(gang: Gang, axis: ResourceAxis, *, count: int) -> list[Amounts]:
@@ -83,12 +115,17 @@ def _equal_parts(gang: Gang, axis: ResourceAxis, *, count: int) -> list[Amounts]
 
     Together they are no more than that: the first ones have what cannot be divided.
     """
-    waiting: Vector = sum((t.request for t in gang.waiting), np.zeros_like(gang.allocated))
-    rest = np.maximum(claimable(gang) - waiting, 0)
-    least, left = np.divmod(rest, count)
+    least, left = np.divmod(_unclaimed(gang), count)
     return [
         amounts({**dict(axis.amounts(least + (number < left))), PODS: 1}) for number in range(count)
     ]
+
+
+def _unclaimed(gang: Gang) -> Vector:
+    """What ``minResources`` leaves after the known members."""
+    waiting: Vector = sum((t.request for t in gang.waiting), np.zeros_like(gang.allocated))
+    rest: Vector = np.maximum(claimable(gang) - waiting, 0)
+    return rest
 
 
 def _slots(

@@ -12,15 +12,14 @@ from itertools import chain
 
 import numpy as np
 
-from app.core.actions.slots import slots_of
+from app.core.actions.slots import request_of
 from app.core.ledger import Ledger
 from app.core.plugins import limits, water_filling
 from app.core.plugins.shares import Share, share_of
 from app.core.plugins.water_filling import Shares
 from app.model.gang import Gang
 from app.model.ids import QueueName
-from app.model.resources import Amounts, Matrix, Vector
-from app.model.shape import PodShape
+from app.model.resources import Matrix, Vector
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase
 
@@ -74,7 +73,6 @@ def _guarantees(snapshot: Snapshot, names: Sequence[QueueName]) -> Matrix:
 def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
     """What members that do not exist yet will ask for, by queue."""
     found: dict[QueueName, Vector] = {}
-    made: dict[Amounts, PodShape] = {}
     for gang in chain(_waiting_since_before(ledger), ledger.admitted):
         if not _lacks_members(gang):
             continue
@@ -82,8 +80,7 @@ def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
         if gang.min_request is not None:
             np.maximum(gang.min_request - gang.request, 0, out=unseen)
         if gang.role_shapes or gang.min_request is None:
-            slots = slots_of(gang, ledger.snapshot, made=made)
-            np.maximum(unseen, sum(slot.request for slot in slots), out=unseen)
+            np.maximum(unseen, request_of(gang, ledger.snapshot), out=unseen)
         # No queue deserves more than there is, whatever its groups say that they need.
         unseen = np.minimum(unseen, ledger.snapshot.table.total)
         at = found.get(gang.queue)

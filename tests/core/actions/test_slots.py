@@ -1,11 +1,15 @@
 """Room for members that nobody has created yet."""
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from app.core.actions.slots import slots_of
+from app.core.actions.slots import request_of, slots_of
 from app.model.gang import Counts, Gang
 from app.model.ids import QueueName
 from app.model.reason import Cause
@@ -224,3 +228,39 @@ def test_what_the_largest_gang_asks_for_does_not_stop_others_of_its_queue() -> N
     )
     outcome = cycle(greedy, gang_of("modest", 1), nodes=cores(2))
     assert outcome.members("modest") == ["modest-0"]
+
+
+ROLES = st.sampled_from(["", "a", "b", "c"])
+
+
+@st.composite
+def gangs(draw: st.DrawFn) -> Gang:
+    """Gangs that lack members: of roles with and without shapes, some of them waiting."""
+    shapes = draw(st.dictionaries(ROLES, st.sampled_from([IDLE, sized(1), sized(2)])))
+    minimum = draw(st.dictionaries(ROLES, st.integers(0, 5), max_size=3))
+    waiting = members("g", draw(st.integers(0, 2)), cpu=draw(st.integers(1, 4)))
+    asked = draw(st.one_of(st.none(), st.integers(0, 40)))
+    gang = make_gang(
+        "g",
+        waiting=waiting,
+        min_member=draw(st.integers(0, 12)),
+        min_request=None if asked is None else vector(cpu=asked),
+    )
+    return replace(gang, role_shapes=shapes, role_minimum=minimum)
+
+
+@given(gangs())
+def test_the_sum_is_that_of_the_slots(gang: Gang) -> None:
+    slots = slots_of(gang, EMPTY, made={})
+    parts = sum((slot.request for slot in slots), np.zeros_like(gang.request))
+    assert request_of(gang, EMPTY).tolist() == parts.tolist()
+
+
+def test_the_sum_makes_no_slots() -> None:
+    """Queues are asked for it all the time, also by whoever scrapes metrics."""
+    gang = unseen(1_000, role_shapes={"": sized(2)})
+    tracemalloc.start()
+    assert int(request_of(gang, EMPTY)[0]) == 2_000_000
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1_000 * 8, "not even a list of them"
