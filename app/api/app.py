@@ -1,6 +1,7 @@
 """The application of the extender process."""
 
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp
 
 from app.api.application import application
@@ -10,6 +11,7 @@ from app.api.explain import explain_router
 from app.api.extender import extender_calls, extender_router
 from app.api.health import health_router
 from app.api.services import ExtenderServices
+from app.api.volcano_metrics import VolcanoMetrics
 
 PREFIXES = ("", "/v1")
 """Where kube-scheduler's calls are served."""
@@ -40,6 +42,9 @@ def _application() -> FastAPI:
 
 
 def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
-    health = health_router(services.unready, services.metrics, notices=services.notices)
+    metrics = CollectorRegistry()
+    metrics.register(services.metrics)
+    metrics.register(VolcanoMetrics(services.cache, services.planning))
+    health = health_router(services.unready, metrics, notices=services.notices)
     for router in (health, explain_router(services), debug_router(services)):
         app.include_router(router)

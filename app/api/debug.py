@@ -7,6 +7,9 @@ from fastapi import APIRouter, Response
 from app.api.body import BadRequest, json_value
 from app.api.services import ExtenderServices
 from app.cache.groups import Group
+from app.core.figures import QueueFigures
+from app.model.ids import QueueName
+from app.model.resources import ResourceAxis, Vector
 from app.service.explanations import slots_of
 from app.service.ports import WriteError
 
@@ -41,9 +44,12 @@ def debug_router(services: ExtenderServices) -> APIRouter:
 
     @router.get("/queues")
     async def queues() -> Response:
-        """Every queue: limits, state and what its groups hold, ask and may still claim."""
-        cache.registry.refresh()
-        return json_value({name: _queue(services, name) for name in sorted(cache.queues)})
+        """Every queue: limits, state, what its groups hold, ask and may still claim, and its share.
+
+        ``entitled`` is what it deserves at this moment, whoever works that out; null: nobody does.
+        """
+        figures = planning.queue_figures()
+        return json_value({name: _queue(services, name, figures[name]) for name in figures})
 
     @router.get("/ledger")
     async def ledger() -> Response:
@@ -76,7 +82,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
     return router
 
 
-def _queue(services: ExtenderServices, name: Any) -> dict[str, Any]:
+def _queue(services: ExtenderServices, name: QueueName, figures: QueueFigures) -> dict[str, Any]:
     cache = services.cache
     queue, axis = cache.queues[name], cache.rooms.axis
     usage = cache.registry.usage().get(name)
@@ -97,7 +103,15 @@ def _queue(services: ExtenderServices, name: Any) -> dict[str, Any]:
         "deserved": dict(queue.deserved),
         "guarantee": dict(queue.guarantee),
         **sums,
+        "entitled": _amounts(axis, figures.deserved),
+        "realCapability": _amounts(axis, figures.real_capability),
+        "share": figures.share,
+        "overused": figures.overused,
     }
+
+
+def _amounts(axis: ResourceAxis, vector: Vector | None) -> dict[str, int] | None:
+    return None if vector is None else dict(axis.amounts(vector))
 
 
 def _gang(group: Group, held: int) -> dict[str, Any]:

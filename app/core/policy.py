@@ -17,6 +17,7 @@ from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import Refusal
+from app.model.resources import Vector
 
 
 class Vote(IntEnum):
@@ -48,6 +49,23 @@ Validity = Callable[[Gang], Refusal | None]
 Allocatable = Callable[[QueueName, Task], Refusal | None]
 Overused = Callable[[QueueName], Refusal | None]
 GangTest = Callable[[Gang], bool]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """Where a queue stands: what it deserves now, and at most; vectors of shape ``(R,)``.
+
+    ``share`` is what it holds of ``deserved``; ``with_children``: its children's groups count too.
+    """
+
+    deserved: Vector
+    real_capability: Vector
+    share: float
+    with_children: bool = False
+
+
+Standings = Callable[[QueueName], Standing]
+"""Raises ``KeyError`` for a queue that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +126,7 @@ class Hooks:
     gang_ready: GangTest | None = None
     scoring: Scoring | None = None
     predicates: Predicates | None = None
+    standings: Standings | None = None
 
 
 OpenPlugin = Callable[[Session], Hooks]
@@ -120,7 +139,8 @@ class Opened:
     """The combined answers of all tiers for one cycle.
 
     ``gang_key`` and ``task_key`` end in creation time and name, so orders are total.
-    ``enqueueable`` returns None for yes. ``gang_ready`` is the AND of all plugins.
+    ``enqueueable`` returns None for yes. ``gang_ready`` is the AND of all plugins. ``standings`` is
+    None when no plugin shares the cluster among the queues.
     """
 
     gang_key: GangKey
@@ -134,6 +154,7 @@ class Opened:
     gang_ready: GangTest
     scoring: Scoring
     predicates: Predicates
+    standings: Standings | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

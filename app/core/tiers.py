@@ -119,6 +119,7 @@ def open_policies(policies: Policies, session: Session) -> Opened:
         gang_ready=lambda gang: all(test(gang) for test in ready),
         scoring=add_up([h.scoring for h in hooks if h.scoring]),
         predicates=next((h.predicates for h in hooks if h.predicates), Predicates(enabled=False)),
+        standings=next((h.standings for h in hooks if h.standings), None),
     )
 
 

@@ -23,13 +23,14 @@ from app.cache.groups import Group
 from app.cache.members import Member
 from app.cache.snapshotter import Snapshotter
 from app.core.confirm import confirmed
+from app.core.figures import QueueFigures, queue_figures
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan, plan_gang, plan_steps
 from app.core.policy import Policies, Session
 from app.core.tiers import open_policies
-from app.model.ids import GroupKey, NodeName
+from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.plan import GangPlacement, Plan
 from app.model.reason import Cause, Refusal
 from app.model.snapshot import Snapshot
@@ -290,6 +291,11 @@ class Planning:
             for row, score in zip(rows, scores, strict=True)
         }
         return [(name, rated.get(name, 0)) for name in names]
+
+    def queue_figures(self) -> dict[QueueName, QueueFigures]:
+        """What the queues hold and deserve at this moment."""
+        snapshot = self._snapshotter.snapshot()
+        return queue_figures(snapshot, self.configuration.policies, now=self.clock())
 
     def _lead(self) -> None:
         """This replica decides from now on: the phases are those the last leader stored."""

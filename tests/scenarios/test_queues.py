@@ -127,9 +127,17 @@ def test_a_queue_tells_what_is_allocated(place: Place) -> None:
         return bool(told.get("cpu") == cpu)
 
     wait_until(lambda: allocates("1500m"), timeout_s=10, what="1500m are allocated")
+    assert milli_cpu(place, queue, "allocated") == 1_500
+    assert milli_cpu(place, queue, "real_capacity") == 4_000
     place.delete_gang("gang")
     wait_until(lambda: not place.pods("gang"), timeout_s=10, what="the pods are gone")
     wait_until(lambda: allocates(None) or allocates("0"), timeout_s=10, what="nothing is allocated")
+
+
+def milli_cpu(place: Place, queue: str, what: str) -> float:
+    """As dashboards made for Volcano read it."""
+    name = f'volcano_queue_{what}_milli_cpu{{queue_name="{queue}"}}'
+    return place.cluster.extender.metrics()[name]
 
 
 def delete_by_force(place: Place, queue: str) -> None:

@@ -13,7 +13,17 @@ import numpy as np
 from app.core.ledger import Ledger
 from app.core.plugins import hierarchy, limits
 from app.core.plugins.shares import Share, share_of
-from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, QueueCompare, Session, Vote
+from app.core.policy import (
+    PERMIT,
+    Ballot,
+    Hooks,
+    OpenPlugin,
+    QueueCompare,
+    Session,
+    Standing,
+    Standings,
+    Vote,
+)
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
@@ -51,6 +61,7 @@ def _open_flat(session: Session) -> Hooks:
         queue_order=_flat_order(ledger, rank),
         enqueueable=quota.enqueueable,
         allocatable=quota.allocatable,
+        standings=_standings(quota, deserved, rank),
     )
 
 
@@ -67,6 +78,7 @@ def _open_tree(session: Session) -> Hooks:
         queue_order=_tree_order(ledger, tree, rank),
         enqueueable=quota.enqueueable,
         allocatable=quota.allocatable,
+        standings=_standings(quota, tree.deserved, rank),
     )
 
 
@@ -138,6 +150,20 @@ def _rank(ledger: Ledger, deserved: Mapping[QueueName, Vector], *, tree: bool) -
         return share(account.tree_allocated if tree else account.allocated), False
 
     return rank
+
+
+def _standings(quota: Quota, deserved: Mapping[QueueName, Vector], rank: QueueRank) -> Standings:
+    def standing(name: QueueName) -> Standing:
+        account = quota.ledger.queue(name)
+        held = account.tree_allocated if quota.tree else account.allocated
+        return Standing(
+            deserved[name],
+            quota.real[name],
+            share=rank(name)[0] if held.any() else 0.0,
+            with_children=quota.tree,
+        )
+
+    return standing
 
 
 def _flat_order(ledger: Ledger, rank: QueueRank) -> QueueCompare:

@@ -14,7 +14,7 @@ import numpy as np
 from app.core.ledger import Ledger
 from app.core.plugins import limits
 from app.core.plugins.entitlements import Entitlement, entitlements
-from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
+from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Standing, Vote
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
@@ -34,6 +34,7 @@ def _open(session: Session) -> Hooks:
         enqueueable=queues.enqueueable,
         allocatable=queues.allocatable,
         overused=queues.overused,
+        standings=queues.standing,
     )
 
 
@@ -95,6 +96,11 @@ class Proportion:
         short = limits.exceeding(waiting, held=held, limit=deserved)
         lack = limits.shortfalls(short, axis=self._axis, asked=waiting, held=held, limit=deserved)
         return Refusal(Cause.QUEUE_OVERUSED, where=queue, shortfalls=lack)
+
+    def standing(self, queue: QueueName) -> Standing:
+        """What the queue deserves by its weight; nothing while it has no groups."""
+        deserved = self._entitlement(queue).deserved
+        return Standing(deserved, self._real[queue], share=self._share(queue))
 
     @property
     def _axis(self) -> ResourceAxis:

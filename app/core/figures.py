@@ -1,0 +1,63 @@
+"""What each queue holds, asks for, and may have: the numbers behind the decisions, for people."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.ledger import Ledger, QueueAccount
+from app.core.policy import Opened, Policies, Session
+from app.core.tiers import open_policies
+from app.model.ids import QueueName
+from app.model.resources import Vector
+from app.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueueFigures:
+    """Vectors of shape ``(R,)``, on the axis of the snapshot.
+
+    With ``enableHierarchy`` a queue's sums are its children's too, else only its own.
+    A queue that holds nothing is not ``overused``, though it may deserve nothing.
+    ``deserved``, ``real_capability`` (never more than there is) and ``share`` are None when no
+    plugin shares the cluster among the queues, and while their tree is broken.
+    """
+
+    allocated: Vector
+    request: Vector
+    inqueue: Vector
+    overused: bool
+    deserved: Vector | None = None
+    real_capability: Vector | None = None
+    share: float | None = None
+
+
+def queue_figures(
+    snapshot: Snapshot, policies: Policies, *, now: float
+) -> dict[QueueName, QueueFigures]:
+    """The figures of all queues, by name; ``now`` is seconds since the epoch."""
+    ledger = Ledger(snapshot)
+    opened = open_policies(policies, Session(ledger=ledger, conf=policies.conf, now=now))
+    return {name: _figures(name, ledger, opened) for name in sorted(snapshot.queues)}
+
+
+def _figures(name: QueueName, ledger: Ledger, opened: Opened) -> QueueFigures:
+    account = ledger.queue(name)
+    overused = bool(account.allocated.any()) and opened.overused(name) is not None
+    if opened.standings is None:
+        return QueueFigures(*_own(account), overused=overused)
+    standing = opened.standings(name)
+    return QueueFigures(
+        *(_with_children(account) if standing.with_children else _own(account)),
+        overused=overused,
+        deserved=standing.deserved,
+        real_capability=np.minimum(standing.real_capability, ledger.snapshot.table.total),
+        share=standing.share,
+    )
+
+
+def _own(account: QueueAccount) -> tuple[Vector, Vector, Vector]:
+    return account.allocated, account.request, account.inqueue
+
+
+def _with_children(account: QueueAccount) -> tuple[Vector, Vector, Vector]:
+    return account.tree_allocated, account.tree_request, account.tree_inqueue
