@@ -162,6 +162,24 @@ def test_the_extender_is_a_sidecar_that_is_ready_before_the_scheduler_starts() -
     assert "/readyz" in extender["startupProbe"]["exec"]["command"][-1]
 
 
+@pytest.mark.parametrize("name", ["scheduler", "controllers", "webhooks"])
+def test_a_pod_says_where_its_metrics_are(name: str) -> None:
+    template = installed("Deployment", f"pumice-{name}")["spec"]["template"]
+    told = template["metadata"]["annotations"]
+    spec = template["spec"]
+    containers = [*spec["containers"], *spec.get("initContainers", [])]
+    ports = {
+        str(port["containerPort"]): port["name"]
+        for container in containers
+        for port in container.get("ports", [])
+    }
+
+    assert told["prometheus.io/scrape"] == "true"
+    assert told["prometheus.io/path"] == "/metrics"
+    is_https = ports[told["prometheus.io/port"]] == "https"
+    assert told.get("prometheus.io/scheme", "http") == ("https" if is_https else "http")
+
+
 @pytest.mark.parametrize("probe", ["startupProbe", "readinessProbe", "livenessProbe"])
 def test_a_probe_of_the_extender_is_a_program_that_asks_its_port(probe: str) -> None:
     _, extender, _ = deployed()
