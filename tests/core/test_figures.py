@@ -1,6 +1,9 @@
 """What queues hold and deserve, as it is told to people."""
 
+from collections import Counter
 from typing import Any
+
+from hypothesis import HealthCheck, given, settings
 
 from app.core.figures import QueueFigures, queue_figures
 from app.model.conf import PluginConf
@@ -10,7 +13,9 @@ from app.model.resources import Vector
 from app.model.workload import Queue
 from tests.builders import GIB, make_node, make_queue, make_snapshot
 from tests.core.actions.rigs import Tiers, policies
+from tests.core.placement.strategies import Theme
 from tests.core.plugins.sessions import amounts_of, holding
+from tests.core.worlds import NOW, World, worlds
 
 NODES = (make_node("n", cpu=10_000, memory=100 * GIB, pods=1000),)
 TREE: Tiers = ((PluginConf("capacity", switches={"enableHierarchy": True}),),)
@@ -99,3 +104,20 @@ def test_nothing_is_deserved_where_nobody_shares_out() -> None:
     for each in (broken, bare):
         assert (each.deserved, each.real_capability, each.share) == (None, None, None)
     assert cpu(bare.allocated) == 1
+
+
+@settings(max_examples=50, suppress_health_check=(HealthCheck.too_slow,))
+@given(world=worlds(Theme.ROOM))
+def test_every_queue_of_any_cluster_has_figures(world: World) -> None:
+    held: Counter[QueueName] = Counter()
+    for gang in world.snapshot.gangs.values():
+        held[gang.queue] += int(gang.allocated[0])
+    found = queue_figures(world.snapshot, world.by, now=NOW)
+    assert found.keys() == world.snapshot.queues.keys()
+    for name, each in found.items():
+        of_children = int(each.allocated[0]) - held[name]
+        assert of_children >= 0 if world.name == "tree" else of_children == 0
+        assert each.allocated[0] <= each.request[0]
+        assert each.share is None or each.share >= 0
+        if each.real_capability is not None:
+            assert (each.real_capability <= world.snapshot.table.total).all()
