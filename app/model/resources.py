@@ -18,6 +18,9 @@ CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
 
+CPU_COLUMN, MEMORY_COLUMN, PODS_COLUMN = 0, 1, 2
+"""Where these are on every axis."""
+
 Vector = NDArray[np.int64]
 Matrix = NDArray[np.int64]
 Amounts = tuple[tuple[str, int], ...]
@@ -75,16 +78,6 @@ class ResourceAxis:
     def amounts(self, vector: Vector) -> Amounts:
         """The non-zero entries of ``vector``, by name."""
         return tuple(sorted((n, int(v)) for n, v in zip(self.names, vector, strict=True) if v))
-
-
-def exceeded(asked: Vector, limit: Vector, *, on: Vector) -> tuple[int, ...]:
-    """Axis positions where ``asked > limit``, looking only where ``on > 0`` and not at ``pods``.
-
-    Volcano's ``LessEqualWithDimension`` (volcano.md §3.1): queues are never short of ``pods``.
-    """
-    bad = (asked > limit) & (on > 0)
-    bad[2] = False
-    return tuple(int(i) for i in np.flatnonzero(bad)) if bad.any() else ()
 
 
 def is_best_effort(requests: Amounts) -> bool:

@@ -26,10 +26,7 @@ import numpy as np
 from app.core.placement.arrays import FULL_SCORE, NOWHERE, Mask, Scores
 from app.core.policy import Scoring
 from app.model.gang import Task
-from app.model.resources import Matrix, ResourceAxis
-
-CPU_COLUMN, MEMORY_COLUMN, PODS_COLUMN = 0, 1, 2
-"""Every axis begins with these."""
+from app.model.resources import CPU_COLUMN, MEMORY_COLUMN, PODS_COLUMN, Matrix, ResourceAxis
 
 
 class Use(NamedTuple):
@@ -42,6 +39,17 @@ class Use(NamedTuple):
     asked: int
     coefficient: float
     shared: bool
+
+
+class Terms(NamedTuple):
+    """What requests that ask for the same resources have in common, however much they ask for.
+
+    ``uses``: column, coefficient and ``shared`` of :class:`Use`.
+    """
+
+    uses: tuple[tuple[int, float, bool], ...]
+    constant: float
+    imbalance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +118,22 @@ class Tariff:
             if weight and name in axis.index
         )
 
+        self._terms: dict[tuple[tuple[bool, ...], bool], Terms] = {}
+
     def pricing(self, task: Task) -> Pricing:
         """The pricing of ``task``'s request."""
-        asked: list[int] = task.request.tolist()
+        amounts: list[int] = task.request.tolist()
+        kind = tuple(map(bool, amounts)), task.best_effort
+        terms = self._terms.get(kind)
+        if terms is None:
+            terms = self._terms[kind] = self._terms_of(*kind)
+        uses = [
+            Use(column, amounts[column], coefficient, shared)
+            for column, coefficient, shared in terms.uses
+        ]
+        return Pricing(tuple(uses), terms.constant, terms.imbalance)
+
+    def _terms_of(self, asked: Sequence[bool], best_effort: bool) -> Terms:
         coefficients = [0.0] * len(asked)
         counted: tuple[int, ...] = (CPU_COLUMN, MEMORY_COLUMN)
         if not (asked[CPU_COLUMN] and asked[MEMORY_COLUMN]):
@@ -120,16 +141,16 @@ class Tariff:
         for column in counted:
             coefficients[column] = self._slope / len(counted)
         constant = self._constant + self._pack(asked, coefficients)
-        imbalance = 0.0 if task.best_effort else self._balanced / 2
-        uses: list[Use] = []
-        for column, amount in enumerate(asked):
+        imbalance = 0.0 if best_effort else self._balanced / 2
+        uses: list[tuple[int, float, bool]] = []
+        for column, is_asked in enumerate(asked):
             coefficient = coefficients[column]
             shared = coefficient != 0 or (imbalance > 0 and column <= MEMORY_COLUMN)
-            if amount or shared:
-                uses.append(Use(column, amount, coefficient, shared))
-        return Pricing(tuple(uses), constant + 2 * imbalance, imbalance)
+            if is_asked or shared:
+                uses.append((column, coefficient, shared))
+        return Terms(tuple(uses), constant + 2 * imbalance, imbalance)
 
-    def _pack(self, asked: list[int], coefficients: list[float]) -> float:
+    def _pack(self, asked: Sequence[bool], coefficients: list[float]) -> float:
         """Take binpack's part off ``coefficients``; returns its constant."""
         packed = [(column, weight) for column, weight in self._packed if asked[column]]
         total = sum(weight for _, weight in packed)

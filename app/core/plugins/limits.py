@@ -12,7 +12,7 @@ import numpy as np
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import UNLIMITED, Amounts, ResourceAxis, Vector, exceeded
+from app.model.resources import PODS_COLUMN, UNLIMITED, Amounts, ResourceAxis, Vector
 from app.model.snapshot import Snapshot
 from app.model.workload import Queue
 
@@ -64,8 +64,19 @@ def missing(gang: Gang) -> Vector | None:
 
 
 def exceeding(asked: Vector, *, held: Vector, limit: Vector) -> tuple[int, ...]:
-    """Axis positions of what is asked for and would exceed ``limit``."""
-    return exceeded(asked + held, limit, on=asked)
+    """Axis positions of what is asked for and would exceed ``limit``; never that of ``pods``.
+
+    Volcano's ``LessEqualWithDimension`` (volcano.md §3.1). Every gang and every member is compared
+    with several limits, so this is plain Python (:mod:`app.core.plugins.shares`).
+    """
+    amounts = zip(asked.tolist(), held.tolist(), limit.tolist(), strict=True)
+    return tuple(
+        [
+            position
+            for position, (more, now, most) in enumerate(amounts)
+            if more > 0 and now + more > most and position != PODS_COLUMN
+        ]
+    )
 
 
 def shortfalls(
