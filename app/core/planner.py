@@ -15,6 +15,7 @@ from app.core.actions.allocate import allocate
 from app.core.actions.backfill import backfill
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import enqueue
+from app.core.actions.minimum import is_reached
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
@@ -108,10 +109,15 @@ def _run(cycle: Cycle) -> Steps:
 
 
 def _account_for(cycle: Cycle, gang: Gang) -> None:
-    """A gang that got no place and no reason gets one: nobody waits without knowing why."""
-    if cycle.is_refused(gang):
-        return
+    """A gang that got no place and no reason gets one: nobody waits without knowing why.
+
+    One that a later action gave all its places keeps no reason of an earlier one.
+    """
     admitted = cycle.in_play(gang)
+    if cycle.is_refused(gang):
+        if gang.waiting and admitted and not cycle.lacks_places(gang) and is_reached(cycle, gang):
+            cycle.take_back_refusal(gang)
+        return
     if not admitted or cycle.lacks_places(gang):
         cycle.refuse(gang, refusals.not_taken_up(gang, admitted=admitted))
 

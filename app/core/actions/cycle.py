@@ -112,6 +112,10 @@ class Cycle:
             refusal = replace(refusal, holders=others)
         self._refused.setdefault(gang.key, refusal)
 
+    def take_back_refusal(self, gang: Gang) -> None:
+        """It has all its places after all."""
+        del self._refused[gang.key]
+
     # --- how it stands ---------------------------------------------------------------------------
 
     def is_refused(self, gang: Gang) -> bool:

@@ -7,7 +7,7 @@ from app.model.ids import QueueName
 from app.model.reason import Cause
 from app.model.workload import GroupPhase, QueueState
 from tests.builders import make_gang, make_queue
-from tests.core.actions.rigs import IDLE, cores, counts_of, cycle, members, policies, vector
+from tests.core.actions.rigs import HELM, IDLE, cores, counts_of, cycle, members, policies, vector
 
 ALONE = policies(actions=("enqueue", "backfill"))
 
@@ -94,3 +94,15 @@ def test_a_group_that_no_action_votes_on_is_told_that_it_is_not_in() -> None:
     outcome = cycle(gang, nodes=cores(4), by=policies(actions=("backfill",)))
     assert outcome.refusal("g").cause is Cause.NOT_ADMITTED
     assert outcome.text("g") == "default/g: waiting for the group to be admitted"
+
+
+def test_who_gets_all_places_here_keeps_no_refusal_of_before() -> None:
+    """A queue may deserve no pod at all; what requests nothing gets its place all the same."""
+    queues = (make_queue("left"), make_queue("right", weight=9))
+    idle = make_gang(
+        "g", waiting=members("g", 1, shape=IDLE), min_member=0, queue=QueueName("left")
+    )
+    many = make_gang("other", waiting=members("other", 9), queue=QueueName("right"))
+    outcome = cycle(idle, many, nodes=cores(1, pods=5), queues=queues, by=policies(HELM))
+    assert outcome.members("g") == ["g-0"]
+    assert outcome.refused == {"other"}
