@@ -17,7 +17,7 @@ from app.controllers.job.prepare import Preparation
 from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import Action, Phase
-from app.controllers.job.world import Seen, World, texts_of
+from app.controllers.job.world import Seen, World, texts_of, without
 from app.controllers.ports import ApiError
 from app.core.jobplugins.problems import PluginError
 from app.service.workqueue import Again
@@ -71,7 +71,7 @@ class Killing:
             await self._world.mark(doomed)
             await self._told(job, await self._world.delete_pods(doomed))
         resources = await self._clear(seen, job)
-        seen = self._world.around(job)
+        seen = self._world.still(job, without(seen, doomed))
         counted = counts.count(seen.members)
         if job.phase is Phase.RESTARTING:
             phase = machine.after_sync(job, job.phase, counted)

@@ -5,7 +5,7 @@ scheduler. Before pods are deleted, a status is written that counts them as term
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -19,7 +19,7 @@ from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.sync import Replica
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import Phase
-from app.controllers.job.world import Seen, World, texts_of
+from app.controllers.job.world import Seen, World, texts_of, without
 from app.controllers.jobplugins.plugin import Place
 from app.controllers.ports import ApiError, Failure
 from app.core.jobplugins.problems import PluginError
@@ -75,13 +75,13 @@ class Syncing:
             problem = Problem(
                 unready.reason, str(unready), refused=unready.failure is Failure.REFUSED
             )
-        job, failed = await self._remove(job, memory)
+        seen, failed = await self._remove(self._world.still(job, seen), memory)
         problem = problem or failed
         if found is not None and group.is_admitted(found):
-            problem = await self._create(job, found, memory) or problem
+            problem = await self._create(seen, found, memory) or problem
         elif found is not None:
             await self._tell_waiting(job, found, memory)
-        await self._conclude(job, problem, memory)
+        await self._conclude(seen, problem, memory)
         return problem
 
     def _spared(self, seen: Seen, memory: Memory) -> Collection[str]:
@@ -107,12 +107,13 @@ class Syncing:
         await self._world.write_status(job, made)
         await self._world.events.record(job.item, "Warning", why.reason, why.message)
 
-    async def _remove(self, job: Job, memory: Memory) -> tuple[Job, Problem | None]:
-        seen = self._world.around(job)
+    async def _remove(self, seen: Seen, memory: Memory) -> tuple[Seen, Problem | None]:
+        """Take away what is too much; what there is besides, and what could not be done."""
+        job = seen.job
         spared = self._spared(seen, memory)
         surplus = sync.too_much(job, seen.members, spared=spared)
         if not surplus:
-            return job, None
+            return seen, None
         counted = sync.count_without_surplus(job, seen.members, spared=spared)
         made = status.status(job, counted, phase=job.phase, now=self._world.clock())
         job = await self._world.write_status(job, made)
@@ -123,10 +124,12 @@ class Syncing:
         # Those of an older version are nobody's eviction anyway.
         unclear = [member for member in surplus if member.version >= job.version]
         errors = await self._world.mark(unclear) or await self._world.delete_pods(surplus)
-        return job, await self._problem(job, "FailedDelete", "Error deleting pods", errors)
+        problem = await self._problem(job, "FailedDelete", "Error deleting pods", errors)
+        return replace(without(seen, surplus), job=job), problem
 
-    async def _create(self, job: Job, found: Object, memory: Memory) -> Problem | None:
-        missing = sync.missing(job, self._world.around(job).members)
+    async def _create(self, seen: Seen, found: Object, memory: Memory) -> Problem | None:
+        job = seen.job
+        missing = sync.missing(job, self._world.still(job, seen).members)
         if not missing:
             return None
         seats = await self._seats(job, missing, found, memory)
@@ -172,8 +175,9 @@ class Syncing:
         if text and memory.tells(text, self._world.clock()):
             await self._world.events.record(job.item, "Warning", "PodGroupPending", text)
 
-    async def _conclude(self, job: Job, problem: Problem | None, memory: Memory) -> None:
-        seen = self._world.around(job)
+    async def _conclude(self, seen: Seen, problem: Problem | None, memory: Memory) -> None:
+        job = seen.job
+        seen = self._world.still(job, seen)
         spared = self._spared(seen, memory)
         counted = sync.count_without_surplus(job, seen.members, spared=spared)
         phase = machine.after_sync(job, job.phase, counted)

@@ -6,10 +6,10 @@ Reads see our own writes (``fresh``). Every write of a status states the version
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from app.controllers.job import group, status
+from app.controllers.job import group, policies, status
 from app.controllers.job.fresh import Fresh
 from app.controllers.job.members import Member, members
 from app.controllers.job.view import Job
@@ -40,6 +40,12 @@ class Seen:
 class _Read:
     changes: int
     members: Sequence[Member]
+
+
+def without(seen: Seen, taken: Sequence[Member]) -> Seen:
+    """``seen`` but for the pods that we take away."""
+    uids = {member.uid for member in taken}
+    return replace(seen, members=[member for member in seen.members if member.uid not in uids])
 
 
 class World:
@@ -73,6 +79,22 @@ class World:
     def around(self, job: Job) -> Seen:
         """The same job with what belongs to it now."""
         return Seen(job, self._members_of(job.uid), self._group(job))
+
+    def still(self, job: Job, since: Seen) -> Seen:
+        """:meth:`around`, where nobody took a pod away ``since``; raises :class:`Again` otherwise.
+
+        What policies say to that comes first: a status that no longer counts the pod, or another
+        pod in its place, would leave nothing to tell that it was evicted.
+        """
+        now = self.around(job)
+        if not policies.are_there_any(job):
+            return now
+        there = {member.uid for member in now.members}
+        for member in since.members:
+            ours = member.deleting or member.marked or member.version < job.version
+            if member.uid not in there and not ours:
+                raise Again(f"pod {member.name} went away meanwhile", after_s=0.0)
+        return now
 
     def forget(self, uid: str) -> None:
         """That job is gone."""

@@ -6,6 +6,7 @@ import pytest
 
 from app.wire.kinds import POD_GROUPS, PODS
 from app.wire.unstructured import uid
+from tests.controllers.fake_api import Request
 from tests.controllers.job.rig import Rig, play, policy, task
 
 
@@ -177,6 +178,32 @@ def test_two_things_that_happen_at_once_are_both_answered(happens: str) -> None:
 
     rig = play(scenario)
     assert rig.status()["retryCount"] == 1, "the second comes while the job is restarting"
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_a_pod_that_goes_while_another_is_answered_for_is_answered_for_too(number: int) -> None:
+    """Just before the request of that number, and the watch shows it at once."""
+
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_two_tasks(second="RestartTask"))
+        before = {uid(rig.pod(pod)) for pod in rig.pods()}
+        requests = 0
+
+        def observe(_request: Request) -> None:
+            nonlocal requests
+            requests += 1
+            if requests == number:
+                rig.vanish("job-b-0")
+                while rig.api.deliver():
+                    pass
+
+        rig.api.observers.append(observe)
+        rig.vanish("job-a-0")
+        await rig.drain()
+        assert requests >= number
+        assert not before & {uid(rig.pod(pod)) for pod in rig.pods()}
+
+    play(scenario)
 
 
 def test_what_concerns_the_whole_job_is_not_lost_behind_what_restarts_a_task() -> None:
