@@ -56,7 +56,7 @@ def _open_flat(session: Session) -> Hooks:
         lines={name: (name,) for name in snapshot.queues},
         tree=False,
     )
-    rank = _rank(ledger, deserved, tree=False)
+    rank = _rank(quota, deserved)
     return Hooks(
         queue_order=_flat_order(ledger, rank),
         enqueueable=quota.enqueueable,
@@ -73,7 +73,7 @@ def _open_tree(session: Session) -> Hooks:
     tree = hierarchy.plant(ledger)
     leaf_lines = {n: ledger.path(n) for n in ledger.snapshot.queues if tree.is_leaf(n)}
     quota = Quota(ledger=ledger, real=tree.real, lines=leaf_lines, tree=True)
-    rank = _rank(ledger, tree.deserved, tree=True)
+    rank = _rank(quota, tree.deserved)
     return Hooks(
         queue_order=_tree_order(ledger, tree, rank),
         enqueueable=quota.enqueueable,
@@ -114,12 +114,15 @@ class Quota:
         if line is None:
             return _not_leaf(queue)
         for name in line:
-            account = self.ledger.queue(name)
-            held = account.tree_allocated if self.tree else account.allocated
-            refusal = self._compare(name, task.request, held=held)
+            refusal = self._compare(name, task.request, held=self.held(name))
             if refusal is not None:
                 return refusal
         return None
+
+    def held(self, name: QueueName) -> Vector:
+        """What the groups that count for the queue hold."""
+        account = self.ledger.queue(name)
+        return account.tree_allocated if self.tree else account.allocated
 
     def _claimed(self, name: QueueName) -> Vector:
         account = self.ledger.queue(name)
@@ -137,29 +140,24 @@ class Quota:
         return limits.no_room(name, lack, cause=Cause.QUEUE_QUOTA)
 
 
-def _rank(ledger: Ledger, deserved: Mapping[QueueName, Vector], *, tree: bool) -> QueueRank:
+def _rank(quota: Quota, deserved: Mapping[QueueName, Vector]) -> QueueRank:
     shares: dict[QueueName, Share | None] = {
         name: share_of(amounts) if amounts.any() else None for name, amounts in deserved.items()
     }
 
     def rank(name: QueueName) -> tuple[float, bool]:
         share = shares[name]
-        if share is None:
-            return 1.0, True
-        account = ledger.queue(name)
-        return share(account.tree_allocated if tree else account.allocated), False
+        return (1.0, True) if share is None else (share(quota.held(name)), False)
 
     return rank
 
 
 def _standings(quota: Quota, deserved: Mapping[QueueName, Vector], rank: QueueRank) -> Standings:
     def standing(name: QueueName) -> Standing:
-        account = quota.ledger.queue(name)
-        held = account.tree_allocated if quota.tree else account.allocated
         return Standing(
             deserved[name],
             quota.real[name],
-            share=rank(name)[0] if held.any() else 0.0,
+            share=rank(name)[0] if quota.held(name).any() else 0.0,
             with_children=quota.tree,
         )
 
