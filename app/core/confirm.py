@@ -9,7 +9,7 @@ room is for whoever publishes to see.
 from collections.abc import Iterator, Sequence
 
 from app.core.ledger import Ledger
-from app.core.policy import Opened, Policies, Session
+from app.core.policy import Opened, Policies
 from app.core.tiers import open_policies
 from app.model.gang import Gang
 from app.model.plan import GangPlacement
@@ -24,7 +24,7 @@ def confirmed(
     All of a gang's placements or none. Raises nothing: gangs and nodes that are gone drop out.
     """
     ledger = Ledger(snapshot)
-    opened = open_policies(policies, Session(ledger=ledger, conf=policies.conf, now=now))
+    opened = open_policies(policies, ledger, now=now)
     for decided in placed:
         gang = snapshot.gangs.get(decided.gang)
         if gang is None:

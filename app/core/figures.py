@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.ledger import Ledger, QueueAccount
-from app.core.policy import Opened, Policies, Session
+from app.core.policy import Opened, Policies
 from app.core.tiers import open_policies
 from app.model.ids import QueueName
 from app.model.resources import Vector
@@ -36,7 +36,7 @@ def queue_figures(
 ) -> dict[QueueName, QueueFigures]:
     """The figures of all queues, by name; ``now`` is seconds since the epoch."""
     ledger = Ledger(snapshot)
-    opened = open_policies(policies, Session(ledger=ledger, conf=policies.conf, now=now))
+    opened = open_policies(policies, ledger, now=now)
     return {name: _figures(name, ledger, opened) for name in sorted(snapshot.queues)}
 
 

@@ -20,7 +20,7 @@ from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
-from app.core.policy import Policies, Session
+from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.gang import Gang
 from app.model.ids import GroupKey
@@ -78,7 +78,7 @@ def _open(
     shapes: ShapeCache | None,
 ) -> Cycle:
     ledger = Ledger(snapshot)
-    opened = open_policies(policies, Session(ledger=ledger, conf=policies.conf, now=now))
+    opened = open_policies(policies, ledger, now=now)
     return Cycle(
         snapshot=snapshot,
         pending=pending,

@@ -88,14 +88,15 @@ def unknown_plugin(name: str, *, tier: int, position: int) -> str:
     )
 
 
-def open_policies(policies: Policies, session: Session) -> Opened:
-    """The combined answers of ``policies`` on the ledger of ``session``."""
+def open_policies(policies: Policies, ledger: Ledger, *, now: float) -> Opened:
+    """The combined answers of ``policies`` on ``ledger``; ``now`` is seconds since the epoch."""
+    session = Session(ledger=ledger, conf=policies.conf, now=now)
     tiers = [
         [switched(open_plugin(session), conf) for conf, open_plugin in tier]
         for tier in policies.tiers
     ]
     hooks = [h for tier in tiers for h in tier]
-    gate = _Gate(session.ledger)
+    gate = _Gate(ledger)
     limits = [h.allocatable for h in hooks if h.allocatable]
     bounds = [h.overused for h in hooks if h.overused]
     enqueued = [h.enqueued for h in hooks if h.enqueued]
@@ -108,9 +109,7 @@ def open_policies(policies: Policies, session: Session) -> Opened:
     return Opened(
         gang_key=_gang_key([h.gang_order for h in hooks if h.gang_order]),
         task_key=_task_key([h.task_order for h in hooks if h.task_order]),
-        queue_order=_queue_order(
-            [h.queue_order for h in hooks if h.queue_order], session.ledger.snapshot
-        ),
+        queue_order=_queue_order([h.queue_order for h in hooks if h.queue_order], ledger.snapshot),
         gang_valid=_first_refusal([h.gang_valid for h in hooks if h.gang_valid]),
         enqueueable=gate.enqueueable(_ballots(tiers)),
         enqueued=admitted,

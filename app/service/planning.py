@@ -28,7 +28,7 @@ from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan, plan_gang, plan_steps
-from app.core.policy import Policies, Session
+from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.plan import GangPlacement, Plan
@@ -46,7 +46,7 @@ from app.telemetry import metrics
 def open_placer(snapshot: Snapshot, policies: Policies, now: float, shapes: ShapeCache) -> Placer:
     """A placer on an untouched ledger of ``snapshot``, with the policies' scoring."""
     ledger = Ledger(snapshot)
-    opened = open_policies(policies, Session(ledger=ledger, conf=policies.conf, now=now))
+    opened = open_policies(policies, ledger, now=now)
     return Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes)
 
 

@@ -31,7 +31,7 @@ from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan_gang, plan_steps
-from app.core.policy import Policies, Session
+from app.core.policy import Policies
 from app.core.tiers import build, open_policies
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang, Task
@@ -269,11 +269,10 @@ def on_demand(name: str, case: Case, *, queues: int) -> Sequence[str]:
     if not plan_gang(snapshot, by, key=keys[0], now=0.0, shapes=cache).placed:
         raise RuntimeError(f"{keys[0]} was not placed")
     ledger = Ledger(snapshot)
-    session = Session(ledger=ledger, conf=by.conf, now=0.0)
-    opened = open_policies(by, session)
+    opened = open_policies(by, ledger, now=0.0)
     parts = (
         partial(Ledger, snapshot),
-        partial(open_policies, by, session),
+        partial(open_policies, by, ledger, now=0.0),
         partial(Placer, ledger, predicates=opened.predicates, scoring=opened.scoring, cache=cache),
     )
     costs = [median(timed(part)[1] for _ in keys) for part in parts]

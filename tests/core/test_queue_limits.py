@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.ledger import Ledger
-from app.core.policy import Opened, Session
+from app.core.policy import Opened
 from app.core.tiers import build, open_policies
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang
@@ -72,7 +72,7 @@ def opened_on(
     queues = tuple(queue(name, own) for name, own in limits.items())
     ledger = Ledger(make_snapshot(nodes=NODES, queues=queues, gangs=gangs))
     conf = SchedulerConf(actions=(), tiers=((PLUGINS[plugin],),))
-    return open_policies(build(conf), Session(ledger=ledger, conf=conf, now=0.0)), ledger
+    return open_policies(build(conf), ledger, now=0.0), ledger
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)

@@ -16,7 +16,6 @@ from app.core.policy import (
     Policies,
     Predicates,
     Scoring,
-    Session,
     Vote,
 )
 from app.core.tiers import build, open_policies
@@ -57,9 +56,7 @@ def open_fakes(
         for i, tier in enumerate(tiers)
     ]
     conf = SchedulerConf(actions=(), tiers=())
-    return open_policies(
-        Policies(conf=conf, tiers=configured), Session(ledger=ledger, conf=conf, now=0.0)
-    )
+    return open_policies(Policies(conf=conf, tiers=configured), ledger, now=0.0)
 
 
 def open_conf(
@@ -67,7 +64,7 @@ def open_conf(
 ) -> tuple[Opened, Ledger]:
     conf = SchedulerConf(actions=("enqueue", "allocate"), tiers=tiers)
     ledger = Ledger(snapshot)
-    return open_policies(build(conf), Session(ledger=ledger, conf=conf, now=now)), ledger
+    return open_policies(build(conf), ledger, now=now), ledger
 
 
 def voting(ballot: Ballot) -> Hooks:

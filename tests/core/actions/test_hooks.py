@@ -8,7 +8,6 @@ from app.core.actions.allocate import allocate
 from app.core.actions.cycle import Cycle
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
-from app.core.policy import Session
 from app.core.tiers import open_policies
 from app.model.gang import Gang
 from app.model.reason import Cause, Refusal
@@ -20,7 +19,7 @@ def allocated(*gangs: Gang, cpu: int = 20, **hooks: Any) -> Outcome:
     """``allocate`` with some answers of the plugins replaced."""
     snapshot = make_snapshot(nodes=cores(cpu), gangs=gangs)
     by, ledger = policies(), Ledger(snapshot)
-    opened = open_policies(by, Session(ledger=ledger, conf=by.conf, now=0.0))
+    opened = open_policies(by, ledger, now=0.0)
     cycle = Cycle(
         snapshot=snapshot,
         pending=snapshot.pending,

@@ -11,7 +11,7 @@ from app.core.actions.backlog import Backlog
 from app.core.actions.lineage import lines
 from app.core.actions.turns import Turns
 from app.core.ledger import Ledger
-from app.core.policy import Opened, Session
+from app.core.policy import Opened
 from app.core.tiers import build, open_policies
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang
@@ -37,8 +37,7 @@ class Table:
 
     def __init__(self, conf: SchedulerConf, snapshot: Snapshot) -> None:
         self.ledger = Ledger(snapshot)
-        session = Session(ledger=self.ledger, conf=conf, now=0.0)
-        self.opened: Opened = open_policies(build(conf), session)
+        self.opened: Opened = open_policies(build(conf), self.ledger, now=0.0)
         self.turns: Turns[Backlog] = Turns(self.opened, lines(self.ledger, conf))
         for gang in snapshot.pending:
             self.turns.add(Backlog(gang))
