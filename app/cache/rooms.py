@@ -14,7 +14,7 @@ import numpy as np
 
 from app.model.ids import NodeName
 from app.model.node import Node
-from app.model.resources import Amounts, Matrix, ResourceAxis, Vector
+from app.model.resources import CPU_COLUMN, Amounts, Matrix, ResourceAxis, Vector
 from app.model.snapshot import NodeTable
 
 
@@ -232,7 +232,7 @@ class Rooms:
         fits = ((free >= request) | (request == 0)).all(axis=1)
         if not fits.any():
             return None
-        cpu = free[:, 0]
+        cpu = free[:, CPU_COLUMN]
         best = cpu[fits].min() if pack else cpu[fits].max()
         return min(known[i] for i in np.flatnonzero(fits & (cpu == best)).tolist())
 

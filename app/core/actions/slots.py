@@ -20,7 +20,15 @@ from app.core.actions.need import role_minimums
 from app.core.ledger import claimable
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid
-from app.model.resources import PODS, Amounts, ResourceAxis, Vector, amounts, is_best_effort
+from app.model.resources import (
+    PODS,
+    PODS_COLUMN,
+    Amounts,
+    ResourceAxis,
+    Vector,
+    amounts,
+    is_best_effort,
+)
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 
@@ -37,11 +45,13 @@ def slots_of(
     Shapes are made up once per request, in ``made``.
     """
     axis = snapshot.axis
-    roles = [role for role, count in _missing(gang, snapshot).items() for _ in range(count)]
+    missing = _missing(gang, snapshot)
+    roles = [role for role, count in missing.items() for _ in range(count)]
     if not roles:
         return ()
     if gang.role_shapes:
-        shapes = [_shape_of(role, gang) for role in roles]
+        by_role = {role: _shape_of(role, gang) for role in missing}
+        shapes = [by_role[role] for role in roles]
     elif gang.min_request is not None:
         parts = _equal_parts(gang, axis, count=len(roles))
         shapes = [made.setdefault(part, PodShape(part)) for part in parts]
@@ -60,7 +70,7 @@ def request_of(gang: Gang, snapshot: Snapshot) -> Vector:
             request += count * axis.vector(_shape_of(role, gang).requests)
     elif gang.min_request is not None and missing:
         request += _unclaimed(gang)
-        request[axis.index[PODS]] = sum(missing.values())
+        request[PODS_COLUMN] = sum(missing.values())
     return request
 
 
@@ -68,7 +78,7 @@ def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     """How many members of each role do not exist, by role name; none when they are too many."""
     lacking = _lacking(gang)
     missing = _count_missing(gang, lacking)
-    if not 0 < missing <= max(int(snapshot.table.total[snapshot.axis.index[PODS]]), SMALL):
+    if not 0 < missing <= max(int(snapshot.table.total[PODS_COLUMN]), SMALL):
         return {}
     return _by_role(gang, lacking, missing)
 
