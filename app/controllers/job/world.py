@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.controllers.job import group, policies, status
+from app.controllers.job import group, policies, status, sync
 from app.controllers.job.fresh import Fresh
 from app.controllers.job.members import Member, members
 from app.controllers.job.view import Job
@@ -44,8 +44,8 @@ class _Read:
 
 def without(seen: Seen, taken: Sequence[Member]) -> Seen:
     """``seen`` but for the pods that we take away."""
-    uids = {member.uid for member in taken}
-    return replace(seen, members=[member for member in seen.members if member.uid not in uids])
+    gone = sync.uids(taken)
+    return replace(seen, members=[member for member in seen.members if member.uid not in gone])
 
 
 class World:
@@ -89,7 +89,7 @@ class World:
         now = self.around(job)
         if not policies.are_there_any(job):
             return now
-        there = {member.uid for member in now.members}
+        there = sync.uids(now.members)
         for member in since.members:
             ours = member.deleting or member.marked or member.version < job.version
             if member.uid not in there and not ours:
