@@ -49,7 +49,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
         ``entitled`` is what it deserves at this moment, whoever works that out; null: nobody does.
         """
         figures = planning.queue_figures()
-        return json_value({name: _queue(services, name, figures[name]) for name in figures})
+        return json_value({name: _queue(services, name, each) for name, each in figures.items()})
 
     @router.get("/ledger")
     async def ledger() -> Response:

@@ -85,11 +85,11 @@ class VolcanoMetrics(Collector):
                 f"PodGroups of the queue in phase {phase.value}.",
                 {name: float(counts[name, phase]) for name in sorted(self._cache.queues)},
             )
-        waiting = GaugeMetricFamily(
-            f"{_PREFIX}unschedule_job_count", "Groups that did not get all their places."
+        yield GaugeMetricFamily(
+            f"{_PREFIX}unschedule_job_count",
+            "Groups that did not get all their places.",
+            value=len(self._planning.refusals),
         )
-        waiting.add_metric((), len(self._planning.refusals))
-        yield waiting
 
 
 def _resources(what: str, amounts: dict[QueueName, Amounts]) -> Iterator[Metric]:
