@@ -50,11 +50,16 @@ def application(rig: Rig | None = None) -> ASGIApp:
 
 
 @contextmanager
-def served(bind: Bind = LOCAL) -> Iterator[tuple[str, int]]:
+def served(bind: Bind = LOCAL, *, app: ASGIApp | None = None) -> Iterator[tuple[str, int]]:
     """Host and port of the running server; calls that come before it runs wait in the socket."""
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(web.serve(sockets=[listener]))
+
     listener = listen(bind)
-    web = server(application(), bind)
-    thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]})
+    web = server(app or application(), bind)
+    thread = threading.Thread(target=run)
     host, port = listener.getsockname()[:2]
     thread.start()
     try:
@@ -123,27 +128,10 @@ def test_a_connection_serves_many_calls() -> None:
 
 
 @contextmanager
-def on_uvloop(app: ASGIApp) -> Iterator[socket.socket]:
-    """A connection to ``app`` as the processes serve it, each of them on uvloop."""
-
-    async def serve() -> None:
-        await web.serve(sockets=[listener])
-
-    def run() -> None:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve())
-
-    listener = listen(LOCAL)
-    web = server(app, LOCAL)
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        with socket.create_connection(listener.getsockname()[:2], timeout=20) as link:
-            yield link
-    finally:
-        web.should_exit = True
-        thread.join(20)
-        assert not thread.is_alive()
+def connected(app: ASGIApp) -> Iterator[socket.socket]:
+    """A connection to the running server of ``app``."""
+    with served(app=app) as where, socket.create_connection(where, timeout=20) as link:
+        yield link
 
 
 def packets(link: socket.socket) -> int:
@@ -155,7 +143,7 @@ def packets(link: socket.socket) -> int:
 def test_an_answer_arrives_in_one_packet() -> None:
     body = json.dumps(args("p")).encode()
     filter_call = b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
-    with on_uvloop(application()) as link:
+    with connected(application()) as link:
         for sent in range(1, 20):
             link.sendall(filter_call + body)
             assert link.recv(2**20).startswith(b"HTTP/1.1 200 OK\r\n")
@@ -170,7 +158,7 @@ def test_a_head_does_not_wait_for_a_body_that_comes_later() -> None:
         await asyncio.to_thread(seen.wait, 20)
         await send({"type": "http.response.body", "body": b"late"})
 
-    with on_uvloop(slow) as link:
+    with connected(slow) as link:
         link.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert link.recv(2**20).endswith(b"\r\n\r\n")
         seen.set()
@@ -183,7 +171,7 @@ def test_an_answer_without_a_body_is_sent(more: bytes) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body"})
 
-    with on_uvloop(empty) as link:
+    with connected(empty) as link:
         link.sendall(b"HEAD / HTTP/1.1\r\nHost: x\r\n" + more + b"\r\n")
         assert link.recv(2**20).startswith(b"HTTP/1.1 200 OK\r\n")
 
