@@ -103,11 +103,6 @@ class TestOrderOfGroups:
         ]
         assert [g.name for g in sorted(gangs, key=opened.gang_key)] == ["z", "y", "x"]
 
-    def test_partly_bound_groups_come_before_all(self) -> None:
-        opened = open_fakes((by("priority", sign=-1),))
-        gangs = [make_gang("vip", priority=9), make_gang("torn", partial=True)]
-        assert [g.name for g in sorted(gangs, key=opened.gang_key)] == ["torn", "vip"]
-
     def test_a_plugin_that_is_switched_off_has_no_say(self) -> None:
         opened = open_fakes((by("priority", sign=-1),), switches={"enableJobOrder": False})
         gangs = [make_gang("young", priority=9, created=2), make_gang("old", created=1)]
@@ -441,5 +436,5 @@ def test_the_default_plugins_open_on_an_empty_cluster() -> None:
 
     assert refusal is not None
     assert refusal.cause is Cause.CLUSTER_OVERUSED
-    assert opened.gang_key(gang)[:3] == (True, 0, False)
+    assert opened.gang_key(gang)[:2] == (0, False)
     assert opened.gang_valid(gang) is None

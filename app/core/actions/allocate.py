@@ -3,6 +3,8 @@
 Queues take turns by their order. In a turn the first gang of the queue gets its minimum, whole, or
 nothing; one that has it gets one member more and goes back in line while more wait, so queues and
 gangs share what is beyond the minimums. A queue that holds all it deserves gets no more turns.
+Gangs that are bound in part come before all turns: what they lack is less than what newcomers want,
+and nothing else makes what they hold of use.
 Without ``enqueue`` among the actions everybody is in as soon as it is looked at here.
 """
 
@@ -24,18 +26,24 @@ _PIECE = 32
 def allocate(cycle: Cycle) -> Steps:
     """Place what the gangs that are in wait for."""
     turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
+    torn: list[Gang] = []
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
-            turns.add(Backlog(gang))
+            if gang.partial:
+                torn.append(gang)
+            else:
+                turns.add(Backlog(gang))
         if number % _PIECE == 0:
             yield
+    for gang in sorted(torn, key=cycle.opened.gang_key):
+        yield from _serve(cycle, turns, Backlog(gang))
     for queue in turns.queues():
         yield from _drop_overused(cycle, turns, queue)
     turns.start()
     while (at := turns.queue()) is not None:
         dropped = yield from _drop_overused(cycle, turns, at)
         if not dropped:
-            yield from _turn(cycle, turns, at)
+            yield from _serve(cycle, turns, turns.take(at))
         turns.done(at)
         yield
 
@@ -54,8 +62,8 @@ def _takes_part(cycle: Cycle, gang: Gang) -> bool:
     return bool(gang.waiting) or not is_reached(cycle, gang)
 
 
-def _turn(cycle: Cycle, turns: Turns[Backlog], queue: QueueName) -> Steps:
-    backlog = turns.take(queue)
+def _serve(cycle: Cycle, turns: Turns[Backlog], backlog: Backlog) -> Steps:
+    """Give the gang its minimum, or one member more; it goes back in line while it wants more."""
     yield from backlog.sort(cycle.opened.task_key)
     if is_reached(cycle, backlog.gang):
         more = yield from place_next(cycle, backlog)

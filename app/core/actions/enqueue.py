@@ -2,7 +2,8 @@
 
 Queues take turns; in a turn the first group of the queue is put to the vote. A rejected one is out
 for this cycle, and the queue goes on with the next. A group that does not say what it needs
-(``minResources`` unset) is let in unless its queue is shut.
+(``minResources`` unset) is let in unless its queue is shut. One that is bound in part was in before
+(a crash lost that): its rest is not voted on again.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,10 @@ def enqueue(cycle: Cycle) -> Steps:
     turns: Turns[_Candidate] = Turns(cycle.opened, cycle.line)
     for number, gang in enumerate(cycle.pending):
         if not cycle.in_play(gang) and not cycle.sits_out(gang):
-            turns.add(_Candidate(gang))
+            if gang.partial:
+                cycle.admit(gang)
+            else:
+                turns.add(_Candidate(gang))
         if number % _PIECE == 0:
             yield
     turns.start()

@@ -226,6 +226,38 @@ def test_the_rest_of_a_gang_that_is_bound_in_part_does_not_wait() -> None:
     assert cycle(gang, other, nodes=cores(1)).order == ["g"]
 
 
+def torn(name: str, **fields: Any) -> Gang:
+    """One of two members is bound, as a crash in the middle of binding leaves it."""
+    rest = gang_of(name, 1, partial=True, min_member=2, **fields)
+    return replace(rest, counts=replace(rest.counts, bound=1))
+
+
+def test_the_rest_of_a_gang_that_is_bound_in_part_is_not_put_to_the_vote_again() -> None:
+    gang = torn("g", phase=GroupPhase.PENDING, min_request=vector(cpu=100))
+    outcome = cycle(gang, nodes=cores(4), by=policies(HELM))
+    assert outcome.admitted == outcome.order == ["g"]
+
+
+def test_the_rest_of_a_gang_that_is_bound_in_part_goes_before_all_queues() -> None:
+    queues = [make_queue("first"), make_queue("second")]
+    other = gang_of("other", 1, priority=9, queue=QueueName("first"))
+    outcome = cycle(other, torn("g", queue=QueueName("second")), nodes=cores(1), queues=queues)
+    assert outcome.order == ["g"]
+    assert outcome.refused == {"other"}
+
+
+@pytest.mark.parametrize("queue", ["first", "second"])
+def test_a_gang_that_was_bound_in_part_takes_turns_for_what_is_beyond_its_minimum(
+    queue: str,
+) -> None:
+    queues = [make_queue("first"), make_queue("second")]
+    gang = replace(torn("g", queue=QueueName("second")), waiting=members("g", 3))
+    other = gang_of("other", 2, queue=QueueName(queue))
+    outcome = cycle(other, gang, nodes=cores(3), queues=queues)
+    assert outcome.order == ["g", "other"]
+    assert len(outcome.nodes("g")) == 1
+
+
 def test_a_group_that_comes_in_is_placed_in_the_same_cycle() -> None:
     gang = gang_of("g", 2, phase=GroupPhase.PENDING, min_request=vector(cpu=2))
     outcome = cycle(gang, nodes=cores(4), by=policies(HELM))
