@@ -62,7 +62,6 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
     counts = group.counts()
     ready, valid = _roles(group)
     namespace, _, name = group.key.partition("/")
-    reached = group.on_nodes
     return Gang(
         key=group.key,
         uid=pod_group.uid if pod_group else name.partition(":")[2],
@@ -85,7 +84,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         role_shapes={**group.template_shapes, **group.role_shapes},
         annotations=pod_group.annotations if pod_group else {},
         solo=group.solo,
-        partial=0 < reached < group.min_member and not counts.completed,
+        partial=bool(group.on_nodes) and not group.reached_minimum and not counts.completed,
         hold_until=group.hold_until,
     )
 

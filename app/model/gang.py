@@ -100,8 +100,9 @@ class Gang:
     ``request`` adds the waiting ones. ``min_request`` is ``minResources`` (None: unset) and
     ``gated_request`` sums members held by foreign gates. ``role_shapes`` has a sibling's shape per
     role for slots; ``role_ready`` counts members and slots with a place per role, ``role_valid``
-    those plus waiting ones. ``partial`` is set when some but fewer than ``min_member`` members
-    are bound, as a crash in the middle of binding leaves it: the rest goes first.
+    those plus waiting ones. ``partial`` is set when some members are bound and ``min_member``, or
+    the minimum of a role, is not reached, as a crash in the middle of binding leaves it: the rest
+    goes first.
     """
 
     key: GroupKey

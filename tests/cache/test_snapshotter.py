@@ -8,7 +8,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import NodeName, PodUid, QueueName, group_key
 from app.model.plan import GangPlacement, Placement
-from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, Pod
+from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, TASK_SPEC, Pod
 from app.model.shape import HostPort, LabelSelector, PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, PodGroup, PriorityClass
@@ -122,6 +122,28 @@ def test_a_group_is_pending_while_the_planner_can_do_something_for_it(rig: Rig) 
     rig.group()
     rig.cache.drop_group(KEY)
     assert pending() == set()
+
+
+@pytest.mark.parametrize(
+    ("bound", "phase", "partial"),
+    [
+        ("", "Running", False),
+        ("a", "Running", True),
+        ("ab", "Running", True),
+        ("bb", "Running", True),
+        ("aab", "Running", False),
+        ("a", "Succeeded", False),
+    ],
+)
+def test_a_gang_is_in_part_while_some_are_bound_and_a_minimum_is_not_reached(
+    rig: Rig, bound: str, phase: str, *, partial: bool
+) -> None:
+    rig.group(min_member=2, role_minimum={"a": 2})
+    for number, role in enumerate(bound):
+        labels = {TASK_SPEC: role}
+        rig.pod(f"{role}-{number}", labels=labels, node=NodeName("a"), phase=phase)
+    rig.pod("waiting", labels={TASK_SPEC: "a"})
+    assert rig.now().gangs[KEY].partial is partial
 
 
 def test_pods_alone_are_groups_of_one_in_the_queue_they_name(rig: Rig) -> None:
