@@ -45,6 +45,24 @@ def in_background(act: Callable[[], None]) -> threading.Thread:
     return thread
 
 
+def test_newcomers_do_not_take_the_room_of_a_gang_in_part(slow_rig: Rig) -> None:
+    with Place(slow_rig) as place:
+        place.add_nodes(3, cpu="16")
+        queue, idle = place.add_queue("queue"), place.add_queue("idle")
+        with Partials(place.api, place.name, {"torn": 40}) as seen:
+            place.add_group("torn", 40, queue=queue)
+            submitting = in_background(lambda: place.submit(workloads.members("torn", 40)))
+            seen.fire_at(5, slow_rig.extender.kill, timeout_s=ROUND_S / 3)
+            submitting.join()
+            assert seen.partial() == ["torn"]
+            place.add_gang("rival", 20, spec={"queue": idle})
+            slow_rig.restart_extender()
+            seen.wait_whole(timeout_s=PARTIAL_S)
+        assert not place.bound("rival")
+        place.delete_gang("torn")
+        place.wait_bound("rival", 20)
+
+
 @pytest.mark.timeout(ROUNDS * ROUND_S)
 def test_gangs_are_made_whole_after_a_kill_at_any_moment(slow_rig: Rig) -> None:
     die = dice()

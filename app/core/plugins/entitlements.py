@@ -3,8 +3,13 @@
 A queue asks for what its groups hold, for their waiting members, and for members of *admitted*
 groups that nobody has created yet: those get their places first and are created for them, so a
 queue that had to wait for its pods to exist would never deserve any.
+
+Unlike in Volcano, a queue deserves at least what makes its gangs that are bound in part whole: they
+were placed within what it deserved, and a crash must not leave them in part because others have
+come since.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +17,7 @@ from itertools import chain
 
 import numpy as np
 
+from app.core.actions.need import Need
 from app.core.actions.slots import request_of
 from app.core.ledger import Ledger
 from app.core.plugins import limits, water_filling
@@ -54,7 +60,7 @@ def entitlements(ledger: Ledger, real: Mapping[QueueName, Vector]) -> dict[Queue
         ceiling=ceiling,
         floor=_guarantees(snapshot, names),
     )
-    deserved = np.minimum(water_filling.whole(shares), ceiling)
+    deserved = np.minimum(np.maximum(water_filling.whole(shares), _owed(ledger, names)), ceiling)
     return {
         name: Entitlement(request=request[row], deserved=deserved[row], exact=shares[row])
         for row, name in enumerate(names)
@@ -68,6 +74,30 @@ def _guarantees(snapshot: Snapshot, names: Sequence[QueueName]) -> Matrix:
         if guarantee:
             floor[row] = limits.on_axis(guarantee, snapshot.axis)
     return floor
+
+
+def _owed(ledger: Ledger, names: Sequence[QueueName]) -> Matrix:
+    """What queues with gangs bound in part hold, and what those lack of their minimums."""
+    owed = np.zeros((len(names), len(ledger.snapshot.axis)), dtype=np.int64)
+    torn: defaultdict[QueueName, list[Gang]] = defaultdict(list)
+    for gang in ledger.snapshot.pending:
+        if gang.partial:
+            torn[gang.queue].append(gang)
+    for row, name in enumerate(names):
+        if name in torn:
+            rests = limits.total((_rest(gang, ledger) for gang in torn[name]), ledger.snapshot.axis)
+            owed[row] = ledger.queue(name).allocated + rests
+    return owed
+
+
+def _rest(gang: Gang, ledger: Ledger) -> Vector:
+    """What the members that ``gang`` lacks ask for at most, those that do not exist included."""
+    rest = request_of(gang, ledger.snapshot)
+    lacking = Need.of(gang, ledger.gang(gang)).members
+    if gang.waiting and lacking > 0:
+        requests = np.sort([task.request for task in gang.waiting], axis=0)
+        rest = rest + requests[-lacking:].sum(axis=0)
+    return rest
 
 
 def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:

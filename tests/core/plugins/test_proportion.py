@@ -10,7 +10,7 @@ from app.core.ledger import Ledger
 from app.core.plugins import limits
 from app.core.plugins.entitlements import entitlements
 from app.core.policy import Vote
-from app.model.gang import Gang
+from app.model.gang import Counts, Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import Cause, Shortfall
 from app.model.snapshot import QueueUsage, Snapshot
@@ -36,6 +36,21 @@ def snapshot_of(*gangs: Gang, queues: tuple[Queue, ...] = (), **fields: Any) -> 
 def deserved_cpu(snapshot: Snapshot) -> dict[str, float]:
     entitled = entitlements(Ledger(snapshot), limits.real_capabilities(snapshot))
     return {name: e.deserved[0] / 1000 for name, e in entitled.items()}
+
+
+def half_bound(name: str, waiting: tuple[Task, ...], *, min_member: int, **fields: Any) -> Gang:
+    """Two members of one core are bound, as a crash in the middle of binding leaves them."""
+    held = room(cpu=2)
+    return make_gang(
+        name,
+        waiting=waiting,
+        allocated=held,
+        request=held + room(cpu=len(waiting)),
+        min_member=min_member,
+        counts=Counts(bound=2, pending=len(waiting)),
+        partial=True,
+        **fields,
+    )
 
 
 class TestDeserved:
@@ -66,6 +81,23 @@ class TestDeserved:
         queue = make_queue("a", capability=amounts_of(cpu=2), guarantee=amounts_of(cpu=3))
         snapshot = snapshot_of(holding("a", cpu=0, wants=9, queue="a"), queues=(queue,))
         assert deserved_cpu(snapshot) == {"a": 2}
+
+    def test_what_makes_a_gang_whole_that_is_bound_in_part_is_deserved(self) -> None:
+        torn = half_bound("torn", tuple(sized_task(f"t-{i}") for i in range(9)), min_member=7)
+        rival = holding("rival", cpu=0, wants=20, queue="b")
+        queues = (make_queue("default"), make_queue("b"))
+        assert deserved_cpu(snapshot_of(torn, rival, queues=queues)) == {"b": 5, "default": 7}
+
+    def test_members_that_a_gang_bound_in_part_lacks_count_before_they_exist(self) -> None:
+        torn = half_bound("torn", (sized_task("t-0"),), min_member=7, min_request=room(cpu=7))
+        rival = holding("rival", cpu=0, wants=20, queue="b")
+        queues = (make_queue("default"), make_queue("b"))
+        assert deserved_cpu(snapshot_of(torn, rival, queues=queues)) == {"b": 5, "default": 7}
+
+    def test_a_gang_that_is_bound_in_part_does_not_lift_a_capability(self) -> None:
+        torn = half_bound("torn", tuple(sized_task(f"t-{i}") for i in range(6)), min_member=8)
+        queues = (make_queue("default", capability=amounts_of(cpu=6)),)
+        assert deserved_cpu(snapshot_of(torn, queues=queues)) == {"default": 6}
 
     def test_members_that_nobody_created_yet_count_once_their_group_is_admitted(self) -> None:
         half = make_gang(
