@@ -27,6 +27,7 @@ Serve = Callable[[bytes, Request], Awaitable[Response]]
 READY_S = 20.0
 """Below kube-scheduler's ``httpTimeout``."""
 
+_UNDECIDED = "not ready: see /readyz, and whether the kube-scheduler beside holds the Lease"
 _ABOUT = {
     "filter": "Which of the offered nodes the pod may go to.",
     "prioritize": "Scores 0-10 of nodes the pod may go to.",
@@ -43,8 +44,8 @@ def extender_calls(services: ExtenderServices) -> dict[str, Handler]:
         "bind": _bind(services),
         "preempt": _preempt(services),
     }
-    first_cycle = services.planning.first_cycle
-    return {verb: timed(verb, once(first_cycle, serve)) for verb, serve in serving.items()}
+    deciding = services.planning.deciding
+    return {verb: timed(verb, once(deciding, serve)) for verb, serve in serving.items()}
 
 
 def extender_router(calls: Mapping[str, Handler]) -> APIRouter:
@@ -89,19 +90,20 @@ def timed(verb: str, serve: Serve) -> Handler:
     return call
 
 
-def once(ready: asyncio.Event, serve: Serve) -> Serve:
-    """``serve``, kept waiting until ``ready``.
+def once(deciding: asyncio.Event, serve: Serve) -> Serve:
+    """``serve``, kept waiting until ``deciding``.
 
-    Until the first planning cycle nothing is known: any answer would be wrong, and an error would
-    send the pod up kube-scheduler's back-off ladder, which lasts longer than our start.
+    Until the first planning cycle, of the process or since it leads, any answer could be wrong (a
+    newcomer would get the room of a gang that is bound in part), and an error would send the pod up
+    kube-scheduler's back-off ladder, which lasts longer than our start.
     """
 
     async def call(body: bytes, request: Request) -> Response:
-        if not ready.is_set():
+        if not deciding.is_set():
             try:
-                await asyncio.wait_for(ready.wait(), READY_S)
+                await asyncio.wait_for(deciding.wait(), READY_S)
             except TimeoutError as error:
-                raise BadRequest("not ready, see /readyz", status=503) from error
+                raise BadRequest(_UNDECIDED, status=503) from error
         return await serve(body, request)
 
     return call

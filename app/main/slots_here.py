@@ -15,7 +15,7 @@ class SlotsHere:
     async def get(self, namespace: str, podgroup: str) -> Slots | None:
         """The slots of one PodGroup; None while this extender does not decide."""
         planning = self._parts.planning
-        if not planning.first_cycle.is_set() or not planning.activity.active:
+        if not planning.deciding.is_set():
             return None
         group = self._parts.cache.groups.get(group_key(namespace, podgroup))
         return Slots(planning.log.generation, {} if group is None else slots_of(group))

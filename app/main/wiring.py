@@ -95,7 +95,7 @@ def assemble(
 
     def settled(changed: Iterable[GroupKey]) -> None:
         barrier.settle(changed)
-        if cache.signals.dirty or cache.signals.groups:
+        if planning.has_news:
             planning.notice()
 
     async def compare() -> Audit:

@@ -99,6 +99,9 @@ class Planning:
     asked_at: float = float("-inf")
     """When kube-scheduler last asked for a pod of ours."""
     first_cycle: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set for good when everything has been looked at once, by a replica that stands by too."""
+    deciding: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while this replica leads and has planned everything at least once since it does."""
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _shapes: ShapeCache = field(default_factory=ShapeCache)
     _under_way: bool = False
@@ -122,6 +125,12 @@ class Planning:
     def notice(self) -> None:
         """Something changed: run a cycle soon."""
         self._wake.set()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something changed since the last cycle began: the cluster, or who leads."""
+        signals = self.cache.signals
+        return signals.dirty or bool(signals.groups) or self._standing_by is self.activity.active
 
     async def run(self) -> None:
         """Cycle for ever; cancel to stop."""
@@ -167,6 +176,7 @@ class Planning:
         for tell in self.after:
             tell(changed | self.cache.signals.groups)
         self.first_cycle.set()
+        self.deciding.set()
 
     async def _plan(self, now: float) -> None:
         if not self.cache.registry.pending:
@@ -302,6 +312,7 @@ class Planning:
         if not self._standing_by:
             return
         self._standing_by = False
+        self.cache.signals.dirty = True
         for key, group in list(self.cache.groups.items()):
             if group.pod_group is not None:
                 self.cache.set_phase(key, group.pod_group.phase)
@@ -309,6 +320,7 @@ class Planning:
     def _stand_by(self) -> None:
         """Another replica decides: whatever was promised here is void, and nothing is said."""
         self._standing_by = True
+        self.deciding.clear()
         for key in list(self.cache.registry.promised):
             self.cache.release(key, why="another replica leads")
         self.refusals = {}

@@ -49,7 +49,7 @@ class Stand:
 async def stand(rig: Rig | None = None, *, reading: bool = False) -> AsyncIterator[Stand]:
     """A stand over ``rig``, or over an empty one; ``reading``: at the address for readers."""
     rig = rig or Rig()
-    rig.planning.first_cycle.set()
+    rig.planning.deciding.set()
     waits: list[str] = []
     parts = rig.parts
     services = ExtenderServices(

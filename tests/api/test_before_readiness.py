@@ -1,4 +1,4 @@
-"""Calls that arrive before the first planning cycle wait for it."""
+"""Calls that arrive before the first planning cycle, of the process or as leader, wait for it."""
 
 from __future__ import annotations
 

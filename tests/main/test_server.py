@@ -31,7 +31,7 @@ LOCAL = Bind(host="127.0.0.1", port=0)
 def application(rig: Rig | None = None) -> ASGIApp:
     rig = rig or Rig()
     rig.node("n1")
-    rig.planning.first_cycle.set()
+    rig.planning.deciding.set()
     parts = rig.parts
     return create_app(
         ExtenderServices(

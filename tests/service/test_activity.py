@@ -162,6 +162,25 @@ def test_a_replica_that_loses_the_lead_gives_its_promises_back_and_falls_silent(
     run(scenario())
 
 
+def test_only_the_replica_that_leads_and_has_looked_at_everything_answers_calls() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-b")
+        rig.gang("g", size=2)
+        working = asyncio.create_task(rig.planning.run())
+        await advance(2)
+        for leader in ("host-a", "host-b", "host-a"):
+            answers = leader == "host-a"
+            assert rig.planning.deciding.is_set() is not answers
+            lead(rig, leader)
+            await advance(4 * rig.limits.cycle_gap_s)
+            assert rig.planning.deciding.is_set() is answers, "at once"
+            assert rig.promises() == 2 * answers
+        working.cancel()
+
+    run(scenario())
+
+
 def test_a_replica_that_takes_over_begins_with_the_phases_the_other_stored() -> None:
     async def scenario() -> None:
         rig = replica()
