@@ -2,7 +2,8 @@
 
 A plugin module has a function ``configure(conf) -> OpenPlugin`` that checks the plugin's arguments
 once. Opening the plugin reads the snapshot (shares, deserved amounts) and returns the hooks it
-takes part in; hooks read the running numbers from the ledger and change nothing. :class:`Policies`
+takes part in; hooks read the running numbers from the ledger and change nothing (``lend`` changes
+what its own plugin answers from then on). :class:`Policies`
 is what the configuration selects; opening it on a ledger gives :class:`Opened`, where the tiers
 are already combined as volcano.md §3.3 says, so the actions never see a plugin.
 """
@@ -49,6 +50,8 @@ Validity = Callable[[Gang], Refusal | None]
 Allocatable = Callable[[QueueName, Task], Refusal | None]
 Overused = Callable[[QueueName], Refusal | None]
 GangTest = Callable[[Gang], bool]
+Lend = Callable[[Gang], bool]
+"""Let the gang's queue hold its minimum beyond the share; False: it may not, or need not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +126,7 @@ class Hooks:
     enqueued: Enqueued | None = None
     allocatable: Allocatable | None = None
     overused: Overused | None = None
+    lend: Lend | None = None
     gang_ready: GangTest | None = None
     scoring: Scoring | None = None
     predicates: Predicates | None = None
@@ -151,6 +155,7 @@ class Opened:
     enqueued: Enqueued
     allocatable: Allocatable
     overused: Overused
+    lend: Lend
     gang_ready: GangTest
     scoring: Scoring
     predicates: Predicates

@@ -54,6 +54,7 @@ _SWITCHES = {
     "enqueued": "enableJobEnqueued",
     "overused": "enabledOverused",
     "allocatable": "enabledAllocatable",
+    "lend": "enabledAllocatable",
     "gang_ready": "enableJobReady",
     "predicates": "enablePredicate",
     "scoring": "enableNodeOrder",
@@ -100,6 +101,7 @@ def open_policies(policies: Policies, ledger: Ledger, *, now: float) -> Opened:
     limits = [h.allocatable for h in hooks if h.allocatable]
     bounds = [h.overused for h in hooks if h.overused]
     enqueued = [h.enqueued for h in hooks if h.enqueued]
+    lenders = [h.lend for h in hooks if h.lend]
     ready = [h.gang_ready for h in hooks if h.gang_ready]
 
     def admitted(gang: Gang) -> None:
@@ -115,6 +117,7 @@ def open_policies(policies: Policies, ledger: Ledger, *, now: float) -> Opened:
         enqueued=admitted,
         allocatable=gate.allocatable(limits),
         overused=gate.overused(bounds),
+        lend=lambda gang: any(lend(gang) for lend in lenders),
         gang_ready=lambda gang: all(test(gang) for test in ready),
         scoring=add_up([h.scoring for h in hooks if h.scoring]),
         predicates=next((h.predicates for h in hooks if h.predicates), Predicates(enabled=False)),

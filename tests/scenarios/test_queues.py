@@ -104,6 +104,25 @@ def test_queues_share_the_cluster_by_weight(place: Place) -> None:
     place.wait_bound("light", 2)
 
 
+def test_gangs_of_two_queues_that_each_need_most_of_the_cluster_run_in_turn(place: Place) -> None:
+    for name in ("one", "other"):
+        place.add_gang(name, 6, spec={"queue": place.add_queue(name)})
+    wait_until(
+        lambda: len(place.explain("one")["members"] + place.explain("other")["members"]) == 12,
+        timeout_s=10,
+        what="all pods are known",
+    )
+
+    place.add_nodes(2, cpu="5")
+    wait_until(lambda: len(place.bound()) == 6, timeout_s=20, what="one of them runs")
+    first, second = ("one", "other") if place.bound("one") else ("other", "one")
+    assert len(place.bound(first)) == 6
+    place.wait_summary(second, "cpu asked 6, free 4 of 10")
+
+    place.delete_gang(first)
+    place.wait_bound(second, 6)
+
+
 def test_a_plain_pod_goes_to_the_queue_of_its_annotation(place: Place) -> None:
     place.add_nodes(1, cpu="4")
     small = place.add_queue("small", capability={"cpu": "1"})

@@ -5,6 +5,7 @@ nothing; one that has it gets one member more and goes back in line while more w
 gangs share what is beyond the minimums. A queue that holds all it deserves gets no more turns.
 Gangs that are bound in part come before all turns: what they lack is less than what newcomers want,
 and nothing else makes what they hold of use.
+What is left in the end may be lent (:mod:`app.core.actions.lending`).
 Without ``enqueue`` among the actions everybody is in as soon as it is looked at here.
 """
 
@@ -14,6 +15,7 @@ from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import shut_out
 from app.core.actions.extras import place_next
+from app.core.actions.lending import lend
 from app.core.actions.minimum import is_reached, lacks_members, place_minimum
 from app.core.actions.turns import Turns
 from app.model.gang import Gang
@@ -46,6 +48,7 @@ def allocate(cycle: Cycle) -> Steps:
             yield from _serve(cycle, turns, turns.take(at))
         turns.done(at)
         yield
+    yield from lend(cycle)
 
 
 def _takes_part(cycle: Cycle, gang: Gang) -> bool:

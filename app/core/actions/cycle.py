@@ -118,6 +118,10 @@ class Cycle:
 
     # --- how it stands ---------------------------------------------------------------------------
 
+    def refusal_of(self, gang: Gang) -> Refusal | None:
+        """The no it got, if it got one."""
+        return self._refused.get(gang.key)
+
     def is_refused(self, gang: Gang) -> bool:
         """Whether it got a no already."""
         return gang.key in self._refused

@@ -78,19 +78,20 @@ def _guarantees(snapshot: Snapshot, names: Sequence[QueueName]) -> Matrix:
 
 def _owed(ledger: Ledger, names: Sequence[QueueName]) -> Matrix:
     """What queues with gangs bound in part hold, and what those lack of their minimums."""
-    owed = np.zeros((len(names), len(ledger.snapshot.axis)), dtype=np.int64)
+    axis = ledger.snapshot.axis
+    owed = np.zeros((len(names), len(axis)), dtype=np.int64)
     torn: defaultdict[QueueName, list[Gang]] = defaultdict(list)
     for gang in ledger.snapshot.pending:
         if gang.partial:
             torn[gang.queue].append(gang)
     for row, name in enumerate(names):
         if name in torn:
-            rests = limits.total((_rest(gang, ledger) for gang in torn[name]), ledger.snapshot.axis)
+            rests = limits.total((rest_of(gang, ledger) for gang in torn[name]), axis)
             owed[row] = ledger.queue(name).allocated + rests
     return owed
 
 
-def _rest(gang: Gang, ledger: Ledger) -> Vector:
+def rest_of(gang: Gang, ledger: Ledger) -> Vector:
     """What the members that ``gang`` lacks ask for at most, those that do not exist included."""
     rest = request_of(gang, ledger.snapshot)
     lacking = Need.of(gang, ledger.gang(gang)).members

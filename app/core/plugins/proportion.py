@@ -5,15 +5,18 @@ Only queues that have groups take part. *Deserved* is worked out when it is firs
 is read from the ledger whenever it is asked, so the order of queues follows the placements of the
 cycle. Admission looks at the queue's real capability instead: what it could hold if the others
 asked for nothing.
+
+A gang whose minimum is more than its queue deserves would never run while others ask, so of two
+queues with such gangs neither would ever get anything. Room that is left over may be *lent* to one.
 """
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.plugins import limits
-from app.core.plugins.entitlements import Entitlement, entitlements
+from app.core.plugins.entitlements import Entitlement, entitlements, rest_of
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Standing, Vote
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
@@ -34,6 +37,7 @@ def _open(session: Session) -> Hooks:
         enqueueable=queues.enqueueable,
         allocatable=queues.allocatable,
         overused=queues.overused,
+        lend=queues.lend,
         standings=queues.standing,
     )
 
@@ -44,7 +48,7 @@ class Proportion:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._real = limits.real_capabilities(ledger.snapshot)
-        self._entitled: Mapping[QueueName, Entitlement] = {}
+        self._entitled: dict[QueueName, Entitlement] = {}
         self._seen: int | None = None
         nothing = np.zeros(len(self._axis), dtype=np.int64)
         self._unentitled = Entitlement(nothing, nothing, exact=nothing.astype(np.float64))
@@ -96,6 +100,29 @@ class Proportion:
         short = limits.exceeding(waiting, held=held, limit=deserved)
         lack = limits.shortfalls(short, axis=self._axis, asked=waiting, held=held, limit=deserved)
         return Refusal(Cause.QUEUE_OVERUSED, where=queue, shortfalls=lack)
+
+    def lend(self, gang: Gang) -> bool:
+        """Let the queue deserve the minimum of ``gang`` from now on, if its share never would.
+
+        Not to a queue that holds its share of something that is asked for, nor beyond what it can
+        really hold.
+        """
+        self._follow_admissions()
+        entitled = self._entitlement(gang.queue)
+        held = self._ledger.queue(gang.queue).allocated
+        asked = rest_of(gang, self._ledger)
+        nothing = np.zeros_like(asked)
+        if not limits.exceeding(asked, held=nothing, limit=entitled.deserved):
+            return False
+        one_more = np.minimum(asked, 1)
+        used_up = limits.exceeding(one_more, held=held, limit=entitled.deserved)
+        if any(held[position] for position in used_up):
+            return False
+        if limits.exceeding(asked, held=held, limit=self._real[gang.queue]):
+            return False
+        lifted = np.maximum(entitled.deserved, held + asked)
+        self._entitled[gang.queue] = replace(entitled, deserved=lifted)
+        return True
 
     def standing(self, queue: QueueName) -> Standing:
         """What the queue deserves by its weight; nothing while it has no groups."""
