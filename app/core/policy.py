@@ -2,10 +2,10 @@
 
 A plugin module has a function ``configure(conf) -> OpenPlugin`` that checks the plugin's arguments
 once. Opening the plugin reads the snapshot (shares, deserved amounts) and returns the hooks it
-takes part in; hooks read the running numbers from the ledger and change nothing (``lend`` changes
-what its own plugin answers from then on). :class:`Policies`
-is what the configuration selects; opening it on a ledger gives :class:`Opened`, where the tiers
-are already combined as volcano.md §3.3 says, so the actions never see a plugin.
+takes part in; hooks read the running numbers from the ledger and change nothing (but ``lend``, what
+its own plugin answers from then on). :class:`Policies` is what the configuration selects; opening
+it on a ledger gives :class:`Opened`, where the tiers are already combined as volcano.md §3.3 says,
+so the actions never see a plugin.
 """
 
 from collections.abc import Callable, Mapping, Sequence

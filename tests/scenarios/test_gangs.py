@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.clusters import workloads
 from tests.clusters.place import Place
 from tests.clusters.resources import PRIORITY_CLASSES
@@ -96,6 +98,25 @@ def test_a_gang_of_pods_that_come_late_finds_its_room_kept(place: Place) -> None
     place.submit(workloads.members("late", 6))
     place.wait_bound("late", 6)
     assert not place.bound("other")
+
+
+@pytest.mark.parametrize("at_the_gate", [True, False], ids=["gated", "ungated"])
+def test_the_room_of_a_lost_member_stays_its_gang_s(place: Place, *, at_the_gate: bool) -> None:
+    place.add_nodes(1, cpu="4")
+    place.add_gang("gang", 4)
+    place.wait_bound("gang", 4)
+    place.add_group("rival", 1, queue=place.add_queue("idle"))
+    if at_the_gate:
+        place.submit(workloads.members("rival", 1))
+    else:
+        place.submit_ungated("rival", 1)
+    place.wait_condition("rival", "Reserved", "False")
+
+    place.delete_pod("gang-0")
+    place.wait_condition("gang", "Reserved", says="room is kept for 1 members")
+    place.submit_one(workloads.pod("gang-0", group="gang"))
+    place.wait_bound("gang", 4)
+    assert not place.bound("rival")
 
 
 def test_a_pod_without_a_group_is_a_gang_of_one(place: Place) -> None:
