@@ -246,6 +246,11 @@ def test_the_rest_of_a_gang_that_is_bound_in_part_goes_before_all_queues() -> No
     assert outcome.refused == {"other"}
 
 
+def test_gangs_that_are_bound_in_part_keep_their_order() -> None:
+    low, high = torn("low", created=-1.0), torn("high", priority=9)
+    assert cycle(low, high, nodes=cores(1)).order == ["high"]
+
+
 @pytest.mark.parametrize("queue", ["first", "second"])
 def test_a_gang_that_was_bound_in_part_takes_turns_for_what_is_beyond_its_minimum(
     queue: str,

@@ -45,7 +45,7 @@ def half_bound(name: str, waiting: tuple[Task, ...], *, min_member: int, **field
         name,
         waiting=waiting,
         allocated=held,
-        request=held + room(cpu=len(waiting)),
+        request=held + sum(task.request for task in waiting),
         min_member=min_member,
         counts=Counts(bound=2, pending=len(waiting)),
         partial=True,
@@ -84,6 +84,13 @@ class TestDeserved:
 
     def test_what_makes_a_gang_whole_that_is_bound_in_part_is_deserved(self) -> None:
         torn = half_bound("torn", tuple(sized_task(f"t-{i}") for i in range(9)), min_member=7)
+        rival = holding("rival", cpu=0, wants=20, queue="b")
+        queues = (make_queue("default"), make_queue("b"))
+        assert deserved_cpu(snapshot_of(torn, rival, queues=queues)) == {"b": 5, "default": 7}
+
+    def test_of_unequal_members_the_largest_may_be_the_one_that_is_lacking(self) -> None:
+        waiting = (sized_task("t-0", cpu=5), sized_task("t-1", cpu=1))
+        torn = half_bound("torn", waiting, min_member=3)
         rival = holding("rival", cpu=0, wants=20, queue="b")
         queues = (make_queue("default"), make_queue("b"))
         assert deserved_cpu(snapshot_of(torn, rival, queues=queues)) == {"b": 5, "default": 7}
