@@ -7,3 +7,7 @@ from tests.clusters.rig import Setting
 BARRIER_S = 3.0
 HASTY = Setting(flags=(f"--barrier-timeout={BARRIER_S}", "--planned-timeout=4", "--slot-timeout=4"))
 """Gives gangs little time to come together."""
+SLOW = Setting(flags=("--kube-api-qps=120", "--kube-api-burst=10"))
+"""Writes slowly, so that most kills come between the bindings of one gang."""
+PARTIAL_S = 15
+"""Longer than this no gang may be bound in part."""

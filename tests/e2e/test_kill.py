@@ -16,21 +16,19 @@ import pytest
 from tests.clusters import resources, workloads
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
-from tests.clusters.rig import Rig, Setting, Stage
+from tests.clusters.rig import Rig, Stage
 from tests.e2e.scale import ROUND_S, ROUNDS, dice
+from tests.e2e.settings import PARTIAL_S, SLOW
 
 pytestmark = pytest.mark.real
 
 GANGS = {f"gang-{number}": 20 for number in range(10)}
 PODS = sum(GANGS.values())
-PARTIAL_S = 15
-"""Longer than this no gang may be bound in part."""
-SLOWLY = ("--kube-api-qps=120", "--kube-api-burst=10")
 
 
 @pytest.fixture
 def slow_rig(stage: Stage) -> Rig:
-    return stage.rig(Setting(flags=SLOWLY))
+    return stage.rig(SLOW)
 
 
 def submit(place: Place) -> None:

@@ -1,0 +1,105 @@
+"""More gangs than there is room for, of three queues, while processes are killed and stopped.
+
+Gangs come and go by chance, bigger than their queue's share and smaller, with members beyond the
+minimum and without. Whatever happens, none is bound in part for long, and in the end all have run.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.clusters.partials import Partials
+from tests.clusters.place import Place
+from tests.clusters.processes import wait_until
+from tests.clusters.rig import Rig, Stage
+from tests.e2e.scale import ROUND_S, ROUNDS, dice
+from tests.e2e.settings import PARTIAL_S, SLOW
+
+pytestmark = pytest.mark.real
+
+CPUS = 48
+AT_ONCE = 6
+"""So many gangs are there at a time."""
+WEIGHTS = {"light": 1, "middle": 2, "heavy": 3}
+
+
+@pytest.fixture
+def slow_rig(stage: Stage) -> Rig:
+    return stage.rig(SLOW)
+
+
+class Crowd:
+    """Gangs of chance; one that has its minimum makes room for the next."""
+
+    def __init__(self, place: Place, die: random.Random, *, gangs: int) -> None:
+        self._place = place
+        self._die = die
+        self._sizes = {f"gang-{number}": die.randrange(2, CPUS // 2) for number in range(gangs)}
+        self.minimums = {
+            name: size if die.random() < 0.6 else die.randrange(size // 2 + 1, size + 1)
+            for name, size in self._sizes.items()
+        }
+        self._queues = [place.add_queue(name, weight=weight) for name, weight in WEIGHTS.items()]
+        self._to_come = list(self._sizes)
+        self._there: list[str] = []
+
+    def come(self) -> None:
+        """Fill up with gangs, some of which say what they need."""
+        while self._to_come and len(self._there) < AT_ONCE:
+            name = self._to_come.pop()
+            minimum = self.minimums[name]
+            spec = {"queue": self._die.choice(self._queues)}
+            says = {"minResources": {"cpu": str(minimum)}} if self._die.random() < 0.5 else {}
+            self._place.add_gang(name, self._sizes[name], minimum=minimum, spec=spec | says)
+            self._there.append(name)
+
+    def go(self, seen: Partials) -> bool:
+        """Take away those that have their minimum; returns whether nobody is left."""
+        for name in [n for n in self._there if seen.bound(n) >= self.minimums[n]]:
+            self._place.delete_gang(name)
+            self._there.remove(name)
+        return not self._there
+
+
+def harms(rig: Rig, die: random.Random) -> list[Callable[[], None]]:
+    """What goes wrong; afterwards all is up again."""
+
+    def kill_extender() -> None:
+        rig.extender.kill()
+        rig.restart_extender()
+
+    def stop_extender() -> None:
+        rig.extender.pause()
+        time.sleep(die.uniform(0.5, 3))
+        rig.extender.resume()
+
+    def kill_scheduler() -> None:
+        rig.scheduler.kill()
+        rig.start_scheduler()
+
+    return [kill_extender, kill_extender, stop_extender, kill_scheduler]
+
+
+@pytest.mark.timeout(ROUNDS * ROUND_S)
+def test_in_a_crowd_no_gang_stays_in_part_and_all_of_them_run(slow_rig: Rig) -> None:
+    die = dice()
+    with Place(slow_rig) as place:
+        place.add_nodes(3, cpu=str(CPUS // 3))
+        crowd = Crowd(place, die, gangs=AT_ONCE * ROUNDS)
+        with Partials(place.api, place.name, crowd.minimums) as seen:
+            for _ in range(2 * ROUNDS):
+                crowd.come()
+                time.sleep(die.uniform(0, 1))
+                die.choice(harms(slow_rig, die))()
+                crowd.go(seen)
+            wait_until(lambda: _drained(crowd, seen), timeout_s=ROUND_S, what="all have run")
+            assert seen.longest_s() < PARTIAL_S
+
+
+def _drained(crowd: Crowd, seen: Partials) -> bool:
+    crowd.come()
+    return crowd.go(seen)
