@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -16,6 +15,7 @@ from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.rig import Rig, Stage
+from tests.e2e import harms
 from tests.e2e.scale import ROUND_S, ROUNDS, dice
 from tests.e2e.settings import PARTIAL_S, SLOW
 
@@ -65,23 +65,15 @@ class Crowd:
         return not self._there
 
 
-def harms(rig: Rig, die: random.Random) -> list[Callable[[], None]]:
-    """What goes wrong; afterwards all is up again."""
-
-    def kill_extender() -> None:
-        rig.extender.kill()
-        rig.restart_extender()
-
-    def stop_extender() -> None:
-        rig.extender.pause()
-        time.sleep(die.uniform(0.5, 3))
-        rig.extender.resume()
-
-    def kill_scheduler() -> None:
-        rig.scheduler.kill()
-        rig.start_scheduler()
-
-    return [kill_extender, kill_extender, stop_extender, kill_scheduler]
+def harm(rig: Rig, die: random.Random) -> None:
+    """Something goes wrong."""
+    what = die.choice(("kill", "kill", "stop", "scheduler"))
+    if what == "kill":
+        harms.kill_extender(rig)
+    elif what == "stop":
+        harms.stop_extender(rig, die.uniform(0.5, 3))
+    else:
+        harms.kill_scheduler(rig)
 
 
 @pytest.mark.timeout(ROUNDS * ROUND_S)
@@ -94,7 +86,7 @@ def test_in_a_crowd_no_gang_stays_in_part_and_all_of_them_run(slow_rig: Rig) -> 
             for _ in range(2 * ROUNDS):
                 crowd.come()
                 time.sleep(die.uniform(0, 1))
-                die.choice(harms(slow_rig, die))()
+                harm(slow_rig, die)
                 crowd.go(seen)
             wait_until(lambda: _drained(crowd, seen), timeout_s=ROUND_S, what="all have run")
             assert seen.longest_s() < PARTIAL_S

@@ -17,6 +17,7 @@ from tests.clusters.resources import NODES, POD_GROUPS
 from tests.clusters.rig import Rig
 from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand
+from tests.e2e import harms
 from tests.e2e.occupancy import Occupancy
 from tests.e2e.scale import dice
 
@@ -73,21 +74,17 @@ class Harm:
         ]
 
     def kill_extender(self) -> None:
-        self._rig.extender.kill()
-        self._rig.restart_extender()
+        harms.kill_extender(self._rig)
 
     def stop_extender(self) -> None:
-        self._rig.extender.pause()
-        time.sleep(STANDSTILL_S)
-        self._rig.extender.resume()
+        harms.stop_extender(self._rig, STANDSTILL_S)
 
     def kill_controllers(self) -> None:
         self._place.kill_controllers()
         self._place.start_controllers()
 
     def kill_scheduler(self) -> None:
-        self._rig.scheduler.kill()
-        self._rig.start_scheduler()
+        harms.kill_scheduler(self._rig)
 
     def cordon(self) -> None:
         node = f"{self._place.name}-0"

@@ -219,17 +219,16 @@ def test_a_gang_whose_reservation_was_not_used_waits_a_while() -> None:
     assert cycle(gang, nodes=cores(4), now=10.0).order == ["g"]
 
 
-def test_the_rest_of_a_gang_that_is_bound_in_part_does_not_wait() -> None:
-    rest = gang_of("g", 1, hold_until=10.0, partial=True, min_member=2)
-    gang = replace(rest, counts=replace(rest.counts, bound=1))
-    other = gang_of("other", 1, priority=9)
-    assert cycle(gang, other, nodes=cores(1)).order == ["g"]
-
-
 def torn(name: str, **fields: Any) -> Gang:
     """One of two members is bound, as a crash in the middle of binding leaves it."""
     rest = gang_of(name, 1, partial=True, min_member=2, **fields)
     return replace(rest, counts=replace(rest.counts, bound=1))
+
+
+def test_the_rest_of_a_gang_that_is_bound_in_part_does_not_wait() -> None:
+    gang = torn("g", hold_until=10.0)
+    other = gang_of("other", 1, priority=9)
+    assert cycle(gang, other, nodes=cores(1)).order == ["g"]
 
 
 def test_the_rest_of_a_gang_that_is_bound_in_part_is_not_put_to_the_vote_again() -> None:
