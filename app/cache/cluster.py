@@ -145,10 +145,10 @@ class ClusterCache(Promises):
         group.add(member)
         if group.solo and member.kind in _UNPLACED and self._may_be_gathered(member.pod):
             group.awaited = True
+        if group.slots and member.kind in (Kind.WAITING, *PLACED_KINDS):
+            self._adopt_slot(group, member, now=now)  # first: it need not have room besides
         self._charge(member)
         self.registry.changed(group)
-        if group.slots and member.kind in (Kind.WAITING, *PLACED_KINDS):
-            self._adopt_slot(group, member, now=now)
 
     def _leave(self, member: Member) -> None:
         group = self.groups[member.group]

@@ -49,12 +49,12 @@ class Checks(Machine):
     @invariant()
     def no_promise_stands_on_a_node_without_room(self) -> None:
         now = Promises.read(self.cache)
-        taken = list(self.api.taken(now).values())
+        taken = self.api.taken(now)
         open_to_loss = now.revocable()
         for place in now.places():
             if place.holder in open_to_loss:
                 assert self.api.takes(place.node)
-                assert not self.api.is_short(place.node, taken)
+                assert not self.api.is_squeezed(taken[place.holder], taken.values())
                 assert self.cache.groups[place.group].known
 
     @invariant()

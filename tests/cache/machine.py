@@ -196,7 +196,7 @@ class Machine(RuleBasedStateMachine):
         taken = self.api.taken(after)
         oldest, holder, room = given_back[0]
         together = [*taken.values(), room]
-        assert self.api.is_short(node, together), f"{holder} was given back without need"
+        assert self.api.is_squeezed(room, together), f"{holder} was given back without need"
         lacking = {name for name, left in self.api.idle(node, together).items() if left < 0}
         stay = [
             (one.since, one.holder)

@@ -131,15 +131,10 @@ class Api:
                 free.subtract(dict(one.requests))
         return free
 
-    def is_short(self, name: NodeName, taken: Iterable[Taken]) -> bool:
-        """Whether a promise asks for something of which there is less than nothing."""
-        taken = list(taken)
-        lacking = {resource for resource, left in self.idle(name, taken).items() if left < 0}
-        return any(
-            one.promised and one.node == name and amount and resource in lacking
-            for one in taken
-            for resource, amount in one.requests
-        )
+    def is_squeezed(self, one: Taken, taken: Iterable[Taken]) -> bool:
+        """Whether it asks for something of which its node has less than nothing."""
+        free = self.idle(one.node, taken)
+        return any(amount and free[resource] < 0 for resource, amount in one.requests)
 
     def has_group(self, pod: Pod) -> bool:
         """Whether it can be planned: alone, or its PodGroup is there."""

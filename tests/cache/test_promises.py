@@ -494,3 +494,14 @@ def test_a_member_that_has_its_node_already_leaves_no_slot_for_itself(rig: Rig) 
     assert rig.slot("m")
     rig.pod("p", node=NodeName("n"), phase="Running")
     assert len(rig.slots()) == 1
+
+
+def test_a_member_that_has_its_node_already_needs_no_room_besides_its_slot(rig: Rig) -> None:
+    rig.pod("a")
+    rig.now += 1
+    assert rig.slot("n")
+    rig.now += 1
+    rig.stage("a", Stage.PLANNED)
+    rig.pod("p", node=NodeName("n"), phase="Running")
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+    assert rig.lost() == []
