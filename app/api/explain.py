@@ -5,7 +5,7 @@ from fastapi import APIRouter, Response
 from app.api.body import BadRequest, json_value
 from app.api.services import ExtenderServices
 from app.model.ids import GroupKey, group_key
-from app.service.explanations import explain_group, slots_of
+from app.service.explanations import explain_group, slots_to_pin
 
 
 def explain_router(services: ExtenderServices) -> APIRouter:
@@ -24,9 +24,10 @@ def explain_router(services: ExtenderServices) -> APIRouter:
 
     @router.get("/plan/{namespace}/{podgroup}", tags=["plan"])
     async def slots(namespace: str, podgroup: str) -> Response:
-        """Where room is kept for members that do not exist yet: role -> nodes.
+        """Where members that do not exist yet may be created, pinned: role -> nodes.
 
-        503 where another replica decides.
+        Not of roles whose pods kube-scheduler would refuse when pinned, by a rule of their topology
+        spread: those come by the gate. 503 where another replica decides.
         """
         if not planning.activity.active:
             raise BadRequest("another replica leads, ask that one", status=503)
@@ -36,7 +37,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         body = {
             "phase": group.phase.value,
             "generation": planning.log.generation,
-            "slots": slots_of(group),
+            "slots": slots_to_pin(group),
         }
         return json_value(body)
 

@@ -3,7 +3,7 @@
 from app.controllers.job.slots import Slots
 from app.main.wiring import Parts
 from app.model.ids import group_key
-from app.service.explanations import slots_of
+from app.service.explanations import slots_to_pin
 
 
 class SlotsHere:
@@ -18,4 +18,4 @@ class SlotsHere:
         if not planning.deciding.is_set():
             return None
         group = self._parts.cache.groups.get(group_key(namespace, podgroup))
-        return Slots(planning.log.generation, {} if group is None else slots_of(group))
+        return Slots(planning.log.generation, {} if group is None else slots_to_pin(group))

@@ -102,6 +102,15 @@ class Spread:
     honor_affinity: bool = True
     honor_taints: bool = False
 
+    @property
+    def bears_pin(self) -> bool:
+        """Whether kube-scheduler takes pods that are pinned to where the rule is kept.
+
+        Of a pinned pod it looks at its own node only, which is less than several domains. Where
+        affinity is not honoured it looks at all nodes, and misses the members that come later.
+        """
+        return not self.hard or (self.honor_affinity and self.min_domains <= 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
@@ -161,6 +170,16 @@ class PodShape:
             and self.pod_anti_affinity == other.pod_anti_affinity
             and self.spread == other.spread
         )
+
+    @property
+    def bears_pin(self) -> bool:
+        """Whether kube-scheduler takes it where it is pinned to, once it has its place."""
+        return all(rule.bears_pin for rule in self.spread)
+
+    @property
+    def must_spread(self) -> bool:
+        """Whether where others are may keep it off a node now, and not a moment later."""
+        return any(rule.hard for rule in self.spread)
 
     @property
     def looks_at_pods(self) -> bool:

@@ -7,7 +7,8 @@ for good is counted and left.
 
 A pod that got its place is told in the cheapest way that reaches it (design §4):
 
-* behind our gate: the gate is removed, with a pin (one write) or after a nomination (two);
+* behind our gate: the gate is removed, with a pin (one write), after a nomination (two) or with
+  nothing said (:mod:`app.service.hints`);
 * refused by Filter before: woken by an annotation, which wakes nobody else;
 * otherwise nothing: kube-scheduler will ask.
 """
@@ -18,8 +19,9 @@ from collections.abc import Collection, Hashable
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
-from app.model.ids import GroupKey, PodUid, QueueName
+from app.model.ids import NO_NODE, GroupKey, PodUid, QueueName
 from app.model.plan import GangPlacement
+from app.service.hints import hint_for
 from app.service.limits import Hint, Limits
 from app.service.nominations import Nominations
 from app.service.pod_reasons import PodReasons
@@ -30,8 +32,6 @@ from app.telemetry import metrics
 from app.wire import patches
 
 log = logging.getLogger(__name__)
-
-VCJOB = "batch.volcano.sh/v1alpha1"
 
 _REPEAT_S = 5.0
 """A gate that is still there this long after its removal was accepted is removed again."""
@@ -76,9 +76,12 @@ class Actuator:
     def placed(self, decided: GangPlacement) -> None:
         """Placements took effect: tell the pods that must be told."""
         for placement in decided.placements:
-            member = self._cache.members.get(placement.task.uid)
-            if member is not None and _must_be_told(member):
-                self._pod_work.add(member.pod.uid)
+            self._ask(PodUid(placement.task.uid))
+
+    def _ask(self, uid: PodUid) -> None:
+        member = self._cache.members.get(uid)
+        if member is not None and _must_be_told(member):
+            self._pod_work.add(uid)
 
     def after_cycle(self, changed: Collection[GroupKey]) -> None:
         """A cycle ended: bring the statuses of what changed up to date."""
@@ -125,8 +128,9 @@ class Actuator:
 
     async def _open_gate(self, member: Member) -> None:
         pod, node = member.pod, member.node
-        member.told = True
-        hint = self._hint(member)
+        group = self._cache.groups[member.group]
+        hint = hint_for(pod, group, configured=self._limits.hint)
+        member.told = hint is not Hint.GUIDE
         status = self._reasons.placed(member)
         if hint is Hint.NOMINATE and not pod.pinned and pod.nominated != node:
             status = patches.merged(status, patches.nomination(node))
@@ -134,19 +138,8 @@ class Actuator:
         if status is not None:
             await self._pods.patch_pod_status(pod.namespace, pod.name, status)
             self._reasons.taken_back(pod.uid)
-        if pod.pinned or hint is Hint.GUIDE:
-            await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
-        elif hint is Hint.PIN:
-            await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod, pin=node))
-        else:
-            await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
-
-    def _hint(self, member: Member) -> Hint:
-        if self._limits.hint is not Hint.AUTO:
-            return self._limits.hint
-        owner = member.pod.owner
-        recreated = owner is not None and owner.api_version == VCJOB and owner.kind == "Job"
-        return Hint.PIN if recreated else Hint.NOMINATE
+        pin = node if hint is Hint.PIN and not pod.pinned else NO_NODE
+        await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod, pin=pin))
 
     async def _wake(self, member: Member) -> None:
         pod = member.pod

@@ -4,12 +4,12 @@
 off the cache and the last plan when asked for; nothing is recorded on the way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
-from app.cache.members import Member
+from app.cache.members import Member, Slot
 from app.core.texts import describe
 from app.model.ids import GroupKey
 from app.model.reason import Refusal
@@ -64,8 +64,17 @@ def explain_group(cache: ClusterCache, planning: Planning, key: GroupKey) -> Sto
 
 def slots_of(group: Group) -> dict[str, tuple[str, ...]]:
     """Role -> nodes where room is kept for members that do not exist yet."""
+    return _by_role(group.slots.values())
+
+
+def slots_to_pin(group: Group) -> dict[str, tuple[str, ...]]:
+    """Those that members may be created pinned to; others have to come by the gate."""
+    return _by_role(slot for slot in group.slots.values() if slot.shape.bears_pin)
+
+
+def _by_role(slots: Iterable[Slot]) -> dict[str, tuple[str, ...]]:
     nodes: dict[str, list[str]] = {}
-    for slot in group.slots.values():
+    for slot in slots:
         nodes.setdefault(slot.role, []).append(slot.node)
     return {role: tuple(sorted(names)) for role, names in sorted(nodes.items())}
 

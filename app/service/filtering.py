@@ -11,6 +11,8 @@ offered. When only a sample was, it may be chance: then the pod changes places w
 of its gang whose node was offered (the plan stays as it is), else an offered node with room takes
 the planned one's place, else it waits for a better sample. kube-scheduler goes through the nodes in
 turn: samples that lack the node in a row are a veto once they name as many nodes as there are.
+So it is with a pod that must be spread: its node may be missing only because others of its kind
+have not come to theirs yet.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -151,7 +153,7 @@ class Filtering:
                 return self._chosen(member)
             if member.stage is not Stage.PLANNED or self._only_a_guess(member, names):
                 return None
-            if len(names) >= SAMPLE_FLOOR:
+            if member.pod.shape.must_spread or len(names) >= SAMPLE_FLOOR:
                 if self._swap(member, names):
                     return self._chosen(member)
                 if self._may_be_chance(member, names):
@@ -185,10 +187,12 @@ class Filtering:
     def _only_a_guess(self, member: Member, names: Sequence[NodeName]) -> bool:
         """One offered name may be a nominated node or a hint: then all others are offered next.
 
-        When the same one comes again, it is all there is.
+        When the same one comes again, it is all there is. It is at once for a pod that is pinned,
+        and for one that must be spread, to which the others may leave one node.
         """
-        uid = member.pod.uid
-        if len(names) > 1 or member.pod.pinned or len(self._cache.rooms.nodes) == 1:
+        uid, pod = member.pod.uid, member.pod
+        may_be_all = pod.pinned or pod.shape.must_spread or len(self._cache.rooms.nodes) == 1
+        if len(names) > 1 or may_be_all:
             self._guessed.pop(uid, None)
             return False
         before = self._guessed.get(uid)

@@ -8,6 +8,7 @@ from typing import Any
 from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.place import Place
+from tests.clusters.resources import EVENTS
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -71,6 +72,15 @@ def test_members_are_spread_evenly(place: Place) -> None:
     place.add_nodes(2, cpu="8")
     place.add_gang("even", 6, **spread("even"))
     assert counts(place.wait_bound("even", 6)) == [3, 3]
+
+
+def test_members_on_their_way_do_not_keep_one_another_out(place: Place) -> None:
+    """kube-scheduler counts a nominated pod on the node that it looks at and on no other."""
+    place.add_nodes(4, cpu="6")
+    place.add_gang("even", 24, **spread("even"))
+    assert counts(place.wait_bound("even", 24)) == [6, 6, 6, 6]
+    told = place.api.list(EVENTS, namespace=place.name, field_selector="reason=FailedScheduling")
+    assert told == []
 
 
 def test_members_that_want_the_same_port_get_a_node_each(place: Place) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from app.model.ids import NodeName
-from app.model.pod import GATE, Owner
-from app.service.actuator import VCJOB
+from app.model.pod import GATE, TASK_SPEC, Owner
+from app.model.shape import LabelSelector, PodShape, Spread
 from app.service.filtering import Chosen, Wait
+from app.service.hints import VCJOB
 from app.service.limits import Hint, Limits
 from app.service.ports import Reaction, WriteError
-from tests.builders import make_shape
+from tests.builders import GIB, make_amounts, make_shape
 from tests.service.rig import FAILING, GONE, REFUSED, Rig, working
 from tests.service.virtual_time import advance, run, settle
 
@@ -69,6 +70,62 @@ def test_the_gate_opens_with_a_pin_or_after_a_nomination(
         assert verbs == ["pod-status"] * nominations + ["patch"]
 
     run(scenario())
+
+
+SPREAD = Spread(1, "zone", hard=True, selector=LabelSelector())
+
+
+@pytest.mark.parametrize(
+    ("hint", "owner", "rule", "expected"),
+    [
+        (Hint.AUTO, None, SPREAD, "guided"),
+        (Hint.NOMINATE, None, SPREAD, "guided"),
+        (Hint.AUTO, None, replace(SPREAD, hard=False), "nominated"),
+        (Hint.AUTO, JOB, SPREAD, "pinned"),
+        (Hint.PIN, None, SPREAD, "pinned"),
+        (Hint.AUTO, JOB, replace(SPREAD, min_domains=2), "guided"),
+        (Hint.PIN, None, replace(SPREAD, honor_affinity=False), "guided"),
+        (Hint.AUTO, JOB, replace(SPREAD, min_domains=2, hard=False), "pinned"),
+    ],
+)
+def test_a_pod_that_must_be_spread_is_told_only_what_kube_scheduler_bears(
+    hint: Hint, owner: Owner | None, rule: Spread, expected: str
+) -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(hint=hint))
+        rig.node("n1", labels={"zone": "east"})
+        rig.node("n2", labels={"zone": "west"})
+        rig.pod("p", gates=(GATE,), owner=owner, shape=spread_by(rule))
+        with working(rig):
+            await advance(1)
+        [patch] = opened(rig, "p")
+        pinned = any("matchFields" in str(step) for step in patch)
+        how = "pinned" if pinned else "nominated" if nominated(rig, "p") else "guided"
+        assert how == expected
+
+    run(scenario())
+
+
+def test_all_members_are_guided_when_some_must_be_spread() -> None:
+    """A launcher that is nominated would count where the workers look, and nowhere else."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", labels={"zone": "east"})
+        rig.group("g", minimum=2)
+        rig.pod("launcher", group="g", gates=(GATE,), annotations={TASK_SPEC: "launcher"})
+        rig.pod("worker", group="g", gates=(GATE,), shape=spread_by(SPREAD))
+        with working(rig):
+            await advance(1)
+        assert opened(rig, "launcher")
+        assert nominated(rig, "launcher") == []
+
+    run(scenario())
+
+
+def spread_by(rule: Spread) -> PodShape:
+    """A shape with that rule, for pods without labels."""
+    return make_shape(spread=(rule,), spread_identity=("default", ()))
 
 
 def test_a_pod_that_is_pinned_or_nominated_already_is_not_told_again() -> None:

@@ -9,6 +9,7 @@ from app.core.texts import filter_text
 from app.model.ids import NodeName, PodUid, QueueName
 from app.model.pod import GATE, GROUP_ANNOTATION
 from app.model.reason import Cause
+from app.model.shape import LabelSelector, PodShape, Spread
 from app.model.snapshot import Veto
 from app.model.workload import GroupPhase, QueueState
 from app.service.filtering import Chosen, Everything, Protect, Question, Some, Wait
@@ -233,6 +234,47 @@ def test_a_sample_that_lacks_the_planned_node_is_no_veto() -> None:
         assert rig.place("p") == answer.node
         assert len(rig.planning.vetoes) == 0
         assert rig.promises() == 1
+
+    run(scenario())
+
+
+def spread_evenly() -> PodShape:
+    """A shape whose pods must be spread over the hosts."""
+    rule = Spread(1, "kubernetes.io/hostname", hard=True, selector=LabelSelector())
+    return make_shape(spread=(rule,), spread_identity=("default", ()))
+
+
+def test_members_that_must_be_spread_take_one_another_s_places() -> None:
+    """kube-scheduler offers only the emptier node: the other one may be had a moment later."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", cpu=2000)
+        names = rig.gang("g", size=4, shape=spread_evenly())
+        await rig.cycle()
+        here = rig.place(names[0])
+        there = "n1" if here == "n2" else "n2"
+        at_home = [name for name in names if rig.place(name) == here]
+        assert rig.filter(at_home[0]) == Chosen(NodeName(here))
+        assert rig.filter(at_home[1], [there]) == Chosen(NodeName(there))
+        assert len(rig.planning.vetoes) == 0
+        assert sorted(map(rig.place, names)) == ["n1", "n1", "n2", "n2"]
+
+    run(scenario())
+
+
+def test_a_pod_that_must_be_spread_waits_where_nobody_can_change_with_it() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", cpu=1000)
+        names = rig.gang("g", size=2, shape=spread_evenly())
+        await rig.cycle()
+        place, other = map(rig.place, names)
+        assert rig.filter(names[1]) == Chosen(NodeName(other))
+        assert isinstance(rig.filter(names[0], [other]), Wait)
+        assert rig.place(names[0]) == place, "its node may be offered next time"
+        assert isinstance(rig.filter(names[0], [other]), Wait)
+        assert len(rig.planning.vetoes) == 1, "it was not, of as many names as there are nodes"
 
     run(scenario())
 

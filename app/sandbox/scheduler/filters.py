@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from app.sandbox.documents import Document, items, section
-from app.sandbox.scheduler import affinity, spread
+from app.sandbox.scheduler import affinity, spread, taints
 from app.sandbox.scheduler.cluster import NodeState
 from app.sandbox.scheduler.requirements import PODS, Requirements, requirements_of
-
-_CORDON: Document = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +83,10 @@ def _failures(candidate: Candidate, node: NodeState, around: Neighbourhood) -> I
 
 def _node_failure(candidate: Candidate, node: Document) -> Iterator[Failure]:
     spec = section(node, "spec")
-    if spec.get("unschedulable") and not _is_tolerated(candidate, _CORDON):
+    if spec.get("unschedulable") and not taints.is_tolerated(taints.CORDON, candidate.tolerations):
         yield Failure("NodeUnschedulable", ("node(s) were unschedulable",))
-    for taint in spec.get("taints") or []:
-        hard = taint.get("effect") in {"NoSchedule", "NoExecute"}
-        if hard and not _is_tolerated(candidate, taint):
-            yield Failure("TaintToleration", ("node(s) had untolerated taint(s)",))
+    if taints.untolerated(node, candidate.tolerations):
+        yield Failure("TaintToleration", ("node(s) had untolerated taint(s)",))
     if candidate.picks_nodes and not affinity.node_matches(candidate.pod, node):
         yield Failure("NodeAffinity", ("node(s) didn't match Pod's node affinity/selector",))
 
@@ -133,16 +129,3 @@ def _affinity_failure(pod: Document, node: NodeState, around: Neighbourhood) -> 
 
 def _ports_taken(asks: Requirements, node: NodeState) -> bool:
     return any(asks.ports & placed.asks.ports for placed in node.pods.values())
-
-
-def _tolerates(toleration: Document, taint: Document) -> bool:
-    if toleration.get("effect") not in {None, "", taint.get("effect")}:
-        return False
-    key = toleration.get("key") or ""
-    if toleration.get("operator", "Equal") == "Exists":
-        return not key or key == taint["key"]
-    return key == taint["key"] and (toleration.get("value") or "") == (taint.get("value") or "")
-
-
-def _is_tolerated(candidate: Candidate, taint: Document) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in candidate.tolerations)

@@ -8,6 +8,7 @@ from app.sandbox.apiserver.selectors import label_selector_matches
 from app.sandbox.documents import Document, items, labels_of
 from app.sandbox.scheduler.affinity import node_matches
 from app.sandbox.scheduler.cluster import NodeState
+from app.sandbox.scheduler.taints import untolerated
 
 
 def hard_constraints(pod: Document) -> list[Document]:
@@ -33,15 +34,25 @@ def _breaks(
     key, selector = constraint["topologyKey"], constraint.get("labelSelector")
     counts: Counter[str] = Counter()
     for other in nodes:
-        domain = labels_of(other.document).get(key)
-        if domain is not None and node_matches(pod, other.document):
-            counts[domain] += _matching(selector, pod, other)
+        if _is_counted(constraint, pod, other):
+            counts[labels_of(other.document)[key]] += _matching(selector, pod, other)
     least = min(counts.values(), default=0)
     if len(counts) < constraint.get("minDomains", 1):
         least = 0
     here = counts[labels_of(node.document)[key]]
     itself = 1 if label_selector_matches(selector, labels_of(pod)) else 0
     return bool(here + itself - least > constraint["maxSkew"])
+
+
+def _is_counted(constraint: Document, pod: Document, node: NodeState) -> bool:
+    """Whether the node is part of a domain at all, by the policies of the constraint."""
+    if lacks_key(pod, node):
+        return False
+    by_affinity = constraint.get("nodeAffinityPolicy", "Honor") == "Honor"
+    if by_affinity and not node_matches(pod, node.document):
+        return False
+    by_taints = constraint.get("nodeTaintsPolicy", "Ignore") == "Honor"
+    return not (by_taints and untolerated(node.document, items(pod, "spec", "tolerations")))
 
 
 def _matching(selector: Document | None, pod: Document, node: NodeState) -> int:
