@@ -47,6 +47,8 @@ class Promises:
         self.with_ports: dict[str, frozenset[HostPort]] = {}
         """Host ports of pods and slots that ask for some, by holder."""
         self.lost: list[Lost] = []
+        self.housed: list[PodUid] = []
+        """Members that came into a slot, for whoever tells pods their places."""
 
     # --- what we decided -------------------------------------------------------------------------
 
@@ -272,6 +274,7 @@ class Promises:
         self._drop_slot(group, spare.holder)
         if chosen is not None and member.stage is Stage.WAITING and not member.pod.node:
             self._move(member, Stage.PLANNED, node=chosen.node, now=now)
+            self.housed.append(member.pod.uid)
 
     # --- promises made void by events ------------------------------------------------------------
 

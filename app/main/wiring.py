@@ -95,6 +95,7 @@ def assemble(
 
     def settled(changed: Iterable[GroupKey]) -> None:
         barrier.settle(changed)
+        actuator.housed()
         if planning.has_news:
             planning.notice()
 

@@ -78,6 +78,12 @@ class Actuator:
         for placement in decided.placements:
             self._ask(PodUid(placement.task.uid))
 
+    def housed(self) -> None:
+        """Members may have come into slots that were kept for them: tell these."""
+        housed, self._cache.housed = self._cache.housed, []
+        for uid in housed:
+            self._ask(uid)
+
     def _ask(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
         if member is not None and _must_be_told(member):

@@ -128,6 +128,22 @@ def spread_by(rule: Spread) -> PodShape:
     return make_shape(spread=(rule,), spread_identity=("default", ()))
 
 
+def test_a_pod_that_comes_into_a_slot_is_told_at_once() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=2, min_resources=make_amounts(cpu=2000, memory=2 * GIB, pods=2))
+        with working(rig):
+            await advance(1.3)
+            assert rig.promises() == 2
+            rig.pod("g-0", group="g", gates=(GATE,))
+            await advance(0.1)
+            assert nominated(rig, "g-0") == ["n1"]
+            assert len(opened(rig, "g-0")) == 1
+
+    run(scenario())
+
+
 def test_a_pod_that_is_pinned_or_nominated_already_is_not_told_again() -> None:
     async def scenario() -> None:
         rig = Rig(Limits(hint=Hint.NOMINATE))
