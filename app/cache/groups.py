@@ -172,6 +172,29 @@ class Group:
         """Whether room is kept for members that are not on a node yet."""
         return bool(self.slots) or self.kinds[Kind.PLACED] > 0
 
+    def surplus(self) -> list[Slot]:
+        """Slots that its minimum does not need, with the members that are there by now.
+
+        They are of roles that were guessed wrong: members of others came instead.
+        """
+        lacking = {role: self._lacking(role) for role in self.role_minimum}
+        needed = max(self.min_member - len(self.members), sum(lacking.values()))
+        if len(self.slots) <= needed:
+            return []
+        seen: Counter[str] = Counter()
+        beyond = []
+        for slot in self.slots.values():
+            seen[slot.role] += 1
+            if seen[slot.role] > lacking.get(slot.role, 0):
+                beyond.append(slot)
+        return beyond
+
+    def _lacking(self, role: str) -> int:
+        """How many members the role lacks of its minimum."""
+        kinds = (*PLACED_KINDS, Kind.SUCCEEDED, Kind.WAITING)
+        there = sum(self.role_kinds[role, kind] for kind in kinds)
+        return max(self.role_minimum[role] - there, 0)
+
     @property
     def slots_wanted(self) -> int:
         """How many places it may want before its members exist, at most."""

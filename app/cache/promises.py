@@ -264,11 +264,17 @@ class Promises:
     def _adopt_slot(self, group: Group, member: Member, *, now: float) -> None:
         """Give a new member the room kept for it.
 
-        When no slot is like it, or it has a node already, one is given back all the same, so that
-        what is kept never exceeds what the group needs: the member is planned like any other.
+        That is a slot of its role, else one of a role of which more are kept than are missing. When
+        none is like it, or it has a node already, one is given back all the same, so that what is
+        kept never exceeds what the group needs: the member is planned like any other.
         """
-        chosen = _slot_for(member.pod, group.slots.values())
-        spare = chosen or _slot_of_role(member.pod, group.slots.values())
+        pod, slots = member.pod, group.slots.values()
+        chosen = _slot_for(pod, slots)
+        spare = chosen or _slot_of_role(pod, slots)
+        if spare is None:
+            surplus = group.surplus()
+            chosen = next((slot for slot in surplus if _has_room_for(slot, pod)), None)
+            spare = chosen or next(iter(surplus), None)
         if spare is None:
             return
         self._drop_slot(group, spare.holder)
@@ -341,8 +347,8 @@ def _slot_of_role(pod: Pod, slots: Collection[Slot]) -> Slot | None:
 
 
 def _is_fit(slot: Slot, pod: Pod) -> bool:
-    return (
-        slot.role in (pod.role, "")
-        and pod.pinned in (slot.node, NO_NODE)
-        and slot.shape.fits_like(pod.shape)
-    )
+    return slot.role in (pod.role, "") and _has_room_for(slot, pod)
+
+
+def _has_room_for(slot: Slot, pod: Pod) -> bool:
+    return pod.pinned in (slot.node, NO_NODE) and slot.shape.fits_like(pod.shape)

@@ -1,5 +1,6 @@
 """What the API server may say: nodes, pods, groups and queues come, change and go."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -177,10 +178,12 @@ class Events(Machine):
             if slot.group == pod.group and slot.role in (pod.role, "")
         ]
         ready = pod.scheduler == OURS and not any(g != "pumice.sh/plan" for g in pod.gates)
-        if not mine or not ready:
+        if not ready:
             assert used == []
-            return
-        self._adopted(pod, used, mine)
+        elif mine:
+            self._adopted(pod, used, mine)
+        else:
+            self._given_up(pod, used, [s for s in before.slots.values() if s.group == pod.group])
 
     @contextmanager
     def filling(self, pod: Pod) -> Iterator[None]:
@@ -196,6 +199,24 @@ class Events(Machine):
         member = self.cache.members.get(pod.uid)
         if mine and member is not None and member.kind in PLACED_KINDS:
             assert mine - set(Promises.read(self.cache).slots)
+
+    def _given_up(self, pod: Pod, used: list[KeptSlot], slots: list[KeptSlot]) -> None:
+        """One slot is one too many when the group needs fewer, with the pod that came."""
+        stored = self.api.groups.get(pod.group)
+        if stored is None or not slots:
+            assert used == []
+            return
+        roles = self.cache.groups[pod.group].role_minimum
+        valid = (*PLACED_KINDS, Kind.SUCCEEDED, Kind.WAITING)
+        members = [m for m in self.cache.members.values() if m.group == pod.group]
+        there = Counter(m.pod.role for m in members if m.kind in valid)
+        lacking = sum(max(least - there[role], 0) for role, least in roles.items())
+        needed = max(stored.min_member - len(members), lacking)
+        assert len(used) == (len(slots) > needed)
+        member = self.cache.members[pod.uid]
+        if used and member.stage is not Stage.WAITING:
+            assert (member.stage, member.node) == (Stage.PLANNED, used[0].node)
+            assert used[0].shape.fits_like(pod.shape)
 
     def _adopted(self, pod: Pod, used: list[KeptSlot], mine: list[KeptSlot]) -> None:
         assert len(used) == 1

@@ -432,6 +432,43 @@ def test_which_slot_a_new_member_takes(
     assert rig.slots() == left
 
 
+WORKER = {TASK_SPEC: "worker"}
+
+
+def test_members_of_another_role_than_was_guessed_leave_no_room_kept_twice(rig: Rig) -> None:
+    """Of a launcher alone nobody knows that the rest will be workers."""
+    rig.cache.set_group(group(min_member=3))
+    rig.pod("launcher", annotations={TASK_SPEC: "launcher"})
+    rig.now += 1
+    assert rig.slot("n", role="launcher")
+    assert rig.slot("n", role="launcher")
+    rig.pod("w0", annotations=WORKER, shape=make_shape(cpu=500))
+    assert rig.slots() == [("launcher", "n")]
+    rig.pod("w1", annotations=WORKER, shape=make_shape(cpu=500))
+    assert rig.slots() == []
+    assert rig.where("w0", "w1") == [(Stage.WAITING, "")] * 2
+
+
+def test_a_member_of_another_role_takes_the_room_if_it_is_alike(rig: Rig) -> None:
+    rig.cache.set_group(group(min_member=2))
+    rig.pod("launcher", annotations={TASK_SPEC: "launcher"})
+    rig.now += 1
+    assert rig.slot("n", role="launcher")
+    rig.pod("w0", annotations=WORKER)
+    assert rig.where("w0") == [(Stage.PLANNED, "n")]
+    assert rig.slots() == []
+
+
+def test_a_slot_that_its_role_lacks_stays_whoever_else_comes(rig: Rig) -> None:
+    rig.cache.set_group(group(min_member=2, role_minimum={"launcher": 1, "worker": 1}))
+    rig.pod("other", annotations={TASK_SPEC: "other"})
+    rig.now += 1
+    assert rig.slot("n", role="launcher")
+    assert rig.slot("m", role="worker")
+    rig.pod("more", annotations={TASK_SPEC: "other"})
+    assert rig.slots() == [("launcher", "n"), ("worker", "m")]
+
+
 def test_a_member_takes_its_slot_when_the_gate_of_somebody_else_opens(rig: Rig) -> None:
     assert rig.slot("n")
     pod = rig.pod("a", gates=("other.io/gate",))

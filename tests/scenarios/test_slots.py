@@ -59,3 +59,16 @@ def test_a_pod_that_asks_for_more_than_its_slot_does_not_break_the_gang(place: P
     )
     place.wait_condition("made", "Reserved", "False", says="cpu asked")
     assert not place.bound("made")
+
+
+def test_workers_get_the_room_that_was_kept_for_more_launchers(place: Place) -> None:
+    """While the launcher is alone nobody knows that the rest of the gang is of another kind."""
+    place.add_nodes(1, cpu="4")
+    place.add_group("roles", 4)
+    place.submit_one(workloads.pod("launcher", group="roles", role="launcher"))
+    slots(place, "roles", 3)
+
+    place.submit(
+        workloads.pod(f"worker-{i}", group="roles", role="worker", memory="32Mi") for i in range(3)
+    )
+    place.wait_phase("roles", "Running", timeout_s=10)
