@@ -30,8 +30,6 @@ _PATCH_TYPES = {
 Object = dict[str, Any]
 Objects = list[Object]  # an alias, because ApiClient has a method named list
 _WATCH_S = 60
-_IDLE_S = 60
-"""So long a connection is kept for the next request; the API server closes it after 90 s."""
 
 
 class ApiError(Exception):
@@ -91,11 +89,7 @@ class ApiClient:
             verify=verify,
             headers={"Authorization": f"Bearer {token}"} if token else {},
             timeout=timeout_s,
-            # One thread that closes what is idle beside others that read has been seen to break a
-            # request (`WRONG_VERSION_NUMBER`), so hardly anything is closed.
-            limits=httpx2.Limits(
-                max_connections=None, max_keepalive_connections=None, keepalive_expiry=_IDLE_S
-            ),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=64),
             trust_env=False,
         )
         self._kinds: dict[tuple[str, str], Resource] = {}

@@ -85,10 +85,11 @@ class Proxy:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        # The client is not closed: a thread may read a stream until the server's next line, and
+        # goes on with the same descriptor, which after a close is that of another connection.
         self.cut()
         self._server.shutdown()
         self._server.server_close()
-        self.client.close()
 
     @property
     def generation(self) -> int:
