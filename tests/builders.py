@@ -10,7 +10,7 @@ from app.model.ids import NO_NODE, NodeName, PodUid, QueueName, group_key
 from app.model.node import Node
 from app.model.pod import Pod
 from app.model.resources import CPU, MEMORY, PODS, Amounts, ResourceAxis, amounts, is_best_effort
-from app.model.shape import PodShape
+from app.model.shape import PodShape, Spread
 from app.model.snapshot import NodeTable, QueueUsage, Snapshot
 from app.model.workload import GroupPhase, Queue, QueueState
 
@@ -27,6 +27,11 @@ def make_amounts(*, cpu: int = 0, memory: int = 0, pods: int = 0, **extra: int) 
 def make_shape(*, cpu: int = 1000, memory: int = GIB, **fields: Any) -> PodShape:
     """A shape asking for ``cpu`` milli-cores, ``memory`` bytes and one pod."""
     return PodShape(requests=make_amounts(cpu=cpu, memory=memory, pods=1), **fields)
+
+
+def make_spread_shape(rule: Spread) -> PodShape:
+    """A shape with that rule, for pods without labels."""
+    return make_shape(spread=(rule,), spread_identity=("default", ()))
 
 
 def make_pod(name: str = "p", *, namespace: str = "default", **fields: Any) -> Pod:

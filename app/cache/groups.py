@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.cache.members import ARRIVED, PLACED_KINDS, Kind, Member, Slot
+from app.cache.members import ARRIVED, PLACED_KINDS, VALID_KINDS, Kind, Member, Slot
 from app.model.gang import Counts
 from app.model.ids import DEFAULT_QUEUE, GroupKey, PodUid, QueueName
 from app.model.pod import QUEUE_ANNOTATION
@@ -177,7 +177,9 @@ class Group:
 
         They are of roles that were guessed wrong: members of others came instead.
         """
-        lacking = {role: self._lacking(role) for role in self.role_minimum}
+        lacking = {
+            role: max(least - self._valid(role), 0) for role, least in self.role_minimum.items()
+        }
         needed = max(self.min_member - len(self.members), sum(lacking.values()))
         if len(self.slots) <= needed:
             return []
@@ -189,11 +191,9 @@ class Group:
                 beyond.append(slot)
         return beyond
 
-    def _lacking(self, role: str) -> int:
-        """How many members the role lacks of its minimum."""
-        kinds = (*PLACED_KINDS, Kind.SUCCEEDED, Kind.WAITING)
-        there = sum(self.role_kinds[role, kind] for kind in kinds)
-        return max(self.role_minimum[role] - there, 0)
+    def _valid(self, role: str) -> int:
+        """How many members the role has, placed or not."""
+        return sum(self.role_kinds[role, kind] for kind in VALID_KINDS)
 
     @property
     def slots_wanted(self) -> int:

@@ -62,6 +62,9 @@ class Kind(Enum):
 PLACED_KINDS = frozenset({Kind.PLACED, Kind.BOUND, Kind.RUNNING})
 """Members whose room counts as their group's allocation (volcano.md §3.1, Allocated statuses)."""
 
+VALID_KINDS = PLACED_KINDS | {Kind.SUCCEEDED, Kind.WAITING}
+"""Members that count for their role's minimum, or will when they are placed."""
+
 _KIND_OF = {
     TaskStatus.BOUND: Kind.BOUND,
     TaskStatus.RUNNING: Kind.RUNNING,

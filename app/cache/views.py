@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from app.cache.groups import Group
-from app.cache.members import PLACED_KINDS, Kind
+from app.cache.members import PLACED_KINDS, VALID_KINDS, Kind
 from app.cache.rooms import frozen
 from app.model.gang import Gang, Task
 from app.model.pod import Pod
@@ -119,7 +119,7 @@ def _roles(group: Group) -> tuple[dict[str, int], dict[str, int]]:
     for (role, kind), count in group.role_kinds.items():
         if count and (kind in PLACED_KINDS or kind is Kind.SUCCEEDED):
             ready[role] = ready.get(role, 0) + count
-        if count and (kind in PLACED_KINDS or kind in (Kind.SUCCEEDED, Kind.WAITING)):
+        if count and kind in VALID_KINDS:
             valid[role] = valid.get(role, 0) + count
     for slot in group.slots.values():
         ready[slot.role] = ready.get(slot.role, 0) + 1

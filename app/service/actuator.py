@@ -76,7 +76,7 @@ class Actuator:
     def placed(self, decided: GangPlacement) -> None:
         """Placements took effect: tell the pods that must be told."""
         for placement in decided.placements:
-            self._ask(PodUid(placement.task.uid))
+            self._ask(placement.task.uid)
 
     def housed(self) -> None:
         """Members may have come into slots that were kept for them: tell these."""

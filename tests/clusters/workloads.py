@@ -102,6 +102,17 @@ def command(target: Object, action: str) -> Object:
     }
 
 
+def spread_evenly(labels: Mapping[str, str], **policy: Any) -> dict[str, Any]:
+    """The part of a pod spec that spreads pods with these labels over the nodes."""
+    rule = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }
+    return {"topologySpreadConstraints": [rule | policy]}
+
+
 def pinned_to(node: str) -> dict[str, Any]:
     """The node affinity of a pod that is made for one node, as DaemonSet pods have it."""
     field = {"key": "metadata.name", "operator": "In", "values": [node]}

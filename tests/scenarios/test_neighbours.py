@@ -29,13 +29,7 @@ def together(group: str, key: str) -> dict[str, Any]:
 
 
 def spread(group: str) -> dict[str, Any]:
-    rule = {
-        "maxSkew": 1,
-        "topologyKey": HOST,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"group": group}},
-    }
-    return {"topologySpreadConstraints": [rule]}
+    return workloads.spread_evenly({"group": group})
 
 
 def counts(pods: list[Object]) -> list[int]:

@@ -9,12 +9,12 @@ import pytest
 
 from app.model.ids import NodeName
 from app.model.pod import GATE, TASK_SPEC, Owner
-from app.model.shape import LabelSelector, PodShape, Spread
+from app.model.shape import LabelSelector, Spread
 from app.service.filtering import Chosen, Wait
 from app.service.hints import VCJOB
 from app.service.limits import Hint, Limits
 from app.service.ports import Reaction, WriteError
-from tests.builders import GIB, make_amounts, make_shape
+from tests.builders import GIB, make_amounts, make_shape, make_spread_shape
 from tests.service.rig import FAILING, GONE, REFUSED, Rig, working
 from tests.service.virtual_time import advance, run, settle
 
@@ -95,7 +95,7 @@ def test_a_pod_that_must_be_spread_is_told_only_what_kube_scheduler_bears(
         rig = Rig(Limits(hint=hint))
         rig.node("n1", labels={"zone": "east"})
         rig.node("n2", labels={"zone": "west"})
-        rig.pod("p", gates=(GATE,), owner=owner, shape=spread_by(rule))
+        rig.pod("p", gates=(GATE,), owner=owner, shape=make_spread_shape(rule))
         with working(rig):
             await advance(1)
         [patch] = opened(rig, "p")
@@ -114,18 +114,13 @@ def test_all_members_are_guided_when_some_must_be_spread() -> None:
         rig.node("n1", labels={"zone": "east"})
         rig.group("g", minimum=2)
         rig.pod("launcher", group="g", gates=(GATE,), annotations={TASK_SPEC: "launcher"})
-        rig.pod("worker", group="g", gates=(GATE,), shape=spread_by(SPREAD))
+        rig.pod("worker", group="g", gates=(GATE,), shape=make_spread_shape(SPREAD))
         with working(rig):
             await advance(1)
         assert opened(rig, "launcher")
         assert nominated(rig, "launcher") == []
 
     run(scenario())
-
-
-def spread_by(rule: Spread) -> PodShape:
-    """A shape with that rule, for pods without labels."""
-    return make_shape(spread=(rule,), spread_identity=("default", ()))
 
 
 def test_a_pod_that_comes_into_a_slot_is_told_at_once() -> None:

@@ -9,12 +9,12 @@ from app.core.texts import filter_text
 from app.model.ids import NodeName, PodUid, QueueName
 from app.model.pod import GATE, GROUP_ANNOTATION
 from app.model.reason import Cause
-from app.model.shape import LabelSelector, PodShape, Spread
+from app.model.shape import LabelSelector, Spread
 from app.model.snapshot import Veto
 from app.model.workload import GroupPhase, QueueState
 from app.service.filtering import Chosen, Everything, Protect, Question, Some, Wait
 from app.service.limits import Hint, Limits
-from tests.builders import make_node, make_pod, make_queue, make_shape
+from tests.builders import make_node, make_pod, make_queue, make_shape, make_spread_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
 
@@ -238,10 +238,7 @@ def test_a_sample_that_lacks_the_planned_node_is_no_veto() -> None:
     run(scenario())
 
 
-def spread_evenly() -> PodShape:
-    """A shape whose pods must be spread over the hosts."""
-    rule = Spread(1, "kubernetes.io/hostname", hard=True, selector=LabelSelector())
-    return make_shape(spread=(rule,), spread_identity=("default", ()))
+EVENLY = Spread(1, "kubernetes.io/hostname", hard=True, selector=LabelSelector())
 
 
 def test_members_that_must_be_spread_take_one_another_s_places() -> None:
@@ -250,7 +247,7 @@ def test_members_that_must_be_spread_take_one_another_s_places() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1", "n2", cpu=2000)
-        names = rig.gang("g", size=4, shape=spread_evenly())
+        names = rig.gang("g", size=4, shape=make_spread_shape(EVENLY))
         await rig.cycle()
         here = rig.place(names[0])
         there = "n1" if here == "n2" else "n2"
@@ -267,7 +264,7 @@ def test_a_pod_that_must_be_spread_waits_where_nobody_can_change_with_it() -> No
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1", "n2", cpu=1000)
-        names = rig.gang("g", size=2, shape=spread_evenly())
+        names = rig.gang("g", size=2, shape=make_spread_shape(EVENLY))
         await rig.cycle()
         place, other = map(rig.place, names)
         assert rig.filter(names[1]) == Chosen(NodeName(other))

@@ -20,12 +20,20 @@ def hard_constraints(pod: Document) -> list[Document]:
 
 
 def lacks_key(pod: Document, node: NodeState) -> bool:
-    return any(one["topologyKey"] not in labels_of(node.document) for one in hard_constraints(pod))
+    return not _has_keys(hard_constraints(pod), node)
+
+
+def _has_keys(constraints: list[Document], node: NodeState) -> bool:
+    """Whether the node is in a domain of each constraint; it counts for none otherwise."""
+    labels = labels_of(node.document)
+    return all(one["topologyKey"] in labels for one in constraints)
 
 
 def too_skewed(pod: Document, node: NodeState, nodes: list[NodeState]) -> bool:
     """Whether one more pod here would leave the domains too uneven."""
-    return any(_breaks(one, pod, node, nodes=nodes) for one in hard_constraints(pod))
+    constraints = hard_constraints(pod)
+    labelled = [other for other in nodes if _has_keys(constraints, other)]
+    return any(_breaks(one, pod, node, nodes=labelled) for one in constraints)
 
 
 def _breaks(
@@ -45,9 +53,7 @@ def _breaks(
 
 
 def _is_counted(constraint: Document, pod: Document, node: NodeState) -> bool:
-    """Whether the node is part of a domain at all, by the policies of the constraint."""
-    if lacks_key(pod, node):
-        return False
+    """Whether the pods of the node count, by the policies of the constraint."""
     by_affinity = constraint.get("nodeAffinityPolicy", "Honor") == "Honor"
     if by_affinity and not node_matches(pod, node.document):
         return False

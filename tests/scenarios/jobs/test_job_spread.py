@@ -17,6 +17,8 @@ __all__ = ["ground"]
 
 pytestmark = pytest.mark.timeout(200)
 
+_JOB = "volcano.sh/job-name"
+
 
 @pytest.mark.parametrize(
     ("name", "policy"),
@@ -28,14 +30,8 @@ pytestmark = pytest.mark.timeout(200)
 )
 def test_pods_are_spread_evenly(ground: Ground, name: str, policy: dict[str, Any]) -> None:
     """A pod that is pinned sees its own node only, so where that would not do none is."""
-    rule = {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"volcano.sh/job-name": name}},
-        **policy,
-    }
-    ground.submit(name, make_job(up(12, pod={"topologySpreadConstraints": [rule]}), needs=12))
+    spread = workloads.spread_evenly({_JOB: name}, **policy)
+    ground.submit(name, make_job(up(12, pod=spread), needs=12))
     ground.wait(PODS, lambda pods: len(_bound(pods, name)) == 12, what=f"all of {name} bound")
 
     pods = _bound(ground.api.list(PODS, namespace=ground.name), name)
@@ -45,5 +41,4 @@ def test_pods_are_spread_evenly(ground: Ground, name: str, policy: dict[str, Any
 
 def _bound(pods: Objects, job: str) -> Objects:
     """The pods of a job that have a node."""
-    label = "volcano.sh/job-name"
-    return [pod for pod in workloads.bound(pods) if pod["metadata"]["labels"].get(label) == job]
+    return [pod for pod in workloads.bound(pods) if pod["metadata"]["labels"].get(_JOB) == job]
