@@ -122,11 +122,11 @@ class JobController:
 
     async def _reconcile(self, key: Key) -> None:
         seen = self._world.see(key)
+        if seen is not None:
+            seen = await self._world.caught_up(seen)
         if seen is None or unstructured.is_deleting(seen.job.item):
             await self._commands.refuse(key)
             return
-        await self._world.ask_for_overdue(seen.job)
-        seen = self._world.around(seen.job)
         memory = self._memories.of(seen.job.uid)
         order = await self._commands.take(seen.job)
         if order is not None:

@@ -77,11 +77,13 @@ class Syncing:
             )
         seen, failed = await self._remove(self._world.still(job, seen), memory)
         problem = problem or failed
+        made: Sequence[Object] = ()
         if found is not None and group.is_admitted(found):
-            problem = await self._create(seen, found, memory) or problem
+            made, failed = await self._create(seen, found, memory)
+            problem = failed or problem
         elif found is not None:
             await self._tell_waiting(job, found, memory)
-        await self._conclude(seen, problem, memory)
+        await self._conclude(seen, made, problem, memory)
         return problem
 
     def _spared(self, seen: Seen, memory: Memory) -> Collection[str]:
@@ -127,15 +129,18 @@ class Syncing:
         problem = await self._problem(job, "FailedDelete", "Error deleting pods", errors)
         return replace(without(seen, surplus), job=job), problem
 
-    async def _create(self, seen: Seen, found: Object, memory: Memory) -> Problem | None:
+    async def _create(
+        self, seen: Seen, found: Object, memory: Memory
+    ) -> tuple[Sequence[Object], Problem | None]:
+        """Make what is missing; the pods as made, and what could not be done."""
         job = seen.job
         missing = sync.missing(job, self._world.still(job, seen).members)
         if not missing:
-            return None
+            return (), None
         seats = await self._seats(job, missing, found, memory)
         plugins = self._preparation.plugins(job)
 
-        def made(replica: Replica, seat: Seat) -> Object:
+        def make(replica: Replica, seat: Seat) -> Object:
             name = sync.pod_name(job, replica)
             evicted = evicted_at.get(name, 0.0)
             bare = pods.pod(job, replica, group=group_name, seat=seat, evicted=evicted)
@@ -143,9 +148,9 @@ class Syncing:
 
         group_name = unstructured.name(found)
         evicted_at = memory.evicted_at
-        makes = [partial(made, replica, seat) for replica, seat in zip(missing, seats, strict=True)]
-        errors = await self._world.create_pods(job, makes)
-        return await self._problem(job, "FailedCreate", "Error creating pods", errors)
+        makes = [partial(make, replica, seat) for replica, seat in zip(missing, seats, strict=True)]
+        made, errors = await self._world.create_pods(job, makes)
+        return made, await self._problem(job, "FailedCreate", "Error creating pods", errors)
 
     async def _seats(
         self, job: Job, missing: Sequence[Replica], found: Object, memory: Memory
@@ -175,11 +180,14 @@ class Syncing:
         if text and memory.tells(text, self._world.clock()):
             await self._world.events.record(job.item, "Warning", "PodGroupPending", text)
 
-    async def _conclude(self, seen: Seen, problem: Problem | None, memory: Memory) -> None:
+    async def _conclude(
+        self, seen: Seen, created: Sequence[Object], problem: Problem | None, memory: Memory
+    ) -> None:
         job = seen.job
         seen = self._world.still(job, seen)
         spared = self._spared(seen, memory)
-        counted = sync.count_without_surplus(job, seen.members, spared=spared)
+        members = sync.with_taken(job, seen.members, created)
+        counted = sync.count_without_surplus(job, members, spared=spared)
         phase = machine.after_sync(job, job.phase, counted)
         why = NOTHING if problem is None else Why(problem.reason, problem.message)
         if phase is Phase.FAILED:

@@ -63,6 +63,7 @@ class World:
             kind: Fresh(stores[kind], clock=clock) for kind in (JOBS, PODS, POD_GROUPS)
         }
         self._members: dict[str, _Read] = {}
+        self._unsure: set[str] = set()
         self._busy = asyncio.Semaphore(CONCURRENT_WRITES)
 
     def saw(self, change: Change) -> None:
@@ -89,28 +90,29 @@ class World:
         now = self.around(job)
         if not policies.are_there_any(job):
             return now
-        there = sync.uids(now.members)
+        staying = sync.uids(member for member in now.members if not member.deleting)
         for member in since.members:
-            ours = member.deleting or member.marked or member.version < job.version
-            if member.uid not in there and not ours:
-                raise Again(f"pod {member.name} went away meanwhile", after_s=0.0)
+            known = member.deleting or member.marked or member.version < job.version
+            if member.uid not in staying and not known:
+                raise Again(f"pod {member.name} was taken away meanwhile", after_s=0.0)
         return now
 
     def forget(self, uid: str) -> None:
         """That job is gone."""
         self._members.pop(uid, None)
+        self._unsure.discard(uid)
 
-    async def ask_for_overdue(self, job: Job) -> None:
-        """Ask for what we wrote and the watch has not shown for long."""
-        for kind in (PODS, POD_GROUPS):
-            fresh = self._fresh[kind]
-            for item in fresh.overdue(job.uid):
-                try:
-                    fresh.created(await self.api.get(kind, key_of(item)))
-                except ApiError as error:
-                    if error.failure is not Failure.NOT_FOUND:
-                        raise
-                    fresh.gone(key_of(item))
+    async def caught_up(self, seen: Seen) -> Seen:
+        """``seen`` with what we wrote and the watch has not shown, where that matters.
+
+        A job whose last write failed is asked for at once: the write may have been done all the
+        same, and from a status that does not count a pod yet nothing would tell that it is gone.
+        """
+        job = seen.job
+        if job.uid in self._unsure:
+            job = await self._asked_for(job)
+        await self._ask_for_overdue(job)
+        return self.around(job)
 
     def unseen_pods(self, job: Job) -> list[Object]:
         """Pods that we made and the watch has not shown."""
@@ -156,13 +158,16 @@ class World:
         """Delete a PodGroup."""
         await self._gone(POD_GROUPS, stored)
 
-    async def create_pods(self, job: Job, pods: Iterable[Callable[[], Object]]) -> list[ApiError]:
-        """Make and create them all, some at a time; what failed.
+    async def create_pods(
+        self, job: Job, pods: Iterable[Callable[[], Object]]
+    ) -> tuple[list[Object], list[ApiError]]:
+        """Make and create them all, some at a time; those that are there, and what failed.
 
         One that is there already is taken over.
         """
         outcomes = await asyncio.gather(*(self._create(job, pod) for pod in pods))
-        return [error for error in outcomes if error is not None]
+        made = [outcome for outcome in outcomes if not isinstance(outcome, ApiError)]
+        return made, [outcome for outcome in outcomes if isinstance(outcome, ApiError)]
 
     async def mark(self, pods: Iterable[Member]) -> list[ApiError]:
         """Put the mark of a deletion of our own on them."""
@@ -174,6 +179,28 @@ class World:
         """Delete them all, some at a time; what failed."""
         outcomes = await asyncio.gather(*(self._delete(member) for member in pods))
         return [error for error in outcomes if error is not None]
+
+    async def _asked_for(self, job: Job) -> Job:
+        try:
+            item = await self.api.get(JOBS, job.key)
+        except ApiError as error:
+            if error.failure is Failure.NOT_FOUND:
+                raise Again("the job is gone") from error
+            raise
+        self._unsure.discard(job.uid)
+        self._fresh[JOBS].changed(item)
+        return Job(item, job.default_scheduler)
+
+    async def _ask_for_overdue(self, job: Job) -> None:
+        for kind in (PODS, POD_GROUPS):
+            fresh = self._fresh[kind]
+            for item in fresh.overdue(job.uid):
+                try:
+                    fresh.created(await self.api.get(kind, key_of(item)))
+                except ApiError as error:
+                    if error.failure is not Failure.NOT_FOUND:
+                        raise
+                    fresh.gone(key_of(item))
 
     def _members_of(self, uid: str) -> Sequence[Member]:
         """Read again only what has changed: a large job is looked at for each of its pods."""
@@ -199,13 +226,16 @@ class World:
         try:
             item = await self.api.patch(JOBS, job.key, patch, subresource=subresource)
         except ApiError as error:
-            if error.failure in {Failure.CONFLICT, Failure.NOT_FOUND}:
+            if error.failure is Failure.NOT_FOUND:
+                raise Again("the job is gone") from error
+            self._unsure.add(job.uid)
+            if error.failure is Failure.CONFLICT:
                 raise Again("the job has changed meanwhile") from error
             raise
         self._fresh[JOBS].changed(item)
         return Job(item, job.default_scheduler)
 
-    async def _create(self, job: Job, make: Callable[[], Object]) -> ApiError | None:
+    async def _create(self, job: Job, make: Callable[[], Object]) -> Object | ApiError:
         async with self._busy:
             pod = make()
             try:
@@ -215,9 +245,9 @@ class World:
                     return error
                 return await self._adopt(job, key_of(pod), error)
         self._fresh[PODS].created(made)
-        return None
+        return made
 
-    async def _adopt(self, job: Job, key: Key, error: ApiError) -> ApiError | None:
+    async def _adopt(self, job: Job, key: Key, error: ApiError) -> Object | ApiError:
         """It is ours if an earlier try made it and nobody has told us yet."""
         try:
             there = await self.api.get(PODS, key)
@@ -227,7 +257,7 @@ class World:
         if owner is None or owner.uid != job.uid:
             return error
         self._fresh[PODS].created(there)
-        return None
+        return there
 
     async def _mark(self, member: Member) -> ApiError | None:
         body = {"metadata": {"uid": member.uid, "annotations": {OUT_OF_SYNC: "true"}}}

@@ -182,7 +182,7 @@ class _World:
         self.rig.admit(phase)
 
     async def _fault(self, failure: Failure, verb: str) -> None:
-        after = failure is Failure.PASSING and verb != "patch"
+        after = failure is Failure.PASSING
         self.rig.api.fail(failure, lambda request: request.verb == verb, after=after)
 
     async def _time(self, seconds: float, _: Any) -> None:

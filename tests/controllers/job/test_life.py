@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.wire.kinds import POD_GROUPS, PODS
+from app.controllers.ports import Failure
+from app.wire.kinds import JOBS, POD_GROUPS, PODS
 from app.wire.unstructured import uid
 from tests.controllers.fake_api import Request
 from tests.controllers.job.rig import Rig, play, policy, task
@@ -180,9 +181,15 @@ def test_two_things_that_happen_at_once_are_both_answered(happens: str) -> None:
     assert rig.status()["retryCount"] == 1, "the second comes while the job is restarting"
 
 
-@pytest.mark.parametrize("number", range(1, 8))
-def test_a_pod_that_goes_while_another_is_answered_for_is_answered_for_too(number: int) -> None:
-    """Just before the request of that number, and the watch shows it at once."""
+@pytest.mark.parametrize("leaves", range(1, 8))
+@pytest.mark.parametrize("stays_for", range(3))
+def test_a_pod_that_goes_while_another_is_answered_for_is_answered_for_too(
+    leaves: int, stays_for: int
+) -> None:
+    """It is evicted just before the request of that number and gone so many later.
+
+    The watch shows both at once.
+    """
 
     async def scenario(rig: Rig) -> None:
         await rig.started(_two_tasks(second="RestartTask"))
@@ -192,18 +199,71 @@ def test_a_pod_that_goes_while_another_is_answered_for_is_answered_for_too(numbe
         def observe(_request: Request) -> None:
             nonlocal requests
             requests += 1
-            if requests == number:
+            if requests == leaves:
+                rig.evict("job-b-0")
+            if requests == leaves + stays_for:
                 rig.vanish("job-b-0")
-                while rig.api.deliver():
-                    pass
+            while rig.api.deliver():
+                pass
 
         rig.api.observers.append(observe)
         rig.vanish("job-a-0")
         await rig.drain()
-        assert requests >= number
+        assert requests >= leaves + stays_for
         assert not before & {uid(rig.pod(pod)) for pod in rig.pods()}
 
     play(scenario)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_pod_that_goes_while_others_are_made_is_answered_for(is_gone: bool) -> None:
+    """No status has counted it yet."""
+
+    async def scenario(rig: Rig) -> None:
+        requests = 0
+
+        def observe(request: Request) -> None:
+            nonlocal requests
+            requests += request.resource is PODS and request.verb == "create"
+            if requests == 5 and "job-main-0" in rig.pods():
+                rig.run("job-main-0")
+                rig.evict("job-main-0")
+                if is_gone:
+                    rig.vanish("job-main-0")
+            while rig.api.deliver():
+                pass
+
+        rig.api.observers.append(observe)
+        rules = [policy("PodEvicted", "AbortJob")]
+        await rig.started({"minAvailable": 2, "tasks": [task(replicas=40)], "policies": rules})
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phase() == "Aborted"
+    assert rig.api.created[PODS, "job-main-0"] == 1
+
+
+def test_a_pod_that_goes_before_its_status_is_known_to_be_written_is_answered_for() -> None:
+    """The write is done and its answer lost, and the watch of jobs lags."""
+
+    async def scenario(rig: Rig) -> None:
+        rig.admits = False
+        rig.start()
+        rules = [policy("PodEvicted", "AbortJob")]
+        rig.submit({"minAvailable": 2, "tasks": [task()], "policies": rules})
+        await rig.settle()
+        rig.hide(JOBS)
+        rig.api.fail(Failure.PASSING, lambda request: request.resource is JOBS, after=True)
+        rig.admit()
+        await rig.settle()
+        assert rig.status()["pending"] == 2
+        rig.vanish("job-main-0")
+        await rig.later(1)
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phase() in {"Aborting", "Aborted"}
+    assert rig.api.created[PODS, "job-main-0"] == 1
 
 
 def test_what_concerns_the_whole_job_is_not_lost_behind_what_restarts_a_task() -> None:
