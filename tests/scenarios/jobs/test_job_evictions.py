@@ -1,0 +1,105 @@
+"""Pods evicted at any moment of their jobs' lives, on both clusters: the policy answers, once.
+
+`PUMICE_ROUNDS=20` makes it 400 jobs.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import pytest
+
+from tests.clusters.client import Object
+from tests.clusters.nodes import in_parallel
+from tests.e2e.scale import ROUND_S, ROUNDS, dice
+from tests.scenarios.jobs.ground import Ground, ground
+from tests.scenarios.jobs.record import Life, Record
+from tests.scenarios.jobs.shapes import make_job, policy, up
+
+__all__ = ["ground"]
+
+_JOBS: Final = 20 * ROUNDS
+_SIZES: Final = (2, 3, 6, 20)
+_ENDS: Final = {"CompleteJob": "Completed", "AbortJob": "Aborted", "TerminateJob": "Terminated"}
+
+
+class Moment(IntEnum):
+    """What becomes of a pod, and of its job."""
+
+    MADE = 1
+    BOUND = 2
+    RUNS = 3
+    JOB_RUNS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One pod of `size` is evicted at its `moment`, which is answered by `action`."""
+
+    size: int
+    pod: str
+    moment: Moment
+    action: str
+
+    @property
+    def spec(self) -> Object:
+        """The job."""
+        return make_job(
+            up(self.size, "main"), needs=self.size, policies=[policy("PodEvicted", self.action)]
+        )
+
+    def is_time(self, life: Life) -> bool:
+        """Whether the moment has come."""
+        pod = life.pods.get(self.pod)
+        return pod is not None and _reached(life, pod) >= self.moment
+
+    def is_answered(self, life: Life) -> bool:
+        """Whether all has come of it that should."""
+        if self.action in _ENDS:
+            return life.phase == _ENDS[self.action]
+        return life.status.get("version") == 1 and life.counts(running=self.size)
+
+
+def _reached(life: Life, pod: Object) -> Moment:
+    """How far a job and its pod have come."""
+    if life.phase == "Running":
+        return Moment.JOB_RUNS
+    if pod["status"]["phase"] == "Running":
+        return Moment.RUNS
+    return Moment.BOUND if "nodeName" in pod["spec"] else Moment.MADE
+
+
+def _plan(die: random.Random) -> Plan:
+    size = die.choice(_SIZES)
+    return Plan(
+        size,
+        pod=f"main-{die.randrange(size)}",
+        moment=die.choice(list(Moment)),
+        action=die.choice([*_ENDS, "RestartJob"]),
+    )
+
+
+@pytest.mark.timeout(ROUNDS * ROUND_S)
+def test_whenever_a_pod_is_evicted_its_policy_answers_once(ground: Ground) -> None:
+    die = dice()
+    plans = {f"job-{number}": _plan(die) for number in range(_JOBS)}
+    to_evict, unanswered = set(plans), set(plans)
+    deadline = time.monotonic() + ROUNDS * ROUND_S / 2
+    with Record(ground) as record:
+        in_parallel(lambda name: ground.submit(name, plans[name].spec), plans)
+        while unanswered and time.monotonic() < deadline:
+            life = record.follow(timeout_s=deadline - time.monotonic())
+            if life is None:
+                break
+            plan = plans[life.name]
+            if life.name in to_evict and plan.is_time(life):
+                to_evict.remove(life.name)
+                ground.evict(f"{life.name}-{plan.pod}")
+            elif life.name not in to_evict and plan.is_answered(life):
+                unanswered.discard(life.name)
+    assert not {name: (plans[name], record.lives[name].status) for name in unanswered}
+    assert all(life.status.get("version") == 1 for life in record.lives.values())
