@@ -70,7 +70,8 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         float | None, typer.Option(help="Seconds room is kept for pods not yet created.")
     ] = None,
     veto_time: Annotated[
-        float | None, typer.Option(help="Seconds a node refused by another filter is avoided.")
+        float | None,
+        typer.Option(help="Seconds at most a node refused by another filter is avoided."),
     ] = None,
     protect_above: Annotated[
         int | None,
