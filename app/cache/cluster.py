@@ -8,12 +8,13 @@ not done, one for every slot, and one for every foreign pod on a node; nothing e
 
 from app.cache.groups import Group
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
-from app.cache.promises import TAKEN, Lost, Promises
+from app.cache.promises import Lost, Promises
 from app.cache.views import task_of
 from app.model.disruption import DisruptionBudget
 from app.model.ids import NO_NODE, ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
 from app.model.pod import TERMINAL, Pod, TaskStatus
+from app.model.reason import TAKEN
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
 _UNPLACED = frozenset({Kind.WAITING, Kind.GATED})

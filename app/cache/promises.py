@@ -19,11 +19,10 @@ from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.plan import GangPlacement
 from app.model.pod import Pod, TaskStatus
+from app.model.reason import TAKEN
 from app.model.resources import Vector
 from app.model.shape import HostPort
 from app.model.workload import GroupPhase
-
-TAKEN = "another pod took the room"
 
 
 @dataclass(frozen=True, slots=True)

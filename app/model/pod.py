@@ -8,6 +8,8 @@ from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, group_key, solo_k
 from app.model.shape import PodShape
 
 GATE = "pumice.sh/plan"
+SECOND_TRY = "pumice.sh/second-try"
+"""Annotation of a pod made in place of one that was refused by the only node it could go to."""
 """The scheduling gate that keeps a pod out of the scheduler's queue until it has a place."""
 
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
@@ -116,6 +118,11 @@ class Pod:
     def gated(self) -> bool:
         """Whether our gate is on it."""
         return GATE in self.gates
+
+    @property
+    def is_second_try(self) -> bool:
+        """Whether it stands for a pod that was pinned and refused."""
+        return SECOND_TRY in self.annotations
 
     @property
     def foreign_gates(self) -> bool:

@@ -7,6 +7,9 @@ command line; its :class:`Cause` is the metric label and picks the text that Fil
 from dataclasses import dataclass
 from enum import StrEnum
 
+TAKEN = "another pod took the room"
+"""Why a Bind fails; kube-scheduler notes it on the pod."""
+
 
 class Cause(StrEnum):
     """What stands in the way; the value is the metric label."""

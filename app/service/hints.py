@@ -1,7 +1,8 @@
 """How a pod behind our gate is told its place.
 
 As configured, unless kube-scheduler would refuse a pod that is told so: then nothing is said, and
-Filter guides it.
+Filter guides it. One that was pinned and refused before, as others take room that we have promised,
+is not pinned again: it can follow when its place moves.
 """
 
 from app.cache.groups import Group
@@ -18,6 +19,8 @@ def hint_for(pod: Pod, group: Group, *, configured: Hint) -> Hint:
         hint = Hint.PIN if _is_recreated(pod) else Hint.NOMINATE
     if hint is Hint.PIN and not pod.shape.bears_pin:
         return Hint.GUIDE
+    if hint is Hint.PIN and pod.is_second_try:
+        hint = Hint.NOMINATE
     if hint is Hint.NOMINATE and _must_spread(pod, group):
         return Hint.GUIDE
     return hint

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.model.ids import NodeName
-from app.model.pod import GATE, TASK_SPEC, Owner
+from app.model.pod import GATE, SECOND_TRY, TASK_SPEC, Owner
 from app.model.shape import LabelSelector, Spread
 from app.service.filtering import Chosen, Wait
 from app.service.hints import VCJOB
@@ -68,6 +68,23 @@ def test_the_gate_opens_with_a_pin_or_after_a_nomination(
         assert nominated(rig, "p") == ["n1"] * nominations
         verbs = [w.verb for w in rig.api.writes if w.target == "default/p"]
         assert verbs == ["pod-status"] * nominations + ["patch"]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("hint", [Hint.AUTO, Hint.PIN])
+def test_a_pod_made_in_place_of_a_refused_one_is_not_pinned_again(hint: Hint) -> None:
+    """Where others take promised room it would lose one place after the other."""
+
+    async def scenario() -> None:
+        rig = Rig(Limits(hint=hint))
+        rig.node("n1")
+        rig.pod("p", gates=(GATE,), owner=JOB, annotations={SECOND_TRY: "true"})
+        with working(rig):
+            await advance(1)
+        [patch] = opened(rig, "p")
+        assert "matchFields" not in str(patch)
+        assert nominated(rig, "p") == ["n1"]
 
     run(scenario())
 

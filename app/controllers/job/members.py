@@ -12,6 +12,7 @@ from app.controllers.job.vocabulary import (
     TASK_INDEX,
 )
 from app.model.pod import GATE, TASK_SPEC
+from app.model.reason import TAKEN
 from app.wire import unstructured
 from app.wire.unstructured import Object
 
@@ -92,19 +93,13 @@ class Member:
 
     @property
     def refused_node(self) -> str:
-        """The one node it may run on and was refused; empty when it is not in that place."""
+        """The one node it may run on and was refused, or whose room was taken; else empty."""
         if self.bound or self.deleting or self.phase not in {"", "Pending"}:
             return ""
         if any(gate.get("name") == GATE for gate in self.spec.get("schedulingGates") or ()):
             return ""
         conditions = unstructured.status(self.item).get("conditions") or ()
-        refused = any(
-            entry.get("type") == "PodScheduled"
-            and entry.get("status") == "False"
-            and entry.get("reason") == "Unschedulable"
-            for entry in conditions
-        )
-        return pinned_node(self.spec) if refused else ""
+        return pinned_node(self.spec) if any(map(_is_refusal, conditions)) else ""
 
     def _statuses(self, kind: str) -> list[Mapping[str, Any]]:
         return list(unstructured.status(self.item).get(f"{kind}Statuses") or ())
@@ -146,6 +141,14 @@ def _member(pod: Object) -> Member | None:
 
 def _terminated(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return (entry.get("state") or {}).get("terminated") or {}
+
+
+def _is_refusal(condition: Mapping[str, Any]) -> bool:
+    if condition.get("type") != "PodScheduled" or condition.get("status") != "False":
+        return False
+    # kube-scheduler tries a pod whose Bind failed again after a pause that grows, and only then
+    # finds that there is no room.
+    return condition.get("reason") == "Unschedulable" or condition.get("message") == TAKEN
 
 
 def pinned_node(spec: Mapping[str, Any]) -> str:

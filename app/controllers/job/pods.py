@@ -21,7 +21,7 @@ from app.controllers.job.vocabulary import (
     TASK_INDEX,
     TEMPLATE_UID,
 )
-from app.model.pod import GATE, GROUP_ANNOTATION, TASK_SPEC
+from app.model.pod import GATE, GROUP_ANNOTATION, SECOND_TRY, TASK_SPEC
 from app.wire import times, unstructured
 from app.wire.unstructured import Object
 
@@ -40,11 +40,15 @@ _INHERITED_LABELS: Final = ("volcano.sh/preemptable", "volcano.sh/cooldown-time"
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """How the pod comes to a node: pinned to ``node``, else waiting at the ``gate`` if set."""
+    """How the pod comes to a node: pinned to ``node``, else waiting at the ``gate`` if set.
+
+    ``second_try``: the pod before it was refused by the only node it could go to.
+    """
 
     node: str = ""
     gate: bool = False
     generation: str = ""
+    second_try: bool = False
 
 
 def pod(job: Job, replica: Replica, *, group: str, seat: Seat, evicted: float = 0.0) -> Object:
@@ -93,6 +97,8 @@ def _annotations(
         made[NUMA_POLICY] = task.topology_policy
     if seat.node:
         made[PLAN_GENERATION] = seat.generation
+    if seat.second_try:
+        made[SECOND_TRY] = "true"
     if evicted:
         made[EVICTED_AT] = times.seconds(evicted)
     return made

@@ -1,13 +1,13 @@
 """Where the pods that are about to be made may go at once.
 
 The extender keeps room for members that do not exist yet: *slots*, nodes by role. A pod that is
-pinned to one streams through the scheduler; one without a slot gets the gate. A node that refused a
-pod is not tried again until there is a newer plan, and a pod that was refused a few times waits at
-the gate like any other.
+pinned to one streams through the scheduler; one without a slot gets the gate.
 
-A refused pod is made anew at once the first time, and later and later after that: what is in its
-way need not be the node (a volume that nobody has provisioned yet), and then the pod that is there
-gets through as soon as it can, and a new one would not.
+A pod that its node refused is made anew, waits at the gate and is not pinned again: where others
+take room that was kept for it, it would lose one place after the other. Where it is pinned all the
+same (by its user, say), it is made anew at once the first time, and later and later after that:
+what is in its way need not be the node (a volume that nobody has provisioned yet), and then the pod
+that is there gets through as soon as it can, and a new one would not.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,6 @@ from typing import Final, Protocol
 from app.controllers.job.members import Member
 from app.service.workqueue import Backoff
 
-_PATIENCE: Final = 3
 _PAUSES: Final = Backoff(base_s=2.0, max_s=300.0)
 
 
@@ -36,47 +35,31 @@ class SlotSource(Protocol):
         """Those of one PodGroup; None when nobody can be asked."""
 
 
-@dataclass(slots=True)
-class Refusal:
-    """A pod that could not use its slot."""
-
-    generation: str
-    times: int
-
-
 class Refusals:
     """Pods that were refused, by their name."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Refusal] = {}
+        self._times: dict[str, int] = {}
         self._since: dict[str, float] = {}
 
-    def add(self, name: str, generation: str) -> None:
-        """It was refused a slot of that plan; empty: one that somebody else gave it."""
-        before = self._known.get(name)
-        self._known[name] = Refusal(generation, (before.times if before else 0) + 1)
+    def __contains__(self, name: str) -> bool:
+        return name in self._times
+
+    def add(self, name: str) -> None:
+        """It was refused by the one node that it could go to."""
+        self._times[name] = self._times.get(name, 0) + 1
 
     def pauses_s(self, members: Sequence[Member], *, now: float) -> dict[str, float]:
         """How long refused pods stay as they are, by UID; those left out are made anew now."""
-        if not self._known:
+        if not self._times:
             return {}
         for member in members:
             if member.bound:
-                self._known.pop(member.name, None)
-        again = [member for member in members if member.name in self._known and member.refused_node]
+                self._times.pop(member.name, None)
+        again = [member for member in members if member.name in self._times and member.refused_node]
         self._since = {member.uid: self._since.get(member.uid, now) for member in again}
-        left = {
-            m.uid: self._since[m.uid] + _PAUSES.pause(self._known[m.name].times) - now
-            for m in again
-        }
+        left = {m.uid: self._since[m.uid] + _PAUSES.pause(self._times[m.name]) - now for m in again}
         return {uid: seconds for uid, seconds in left.items() if seconds > 0}
-
-    def allows(self, name: str, slots: Slots) -> bool:
-        """Whether it may be pinned again."""
-        known = self._known.get(name)
-        if known is None:
-            return True
-        return known.times < _PATIENCE and known.generation not in {"", str(slots.generation)}
 
 
 class Dealer:
@@ -98,6 +81,4 @@ class Dealer:
     def deal(self, name: str, role: str, refusals: Refusals) -> str:
         """A node for the pod; empty when it has to wait at the gate."""
         free = self._free.get(role)
-        if not free or self._slots is None or not refusals.allows(name, self._slots):
-            return ""
-        return free.pop(0)
+        return free.pop(0) if free and name not in refusals else ""

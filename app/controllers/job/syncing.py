@@ -12,7 +12,7 @@ from typing import Final
 from app.controllers.job import counts, group, machine, pods, status, sync
 from app.controllers.job.members import pinned_node
 from app.controllers.job.memory import Memory
-from app.controllers.job.pods import PLAN_GENERATION, Seat
+from app.controllers.job.pods import Seat
 from app.controllers.job.prepare import Preparation, Unready
 from app.controllers.job.slots import Dealer, SlotSource
 from app.controllers.job.status import NOTHING, Why
@@ -121,8 +121,7 @@ class Syncing:
         job = await self._world.write_status(job, made)
         for member in surplus:
             if member.refused_node:
-                generation = unstructured.annotations(member.item).get(PLAN_GENERATION, "")
-                memory.refusals.add(member.name, generation)
+                memory.refusals.add(member.name)
         # Those of an older version are nobody's eviction anyway.
         unclear = [member for member in surplus if member.version >= job.version]
         errors = await self._world.mark(unclear) or await self._world.delete_pods(surplus)
@@ -160,14 +159,18 @@ class Syncing:
         if any(ours):
             slots = await self._slots.get(job.key.namespace, unstructured.name(found))
         dealer = Dealer(slots, taken=_taken(self._world.unseen_pods(job)))
-        return [
-            Seat(
-                dealer.deal(sync.pod_name(job, replica), replica.task.name, memory.refusals),
+
+        def seat(replica: Replica) -> Seat:
+            name = sync.pod_name(job, replica)
+            return Seat(
+                dealer.deal(name, replica.task.name, memory.refusals),
                 gate=True,
                 generation=dealer.generation,
+                second_try=name in memory.refusals,
             )
-            if is_ours
-            else Seat()
+
+        return [
+            seat(replica) if is_ours else Seat()
             for replica, is_ours in zip(missing, ours, strict=True)
         ]
 

@@ -8,6 +8,8 @@ import pytest
 from app.controllers.job.slots import Refusals, Slots
 from app.controllers.job.world import texts_of
 from app.controllers.ports import ApiError, Failure
+from app.model.pod import SECOND_TRY
+from app.model.reason import TAKEN
 from app.wire.kinds import PODS
 from app.wire.unstructured import Object
 from tests.clusters import workloads
@@ -16,7 +18,8 @@ from tests.controllers.job.jobs import make_pod, of
 from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
 
 _GANG = {"minAvailable": 2, "tasks": [task()]}
-_UNSCHEDULABLE = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+_UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+_FAILED = {"type": "PodScheduled", "status": "False", "reason": "SchedulerError"}
 
 
 def _is_gated(pod: Object) -> bool:
@@ -32,7 +35,7 @@ def _node(pod: Object) -> str:
 
 
 def _refuse(rig: Rig, pod: str) -> None:
-    rig.change(pod, {"status": {"conditions": _UNSCHEDULABLE}})
+    rig.change(pod, {"status": {"conditions": [_UNSCHEDULABLE]}})
 
 
 def _ungate(rig: Rig, pod: str, *, node: str) -> None:
@@ -144,13 +147,40 @@ def test_a_pod_whose_node_is_refused_is_made_anew_and_nobody_notices() -> None:
         rig.slots.slots = Slots(2, {"main": ("n3",)})
         _refuse(rig, "job-main-0")
         await rig.settle()
-        assert _node(rig.pod("job-main-0")) == "n3"
+        assert _is_gated(rig.pod("job-main-0")), "it is told its next place by the extender"
+        assert SECOND_TRY in rig.pod("job-main-0")["metadata"]["annotations"]
         assert _node(rig.pod("job-main-1")) == "n2"
+        assert SECOND_TRY not in rig.pod("job-main-1")["metadata"]["annotations"]
 
     rig = play(scenario)
     assert rig.api.created[PODS, "job-main-0"] == 2
     assert rig.phases == ["Pending"]
     assert "retryCount" not in rig.status()
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_made_anew"),
+    [
+        (_UNSCHEDULABLE, True),
+        ({**_FAILED, "message": TAKEN}, True),
+        ({**_FAILED, "message": "the place was given back; the pod is planned again"}, False),
+        ({**_FAILED, "status": "True", "message": TAKEN}, False),
+        ({**_UNSCHEDULABLE, "type": "PodReady"}, False),
+    ],
+)
+def test_a_pinned_pod_is_made_anew_when_its_node_has_no_room(
+    condition: Object, is_made_anew: bool
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.slots.slots = Slots(1, {"main": ("n1", "n2")})
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        rig.change("job-main-0", {"status": {"conditions": [condition]}})
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.api.created[PODS, "job-main-0"] == 1 + is_made_anew
 
 
 def test_a_refused_pod_whose_deletion_seems_to_fail_is_not_taken_for_an_evicted_one() -> None:
@@ -169,37 +199,6 @@ def test_a_refused_pod_whose_deletion_seems_to_fail_is_not_taken_for_an_evicted_
     rig = play(scenario)
     assert rig.phases == ["Pending"]
     assert rig.api.created[PODS, "job-main-0"] == 2
-
-
-def test_a_pod_is_not_pinned_again_by_the_plan_that_it_was_refused_under() -> None:
-    async def scenario(rig: Rig) -> None:
-        rig.slots.slots = Slots(1, {"main": ("n1", "n2")})
-        rig.start()
-        rig.submit(_GANG)
-        await rig.settle()
-        _refuse(rig, "job-main-0")
-        await rig.settle()
-
-    rig = play(scenario)
-    assert _is_gated(rig.pod("job-main-0"))
-
-
-def test_a_pod_that_is_refused_again_and_again_waits_at_the_gate() -> None:
-    async def scenario(rig: Rig) -> None:
-        rig.slots.slots = Slots(1, {"main": ("n1",)})
-        rig.start()
-        rig.submit({"minAvailable": 1, "tasks": [task(replicas=1)]})
-        await rig.settle()
-        for generation in range(2, 10):
-            if _is_gated(rig.pod("job-main-0")):
-                break
-            rig.slots.slots = Slots(generation, {"main": ("n1",)})
-            _refuse(rig, "job-main-0")
-            await rig.settle()
-            await rig.later(2.0 ** (generation - 1))
-
-    rig = play(scenario)
-    assert rig.api.created[PODS, "job-main-0"] == 4
 
 
 def test_a_pod_that_is_refused_whatever_its_node_is_made_anew_ever_more_rarely() -> None:
@@ -224,28 +223,29 @@ def test_a_pod_that_is_refused_whatever_its_node_is_made_anew_ever_more_rarely()
 
 def test_a_pod_that_was_refused_for_a_week_is_made_anew_as_often_as_before() -> None:
     refusals = Refusals()
-    (refused,) = of(make_pod("job-main-0", spec=_pinned("n1"), conditions=_UNSCHEDULABLE))
+    (refused,) = of(make_pod("job-main-0", spec=_pinned("n1"), conditions=[_UNSCHEDULABLE]))
     assert refusals.pauses_s([refused], now=0.0) == {}
     for _ in range(5_000):
-        refusals.add(refused.name, "1")
+        refusals.add(refused.name)
     assert refusals.pauses_s([refused], now=0.0) == {refused.uid: 300.0}
     assert refusals.pauses_s([refused], now=300.0) == {}
 
 
-def test_a_pod_that_was_refused_and_ran_starts_afresh() -> None:
+def test_a_pod_that_was_refused_and_ran_is_pinned_again() -> None:
     async def scenario(rig: Rig) -> None:
         rig.slots.slots = Slots(1, {"main": ("n1",)})
         rig.start()
         rig.submit({"minAvailable": 1, "tasks": [task(replicas=1)]})
         await rig.settle()
-        for generation in (2, 3):
-            rig.slots.slots = Slots(generation, {"main": ("n1",)})
+        for _ in range(2):
             _refuse(rig, "job-main-0")
             await rig.settle()
+            assert _is_gated(rig.pod("job-main-0"))
             rig.run("job-main-0")
             await rig.settle()
             rig.vanish("job-main-0")
             await rig.settle()
+            assert _node(rig.pod("job-main-0")) == "n1"
 
     rig = play(scenario)
     assert rig.api.created[PODS, "job-main-0"] == 5

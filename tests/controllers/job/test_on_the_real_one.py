@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from app.controllers.job.members import pinned_node
+from tests.clusters import workloads
 from tests.clusters.client import Objects
+from tests.clusters.processes import wait_until
 from tests.clusters.resources import (
     COMMANDS,
     CONFIG_MAPS,
@@ -88,6 +91,37 @@ def test_pods_are_made_for_their_slots(jobs: Stand) -> None:
     for pod in jobs.all(PODS):
         assert "pumice.sh/plan-generation" in pod["metadata"]["annotations"]
         assert "schedulingGates" not in pod["spec"]
+
+
+def test_a_pod_whose_room_others_take_is_made_anew_and_may_go_anywhere(jobs: Stand) -> None:
+    """The first two wait at the barrier for the third, whose name somebody else has."""
+    in_the_way = workloads.pod("job-w-2", scheduler="nobody")
+    jobs.api.create(in_the_way, resource=PODS, namespace=jobs.name)
+    jobs.submit("job", _spec("sleep 1000"))
+    wait_until(lambda: _held(jobs) == 2, timeout_s=60, what="two held")
+    first = jobs.api.get(PODS, "job-w-0", namespace=jobs.name)
+    node = pinned_node(first["spec"])
+    others = workloads.pod("others", scheduler="nobody", cpu="4", nodeName=node)
+    jobs.api.create(others, resource=PODS, namespace=jobs.name)
+    wait_until(lambda: _held(jobs) == 2 and node not in _pins(jobs), timeout_s=60, what="moved")
+    jobs.api.delete(PODS, "job-w-2", namespace=jobs.name)
+    jobs.wait_phase("Running")
+    again = jobs.api.get(PODS, "job-w-0", namespace=jobs.name)
+    assert "pumice.sh/second-try" in again["metadata"]["annotations"]
+    assert not pinned_node(again["spec"])
+    assert workloads.node_of(again) not in {"", node}
+    jobs.api.delete(PODS, "others", namespace=jobs.name)
+
+
+def _held(jobs: Stand) -> int:
+    """How many pods wait at the barrier."""
+    gangs = jobs.rig.extender.get("/debug/gangs")
+    return sum(gang["heldBinds"] for gang in gangs.values())
+
+
+def _pins(jobs: Stand) -> set[str]:
+    """The nodes that pods are pinned to."""
+    return {pinned_node(pod["spec"]) for pod in jobs.all(PODS)}
 
 
 def test_a_job_is_suspended_resumed_and_deleted_with_all_it_made(jobs: Stand) -> None:
