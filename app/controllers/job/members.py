@@ -1,6 +1,6 @@
 """The pods of a job, as far as the job's life depends on them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +112,17 @@ def members(pods: Iterable[Object], known: Mapping[str, Member] | None = None) -
     """
     found = [member for pod in pods if (member := _read(pod, known or {})) is not None]
     return sorted(found, key=lambda member: (member.task, member.index, member.name))
+
+
+def with_taken(there: Sequence[Member], created: Sequence[Object]) -> list[Member]:
+    """``there``; pods just ``created`` that others took away already count as they were made.
+
+    From a status that never counted them nothing would tell that they were evicted.
+    """
+    staying = {member.uid for member in there if not member.deleting}
+    taken = members(pod for pod in created if unstructured.uid(pod) not in staying)
+    gone = {member.uid for member in taken}
+    return [*(member for member in there if member.uid not in gone), *taken]
 
 
 def _read(pod: Object, known: Mapping[str, Member]) -> Member | None:

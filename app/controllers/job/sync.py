@@ -3,15 +3,13 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from app.controllers.job import counts, depends, machine, policies
+from app.controllers.job import counts, depends, machine
 from app.controllers.job.counts import Counts
 from app.controllers.job.machine import Keep
-from app.controllers.job.members import Member, members
+from app.controllers.job.members import Member
 from app.controllers.job.policies import Happening
 from app.controllers.job.view import Job, Task
 from app.controllers.job.vocabulary import TARGETED, Action, Phase
-from app.wire import unstructured
-from app.wire.unstructured import Object
 
 _TARGETED = frozenset(action.value for action in TARGETED)
 
@@ -69,19 +67,6 @@ def count_without_surplus(
     taken for an evicted one.
     """
     return counts.count(members, leaving=uids(too_much(job, members, spared=spared)))
-
-
-def with_taken(job: Job, there: Sequence[Member], created: Sequence[Object]) -> Sequence[Member]:
-    """``there``; pods just ``created`` that others took away already count as they were made.
-
-    From a status that never counted them nothing would tell that they were evicted.
-    """
-    if not policies.are_there_any(job):
-        return there
-    staying = uids(member for member in there if not member.deleting)
-    taken = members(pod for pod in created if unstructured.uid(pod) not in staying)
-    gone = uids(taken)
-    return [*(member for member in there if member.uid not in gone), *taken]
 
 
 def uids(members: Iterable[Member]) -> frozenset[str]:

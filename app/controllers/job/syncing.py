@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from app.controllers.job import counts, group, machine, pods, status, sync
-from app.controllers.job.members import pinned_node
+from app.controllers.job.members import pinned_node, with_taken
 from app.controllers.job.memory import Memory
 from app.controllers.job.pods import Seat
 from app.controllers.job.prepare import Preparation, Unready
@@ -189,7 +189,7 @@ class Syncing:
         job = seen.job
         seen = self._world.still(job, seen)
         spared = self._spared(seen, memory)
-        members = sync.with_taken(job, seen.members, created)
+        members = with_taken(seen.members, created)
         counted = sync.count_without_surplus(job, members, spared=spared)
         phase = machine.after_sync(job, job.phase, counted)
         why = NOTHING if problem is None else Why(problem.reason, problem.message)
