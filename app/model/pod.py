@@ -8,9 +8,9 @@ from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, group_key, solo_k
 from app.model.shape import PodShape
 
 GATE = "pumice.sh/plan"
+"""The scheduling gate that keeps a pod out of the scheduler's queue until it has a place."""
 SECOND_TRY = "pumice.sh/second-try"
 """Annotation of a pod made in place of one that was refused by the only node it could go to."""
-"""The scheduling gate that keeps a pod out of the scheduler's queue until it has a place."""
 
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"

@@ -114,11 +114,13 @@ def members(pods: Iterable[Object], known: Mapping[str, Member] | None = None) -
     return sorted(found, key=lambda member: (member.task, member.index, member.name))
 
 
-def with_taken(there: Sequence[Member], created: Sequence[Object]) -> list[Member]:
+def with_taken(there: Sequence[Member], created: Sequence[Object]) -> Sequence[Member]:
     """``there``; pods just ``created`` that others took away already count as they were made.
 
     From a status that never counted them nothing would tell that they were evicted.
     """
+    if not created:
+        return there
     staying = {member.uid for member in there if not member.deleting}
     taken = members(pod for pod in created if unstructured.uid(pod) not in staying)
     gone = {member.uid for member in taken}

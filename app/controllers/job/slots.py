@@ -67,18 +67,14 @@ class Dealer:
 
     def __init__(self, slots: Slots | None, *, taken: Iterable[tuple[str, str]]) -> None:
         """``taken``: role and node of pods that the extender may not have seen yet."""
-        self._slots = slots
+        self.generation = str(slots.generation) if slots else ""
+        """The plan that the slots are of."""
         self._free = {role: list(nodes) for role, nodes in (slots.nodes if slots else {}).items()}
         for role, node in taken:
             if node in self._free.get(role, ()):
                 self._free[role].remove(node)
 
-    @property
-    def generation(self) -> str:
-        """The plan that the slots are of."""
-        return str(self._slots.generation) if self._slots else ""
-
-    def deal(self, name: str, role: str, refusals: Refusals) -> str:
-        """A node for the pod; empty when it has to wait at the gate."""
+    def deal(self, role: str) -> str:
+        """A node for a pod of the role; empty when there is none left."""
         free = self._free.get(role)
-        return free.pop(0) if free and name not in refusals else ""
+        return free.pop(0) if free else ""

@@ -161,13 +161,9 @@ class Syncing:
         dealer = Dealer(slots, taken=_taken(self._world.unseen_pods(job)))
 
         def seat(replica: Replica) -> Seat:
-            name = sync.pod_name(job, replica)
-            return Seat(
-                dealer.deal(name, replica.task.name, memory.refusals),
-                gate=True,
-                generation=dealer.generation,
-                second_try=name in memory.refusals,
-            )
+            again = sync.pod_name(job, replica) in memory.refusals
+            node = "" if again else dealer.deal(replica.task.name)
+            return Seat(node, gate=True, generation=dealer.generation, second_try=again)
 
         return [
             seat(replica) if is_ours else Seat()
