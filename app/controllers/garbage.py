@@ -1,6 +1,9 @@
-"""The garbage collector: finished jobs go when their time to live is over (volcano.md §5.5)."""
+"""The garbage collector: finished jobs go when their time to live is over (volcano.md §5.5).
 
-from collections.abc import Iterable, Mapping
+A job that somebody has still to take note of stays a little longer.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from app.controllers.ports import Api, ApiError, Clock, Failure
@@ -14,6 +17,9 @@ from app.wire.unstructured import Key, Object, is_deleting, key_of, spec, status
 
 FINISHED: Final = frozenset({"Completed", "Failed", "Terminated"})
 
+_OWED_S: Final = 0.5
+"""The pause while a job is owed a note."""
+
 
 class GarbageCollector:
     """Deletes jobs with ``ttlSecondsAfterFinished``."""
@@ -21,10 +27,19 @@ class GarbageCollector:
     name = "gc-controller"
     kinds = (JOBS,)
 
-    def __init__(self, stores: Mapping[Resource, Store], *, api: Api, clock: Clock) -> None:
+    def __init__(
+        self,
+        stores: Mapping[Resource, Store],
+        *,
+        api: Api,
+        clock: Clock,
+        owed: Callable[[Object], bool],
+    ) -> None:
+        """``owed``: whether somebody has still to take note of a job's end."""
         self._jobs = stores[JOBS]
         self._api = api
         self._clock = clock
+        self._owed = owed
 
     def keys(self, change: Change) -> Iterable[Key]:
         """The job itself, once it has an end."""
@@ -44,6 +59,8 @@ class GarbageCollector:
                 return
             if left > 0:
                 raise Again("not yet", after_s=left)
+            if self._owed(job):
+                raise Again("its end is not noted", after_s=_OWED_S)
             await self._api.delete(JOBS, key, uid=uid(job), propagation="Foreground")
         except ApiError as error:
             if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):

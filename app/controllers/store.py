@@ -6,7 +6,7 @@ they are (``apiVersion``, ``kind``), which those in the API server's lists do no
 
 from collections.abc import Callable, Iterator, Mapping
 
-from app.wire.unstructured import Key, Object, key_of, owner_of
+from app.wire.unstructured import Key, Object, key_of, owner_of, revision, uid
 
 Index = Callable[[Object], str]
 """The value an object is found by; empty: not at all."""
@@ -53,6 +53,13 @@ class Store:
             if value:
                 self._found[index].setdefault(value, {})[key] = item
         return old
+
+    def renew(self, written: Object) -> None:
+        """Take what was just written, unless the watch has shown as much, or that it is gone."""
+        there = self._items.get(key_of(written))
+        if there is None or uid(there) != uid(written) or revision(there) >= revision(written):
+            return
+        self.put(written)
 
     def drop(self, key: Key) -> Object | None:
         """Remove; returns what was there."""

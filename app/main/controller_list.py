@@ -13,6 +13,7 @@ from app.controllers.job import controller as job
 from app.controllers.job.slots import SlotSource
 from app.controllers.jobflow import controller as jobflow
 from app.controllers.jobflow import templates
+from app.controllers.jobflow.owing import owed_by
 from app.controllers.podgroup import controller as podgroup
 from app.controllers.ports import Api, Clock, Events
 from app.controllers.queue import controller as queue
@@ -20,7 +21,7 @@ from app.controllers.runtime import Controller, Stores
 from app.controllers.store import Index
 from app.main.prober import PodProber
 from app.settings import ControllersSettings
-from app.wire.kinds import JOBS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, Resource
+from app.wire.kinds import JOB_FLOWS, JOBS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, Resource
 from app.wire.unstructured import Key
 
 Indexes = Mapping[Resource, Mapping[str, Index]]
@@ -96,6 +97,11 @@ def _flows(means: Means) -> tuple[Controller, ...]:
     )
 
 
+def _garbage(means: Means) -> tuple[Controller, ...]:
+    owed = owed_by(means.stores.get(JOB_FLOWS))
+    return (GarbageCollector(means.stores, api=means.api, clock=means.clock, owed=owed),)
+
+
 def _cron_jobs(means: Means) -> tuple[Controller, ...]:
     wall = time.time  # noqa: TID251 - schedules are about the clock that people set
     return (
@@ -129,7 +135,7 @@ OFFERS: Final[Mapping[str, Offer]] = {
     ),
     "gc-controller": Offer(
         follows={JOBS: {}},
-        build=lambda means: (GarbageCollector(means.stores, api=means.api, clock=means.clock),),
+        build=_garbage,
         workers=lambda settings: settings.worker_threads_for_gc,
     ),
     "jobflow-controller": Offer(follows=jobflow.INDEXES, build=_flows, workers=lambda _: _SEVERAL),

@@ -63,6 +63,12 @@ def version(item: Mapping[str, Any]) -> str:
     return str(metadata(item).get("resourceVersion") or "")
 
 
+def revision(item: Mapping[str, Any]) -> int:
+    """The version as a number: of two of one object the newer has the larger; 0 without one."""
+    text = version(item)
+    return int(text) if text.isdecimal() else 0
+
+
 def labels(item: Mapping[str, Any]) -> Mapping[str, str]:
     """``metadata.labels``."""
     return metadata(item).get("labels") or {}

@@ -1,4 +1,4 @@
-"""A thread that follows the pods of a namespace while a test does harm.
+"""A thread that follows the objects of one kind in a namespace while a test does harm.
 
 What counts is when the API server told it. A server that is away is asked again until it is back,
 and whatever a watch misses is found by the next listing.
@@ -15,31 +15,32 @@ from typing import Self
 import httpx2
 
 from tests.clusters.client import ApiClient, ApiError, Event, Object
-from tests.clusters.resources import PODS
+from tests.clusters.resources import PODS, Resource
 
 _RETRY_S = 0.1
 
 
-class PodFollower(ABC):
-    """Follows pods; `with` starts and ends it.
+class Follower(ABC):
+    """Follows pods, or another kind; `with` starts and ends it.
 
     Both methods that subclasses give are called by the thread, with ``lock`` held.
     """
 
-    def __init__(self, api: ApiClient, namespace: str) -> None:
+    def __init__(self, api: ApiClient, namespace: str, resource: Resource = PODS) -> None:
         self._api = api
+        self._resource = resource
         self._namespace = namespace
         self.lock = threading.Lock()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
     @abstractmethod
-    def listed(self, pods: Sequence[Object]) -> None:
-        """These are all pods there are."""
+    def listed(self, items: Sequence[Object]) -> None:
+        """These are all there are."""
 
     @abstractmethod
     def changed(self, event: Event) -> None:
-        """A pod was added, modified or deleted."""
+        """One was added, modified or deleted."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -61,11 +62,11 @@ class PodFollower(ABC):
                 self._ending.wait(_RETRY_S)
 
     def _list_and_watch(self) -> None:
-        listed, version = self._api.list_with_version(PODS, namespace=self._namespace)
+        listed, version = self._api.list_with_version(self._resource, namespace=self._namespace)
         with self.lock:
             self.listed(listed)
         changes = self._api.watch(
-            PODS, namespace=self._namespace, resource_version=version, timeout_s=5
+            self._resource, namespace=self._namespace, resource_version=version, timeout_s=5
         )
         for event in changes:
             if event.kind == "ERROR" or self._ending.is_set():

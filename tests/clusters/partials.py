@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tests.clusters import workloads
 from tests.clusters.client import ApiClient, Event, Object
-from tests.clusters.following import PodFollower
+from tests.clusters.following import Follower
 from tests.clusters.processes import wait_until
 
 
-class Partials(PodFollower):
+class Partials(Follower):
     """Follows the gangs of a namespace whose minimums are given; `with` starts and ends it."""
 
     def __init__(self, api: ApiClient, namespace: str, minimums: Mapping[str, int]) -> None:
@@ -72,10 +72,10 @@ class Partials(PodFollower):
             what=f"all of {', '.join(self._minimums)} whole",
         )
 
-    def listed(self, pods: Sequence[Object]) -> None:
+    def listed(self, items: Sequence[Object]) -> None:
         for members in self._bound.values():
             members.clear()
-        for pod in pods:
+        for pod in items:
             self._take(Event("ADDED", pod))
         self._judge()
 

@@ -46,3 +46,6 @@ QUEUES = Resource("scheduling.volcano.sh/v1beta1", "queues", "Queue", namespaced
 POD_GROUPS = Resource("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup")
 JOBS = Resource("batch.volcano.sh/v1alpha1", "jobs", "Job")
 COMMANDS = Resource("bus.volcano.sh/v1alpha1", "commands", "Command")
+CRON_JOBS = Resource("batch.volcano.sh/v1alpha1", "cronjobs", "CronJob")
+JOB_FLOWS = Resource("flow.volcano.sh/v1alpha1", "jobflows", "JobFlow")
+JOB_TEMPLATES = Resource("flow.volcano.sh/v1alpha1", "jobtemplates", "JobTemplate")

@@ -67,12 +67,15 @@ class Trap:
         await asyncio.get_running_loop().create_future()
 
 
+Pending = tuple[Resource, Key, Object | None]
+
+
 @dataclass(slots=True)
 class Watch:
     """What one watcher has not been told yet."""
 
     watcher: Watcher
-    pending: deque[tuple[Resource, Key, Object | None]] = field(default_factory=deque)
+    pending: deque[Pending] = field(default_factory=deque)
 
 
 class FakeApi:
@@ -86,6 +89,8 @@ class FakeApi:
         self.trap: Trap | None = None
         self.observers: list[Callable[[Request], None]] = []
         """Called with each request before it is done."""
+        self.lagging: set[Resource] = set()
+        """Kinds of which the watches show nothing for now."""
         self.created: dict[tuple[Resource, str], int] = {}
         self._with_status = frozenset(with_status)
         self._items: dict[Resource, dict[Key, Object]] = {}
@@ -109,15 +114,15 @@ class FakeApi:
         """Tell of the next changes, all of them by default; whether there were any."""
         told = False
         for watch in list(self._watches):
-            for _ in range(len(watch.pending) if number is None else number):
-                if not watch.pending:
-                    break
-                resource, key, item = watch.pending.popleft()
-                told = True
-                if item is None:
-                    watch.watcher.drop(resource, key)
-                else:
-                    watch.watcher.put(resource, item)
+            late, left = deque[Pending](), len(watch.pending) if number is None else number
+            while watch.pending and left:
+                change = watch.pending.popleft()
+                if change[0] in self.lagging:
+                    late.append(change)
+                    continue
+                left, told = left - 1, True
+                _show(watch.watcher, *change)
+            watch.pending.extendleft(reversed(late))
         return told
 
     def fail(
@@ -324,6 +329,13 @@ class FakeEvents:
     def messages(self, reason: str) -> list[str]:
         """Those of a reason."""
         return [message for _, told, message in self.told if told == reason]
+
+
+def _show(watcher: Watcher, resource: Resource, key: Key, item: Object | None) -> None:
+    if item is None:
+        watcher.drop(resource, key)
+    else:
+        watcher.put(resource, item)
 
 
 def in_namespace(items: Iterable[Object], name: str) -> list[Object]:

@@ -10,7 +10,7 @@ from app.controllers.ports import Failure
 from app.controllers.runtime import Controller
 from app.wire import times
 from app.wire.kinds import JOBS
-from app.wire.unstructured import Key, Object
+from app.wire.unstructured import Key, Object, name
 from tests.controllers import play
 from tests.controllers.play import Play, item
 from tests.service import virtual_time
@@ -18,11 +18,12 @@ from tests.service import virtual_time
 KEY = Key("ns", "job")
 
 
-def build(stage: Play) -> list[Controller]:
-    return [GarbageCollector(stage.stores, api=stage.api, clock=stage.clock)]
+def run(
+    scenario: Callable[[Play], Awaitable[None]], *, owed: Callable[[Object], bool] = lambda _: False
+) -> Play:
+    def build(stage: Play) -> list[Controller]:
+        return [GarbageCollector(stage.stores, api=stage.api, clock=stage.clock, owed=owed)]
 
-
-def run(scenario: Callable[[Play], Awaitable[None]]) -> Play:
     return play.run(scenario, follows={JOBS: {}}, build=build)
 
 
@@ -74,6 +75,21 @@ def test_a_job_goes_when_its_time_is_over_and_not_before() -> None:
 
     requests = run(scenario).fake.requests
     assert [each.propagation for each in requests if each.verb == "delete"] == ["Foreground"]
+
+
+def test_a_job_whose_end_is_not_noted_stays_until_it_is() -> None:
+    owed = {"job"}
+
+    async def scenario(stage: Play) -> None:
+        await stage.start()
+        stage.fake.put(JOBS, job(ttl=0))
+        await stage.later(30)
+        assert stage.names(JOBS) == ["job"]
+        owed.clear()
+        await stage.later(1)
+        assert stage.names(JOBS) == []
+
+    run(scenario, owed=lambda found: name(found) in owed)
 
 
 def test_a_job_whose_time_is_over_goes_at_once_also_after_a_restart() -> None:

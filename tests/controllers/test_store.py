@@ -32,6 +32,32 @@ def test_an_object_is_found_until_it_is_dropped() -> None:
     assert store.get(Key("ns", "a")) is None
 
 
+def versioned(number: int, *, uid: str = "u") -> Object:
+    return item(PODS, "a", metadata={"uid": uid, "resourceVersion": str(number)})
+
+
+@pytest.mark.parametrize(
+    ("shown", "written", "stays"),
+    [
+        (versioned(9), versioned(10), "written"),
+        (versioned(10), versioned(10), "shown"),
+        (versioned(11), versioned(10), "shown"),
+        (versioned(9), versioned(10, uid="before"), "shown"),
+        (None, versioned(10), None),
+    ],
+    ids=["older", "the same", "newer", "made anew", "gone"],
+)
+def test_what_was_written_takes_the_place_of_older_only(
+    shown: Object | None, written: Object, stays: str | None
+) -> None:
+    store = Store()
+    if shown is not None:
+        store.put(shown)
+    store.renew(written)
+    found = store.get(Key("ns", "a"))
+    assert found is {"written": written, "shown": shown, None: None}[stays]
+
+
 def test_all_may_change_while_it_is_walked() -> None:
     store = Store()
     for name in "abc":

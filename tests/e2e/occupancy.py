@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from tests.clusters import workloads
 from tests.clusters.client import ApiClient, Event, Object
-from tests.clusters.following import PodFollower
+from tests.clusters.following import Follower
 
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
-class Occupancy(PodFollower):
+class Occupancy(Follower):
     """Follows how many pods of a namespace run on each node; `with` starts and ends it."""
 
     def __init__(self, api: ApiClient, namespace: str) -> None:
@@ -25,8 +25,8 @@ class Occupancy(PodFollower):
         with self.lock:
             return max(self._most.values(), default=0)
 
-    def listed(self, pods: Sequence[Object]) -> None:
-        self._pods = {pod["metadata"]["uid"]: pod for pod in pods}
+    def listed(self, items: Sequence[Object]) -> None:
+        self._pods = {pod["metadata"]["uid"]: pod for pod in items}
         self._count()
 
     def changed(self, event: Event) -> None:

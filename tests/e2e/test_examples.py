@@ -12,12 +12,19 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from tests.clusters.client import ApiError, Object, Objects
-from tests.clusters.resources import JOBS, POD_GROUPS, PODS, QUEUES
+from tests.clusters.resources import (
+    CRON_JOBS,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
+    JOBS,
+    POD_GROUPS,
+    PODS,
+    QUEUES,
+)
 from tests.clusters.rig import Stage
 from tests.controllers.job.stand import phase_of
 from tests.e2e import examples
 from tests.e2e.examples import Examples
-from tests.e2e.test_small_controllers import CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES
 
 pytestmark = pytest.mark.real
 

@@ -24,6 +24,9 @@ from tests.clusters.pumice import COMMAND
 from tests.clusters.resources import (
     COMMANDS,
     CONFIG_MAPS,
+    CRON_JOBS,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
     JOBS,
     NODES,
     POD_GROUPS,
@@ -36,9 +39,6 @@ from tests.clusters.rig import NAMESPACE, account
 pytestmark = pytest.mark.real
 
 RACK = "small-controllers.example/rack"
-CRON_JOBS = Resource("batch.volcano.sh/v1alpha1", "cronjobs", "CronJob")
-JOB_FLOWS = Resource("flow.volcano.sh/v1alpha1", "jobflows", "JobFlow")
-JOB_TEMPLATES = Resource("flow.volcano.sh/v1alpha1", "jobtemplates", "JobTemplate")
 HYPER_NODES = Resource("topology.volcano.sh/v1alpha1", "hypernodes", "HyperNode", namespaced=False)
 REPLICA_SETS = Resource("apps/v1", "replicasets", "ReplicaSet")
 TASK = {

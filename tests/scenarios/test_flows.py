@@ -10,13 +10,9 @@ import pytest
 from tests.clusters.client import Object
 from tests.clusters.embedded import Embedded
 from tests.clusters.place import Place
-from tests.clusters.resources import JOBS, Resource
+from tests.clusters.resources import CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES, JOBS, Resource
 
 pytestmark = pytest.mark.sandbox
-
-CRON_JOBS = Resource("batch.volcano.sh/v1alpha1", "cronjobs", "CronJob")
-JOB_FLOWS = Resource("flow.volcano.sh/v1alpha1", "jobflows", "JobFlow")
-JOB_TEMPLATES = Resource("flow.volcano.sh/v1alpha1", "jobtemplates", "JobTemplate")
 
 
 @pytest.fixture

@@ -317,7 +317,7 @@ class CronJobController:
             if error.failure is Failure.CONFLICT:
                 raise Again("the watch is behind") from error
             raise
-        self._stores[CRON_JOBS].put(stored)
+        self._stores[CRON_JOBS].renew(stored)
 
     def _jobs(self, cron_job: Object) -> list[Object]:
         jobs = self._stores[JOBS].by("controller", uid(cron_job))

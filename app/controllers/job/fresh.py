@@ -13,7 +13,7 @@ from app.controllers.ports import Clock
 from app.controllers.runtime import Change
 from app.controllers.store import Store, by_controller
 from app.wire import times
-from app.wire.unstructured import Key, Object, is_deleting, key_of, uid, version
+from app.wire.unstructured import Key, Object, is_deleting, key_of, revision, uid
 
 OVERDUE_S: Final = 60.0
 
@@ -136,11 +136,6 @@ class Fresh:
 
 def _is_old(written: Object, stored: Object) -> bool:
     """Whether ``stored`` knows all that ``written`` says."""
-    if _number(stored) < _number(written):
+    if revision(stored) < revision(written):
         return False
     return uid(stored) != uid(written) or is_deleting(stored) or not is_deleting(written)
-
-
-def _number(item: Object) -> int:
-    text = version(item)
-    return int(text) if text.isdecimal() else 0

@@ -1,8 +1,9 @@
 """Makes the jobs of JobFlows, each when what it depends on is there.
 
 A job has one name per step, so it is made once; which steps are done is told by the jobs and, for
-those that have been deleted since, by the status. The status is written for the version that was
-read: two writers cannot undo each other.
+those that have been deleted since, by the status. A job that goes before the status tells of its
+end is remembered until it does. The status is written for the version that was read: two writers
+cannot undo each other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,14 @@ from typing import Final
 from app.controllers.jobflow import probes
 from app.controllers.jobflow.machine import Phase
 from app.controllers.jobflow.probes import Prober, Why
-from app.controllers.jobflow.report import COMPLETED, completed, job_phase, phase_of, report
+from app.controllers.jobflow.report import (
+    COMPLETED,
+    ended,
+    has_ended,
+    job_phase,
+    phase_of,
+    report,
+)
 from app.controllers.jobflow.steps import Step, job_of, problem, steps_of
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import Change
@@ -49,14 +57,16 @@ _REFUSED_S: Final = 30.0
 
 
 @dataclass(slots=True)
-class _Waits:
-    """What there is to remember of the steps of a flow that wait, by step.
+class _Memory:
+    """What there is to remember of a flow.
 
-    ``asked`` is when pods were asked, ``told`` what was said last about why it does not start.
+    By step: ``asked`` is when pods were asked, ``told`` what was said last about why it does not
+    start. By name: ``gone`` are jobs that went after their end.
     """
 
     asked: dict[str, float] = field(default_factory=dict)
     told: dict[str, Why] = field(default_factory=dict)
+    gone: dict[str, Object] = field(default_factory=dict)
 
 
 class JobFlowController:
@@ -79,7 +89,7 @@ class JobFlowController:
         self._events = events
         self._prober = prober
         self._clock = clock
-        self._waits: dict[Key, _Waits] = {}
+        self._memories: dict[Key, _Memory] = {}
 
     def keys(self, change: Change) -> Iterable[Key]:
         """The flow; of a template those that use it."""
@@ -92,16 +102,20 @@ class JobFlowController:
         owner = owner_of(item)
         if owner is None or (owner.api_version, owner.kind) != _KIND:
             return ()
-        return (Key(namespace(item), owner.name),)
+        key = Key(namespace(item), owner.name)
+        if change.new is None and has_ended(item):
+            self._memory(key).gone[name(item)] = item
+        return (key,)
 
     async def reconcile(self, key: Key) -> None:
         """Make the jobs whose turn it is, and tell how far the flow is."""
         flow = self._stores[JOB_FLOWS].get(key)
         if flow is None or is_deleting(flow):
-            self._waits.pop(key, None)
+            self._memories.pop(key, None)
             return
         phase = phase_of(flow)
         if phase is Phase.SUCCEED:
+            self._memories.pop(key, None)
             if spec(flow).get("jobRetainPolicy") == "delete":
                 await self._delete_jobs(flow)
             return
@@ -118,15 +132,27 @@ class JobFlowController:
         if pause is not None:
             raise Again("a step waits", after_s=pause)
 
+    def _memory(self, flow: Key) -> _Memory:
+        return self._memories.setdefault(flow, _Memory())
+
     def _jobs(self, flow: Object) -> dict[str, Object]:
+        """The jobs that count: those that exist, and those whose end is not noted yet."""
         found = self._stores[JOBS].by("controller", uid(flow))
-        return {name(job): job for job in found if not is_deleting(job)}
+        there = {name(job): job for job in found if not is_deleting(job) or has_ended(job)}
+        memory = self._memory(key_of(flow))
+        noted = ended(flow)
+        memory.gone = {
+            job: each
+            for job, each in memory.gone.items()
+            if by_controller(each) == uid(flow) and job not in noted
+        }
+        return memory.gone | there
 
     async def _advance(
         self, flow: Object, steps: Mapping[str, Step], jobs: dict[str, Object]
     ) -> float | None:
         """Add to ``jobs`` what can be made; returns after how long to look again, if so."""
-        done = completed(flow)
+        done = ended(flow)
         pauses: list[float] = []
         for step in steps.values():
             if step.job.name in jobs or step.job.name in done:
@@ -158,7 +184,7 @@ class JobFlowController:
         if any(probes.statuses(probe, targets) for probe in step.probes):
             return False, None
         asking = [probe for probe in step.probes if probes.asks_pods(probe)]
-        asked = self._waits.setdefault(key_of(flow), _Waits()).asked
+        asked = self._memory(key_of(flow)).asked
         left = asked.get(step.name, 0.0) + _PROBE_S - self._clock()
         if asking and left > 0:
             return False, left
@@ -189,7 +215,7 @@ class JobFlowController:
             await self._tell(flow, step, f"cannot create a job named {step.job.name}: {error}")
             return _REFUSED_S
         jobs[step.job.name] = job
-        self._waits.setdefault(key_of(flow), _Waits()).told.pop(step.name, None)
+        self._memory(key_of(flow)).told.pop(step.name, None)
         said = f"create a job named {step.job.name}!"
         await self._events.record(flow, "Normal", "Created", said)
         return None
@@ -210,7 +236,7 @@ class JobFlowController:
         self, flow: Object, step: Step, why: Why, *, reason: str = "FailedCreate"
     ) -> None:
         """Say once why a step does not start."""
-        told = self._waits.setdefault(key_of(flow), _Waits()).told
+        told = self._memory(key_of(flow)).told
         if told.get(step.name) != why:
             told[step.name] = why
             await self._events.record(flow, "Warning", reason, why)
@@ -220,15 +246,21 @@ class JobFlowController:
         if wanted == status(flow):
             return
         try:
-            await self._api.update(JOB_FLOWS, {**flow, "status": wanted}, subresource="status")
+            stored = await self._api.update(
+                JOB_FLOWS, {**flow, "status": wanted}, subresource="status"
+            )
         except ApiError as error:
             if error.failure is Failure.CONFLICT:
                 raise Again("the watch is behind") from error
             if error.failure is not Failure.NOT_FOUND:
                 raise
+            return
+        self._stores[JOB_FLOWS].renew(stored)
 
     async def _delete_jobs(self, flow: Object) -> None:
-        for job in self._jobs(flow).values():
+        for job in self._stores[JOBS].by("controller", uid(flow)):
+            if is_deleting(job):
+                continue
             try:
                 await self._api.delete(JOBS, key_of(job), uid=uid(job))
             except ApiError as error:

@@ -1,6 +1,6 @@
 """The status of a JobFlow, from its jobs and from what it said before.
 
-A job that was complete stays in it when it is deleted later (by its time to live, say): its step is
+A job that has ended stays in it when it is deleted later (by its time to live, say): its step is
 done and is not repeated.
 """
 
@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from typing import Any, Final
 
+from app.controllers.garbage import FINISHED
 from app.controllers.jobflow.machine import Phase, next_phase
 from app.wire.unstructured import Object, metadata, name, status
 
 COMPLETED: Final = "Completed"
-_ENDED: Final = frozenset({COMPLETED, "Failed", "Terminated", "Aborted"})
+_STOPPED: Final = FINISHED | {"Aborted"}
 _LISTS: Final[Mapping[str, str]] = {
     "Pending": "pendingJobs",
     "Running": "runningJobs",
@@ -33,12 +34,17 @@ def job_phase(job: Object) -> str:
     return str((status(job).get("state") or {}).get("phase") or "Pending")
 
 
-def completed(flow: Object) -> frozenset[str]:
-    """The jobs that the status says were complete."""
+def has_ended(job: Object) -> bool:
+    """Whether it has ended for good; one that was aborted may be resumed."""
+    return job_phase(job) in FINISHED
+
+
+def ended(flow: Object) -> frozenset[str]:
+    """The jobs that the status says have ended for good."""
     return frozenset(
         entry["name"]
         for entry in status(flow).get("jobStatusList") or ()
-        if entry.get("state") == COMPLETED
+        if entry.get("state") in FINISHED
     )
 
 
@@ -46,7 +52,7 @@ def report(flow: Object, jobs: Mapping[str, Object], *, steps: Set[str], now: st
     """The status; ``jobs`` are those that exist, ``steps`` those that there are to be, by name."""
     jobs = {job: jobs[job] for job in steps & jobs.keys()}
     before = {entry["name"]: entry for entry in status(flow).get("jobStatusList") or ()}
-    entries = {job: before[job] for job in (completed(flow) & steps) - jobs.keys()}
+    entries = {job: before[job] for job in (ended(flow) & steps) - jobs.keys()}
     entries |= {job: _entry(each, before.get(job) or {}, now) for job, each in jobs.items()}
     counts = Counter(entry["state"] for entry in entries.values())
     lists: dict[str, list[str]] = {field: [] for field in (*_LISTS.values(), _OTHERS)}
@@ -73,7 +79,7 @@ def _entry(job: Object, before: Mapping[str, Any], now: str) -> Object:
         "restartCount": status(job).get("retryCount") or 0,
         "runningHistories": _histories(job_phase(job), before.get("runningHistories") or [], now),
     }
-    if job_phase(job) in _ENDED:
+    if job_phase(job) in _STOPPED:
         entry["endTimestamp"] = state.get("lastTransitionTime") or now
     return entry
 

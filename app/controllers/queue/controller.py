@@ -175,7 +175,7 @@ class QueueController:
 
     def _seen(self, stored: Object) -> None:
         """Go on with what was just written, not with what the watch showed before."""
-        self._stores[QUEUES].put(stored)
+        self._stores[QUEUES].renew(stored)
 
     async def _warn(self, queue: Object, action: Action, message: str) -> None:
         await self._events.record(queue, "Warning", action.value, message)

@@ -246,6 +246,65 @@ def test_a_step_that_is_done_is_not_repeated_when_its_job_is_deleted() -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize("end", ["Completed", "Failed"])
+def test_a_job_that_goes_before_its_end_is_noted_is_not_made_again(end: str) -> None:
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        template(stage, "a", "b")
+        submit(stage, step("a"), step("b", "a"))
+        await stage.settle()
+        stage.fake.fail(Failure.CONFLICT, lambda request: request.verb == "update", times=99)
+        await move(stage, "a", end)
+        stage.fake.remove(JOBS, Key("ns", "flow-a"))
+        await stage.later(1)
+        stage.fake.faults.clear()
+        await stage.later(10)
+        assert stage.fake.created[JOBS, "flow-a"] == 1
+        assert jobs(stage) == (["flow-b"] if end == "Completed" else [])
+        assert status(stage)["completedJobs" if end == "Completed" else "failedJobs"] == ["flow-a"]
+
+    run(scenario)
+
+
+def test_a_job_that_is_being_deleted_after_its_end_is_not_made_again() -> None:
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        template(stage, "a", "b")
+        submit(stage, step("a"), step("b", "a"))
+        await stage.settle()
+        await stage.kill()
+        key = Key("ns", "flow-a")
+        now = times.seconds(stage.clock())
+        going = {"deletionTimestamp": now}
+        ended = {"state": {"phase": "Completed", "lastTransitionTime": now}}
+        stage.fake.edit(JOBS, key, {"metadata": going, "status": ended})
+        await stage.start()
+        stage.fake.remove(JOBS, key)
+        await stage.later(10)
+        assert jobs(stage) == ["flow-b"]
+        assert status(stage)["completedJobs"] == ["flow-a"]
+
+    run(scenario)
+
+
+def test_a_note_that_the_watch_has_not_shown_yet_is_known() -> None:
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        template(stage, "a", "b")
+        submit(stage, step("a"), step("b", "a"))
+        await stage.settle()
+        stage.fake.lagging.add(JOB_FLOWS)
+        await move(stage, "a", "Completed")
+        stage.fake.remove(JOBS, Key("ns", "flow-a"))
+        await stage.later(10)
+        stage.fake.lagging.clear()
+        await stage.later(10)
+        assert stage.fake.created[JOBS, "flow-a"] == 1
+        assert jobs(stage) == ["flow-b"]
+
+    run(scenario)
+
+
 def test_a_step_that_is_taken_out_counts_no_more() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
         await stage.start()
