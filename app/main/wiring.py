@@ -16,6 +16,7 @@ from app.service.actuator import Actuator, log_failure
 from app.service.barrier import Barrier
 from app.service.binding import Binding
 from app.service.configuration import Configuration
+from app.service.corrections import Corrections
 from app.service.feed import Feed
 from app.service.filtering import Filtering
 from app.service.giving_back import forgive
@@ -54,6 +55,7 @@ class Parts:
     binding: Binding
     actuator: Actuator
     owners: Owners
+    corrections: Corrections
     feed: Feed
     audit: Callable[[], Awaitable[Audit]]
 
@@ -84,12 +86,16 @@ def assemble(
         cache, pods=ports, status=status, reasons=reasons, limits=limits, clock=clock
     )
     filtering = Filtering(cache, planning=planning, limits=limits, clock=clock)
+    corrections = Corrections(
+        cache, filtering=filtering, pods=ports, clock=clock, failed=log_failure
+    )
     owners = Owners(cache, reader=ports, clock=clock, settled=planning.notice, failed=log_failure)
     planning.published.append(actuator.placed)
     planning.after.append(actuator.after_cycle)
     planning.after.append(owners.after_cycle)
     planning.after.append(barrier.settle)
     planning.after.append(filtering.after_cycle)
+    planning.after.append(corrections.after_cycle)
     planning.after.append(partial(forgive, cache))
     planning.stood_by.append(barrier.settle)
 
@@ -114,6 +120,7 @@ def assemble(
         binding=Binding(cache, barrier=barrier, binder=ports, limits=limits, clock=clock),
         actuator=actuator,
         owners=owners,
+        corrections=corrections,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),
         audit=compare,
     )

@@ -93,7 +93,8 @@ class Filtering:
         self._planning = planning
         self._limits = limits
         self._clock = clock
-        self._waiting: set[PodUid] = set()
+        self._waiting: dict[PodUid, Cause] = {}
+        """What each ungated pod without a place was told last."""
         self._guessed: dict[PodUid, NodeName] = {}
         """The only node that a pod was offered last, in vain."""
         self._next_tidying = 0.0
@@ -112,7 +113,7 @@ class Filtering:
         if answer is not None:
             member.refused, member.missed = False, 0
             member.told = isinstance(answer, Chosen)
-            self._waiting.discard(question.uid)
+            self._waiting.pop(question.uid, None)
             self._guessed.pop(question.uid, None)
             return answer
         return self._wait(member)
@@ -130,12 +131,24 @@ class Filtering:
         """How many ungated pods of ours were told to wait and are still unplaced."""
         return len(self._waiting)
 
+    def told_something_else(self) -> list[PodUid]:
+        """Waiting pods that were told another cause than holds now; of a crowd none."""
+        if len(self._waiting) > self._limits.protect_above:
+            return []
+        return [
+            uid
+            for uid, told in self._waiting.items()
+            if self._is_without_place(uid) and self._cause(self._cache.members[uid]) is not told
+        ]
+
     def after_cycle(self, _changed: Collection[GroupKey]) -> None:
         """Forget, now and then, waiting pods that are gone or got their place."""
         now = self._clock()
         if self._waiting and now >= self._next_tidying:
             self._next_tidying = now + _TIDY_EVERY_S
-            self._waiting = {uid for uid in self._waiting if self._is_without_place(uid)}
+            self._waiting = {
+                uid: told for uid, told in self._waiting.items() if self._is_without_place(uid)
+            }
             members = self._cache.members
             self._guessed = {uid: node for uid, node in self._guessed.items() if uid in members}
 
@@ -228,17 +241,17 @@ class Filtering:
 
     def _wait(self, member: Member) -> Answer:
         member.refused = True
-        self._waiting.add(member.pod.uid)
-        group = self._cache.groups[member.group]
-        refusal = self._planning.refusals.get(member.group)
-        if not group.known:
-            cause = Cause.GROUP_MISSING
-        else:
-            cause = refusal.cause if refusal else Cause.NOT_ADMITTED
+        cause = self._waiting[member.pod.uid] = self._cause(member)
         text = filter_text(cause)
         if len(self._waiting) > self._limits.protect_above:
             return Protect(text)
         return Wait(text)
+
+    def _cause(self, member: Member) -> Cause:
+        if not self._cache.groups[member.group].known:
+            return Cause.GROUP_MISSING
+        refusal = self._planning.refusals.get(member.group)
+        return refusal.cause if refusal else Cause.NOT_ADMITTED
 
     def _guard(self, pod: Pod, names: Sequence[NodeName]) -> Answer:
         """Form C: others may not take room that is promised."""

@@ -75,6 +75,18 @@ def test_a_waiting_pod_says_why_in_the_words_of_its_group(place: Place) -> None:
     assert why is None or why["status"] == "True"
 
 
+def test_a_pod_without_a_gate_does_not_go_on_waiting_for_what_has_come(place: Place) -> None:
+    def said(text: str) -> bool:
+        found = condition(place.pod("big-0"), "PodScheduled")
+        return found is not None and text in found["message"]
+
+    place.add_nodes(1, cpu="2")
+    place.submit_ungated("big", 3)
+    wait_until(lambda: said("waiting for the pod group to exist"), timeout_s=10, what="no PodGroup")
+    place.add_group("big", 3)
+    wait_until(lambda: said("waiting for the queue's quota"), timeout_s=30, what="no room")
+
+
 def test_explain_tells_the_numbers_of_the_reason(place: Place) -> None:
     place.add_nodes(2, cpu="2")
     place.add_gang("first", 3)
