@@ -1,14 +1,18 @@
 """capacity, flat: deserved for the order, capability for the limit."""
 
+import pytest
+
 from app.core.policy import Vote
 from app.model.ids import QueueName
 from app.model.reason import Cause, Shortfall
+from app.model.snapshot import QueueUsage
 from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot
 from tests.core.plugins.sessions import (
     amounts_of,
     claiming,
     holding,
     open_plugin,
+    room,
     sized_task,
 )
 
@@ -80,6 +84,19 @@ def test_claims_and_placements_stay_within_the_capability() -> None:
         shortfalls=(Shortfall("cpu", asked=1000, free=0, limit=4000),),
         detail="queue resource quota insufficient: insufficient cpu",
     )
+
+
+@pytest.mark.parametrize("tree", [False, True], ids=["flat", "tree"])
+@pytest.mark.parametrize(("cpu", "expected"), [(2, Vote.PERMIT), (2.001, Vote.REJECT)])
+def test_claims_count_and_members_beyond_the_minimums_do_not(
+    tree: bool, cpu: float, expected: Vote
+) -> None:
+    queue = make_queue("a", capability=amounts_of(cpu=4))
+    usage = QueueUsage(room(cpu=3), room(cpu=3), room(cpu=1), room(cpu=2), groups=3)
+    snapshot = make_snapshot(nodes=NODES, queues=(queue,), usage={A: usage})
+    hooks, _ = open_plugin("capacity", snapshot, switches={"enableHierarchy": tree})
+    assert hooks.enqueueable
+    assert hooks.enqueueable(claiming("g", cpu=cpu, queue="a")).vote is expected
 
 
 def test_resources_that_the_capability_does_not_name_are_unlimited_but_for_the_cluster() -> None:
