@@ -182,10 +182,14 @@ def make_snapshot(
         "releasing": np.zeros_like(table.allocatable),
         "pending": gangs,
     }
+    filled = defaults | fields
+    pending: tuple[Gang, ...] = filled["pending"]
     return Snapshot(
         table=table,
         gangs={g.key: g for g in gangs},
         queues=known,
         usage={QueueName(k): v for k, v in (usage or sums).items()},
-        **(defaults | fields),
+        awaited=tuple(gang for gang in pending if gang.is_awaited),
+        torn=tuple(gang for gang in pending if gang.partial),
+        **filled,
     )

@@ -7,6 +7,7 @@ difference of a group's old and new contribution.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from app.cache.gang_views import GangViews
 from app.cache.groups import Group
 from app.cache.rooms import Rooms
 from app.cache.sums import Part, QueueSums, part_of
@@ -42,7 +43,7 @@ class Registry:
         self._grown = False
         rooms.grown = self._widen
         self._unviewed: dict[GroupKey, Group] = {}
-        self._views: dict[GroupKey, Gang] = {}
+        self._views = GangViews()
         self._parts: dict[GroupKey, Part] = {}
         self._sums = QueueSums()
 
@@ -90,13 +91,13 @@ class Registry:
                 group.template_shapes = shapes
                 self.changed(group)
 
-    def refresh(self) -> Mapping[GroupKey, Gang]:
-        """Bring views and sums up to date; returns all views."""
+    def refresh(self) -> GangViews:
+        """Bring views and sums up to date; returns the views."""
         if self._grown:
             self._recount()
         for key, group in self._unviewed.items():
             view = gang_view(group, vector=self._rooms.vector, classes=self.classes)
-            self._views[key] = view
+            self._views.put(view, pending=key in self.pending)
             self._forget_part(key)
             part = self._parts[key] = part_of(view)
             self._sums.put(part)
@@ -110,11 +111,12 @@ class Registry:
 
     def view(self, key: GroupKey) -> Gang | None:
         """The planner's view of one group."""
-        return self.refresh().get(key)
+        return self.refresh().all.get(key)
 
     def _forget(self, group: Group) -> None:
-        for table in (self.groups, self._views, self._unviewed, self.pending, self.promised):
+        for table in (self.groups, self._unviewed, self.pending, self.promised):
             table.pop(group.key, None)
+        self._views.drop(group.key)
         self._forget_part(group.key)
 
     def _all_changed(self) -> None:

@@ -134,3 +134,13 @@ class Gang:
     def inqueue(self) -> bool:
         """Whether the enqueue action has let it in (or it runs already)."""
         return self.phase not in (GroupPhase.NEW, GroupPhase.PENDING)
+
+    @property
+    def lacks_members(self) -> bool:
+        """Whether its minimum takes members that nobody has created, nor is a place kept for."""
+        return self.counts.tasks + self.counts.slots < self.min_member
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it was let in, so that these members are about to be created."""
+        return self.phase is GroupPhase.INQUEUE and self.lacks_members

@@ -69,8 +69,10 @@ class Snapshot:
 
     ``used`` (shape ``(N, R)``): everything bound, assumed or promised; ``releasing``: the part of
     it whose pods are terminating. ``pending`` are the gangs of ``gangs`` that need a decision
-    (waiting members, or not admitted yet, or members unseen). ``residents`` are filled only when
-    some rule looks at pods (``inter_pod``); ``ports`` only has nodes with host ports in use.
+    (waiting members, or not admitted yet, or members unseen); among them ``awaited`` are those that
+    were let in and lack members, ``torn`` those that are bound in part. ``residents`` are filled
+    only when some rule looks at pods (``inter_pod``); ``ports`` only has nodes with host ports in
+    use.
     """
 
     generation: int
@@ -79,6 +81,8 @@ class Snapshot:
     releasing: Matrix
     gangs: Mapping[GroupKey, Gang]
     pending: tuple[Gang, ...]
+    awaited: tuple[Gang, ...]
+    torn: tuple[Gang, ...]
     queues: Mapping[QueueName, Queue]
     usage: Mapping[QueueName, QueueUsage]
     residents: tuple[Resident, ...] = ()

@@ -107,6 +107,9 @@ class Checks(Machine):
                 array += 1
         assert set(snapshot.gangs) == set(self.cache.groups)
         assert {g.key for g in snapshot.pending} == set(self.cache.registry.pending)
+        assert all(snapshot.gangs[gang.key] is gang for gang in snapshot.pending)
+        assert set(snapshot.awaited) == {gang for gang in snapshot.pending if gang.is_awaited}
+        assert set(snapshot.torn) == {gang for gang in snapshot.pending if gang.partial}
         for key, view in snapshot.gangs.items():
             self.check_view(view, self.cache.groups[key])
         self.check_usage(snapshot)

@@ -10,7 +10,7 @@ come since.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -27,7 +27,6 @@ from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.resources import Matrix, Vector
 from app.model.snapshot import Snapshot
-from app.model.workload import GroupPhase
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +80,8 @@ def _owed(ledger: Ledger, names: Sequence[QueueName]) -> Matrix:
     axis = ledger.snapshot.axis
     owed = np.zeros((len(names), len(axis)), dtype=np.int64)
     torn: defaultdict[QueueName, list[Gang]] = defaultdict(list)
-    for gang in ledger.snapshot.pending:
-        if gang.partial:
-            torn[gang.queue].append(gang)
+    for gang in ledger.snapshot.torn:
+        torn[gang.queue].append(gang)
     for row, name in enumerate(names):
         if name in torn:
             rests = limits.total((rest_of(gang, ledger) for gang in torn[name]), axis)
@@ -104,9 +102,8 @@ def rest_of(gang: Gang, ledger: Ledger) -> Vector:
 def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
     """What members that do not exist yet will ask for, by queue."""
     found: dict[QueueName, Vector] = {}
-    for gang in chain(_waiting_since_before(ledger), ledger.admitted):
-        if not _lacks_members(gang):
-            continue
+    admitted = (gang for gang in ledger.admitted if gang.lacks_members)
+    for gang in chain(ledger.snapshot.awaited, admitted):
         unseen = np.zeros_like(gang.request)
         if gang.min_request is not None:
             np.maximum(gang.min_request - gang.request, 0, out=unseen)
@@ -117,11 +114,3 @@ def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
         at = found.get(gang.queue)
         found[gang.queue] = unseen if at is None else at + unseen
     return found
-
-
-def _waiting_since_before(ledger: Ledger) -> Iterable[Gang]:
-    return (g for g in ledger.snapshot.pending if g.phase is GroupPhase.INQUEUE)
-
-
-def _lacks_members(gang: Gang) -> bool:
-    return gang.counts.tasks + gang.counts.slots < gang.min_member
