@@ -27,7 +27,7 @@ GANG = 20
 WAITING = 500 if FULL else 100
 OTHERS = 1000 if FULL else 200
 NODES = 100 if FULL else 20
-TURNS = 3 if FULL else 1
+TURNS = 5 if FULL else 1
 STEPS = 5 if FULL else 1
 """How often a pod that waits has been asked about when the measure begins."""
 KEPT = 0.8
