@@ -4,11 +4,14 @@ A plan on demand is for one gang, whatever else waits: it must not walk through 
 """
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 
 Views = dict[GroupKey, Gang]
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
@@ -23,9 +26,9 @@ class GangViews:
     def put(self, view: Gang, *, pending: bool) -> None:
         """Add or replace; ``pending``: it needs a decision."""
         self.all[view.key] = view
-        _file(self.pending, view, wanted=pending)
-        _file(self.awaited, view, wanted=pending and view.is_awaited)
-        _file(self.torn, view, wanted=pending and view.partial)
+        file_under(self.pending, view.key, view, wanted=pending)
+        file_under(self.awaited, view.key, view, wanted=pending and view.is_awaited)
+        file_under(self.torn, view.key, view, wanted=pending and view.partial)
 
     def drop(self, key: GroupKey) -> None:
         """The group is gone."""
@@ -33,8 +36,9 @@ class GangViews:
             part.pop(key, None)
 
 
-def _file(part: Views, view: Gang, *, wanted: bool) -> None:
+def file_under(table: dict[GroupKey, T], key: GroupKey, item: T, *, wanted: bool) -> None:
+    """Let ``table`` have ``item`` under ``key``, or nothing when it is not ``wanted`` there."""
     if wanted:
-        part[view.key] = view
+        table[key] = item
     else:
-        part.pop(view.key, None)
+        table.pop(key, None)

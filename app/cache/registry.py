@@ -7,7 +7,7 @@ difference of a group's old and new contribution.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.cache.gang_views import GangViews
+from app.cache.gang_views import GangViews, file_under
 from app.cache.groups import Group
 from app.cache.rooms import Rooms
 from app.cache.sums import Part, QueueSums, part_of
@@ -67,8 +67,8 @@ class Registry:
             self._forget(group)
             return
         self._unviewed[key] = group
-        _file(self.pending, group, wanted=group.wants_planning)
-        _file(self.promised, group, wanted=group.promises)
+        file_under(self.pending, key, group, wanted=group.wants_planning)
+        file_under(self.promised, key, group, wanted=group.promises)
 
     def set_class(self, priority_class: PriorityClass) -> None:
         """Add or replace a PriorityClass; every group's priority is looked up again."""
@@ -141,10 +141,3 @@ class Registry:
         part = self._parts.pop(key, None)
         if part is not None:
             self._sums.take(part)
-
-
-def _file(table: dict[GroupKey, Group], group: Group, *, wanted: bool) -> None:
-    if wanted:
-        table[group.key] = group
-    else:
-        table.pop(group.key, None)

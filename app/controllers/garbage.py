@@ -72,13 +72,17 @@ class GarbageCollector:
         return None if end is None or is_deleting(job) else end - self._clock()
 
 
+def is_finished(job: Object) -> bool:
+    """Whether a job has ended for good; one that was aborted may be resumed."""
+    return (status(job).get("state") or {}).get("phase") in FINISHED
+
+
 def ends_at(job: Object) -> float | None:
     """When a job is to be deleted, seconds since the epoch; None: never, or not finished yet."""
     ttl = spec(job).get("ttlSecondsAfterFinished")
-    state = status(job).get("state") or {}
-    if ttl is None or state.get("phase") not in FINISHED:
+    if ttl is None or not is_finished(job):
         return None
     try:
-        return times.parse(str(state.get("lastTransitionTime") or "")) + float(ttl)
+        return times.parse(str(status(job)["state"].get("lastTransitionTime") or "")) + float(ttl)
     except DecodeError:
         return None

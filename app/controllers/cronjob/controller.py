@@ -15,12 +15,12 @@ from app.controllers.cronjob.made import (
     SCHEDULED,
     beyond_limits,
     completed_at,
-    is_finished,
     job_at,
     key_at,
     phase,
 )
 from app.controllers.cronjob.schedule import Starts, starts
+from app.controllers.garbage import is_finished
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store, by_controller

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from app.controllers.garbage import FINISHED
+from app.controllers.garbage import is_finished
 from app.wire import times
 from app.wire.errors import DecodeError
 from app.wire.kinds import JOBS
@@ -44,11 +44,6 @@ def job_at(cron_job: Object, at: float, zone: ZoneInfo) -> Object:
 def phase(job: Object) -> str:
     """The phase of a job; empty before it has one."""
     return str((status(job).get("state") or {}).get("phase") or "")
-
-
-def is_finished(job: Object) -> bool:
-    """Whether it has ended for good; one that was aborted may be resumed."""
-    return phase(job) in FINISHED
 
 
 def completed_at(job: Object) -> float:

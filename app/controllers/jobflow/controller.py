@@ -10,17 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.controllers.garbage import is_finished
 from app.controllers.jobflow import probes
 from app.controllers.jobflow.machine import Phase
 from app.controllers.jobflow.probes import Prober, Why
-from app.controllers.jobflow.report import (
-    COMPLETED,
-    ended,
-    has_ended,
-    job_phase,
-    phase_of,
-    report,
-)
+from app.controllers.jobflow.report import COMPLETED, ended, job_phase, phase_of, report
 from app.controllers.jobflow.steps import Step, job_of, problem, steps_of
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import Change
@@ -103,7 +97,7 @@ class JobFlowController:
         if owner is None or (owner.api_version, owner.kind) != _KIND:
             return ()
         key = Key(namespace(item), owner.name)
-        if change.new is None and has_ended(item):
+        if change.new is None and is_finished(item):
             self._memory(key).gone[name(item)] = item
         return (key,)
 
@@ -138,7 +132,7 @@ class JobFlowController:
     def _jobs(self, flow: Object) -> dict[str, Object]:
         """The jobs that count: those that exist, and those whose end is not noted yet."""
         found = self._stores[JOBS].by("controller", uid(flow))
-        there = {name(job): job for job in found if not is_deleting(job) or has_ended(job)}
+        there = {name(job): job for job in found if not is_deleting(job) or is_finished(job)}
         memory = self._memory(key_of(flow))
         noted = ended(flow)
         memory.gone = {

@@ -34,11 +34,6 @@ def job_phase(job: Object) -> str:
     return str((status(job).get("state") or {}).get("phase") or "Pending")
 
 
-def has_ended(job: Object) -> bool:
-    """Whether it has ended for good; one that was aborted may be resumed."""
-    return job_phase(job) in FINISHED
-
-
 def ended(flow: Object) -> frozenset[str]:
     """The jobs that the status says have ended for good."""
     return frozenset(

@@ -61,7 +61,7 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
 
 def lacks_members(cycle: Cycle, gang: Gang) -> Refusal | None:
     """The refusal of a gang with fewer members than its minimum and no telling what is missing."""
-    if gang.counts.tasks + gang.counts.slots >= gang.min_member:
+    if not gang.lacks_members:
         return None
     need = Need.of(gang, cycle.ledger.gang(gang))
     extra = slots.slots_of(gang, cycle.snapshot, made=cycle.slot_shapes)
