@@ -170,7 +170,6 @@ class ExtenderProcess:
             parts.planning.run(),
             parts.actuator.run(),
             parts.owners.run(OWNERS_ASKED_AT_ONCE),
-            parts.corrections.run(1),
             self._audit(),
             ensure_queues(parts.cache, self._ports, default=settings.default_queue),
         ]

@@ -55,7 +55,6 @@ class Parts:
     binding: Binding
     actuator: Actuator
     owners: Owners
-    corrections: Corrections
     feed: Feed
     audit: Callable[[], Awaitable[Audit]]
 
@@ -82,12 +81,18 @@ def assemble(
     )
     status = StatusWriter(cache, planning=planning, groups=ports, events=ports, clock=clock)
     reasons = PodReasons(cache, planning=planning, pods=ports, clock=clock, failed=log_failure)
-    actuator = Actuator(
-        cache, pods=ports, status=status, reasons=reasons, limits=limits, clock=clock
-    )
     filtering = Filtering(cache, planning=planning, limits=limits, clock=clock)
     corrections = Corrections(
         cache, filtering=filtering, pods=ports, clock=clock, failed=log_failure
+    )
+    actuator = Actuator(
+        cache,
+        pods=ports,
+        status=status,
+        reasons=reasons,
+        corrections=corrections,
+        limits=limits,
+        clock=clock,
     )
     owners = Owners(cache, reader=ports, clock=clock, settled=planning.notice, failed=log_failure)
     planning.published.append(actuator.placed)
@@ -95,7 +100,6 @@ def assemble(
     planning.after.append(owners.after_cycle)
     planning.after.append(barrier.settle)
     planning.after.append(filtering.after_cycle)
-    planning.after.append(corrections.after_cycle)
     planning.after.append(partial(forgive, cache))
     planning.stood_by.append(barrier.settle)
 
@@ -120,7 +124,6 @@ def assemble(
         binding=Binding(cache, barrier=barrier, binder=ports, limits=limits, clock=clock),
         actuator=actuator,
         owners=owners,
-        corrections=corrections,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),
         audit=compare,
     )

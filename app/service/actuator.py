@@ -21,6 +21,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
 from app.model.ids import NO_NODE, GroupKey, PodUid, QueueName
 from app.model.plan import GangPlacement
+from app.service.corrections import Corrections
 from app.service.hints import hint_for
 from app.service.limits import Hint, Limits
 from app.service.nominations import Nominations
@@ -47,6 +48,7 @@ class Actuator:
         pods: PodWriter,
         status: StatusWriter,
         reasons: PodReasons,
+        corrections: Corrections,
         limits: Limits,
         clock: Clock,
     ) -> None:
@@ -54,6 +56,7 @@ class Actuator:
         self._pods = pods
         self._status = status
         self._reasons = reasons
+        self._corrections = corrections
         self._limits = limits
         self._clock = clock
         self._nominations = Nominations(cache, pods=pods, failed=log_failure)
@@ -72,6 +75,7 @@ class Actuator:
             group.create_task(self._queue_work.run(2))
             group.create_task(self._nominations.run(2))
             group.create_task(self._reasons.run(max(workers // 4, 1)))
+            group.create_task(self._corrections.run(1))
 
     def placed(self, decided: GangPlacement) -> None:
         """Placements took effect: tell the pods that must be told."""
@@ -102,6 +106,7 @@ class Actuator:
             for name in self._status.stale_queues():
                 self._queue_work.add(name)
             self._nominations.look(now)
+            self._corrections.look(now)
             self._retell(now - _REPEAT_S)
 
     def _retell(self, before: float) -> None:

@@ -7,19 +7,19 @@ is woken: once that has lasted for a while, few at a time, and none while so man
 brought again by back-off alone.
 """
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Hashable
 from itertools import islice
 
 from app.cache.cluster import ClusterCache
-from app.model.ids import GroupKey, PodUid
+from app.model.ids import PodUid
 from app.service.filtering import Filtering
 from app.service.ports import Clock, PodWriter, WriteError
 from app.service.workqueue import WorkQueue
 from app.telemetry import metrics
 
 PATIENCE_S = 5.0
-_LOOK_EVERY_S = 1.0
 _AT_ONCE = 8
+"""So many pods at most are woken at each look."""
 
 
 class Corrections:
@@ -39,19 +39,14 @@ class Corrections:
         self._pods = pods
         self._clock = clock
         self._since: dict[PodUid, float] = {}
-        self._next_look = 0.0
         self._work: WorkQueue[PodUid] = WorkQueue(self._wake, failed=failed)
 
     async def run(self, workers: int) -> None:
         """Work for ever; cancel to stop."""
         await self._work.run(workers)
 
-    def after_cycle(self, _changed: Collection[GroupKey]) -> None:
-        """Look, now and then, for pods that were told something else for long enough."""
-        now = self._clock()
-        if now < self._next_look:
-            return
-        self._next_look = now + _LOOK_EVERY_S
+    def look(self, now: float) -> None:
+        """Find pods that were told something else for long enough."""
         self._since = {
             uid: self._since.get(uid, now) for uid in self._filtering.told_something_else()
         }

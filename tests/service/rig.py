@@ -320,9 +320,4 @@ def running(*work: Coroutine[Any, Any, None]) -> Iterator[None]:
 def working(rig: Rig) -> AbstractContextManager[None]:
     """Cycles run, owners are asked and effects are carried out."""
     parts = rig.parts
-    return running(
-        parts.planning.run(),
-        parts.actuator.run(),
-        parts.owners.run(1),
-        parts.corrections.run(1),
-    )
+    return running(parts.planning.run(), parts.actuator.run(), parts.owners.run(1))
