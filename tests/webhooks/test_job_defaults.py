@@ -115,6 +115,11 @@ def test_what_the_schema_will_refuse_is_passed_on(tasks: Any) -> None:
     assert filled(given)["tasks"] == tasks
 
 
+def test_a_job_without_a_spec_is_passed_on() -> None:
+    given = {**job(), "spec": None}
+    assert ask("/jobs/mutate", given).patch == []
+
+
 def test_only_creation_is_expected() -> None:
     verdict = ask("/jobs/mutate", job(), old=job())
     assert not verdict.allowed

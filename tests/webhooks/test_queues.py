@@ -167,6 +167,10 @@ REFUSED: dict[str, tuple[Object, str]] = {
         with_path("root/a", ""),
         f"{HIERARCHY} must have the same length with {WEIGHTS};",
     ),
+    "weights without a hierarchy": (
+        with_path("", "1/2"),
+        f"{HIERARCHY} must have the same length with {WEIGHTS};",
+    ),
     "too few weights": (
         with_path("root/a/b", "1/2"),
         f"metadata.annotations[{HIERARCHY}]: {HIERARCHY} must have the same length with {WEIGHTS};",
