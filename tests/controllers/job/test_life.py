@@ -35,12 +35,14 @@ def test_a_failed_pod_restarts_the_job() -> None:
         )
         rig.fail("job-main-0")
         await rig.settle()
+        assert rig.status()["state"]["reason"] == "RestartJob"
         await rig.drain()
         rig.run()
         await rig.settle()
 
     rig = play(scenario)
     assert rig.phases == ["Pending", "Running", "Restarting", "Pending", "Running"]
+    assert "reason" not in rig.status()["state"]
     assert rig.status()["version"] == 1
     assert rig.status()["retryCount"] == 1
     assert rig.events.messages("ExecuteAction") == ["Start to execute action RestartJob "]

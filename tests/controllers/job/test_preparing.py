@@ -63,6 +63,26 @@ def test_a_job_waits_for_a_claim_that_is_not_there() -> None:
     assert "reason" not in rig.status()["state"]
 
 
+def test_a_claim_that_cannot_be_read_is_not_said_to_be_missing() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.put(CLAIMS, {"metadata": {"name": "c", "namespace": NAMESPACE}, "spec": {}})
+        rig.api.fail(
+            Failure.PASSING,
+            lambda r: (r.verb, r.resource) == ("get", CLAIMS),
+            times=3,
+            message="try later",
+        )
+        rig.start()
+        rig.submit(_with_volume(volumeClaimName="c"))
+        await rig.settle()
+        state = rig.status()["state"]
+        assert (state["reason"], state["message"]) == ("PVCError", "try later")
+        await rig.later(2)
+
+    rig = play(scenario)
+    assert len(rig.pods()) == 2
+
+
 def test_a_job_waits_for_its_queue() -> None:
     async def scenario(rig: Rig) -> None:
         rig.start()

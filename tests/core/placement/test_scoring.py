@@ -110,6 +110,17 @@ def test_images_count_by_size_and_how_common_they_are() -> None:
     assert rig.scores(make_shape(images=("registry:5000/nginx",))) == [0.0] * 4
 
 
+def test_preferences_taints_and_images_add_up() -> None:
+    nodes = (
+        make_node("a", labels={"disk": "ssd"}, taints=(Taint("x", "", "PreferNoSchedule"),)),
+        make_node("b", images={"tf:latest": 3000 * MIB}),
+    )
+    term = NodeTerm((Requirement("disk", Operator.IN, ("ssd",)),))
+    rig = Rig(nodes, scoring=Scoring(node_affinity=2, taint_toleration=3, image_locality=1))
+    shape = make_shape(preferred_terms=((10, term),), images=("tf",))
+    assert rig.scores(shape) == [200.0, 300.0 + 100.0]
+
+
 def test_scores_are_given_for_nodes_that_are_full_too() -> None:
     rig = Rig((HALF, FULL), scoring=Scoring(least_requested=1))
     rig.put(make_shape(cpu=2000), "half")
