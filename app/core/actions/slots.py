@@ -76,6 +76,8 @@ def request_of(gang: Gang, snapshot: Snapshot) -> Vector:
 
 def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     """How many members of each role do not exist, by role name; none when they are too many."""
+    if not gang.role_minimum and not gang.lacks_members:
+        return {}
     lacking = _lacking(gang)
     missing = _count_missing(gang, lacking)
     if not 0 < missing <= max(int(snapshot.table.total[PODS_COLUMN]), SMALL):

@@ -67,7 +67,7 @@ class Pricing:
         ``room`` is what is free and ``inverse`` one over what is allocatable, both ``(R, K)``.
         """
         fits: Mask | None = None
-        score: Scores | None = None
+        score: Scores | float = self.constant
         shares: list[Scores] = []
         for column, asked, coefficient, shared in self.uses:
             free = room[column]
@@ -79,12 +79,15 @@ class Pricing:
                 shares.append(share)
                 if coefficient:
                     part = coefficient * share
-                    score = np.add(part, self.constant if score is None else score, out=part)
-        if score is None:
-            score = np.full(room.shape[1], self.constant)
+                    score = np.add(score, part, out=part)
         if self.imbalance:
-            score -= self.imbalance * np.abs(shares[0] - shares[1])
-        return np.ones(len(score), dtype=np.bool_) if fits is None else fits, score
+            apart = np.abs(shares[0] - shares[1])
+            apart *= self.imbalance
+            score = np.subtract(score, apart, out=apart)
+        nodes = room.shape[1]
+        if not isinstance(score, np.ndarray):
+            score = np.full(nodes, score)
+        return np.ones(nodes, dtype=np.bool_) if fits is None else fits, score
 
     def price_one(self, room: Sequence[int], inverse: Sequence[float]) -> float:
         """The score on one node, ``NOWHERE`` where the request does not fit."""

@@ -25,6 +25,6 @@ def share_of(whole: NDArray[np.int64] | NDArray[np.float64]) -> Share:
 
     def share(allocated: Vector) -> float:
         held = allocated.tolist()
-        return max((held[i] / amount for i, amount in parts), default=0.0)
+        return max([held[i] / amount for i, amount in parts], default=0.0)
 
     return share
