@@ -202,6 +202,16 @@ def test_a_volume_without_any_claim_is_scratch_room() -> None:
     assert [point["mountPath"] for point in spec["containers"][0]["volumeMounts"]] == ["/tmp/work"]
 
 
+def test_a_claim_that_is_named_twice_is_mounted_once_and_scratch_room_each_time() -> None:
+    paths = ["/a", "/b"]
+    claimed = [{"mountPath": path, "volumeClaimName": "c"} for path in paths]
+    scratch = [{"mountPath": f"/tmp{path}"} for path in paths]
+    spec = _pod({"volumes": [*claimed, *scratch]})["spec"]
+    points = [point["mountPath"] for point in spec["containers"][0]["volumeMounts"]]
+    assert points == ["/a", "/tmp/a", "/tmp/b"]
+    assert len({volume["name"] for volume in spec["volumes"]}) == 3
+
+
 def test_names_of_volumes_fit_whatever_the_job_is_called() -> None:
     name = "j" * 63
     volumes = [{"mountPath": "/data", "volumeClaimName": "c"}]
