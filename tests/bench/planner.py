@@ -172,28 +172,29 @@ def cluster(pending: Sequence[Gang], *, queues: int = 0, inter_pod: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Seconds of one cycle, on the wall and of the processor."""
+class Timing:
+    """Medians for one cycle: seconds on the wall, of the processor, and for its longest piece."""
 
     wall_s: float
     cpu_s: float
+    pause_s: float
 
 
-def drive(snapshot: Snapshot, by: Policies, cache: ShapeCache) -> Run:
-    """Plan all; the plan is not kept, as the collector would go through it in the next run."""
-    cpu, started = process_time(), perf_counter()
-    decided = plan(snapshot, by, now=0.0, shapes=cache)
-    run = Run(perf_counter() - started, process_time() - cpu)
-    del decided
-    return run
+def timing(snapshot: Snapshot, by: Policies, cache: ShapeCache) -> Timing:
+    """Measure whole cycles.
+
+    No plan is kept, as the collector would go through it in the next run, and pieces are measured
+    apart: asking for the processor's time thousands of times is not part of a cycle.
+    """
+    settle()
+    pauses = [longest_piece(snapshot, by, cache) for _ in range(ROUNDS)]
+    runs = [timed(partial(plan, snapshot, by, now=0.0, shapes=cache)) for _ in range(ROUNDS)]
+    walls, cpus = zip(*runs, strict=True)
+    return Timing(median(walls), median(cpus), median(pauses))
 
 
 def longest_piece(snapshot: Snapshot, by: Policies, cache: ShapeCache) -> float:
-    """Plan in pieces, as the service does; processor seconds of the longest.
-
-    Asking for the processor's time costs as much as a tenth of some pieces, so the whole is
-    measured without.
-    """
+    """Plan in pieces, as the service does; processor seconds of the longest."""
     longest, began = 0.0, process_time()
     for _ in plan_steps(snapshot, by, now=0.0, shapes=cache):
         now = process_time()
@@ -219,21 +220,21 @@ def measure(case: Case) -> Sequence[str]:
     by, cache = policies(), ShapeCache()
     pending = tuple(gangs(case))
     snapshot = cluster(pending, inter_pod=pending[0].waiting[0].shape.looks_at_pods)
-    pods = case.count * case.size
     _check_that_all_are_placed(case, plan(snapshot, by, now=0.0, shapes=cache))
-    settle()
-    pauses = [longest_piece(snapshot, by, cache) for _ in range(ROUNDS)]
-    runs = [drive(snapshot, by, cache) for _ in range(ROUNDS)]
+    taken = timing(snapshot, by, cache)
     bare = simplest_loop(snapshot, [task for gang in pending for task in gang.waiting])
-    cpu_s = median(run.cpu_s for run in runs)
+    return (*_columns(case, taken), f"{taken.cpu_s / bare:.2f}")
+
+
+def _columns(case: Case, taken: Timing) -> Sequence[str]:
+    """All of a row but the ratio."""
     return (
         case.name,
         f"{case.count} x {case.size}",
-        f"{median(run.wall_s for run in runs):.3f}",
-        f"{cpu_s:.3f}",
-        f"{cpu_s / pods * 1e6:.0f}",
-        f"{median(pauses) * 1e3:.1f}",
-        f"{cpu_s / bare:.2f}",
+        f"{taken.wall_s:.3f}",
+        f"{taken.cpu_s:.3f}",
+        f"{taken.cpu_s / (case.count * case.size) * 1e6:.0f}",
+        f"{taken.pause_s * 1e3:.1f}",
     )
 
 
@@ -251,19 +252,7 @@ def hopeless() -> Sequence[str]:
     snapshot = cluster(tuple(gangs(case, phase=GroupPhase.INQUEUE)))
     if len(plan(snapshot, by, now=0.0, shapes=cache).refused) != case.count:
         raise RuntimeError("somebody was placed")
-    settle()
-    pauses = [longest_piece(snapshot, by, cache) for _ in range(ROUNDS)]
-    runs = [drive(snapshot, by, cache) for _ in range(ROUNDS)]
-    cpu_s = median(run.cpu_s for run in runs)
-    return (
-        case.name,
-        f"{case.count} x {case.size}",
-        f"{median(run.wall_s for run in runs):.3f}",
-        f"{cpu_s:.3f}",
-        f"{cpu_s / PODS * 1e6:.0f}",
-        f"{median(pauses) * 1e3:.1f}",
-        "",
-    )
+    return (*_columns(case, timing(snapshot, by, cache)), "")
 
 
 def on_demand(name: str, case: Case, *, queues: int) -> Sequence[str]:
