@@ -7,6 +7,7 @@ import msgspec
 
 from app.main.informers import Kind
 from app.wire.kinds import PODS, Resource
+from app.wire.objects.followed_pods import read_followed_pod
 from app.wire.unstructured import Object
 
 JOB_NAME = "volcano.sh/job-name"
@@ -35,11 +36,13 @@ def sources_of(resource: Resource, schedulers: Iterable[str]) -> tuple[Kind, ...
 def decoder_for(resource: Resource) -> Callable[[msgspec.Raw], Object]:
     """Objects of ``resource`` that say what they are, without the bookkeeping of their fields.
 
-    ``managedFields`` are half of an object's size, and nobody here reads them.
+    ``managedFields`` are half of an object's size, and nobody here reads them. Of a pod there is
+    only what is read.
     """
+    read = read_followed_pod if resource == PODS else _decode
 
     def decode(raw: msgspec.Raw) -> Object:
-        item = _decode(raw)
+        item = read(raw)
         item.setdefault("apiVersion", resource.api_version)
         item.setdefault("kind", resource.kind)
         metadata = item.get("metadata")

@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol
 from app.controllers.ports import ApiError, Clock, EventType, Failure, Patch
 from app.wire import times
 from app.wire.kinds import JOBS, PODS, Resource
+from app.wire.objects.followed_pods import read_followed_pod
 from app.wire.unstructured import Key, Object, key_of, namespace, owner_of, uid, version
 
 Verb = Literal["create", "get", "patch", "update", "delete"]
@@ -335,7 +336,12 @@ def _show(watcher: Watcher, resource: Resource, key: Key, item: Object | None) -
     if item is None:
         watcher.drop(resource, key)
     else:
-        watcher.put(resource, item)
+        watcher.put(resource, _as_followed(resource, item))
+
+
+def _as_followed(resource: Resource, item: Object) -> Object:
+    """As an informer brings it."""
+    return read_followed_pod(json.dumps(item).encode()) if resource == PODS else item
 
 
 def in_namespace(items: Iterable[Object], name: str) -> list[Object]:
