@@ -7,7 +7,7 @@ or by a kill: all that controllers know is worked out again from the API server.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -23,6 +23,7 @@ from app.kube import config
 from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
 from app.main.clock import steady_clock
+from app.main.collector import spare_what_is_there
 from app.main.connecting import open_client
 from app.main.controller_list import Means, chosen, indexes
 from app.main.election import lead
@@ -38,6 +39,13 @@ from app.settings import ControllersSettings, address_of
 from app.telemetry.metrics import REGISTRY
 
 COMPONENT = "pumice-controllers"
+
+Before = Callable[[], Awaitable[object]]
+"""What has to be over before something begins."""
+
+
+async def _at_once() -> None:
+    """Nothing has to be."""
 
 
 def run(settings: ControllersSettings) -> int:
@@ -102,12 +110,11 @@ class ControllersProcess:
             feed=Intake(self._runtime, {name: resource for name, (_, resource) in sources.items()}),
         )
 
-    async def run(self, stopping: asyncio.Event) -> None:
-        """Work until ``stopping`` is set."""
+    async def run(self, stopping: asyncio.Event, *, after: Before = _at_once) -> None:
+        """Work until ``stopping`` is set; what there is is listed only ``after`` that."""
         webs = self._servers()
         serving = [asyncio.create_task(web.serve(sockets=[listen(bind)])) for web, bind in webs]
-        self._informers.start()
-        work = asyncio.create_task(self._work())
+        work = asyncio.create_task(self._work(after))
         stopped = asyncio.create_task(stopping.wait())
         try:
             done, _ = await asyncio.wait(
@@ -126,8 +133,11 @@ class ControllersProcess:
         """Wait until everything is listed."""
         await self._informers.synced.wait()
 
-    async def _work(self) -> None:
+    async def _work(self, after: Before) -> None:
+        await after()
+        self._informers.start()
         await self._informers.synced.wait()
+        spare_what_is_there()
         await lead(self._settings, self._client, work=self._runtime.run, clock=self._clock)
 
     def _servers(self) -> list[tuple[Server, Bind]]:

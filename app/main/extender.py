@@ -8,7 +8,6 @@ with 0.
 """
 
 import asyncio
-import gc
 import logging
 import socket
 import sys
@@ -26,6 +25,7 @@ from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
 from app.main.clock import steady_clock
+from app.main.collector import spare_what_is_there
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
@@ -45,8 +45,6 @@ from app.telemetry.metrics import REGISTRY
 log = logging.getLogger(__name__)
 
 AUDIT_EVERY_S, AUDIT_AGAIN_S = 300.0, 5.0
-GC_THRESHOLDS = (50_000, 20, 50)
-"""There are few cycles among millions of short-lived objects: look for them more rarely."""
 OWNERS_ASKED_AT_ONCE = 4
 SWITCH_INTERVAL_S = 0.001
 """How long an informer thread may keep the event loop waiting while it decodes."""
@@ -157,9 +155,7 @@ class ExtenderProcess:
     async def _work(self) -> None:
         """Plan and act for ever, once everything is listed."""
         await self._informers.synced.wait()
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        spare_what_is_there()
         async with asyncio.TaskGroup() as group:
             for task in self._tasks():
                 group.create_task(task)

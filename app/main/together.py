@@ -1,7 +1,8 @@
 """``pumice all``: extender, controllers and webhooks in one process and one event loop.
 
 Each part is what it is alone, with its informers, its Lease and its ports; only slots are asked for
-by a function call. When a part ends by itself the process does: half of them would look alive.
+by a function call. The extender, for which pods wait, lists first: side by side both would be ready
+late. When a part ends by itself the process does: half of them would look alive.
 """
 
 import asyncio
@@ -9,14 +10,15 @@ import logging
 import socket
 import sys
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 import uvloop
 
 from app.kube import config
 from app.main.connecting import open_client
-from app.main.controllers import ControllersProcess, open_controllers
+from app.main.controllers import Before, ControllersProcess, open_controllers
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess
 from app.main.server import Bind
 from app.main.signals import stop_asked
@@ -26,6 +28,9 @@ from app.main.urgency import be_urgent
 from app.main.webhooks import WebhookProcess
 
 log = logging.getLogger(__name__)
+
+HEAD_START_S = 30.0
+"""So long the controllers wait for the extender at most; what keeps it may be nothing to them."""
 
 Runs = dict[str, Coroutine[None, None, None]]
 """What is to run, by how it is called."""
@@ -86,12 +91,20 @@ async def _parts(roles: Roles, doors: Doors, stopping: asyncio.Event) -> AsyncIt
         door = doors.extender
         runs: Runs = {
             "the extender": extending.run(door.listener, door.bind, stopping),
-            "the controllers": controlling.run(stopping),
+            "the controllers": controlling.run(
+                stopping, after=partial(head_start, extending.ready)
+            ),
         }
         if judging is not None and doors.webhooks is not None:
             door = doors.webhooks
             runs["the webhooks"] = judging.run(door.listener, door.bind, stopping)
         yield runs
+
+
+async def head_start(ready: Before) -> None:
+    """Wait until the extender is ``ready``, or has had its time."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(ready(), HEAD_START_S)
 
 
 async def _made(
