@@ -25,6 +25,8 @@ class Store:
         self._items: dict[Key, Object] = {}
         self._indexes = dict(indexes or {})
         self._found: dict[str, dict[str, dict[Key, Object]]] = {n: {} for n in self._indexes}
+        self._ahead: set[Key] = set()
+        """Of what was written and the watch has not shown yet."""
 
     def get(self, key: Key) -> Object | None:
         """The object, or None."""
@@ -42,11 +44,14 @@ class Store:
         return len(self._items)
 
     def put(self, item: Object) -> Object | None:
-        """Add or replace; returns what was there."""
+        """Add or replace, unless something newer was written; returns what was there."""
         key = key_of(item)
         old = self._items.get(key)
         if old is not None:
+            if key in self._ahead and _is_older(item, old):
+                return old
             self._unindex(key, old)
+        self._ahead.discard(key)
         self._items[key] = item
         for index, value_of in self._indexes.items():
             value = value_of(item)
@@ -56,13 +61,15 @@ class Store:
 
     def renew(self, written: Object) -> None:
         """Take what was just written, unless the watch has shown as much, or that it is gone."""
-        there = self._items.get(key_of(written))
-        if there is None or uid(there) != uid(written) or revision(there) >= revision(written):
-            return
-        self.put(written)
+        key = key_of(written)
+        there = self._items.get(key)
+        if there is not None and _is_older(there, written):
+            self.put(written)
+            self._ahead.add(key)
 
     def drop(self, key: Key) -> Object | None:
         """Remove; returns what was there."""
+        self._ahead.discard(key)
         old = self._items.pop(key, None)
         if old is not None:
             self._unindex(key, old)
@@ -76,3 +83,8 @@ class Store:
                 there.pop(key, None)
                 if not there:
                     del self._found[index][value]
+
+
+def _is_older(item: Object, other: Object) -> bool:
+    """Whether it is an earlier version of the same object."""
+    return uid(item) == uid(other) and revision(item) < revision(other)

@@ -58,6 +58,40 @@ def test_what_was_written_takes_the_place_of_older_only(
     assert found is {"written": written, "shown": shown, None: None}[stays]
 
 
+@pytest.mark.parametrize(
+    ("late", "stays"),
+    [
+        (versioned(9), "written"),
+        (versioned(10), "late"),
+        (versioned(11), "late"),
+        (versioned(9, uid="before"), "late"),
+    ],
+    ids=["older", "the same", "newer", "made anew"],
+)
+def test_what_was_written_stays_until_it_is_shown(late: Object, stays: str) -> None:
+    store, written = Store({"label": by_label}), versioned(10)
+    store.put(versioned(8))
+    store.renew(written)
+    before = store.put(late)
+    assert before is written
+    assert store.get(Key("ns", "a")) is {"written": written, "late": late}[stays]
+
+
+def test_older_is_taken_once_what_was_written_has_been_shown_or_is_gone() -> None:
+    """A cluster that was restored counts its versions from an earlier one."""
+    store, restored = Store(), versioned(3)
+    store.put(versioned(8))
+    store.renew(versioned(10))
+    store.put(versioned(10))
+    store.put(restored)
+    assert store.get(Key("ns", "a")) is restored
+
+    store.renew(versioned(10))
+    store.drop(Key("ns", "a"))
+    store.put(restored)
+    assert store.get(Key("ns", "a")) is restored
+
+
 def test_all_may_change_while_it_is_walked() -> None:
     store = Store()
     for name in "abc":

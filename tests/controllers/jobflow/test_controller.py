@@ -1,5 +1,6 @@
 """JobFlows: order, patches, what is told, and what must not happen twice."""
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 
@@ -299,6 +300,27 @@ def test_a_note_that_the_watch_has_not_shown_yet_is_known() -> None:
         await stage.later(10)
         stage.fake.lagging.clear()
         await stage.later(10)
+        assert stage.fake.created[JOBS, "flow-a"] == 1
+        assert jobs(stage) == ["flow-b"]
+
+    run(scenario)
+
+
+def test_an_older_note_that_the_watch_shows_late_tells_nothing() -> None:
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        template(stage, "a", "b")
+        submit(stage, step("a"), step("b", "a"))
+        await stage.settle()
+        stage.fake.lagging.add(JOB_FLOWS)
+        await move(stage, "a", "Running")
+        await move(stage, "a", "Completed")
+        stage.fake.remove(JOBS, Key("ns", "flow-a"))
+        await stage.later(10)
+        stage.fake.lagging.clear()
+        for _ in range(10):
+            stage.fake.deliver(1)
+            await asyncio.sleep(1)
         assert stage.fake.created[JOBS, "flow-a"] == 1
         assert jobs(stage) == ["flow-b"]
 
