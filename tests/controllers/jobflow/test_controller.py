@@ -318,7 +318,7 @@ def test_an_older_note_that_the_watch_shows_late_tells_nothing() -> None:
         stage.fake.remove(JOBS, Key("ns", "flow-a"))
         await stage.later(10)
         stage.fake.lagging.clear()
-        for _ in range(10):
+        for _turn in range(10):
             stage.fake.deliver(1)
             await asyncio.sleep(1)
         assert stage.fake.created[JOBS, "flow-a"] == 1
