@@ -1,7 +1,7 @@
 """Pods as controllers keep them: objects like all others, of which only what they read is there.
 
 Of nothing else there is so much, and of a pod controllers read a fifth. Without the rest one takes
-a third of the memory, and of the time it takes to read it.
+less than half of the memory (5.6 of 13.1 KB), and a fifth of the time to read.
 """
 
 from typing import Any, TypedDict

@@ -28,6 +28,14 @@ from tests.controllers.jobflow.flows import (
 from tests.controllers.play import Play, item
 
 
+async def start_a_then_b(stage: Play) -> None:
+    """The controllers, and a flow of two steps: b once a is complete."""
+    await stage.start()
+    template(stage, "a", "b")
+    submit(stage, step("a"), step("b", "a"))
+    await stage.settle()
+
+
 def test_each_job_is_made_when_its_targets_are_complete() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
         await stage.start()
@@ -85,10 +93,7 @@ def test_a_job_is_its_template_with_the_patch_and_says_where_it_is_from() -> Non
 
 def test_a_flow_that_is_being_deleted_makes_no_more_jobs() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        submit(stage, step("a"), step("b", "a"))
-        await stage.settle()
+        await start_a_then_b(stage)
         gone = {"metadata": {"deletionTimestamp": times.seconds(stage.clock())}}
         stage.fake.edit(JOB_FLOWS, FLOW, gone)
         await move(stage, "a", "Completed")
@@ -120,10 +125,7 @@ def test_a_job_that_is_being_deleted_is_made_anew_when_it_is_gone() -> None:
 
 def test_a_flow_whose_jobs_only_go_on_sends_nothing() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        submit(stage, step("a"), step("b", "a"))
-        await stage.settle()
+        await start_a_then_b(stage)
         await move(stage, "a", "Running", running=1)
         before = len(stage.fake.requests)
         stage.fake.edit(JOBS, Key("ns", "flow-a"), {"status": {"running": 2}})
@@ -230,10 +232,7 @@ def test_jobs_go_when_all_have_succeeded_if_they_are_not_to_be_kept() -> None:
 
 def test_a_step_that_is_done_is_not_repeated_when_its_job_is_deleted() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        submit(stage, step("a"), step("b", "a"))
-        await stage.settle()
+        await start_a_then_b(stage)
         await move(stage, "a", "Completed")
         stage.fake.remove(JOBS, Key("ns", "flow-a"))
         await stage.settle()
@@ -250,10 +249,7 @@ def test_a_step_that_is_done_is_not_repeated_when_its_job_is_deleted() -> None:
 @pytest.mark.parametrize("end", ["Completed", "Failed"])
 def test_a_job_that_goes_before_its_end_is_noted_is_not_made_again(end: str) -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        submit(stage, step("a"), step("b", "a"))
-        await stage.settle()
+        await start_a_then_b(stage)
         stage.fake.fail(Failure.CONFLICT, lambda request: request.verb == "update", times=99)
         await move(stage, "a", end)
         stage.fake.remove(JOBS, Key("ns", "flow-a"))
@@ -269,10 +265,7 @@ def test_a_job_that_goes_before_its_end_is_noted_is_not_made_again(end: str) -> 
 
 def test_a_job_that_is_being_deleted_after_its_end_is_not_made_again() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        submit(stage, step("a"), step("b", "a"))
-        await stage.settle()
+        await start_a_then_b(stage)
         await stage.kill()
         key = Key("ns", "flow-a")
         now = times.seconds(stage.clock())
@@ -290,10 +283,7 @@ def test_a_job_that_is_being_deleted_after_its_end_is_not_made_again() -> None:
 
 def test_a_note_that_the_watch_has_not_shown_yet_is_known() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        submit(stage, step("a"), step("b", "a"))
-        await stage.settle()
+        await start_a_then_b(stage)
         stage.fake.lagging.add(JOB_FLOWS)
         await move(stage, "a", "Completed")
         stage.fake.remove(JOBS, Key("ns", "flow-a"))
@@ -308,10 +298,7 @@ def test_a_note_that_the_watch_has_not_shown_yet_is_known() -> None:
 
 def test_an_older_note_that_the_watch_shows_late_tells_nothing() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
-        await stage.start()
-        template(stage, "a", "b")
-        submit(stage, step("a"), step("b", "a"))
-        await stage.settle()
+        await start_a_then_b(stage)
         stage.fake.lagging.add(JOB_FLOWS)
         await move(stage, "a", "Running")
         await move(stage, "a", "Completed")
@@ -321,6 +308,7 @@ def test_an_older_note_that_the_watch_shows_late_tells_nothing() -> None:
         for _turn in range(10):
             stage.fake.deliver(1)
             await asyncio.sleep(1)
+        assert not stage.fake.deliver()
         assert stage.fake.created[JOBS, "flow-a"] == 1
         assert jobs(stage) == ["flow-b"]
 
