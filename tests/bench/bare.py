@@ -1,8 +1,8 @@
 """A server that does nothing: what a client waits on this machine whoever it asks.
 
 Run as `python -m tests.bench.bare`: prints its port, answers every request with one node at once,
-and ends with SIGTERM. Asked beside the extender it tells how much of a client's time is the
-machine's (a core to run on, for the client and for any server) and not the extender's.
+and ends with SIGTERM. It is as urgent as the extender: asked beside it, it tells how much of a
+client's time is the machine's (a core to run on, for any server) and not the extender's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import sys
 from typing import cast
 
 import uvloop
+
+from app.main.urgency import be_urgent
+from app.settings import ExtenderSettings
 
 _BODY = b'{"NodeNames":["bare"]}'
 _ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(_BODY), _BODY)
@@ -40,4 +43,5 @@ async def _serve() -> None:
 
 
 if __name__ == "__main__":
+    be_urgent(ExtenderSettings.model_fields["urgency"].default)
     uvloop.run(_serve())
