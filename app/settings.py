@@ -104,7 +104,7 @@ class ExtenderSettings(ProcessSettings):
     slot_timeout: float = Field(default=60.0, gt=0)
     veto_time: float = Field(default=60.0, ge=0)
     protect_above: int = Field(default=36, ge=0)
-    urgency: int = Field(default=10, ge=0, le=20)
+    urgency: int = Field(default=20, ge=0, le=20)
     """By how much the niceness is lowered, where that is permitted."""
 
     @model_validator(mode="after")
