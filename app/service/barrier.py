@@ -10,7 +10,7 @@ thousands takes longer than one of ten.
 Letting go is one step: all members that are let go count as *binding* from then on, so nothing that
 happens before their calls continue takes a place away from one of them.
 
-A held call costs one future; nothing polls.
+A held call costs one future; nothing polls. The calls themselves go on a few at a time.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from app.model.ids import GroupKey, PodUid
 from app.service.giving_back import Why, give_back, text
 from app.service.limits import Limits
 from app.service.ports import Clock
+from app.service.turns import end_in_turns
 
 OPEN = ""
 """What a hold ends with when the member may be bound; anything else is the error text."""
@@ -121,8 +122,9 @@ class Barrier:
         self._tidy(key)
 
     def _end_all(self, key: GroupKey, result: str) -> None:
-        for uid in list(self._held.get(key, {})):
-            self._end(key, uid, result)
+        held = self._held.pop(key, {})
+        self._tidy(key)
+        end_in_turns(held.values(), result)
 
     def _tidy(self, key: GroupKey) -> None:
         if not self._held.get(key):

@@ -7,6 +7,8 @@ time. The first after a pause leaves at once; those that follow wait for the nex
 
 import asyncio
 
+from app.service.turns import end_in_turns
+
 
 class Bursts:
     """Lets callers go on together, at most every ``gap_s`` seconds."""
@@ -14,21 +16,22 @@ class Bursts:
     def __init__(self, gap_s: float) -> None:
         self._gap_s = gap_s
         self._next_at = 0.0
-        self._next: asyncio.Future[None] | None = None
+        self._next: list[asyncio.Future[None]] = []
 
     async def join(self) -> None:
         """Return when the next burst leaves."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        if self._next is None:
+        if not self._next:
             if now >= self._next_at:
                 self._next_at = now + self._gap_s
                 return
-            self._next = loop.create_future()
-            loop.call_at(self._next_at, self._leave, self._next)
-        await asyncio.shield(self._next)
+            loop.call_at(self._next_at, self._leave)
+        mine: asyncio.Future[None] = loop.create_future()
+        self._next.append(mine)
+        await mine
 
-    def _leave(self, burst: asyncio.Future[None]) -> None:
-        self._next = None
+    def _leave(self) -> None:
+        burst, self._next = self._next, []
         self._next_at += self._gap_s
-        burst.set_result(None)
+        end_in_turns(burst, None)
