@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.cache.members import ARRIVED, PLACED_KINDS, VALID_KINDS, Kind, Member, Slot
+from app.cache.members import ARRIVED, PLACED_KINDS, VALID_KINDS, Kind, Member, Slot, Stage
 from app.model.gang import Counts
 from app.model.ids import DEFAULT_QUEUE, GroupKey, PodUid, QueueName
 from app.model.pod import QUEUE_ANNOTATION
@@ -63,6 +63,12 @@ class Group:
         """Stop counting ``member``; it must not have changed since it was added."""
         self._count(member, -1)
         self.members.pop(member.pod.uid, None)
+
+    def restage(self, member: Member, stage: Stage, *, now: float) -> None:
+        """Have a member that has a place go on or back to a stage in which it has one too."""
+        if member.kind is Kind.PLACED:
+            self.arrived[member.pod.role] += (stage in ARRIVED) - (member.stage in ARRIVED)
+        member.stage, member.since = stage, now
 
     def add_slot(self, slot: Slot) -> None:
         """Count a promised place without a member."""

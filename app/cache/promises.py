@@ -65,9 +65,9 @@ class Promises:
             if placement.task.is_slot:
                 self._add_slot(group, placement.task, node=placement.node, now=now)
             else:
-                self._move(
-                    self.members[placement.task.uid], Stage.PLANNED, node=placement.node, now=now
-                )
+                member = self.members[placement.task.uid]
+                self._put(member, Stage.PLANNED, node=placement.node, now=now)
+        self.registry.changed(group, replan=False)
         if any(placement.task.is_slot for placement in decided.placements):
             for late in [m for m in group.waiting.values() if m.since > now]:
                 self._adopt_slot(group, late, now=now)
@@ -123,7 +123,7 @@ class Promises:
         """Bind was called for a planned member."""
         member = self.members.get(uid)
         if member is not None and member.revocable:
-            self._stage(member, Stage.ASSUMED, now=now)
+            self.groups[member.group].restage(member, Stage.ASSUMED, now=now)
 
     def binding(self, uid: PodUid, *, now: float) -> bool:
         """Its Binding is about to be sent; False when it has lost its place meanwhile.
@@ -134,7 +134,7 @@ class Promises:
         if member is None or member.stage is Stage.WAITING:
             return False
         if not member.pod.node:
-            self._stage(member, Stage.BINDING, now=now)
+            self.groups[member.group].restage(member, Stage.BINDING, now=now)
         return True
 
     def unassume(self, uid: PodUid, *, now: float) -> None:
@@ -145,18 +145,11 @@ class Promises:
         member = self.members.get(uid)
         if member is None or not member.promised:
             return
-        node = member.node
-        kept = self.rooms.takes(node) and self.groups[member.group].known
-        if kept and not self.rooms.is_short(node):
-            self._stage(member, Stage.PLANNED, now=now)
+        node, group = member.node, self.groups[member.group]
+        if self.rooms.takes(node) and group.known and not self.rooms.is_short(node):
+            group.restage(member, Stage.PLANNED, now=now)
         else:
             self._move(member, Stage.WAITING, node=NO_NODE, now=now)
-
-    def _stage(self, member: Member, stage: Stage, *, now: float) -> None:
-        group = self.groups[member.group]
-        group.remove(member)
-        member.stage, member.since = stage, now
-        group.add(member)
 
     def withdraw(self, uid: PodUid, *, now: float) -> None:
         """Take the place of one member back; it waits again. Not while its Binding is under way."""
@@ -237,13 +230,16 @@ class Promises:
         return changed
 
     def _move(self, member: Member, stage: Stage, *, node: NodeName, now: float) -> None:
+        had_node = bool(member.node)
+        self._put(member, stage, node=node, now=now)
+        self.registry.changed(self.groups[member.group], replan=had_node)
+
+    def _put(self, member: Member, stage: Stage, *, node: NodeName, now: float) -> None:
         group = self.groups[member.group]
         group.remove(member)
-        had_node = bool(member.node)
         member.stage, member.node, member.since, member.told = stage, node, now, False
         group.add(member)
         self._charge(member)
-        self.registry.changed(group, replan=had_node)
 
     def _add_slot(self, group: Group, task: Task, *, node: NodeName, now: float) -> None:
         group.serial += 1
@@ -252,7 +248,6 @@ class Promises:
         if task.shape.host_ports:
             self.with_ports[holder] = frozenset(task.shape.host_ports)
         group.add_slot(Slot(holder, task.role, node, task.shape, now))
-        self.registry.changed(group, replan=False)
 
     def _drop_slot(self, group: Group, holder: str) -> None:
         group.remove_slot(holder)
