@@ -52,11 +52,9 @@ def slots_of(
     if gang.role_shapes:
         by_role = {role: _shape_of(role, gang) for role in missing}
         shapes = [by_role[role] for role in roles]
-    elif gang.min_request is not None:
+    else:
         parts = _equal_parts(gang, axis, count=len(roles))
         shapes = [made.setdefault(part, PodShape(part)) for part in parts]
-    else:
-        return ()
     return tuple(_slots(gang, zip(roles, shapes, strict=True), axis))
 
 
@@ -75,7 +73,12 @@ def request_of(gang: Gang, snapshot: Snapshot) -> Vector:
 
 
 def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
-    """How many members of each role do not exist, by role name; none when they are too many."""
+    """How many members of each role do not exist, by role name.
+
+    None when they are too many, or when nothing tells what they will ask for.
+    """
+    if not gang.role_shapes and gang.min_request is None:
+        return {}
     if not gang.role_minimum and not gang.lacks_members:
         return {}
     lacking = _lacking(gang)
