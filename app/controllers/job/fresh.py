@@ -6,7 +6,9 @@ not show for long is to be asked for: it may have gone while the watch was broke
 broken still.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from app.controllers.ports import Clock
@@ -20,12 +22,24 @@ OVERDUE_S: Final = 60.0
 CONTROLLER: Final = "controller"
 """The index of a store by the UID of the controller."""
 
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class _Written:
     item: Object
     owner: str
     at: float
+    ended: bool
+    """The API server has it no more: whatever the watch still shows of it is older."""
+
+    def is_known_to(self, stored: Object) -> bool:
+        """Whether ``stored`` tells as much, or is the next of that name."""
+        if uid(stored) != uid(self.item):
+            return revision(stored) >= revision(self.item)
+        if self.ended or revision(stored) < revision(self.item):
+            return False
+        return is_deleting(stored) or not is_deleting(self.item)
 
 
 class Fresh:
@@ -73,25 +87,31 @@ class Fresh:
 
     def created(self, item: Object) -> None:
         """It was created by us; this is the answer."""
-        key, owner = key_of(item), by_controller(item)
-        self._forget(key)
-        self._written[key] = _Written(item, owner, self._clock())
-        self._by_owner.setdefault(owner, set()).add(key)
-        self._touch(owner)
+        self._lay(item)
 
     def changed(self, item: Object) -> None:
         """It was changed by us; this is the answer, unless it is gone already."""
         key = key_of(item)
         if self._store.get(key) is not None or key in self._written:
-            self.created(item)
+            self._lay(item)
 
     def deleted(self, item: Object) -> None:
         """It was deleted by us: it is going, if not gone; whatever else we wrote to it stands."""
-        known = self.get(key_of(item))
-        if known is None or uid(known) != uid(item):
-            return
-        going = {"deletionTimestamp": times.seconds(self._clock()), **known["metadata"]}
-        self.changed({**known, "metadata": going})
+        known = self._known(item)
+        if known is not None:
+            self._lay(self._going(known))
+
+    def ended(self, item: Object, *, annotations: Mapping[str, str] = _NONE) -> None:
+        """The API server has it no more: it is going until the watch shows that it is gone.
+
+        ``annotations``: what it was to get, and was too late for.
+        """
+        known = self._known(item)
+        if known is not None:
+            metadata = known["metadata"]
+            all_ = {**(metadata.get("annotations") or {}), **annotations}
+            late = {**known, "metadata": {**metadata, "annotations": all_}}
+            self._lay(self._going(late), ended=True)
 
     def saw(self, change: Change) -> None:
         """The watch showed something."""
@@ -99,15 +119,30 @@ class Fresh:
         written = self._written.get(key)
         if written is not None:
             is_gone = change.new is None and uid(change.item) == uid(written.item)
-            if is_gone or (change.new is not None and _is_old(written.item, change.new)):
+            if is_gone or (change.new is not None and written.is_known_to(change.new)):
                 self._forget(key)
         self._touch(by_controller(change.item))
+
+    def _known(self, item: Object) -> Object | None:
+        known = self.get(key_of(item))
+        return known if known is not None and uid(known) == uid(item) else None
+
+    def _going(self, item: Object) -> Object:
+        going = {"deletionTimestamp": times.seconds(self._clock()), **item["metadata"]}
+        return {**item, "metadata": going}
+
+    def _lay(self, item: Object, *, ended: bool = False) -> None:
+        key, owner = key_of(item), by_controller(item)
+        self._forget(key)
+        self._written[key] = _Written(item, owner, self._clock(), ended)
+        self._by_owner.setdefault(owner, set()).add(key)
+        self._touch(owner)
 
     def _current(self, key: Key, stored: Object | None) -> Object | None:
         written = self._written.get(key)
         if written is None:
             return None
-        if stored is None or not _is_old(written.item, stored):
+        if stored is None or not written.is_known_to(stored):
             return written.item
         self._forget(key)
         return None
@@ -132,10 +167,3 @@ class Fresh:
             self._changes[owner] = self._tick
         else:
             self._changes.pop(owner, None)
-
-
-def _is_old(written: Object, stored: Object) -> bool:
-    """Whether ``stored`` knows all that ``written`` says."""
-    if revision(stored) < revision(written):
-        return False
-    return uid(stored) != uid(written) or is_deleting(stored) or not is_deleting(written)

@@ -260,7 +260,8 @@ class World:
         return there
 
     async def _mark(self, member: Member) -> ApiError | None:
-        body = {"metadata": {"uid": member.uid, "annotations": {OUT_OF_SYNC: "true"}}}
+        mark = {OUT_OF_SYNC: "true"}
+        body = {"metadata": {"uid": member.uid, "annotations": mark}}
         async with self._busy:
             try:
                 made = await self.api.patch(PODS, key_of(member.item), body)
@@ -268,8 +269,7 @@ class World:
                 if error.failure is not Failure.NOT_FOUND:
                     return error
                 # The watch will tell; until then it is going, and that is answered.
-                self._fresh[PODS].changed(_marked(member.item))
-                self._fresh[PODS].deleted(member.item)
+                self._fresh[PODS].ended(member.item, annotations=mark)
                 return None
         self._fresh[PODS].changed(made)
         return None
@@ -288,7 +288,9 @@ class World:
         except ApiError as error:
             if error.failure is not Failure.NOT_FOUND:
                 raise
-        self._fresh[kind].deleted(item)
+            self._fresh[kind].ended(item)
+        else:
+            self._fresh[kind].deleted(item)
 
 
 def texts_of(errors: Sequence[ApiError]) -> str:
@@ -296,9 +298,3 @@ def texts_of(errors: Sequence[ApiError]) -> str:
     texts = sorted({str(error) for error in errors})
     more = len(texts) - _TOLD
     return "; ".join(texts[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _marked(pod: Object) -> Object:
-    metadata = pod["metadata"]
-    annotations = {**(metadata.get("annotations") or {}), OUT_OF_SYNC: "true"}
-    return {**pod, "metadata": {**metadata, "annotations": annotations}}

@@ -121,6 +121,38 @@ def test_the_next_one_of_that_name_is_not_going() -> None:
     assert not watched.is_going
 
 
+def test_what_the_api_server_has_no_more_is_going_whatever_is_shown_late() -> None:
+    watched = _Watched()
+    watched.show(_pod(1, deleting=True))
+    watched.fresh.ended(_pod(1), annotations={"too": "late"})
+    watched.show(_pod(2, deleting=True))
+    found = watched.fresh.get(_KEY)
+    assert found is not None
+    assert found["metadata"]["annotations"] == {"too": "late"}
+    assert watched.is_going
+    watched.lose()
+    assert watched.version is None
+
+
+def test_the_next_one_of_that_name_has_not_ended() -> None:
+    watched = _Watched()
+    watched.show(_pod(1))
+    watched.fresh.ended(_pod(1))
+    watched.show(_pod(3, uid="next"))
+    assert watched.version == "3"
+    watched.fresh.ended(_pod(1))
+    assert watched.version == "3"
+    assert not watched.is_going
+
+
+def test_what_is_gone_and_was_shown_to_be_stays_gone() -> None:
+    watched = _Watched()
+    watched.show(_pod(1))
+    watched.lose()
+    watched.fresh.ended(_pod(1))
+    assert watched.version is None
+
+
 def test_what_was_created_and_deleted_unseen_is_going() -> None:
     watched = _Watched()
     watched.fresh.created(_pod(1))

@@ -90,6 +90,36 @@ def test_a_kill_of_single_pods_leaves_group_objects_and_version(
     assert rig.status()["retryCount"] == 1
 
 
+def test_a_pod_that_is_gone_before_it_is_marked_was_evicted_once() -> None:
+    """The watch shows that it ended, and later that it is gone; the job is pending by then."""
+
+    async def scenario(rig: Rig) -> None:
+        policies = [policy("PodEvicted", "RestartPod")]
+        await rig.started({"minAvailable": 1, "tasks": [task(replicas=2, policies=policies)]})
+
+        def end_first(request: Request) -> None:
+            if (request.verb, request.resource) == ("patch", PODS):
+                rig.api.observers.remove(end_first)
+                rig.api.lagging.add(PODS)
+                rig.fail("job-main-0")
+                rig.bury()
+
+        rig.api.observers.append(end_first)
+        rig.evict("job-main-0")
+        await rig.settle()
+        assert rig.pods() == ["job-main-1"]
+        rig.api.lagging.clear()
+        rig.api.deliver(1)
+        rig.api.lagging.add(PODS)
+        await rig.settle()
+        rig.api.lagging.clear()
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.pods() == ["job-main-0", "job-main-1"]
+    assert rig.status()["retryCount"] == 1
+
+
 def test_what_happened_to_a_task_restarts_one_pod_of_it_once() -> None:
     """While that pod goes, the task must not look as if it had happened to the next one."""
 
