@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from app.controllers.job.slots import Slots
 from app.controllers.ports import Failure
-from app.wire.kinds import COMMANDS, CONFIG_MAPS, POD_GROUPS, PODS, SERVICES
+from app.wire.kinds import (
+    COMMANDS,
+    CONFIG_MAPS,
+    JOBS,
+    POD_GROUPS,
+    PODS,
+    SERVICES,
+    Resource,
+)
+from app.wire.unstructured import name
 from tests.controllers.fake_api import Request
 from tests.controllers.job.rig import Rig, play, policy, task
 
@@ -98,6 +107,45 @@ _steps = st.lists(
     ),
     max_size=25,
 )
+_restarted = st.builds(
+    lambda replicas, least, others, action: {
+        "tasks": [
+            {**task(replicas=replicas, minAvailable=min(least, replicas)), "name": "a"},
+            *([{**task(replicas=others, minAvailable=0), "name": "b"}] if others else []),
+        ],
+        "policies": [policy("PodEvicted", action)],
+        "maxRetry": 100,
+        "plugins": {},
+    },
+    st.integers(1, 3),
+    st.integers(0, 3),
+    st.integers(0, 2),
+    st.sampled_from(["RestartPod", "RestartTask", "RestartPartition"]),
+)
+_evictions = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("pod"),
+            st.integers(0, 5),
+            st.sampled_from(["run", "run", "run", "succeed", "evict", "evict", "vanish", "refuse"]),
+        ),
+        st.tuples(st.just("pod"), st.integers(0, 5), st.sampled_from(["run", "evict"])),
+        st.tuples(st.just("turns"), st.integers(1, 30), st.integers(0, 3)),
+        st.tuples(st.just("turns"), st.integers(1, 12), st.integers(0, 3)),
+        st.tuples(st.just("rest"), st.just(0), st.just(0)),
+        st.tuples(st.just("bury"), st.just(0), st.just(0)),
+        st.tuples(st.just("lag"), st.sampled_from([PODS, JOBS, POD_GROUPS]), st.just(0)),
+        st.tuples(st.just("end"), st.integers(0, 5), st.just(0)),
+        st.tuples(
+            st.just("fault"),
+            st.sampled_from([Failure.PASSING, Failure.CONFLICT]),
+            st.sampled_from(["create", "patch", "delete"]),
+        ),
+        st.tuples(st.just("time"), st.sampled_from([1, 15, 40]), st.just(0)),
+    ),
+    min_size=12,
+    max_size=30,
+)
 
 
 class _World:
@@ -159,7 +207,19 @@ class _World:
             await asyncio.sleep(0)
 
     async def _rest(self, _: Any, __: Any) -> None:
+        self.rig.api.lagging.clear()
         await self.rig.settle()
+
+    async def _lag(self, kind: Resource, _: Any) -> None:
+        """The watch of one kind falls behind the others, or comes up with them again."""
+        self.rig.api.lagging ^= {kind}
+
+    async def _end(self, which: int, _: Any) -> None:
+        """A pod that is going says that it has ended."""
+        pods = [self.rig.pod(pod) for pod in self.rig.pods()]
+        going = [pod for pod in pods if pod["metadata"].get("deletionTimestamp")]
+        if going:
+            self.rig.fail(name(going[which % len(going)]))
 
     async def _bury(self, _: Any, __: Any) -> None:
         self.rig.bury()
@@ -258,5 +318,28 @@ def test_the_job_and_its_pods_agree_whatever_happened(
         await rig.later(60)
         await rig.drain()
         world.check_rest()
+
+    play(scenario)
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+@given(spec=_restarted, steps=_evictions)
+def test_an_eviction_restarts_a_job_once_however_late_it_is_seen(
+    spec: dict[str, Any], steps: list[tuple[str, Any, Any]]
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        world = _World(rig)
+        rig.start()
+        rig.submit(spec)
+        await rig.settle()
+        await world.play(steps)
+        rig.api.lagging.clear()
+        rig.api.faults.clear()
+        await rig.drain()
+        await rig.later(60)
+        await rig.drain()
+        assert rig.status().get("retryCount", 0) <= world.evictions
 
     play(scenario)
