@@ -248,6 +248,14 @@ class _World:
     async def _time(self, seconds: float, _: Any) -> None:
         await asyncio.sleep(seconds)
 
+    async def come_to_rest(self) -> None:
+        """Until nothing is left to do, first with the faults that are left and then without."""
+        self.rig.api.lagging.clear()
+        await self.rig.drain()
+        self.rig.api.faults.clear()
+        await self.rig.later(60)
+        await self.rig.drain()
+
     def _check(self) -> None:
         """What holds at any time."""
         assert not self.wrong
@@ -313,10 +321,7 @@ def test_the_job_and_its_pods_agree_whatever_happened(
         rig.start()
         rig.submit(spec)
         await world.play(steps)
-        await rig.drain()
-        rig.api.faults.clear()
-        await rig.later(60)
-        await rig.drain()
+        await world.come_to_rest()
         world.check_rest()
 
     play(scenario)
@@ -335,11 +340,7 @@ def test_an_eviction_restarts_a_job_once_however_late_it_is_seen(
         rig.submit(spec)
         await rig.settle()
         await world.play(steps)
-        rig.api.lagging.clear()
-        rig.api.faults.clear()
-        await rig.drain()
-        await rig.later(60)
-        await rig.drain()
+        await world.come_to_rest()
         assert rig.status().get("retryCount", 0) <= world.evictions
 
     play(scenario)
