@@ -36,7 +36,6 @@ class QueueAccount:
     tree_inqueue: Vector
     tree_elastic: Vector
     groups: int
-    tree_groups: int
 
 
 @dataclass(slots=True, eq=False)
@@ -184,7 +183,6 @@ class Ledger:
                 above.tree_request = above.tree_request + own.request
                 above.tree_inqueue = above.tree_inqueue + own.inqueue
                 above.tree_elastic = above.tree_elastic + own.elastic
-                above.tree_groups += own.groups
         return accounts
 
 
@@ -211,7 +209,6 @@ def _account(own: QueueUsage) -> QueueAccount:
         tree_inqueue=own.inqueue,
         tree_elastic=own.elastic,
         groups=own.groups,
-        tree_groups=own.groups,
     )
 
 

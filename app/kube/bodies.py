@@ -1,7 +1,7 @@
-"""The bodies of the writes that have a form of their own: Binding, Eviction, DeleteOptions, Event.
+"""The bodies of the writes that have a form of their own: Binding and Event.
 
-Plain values, ready to be encoded. A Binding and a deletion carry the pod's UID, so that a pod that
-was made anew under the same name is never bound or evicted for the one it replaced.
+Plain values, ready to be encoded. A Binding carries the pod's UID, so that a pod that was made anew
+under the same name is never bound for the one it replaced.
 """
 
 from collections.abc import Mapping
@@ -55,26 +55,6 @@ def binding(
         "kind": "Binding",
         "metadata": metadata,
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-    }
-
-
-def delete_options(*, uid: str, grace_s: int | None) -> JsonObject:
-    """Preconditions and grace of a deletion; the pod's own grace when None."""
-    options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    if uid:
-        options["preconditions"] = {"uid": uid}
-    if grace_s is not None:
-        options["gracePeriodSeconds"] = grace_s
-    return options
-
-
-def eviction(name: str, *, namespace: str, uid: str, grace_s: int | None) -> JsonObject:
-    """A deletion that disruption budgets may forbid."""
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": name, "namespace": namespace},
-        "deleteOptions": delete_options(uid=uid, grace_s=grace_s),
     }
 
 

@@ -45,20 +45,6 @@ class ClusterWriter:
         path = f"{paths.pod(namespace, name)}/binding"
         await self._client.create(path, body, deadline_s=BIND_DEADLINE_S)
 
-    async def evict(
-        self, namespace: str, name: str, *, uid: str, grace_s: int | None = None
-    ) -> None:
-        """Evict the pod; Throttled when a disruption budget forbids it for now."""
-        body = bodies.eviction(name, namespace=namespace, uid=uid, grace_s=grace_s)
-        await self._client.create(f"{paths.pod(namespace, name)}/eviction", body)
-
-    async def delete_pod(
-        self, namespace: str, name: str, *, uid: str, grace_s: int | None = None
-    ) -> None:
-        """Delete the pod with that UID, disruption budgets or not."""
-        body = bodies.delete_options(uid=uid, grace_s=grace_s)
-        await self._client.delete(paths.pod(namespace, name), body)
-
     async def patch_pod(
         self, namespace: str, name: str, json_patch: Sequence[Mapping[str, object]]
     ) -> None:

@@ -67,14 +67,6 @@ class ResourceAxis:
             out[self.index[name]] = amount
         return out
 
-    def widen(self, vector: Vector, *, absent: int = 0) -> Vector:
-        """``vector`` from an older, shorter axis, padded to this one."""
-        if len(vector) == len(self.names):
-            return vector
-        out = np.full(len(self.names), absent, dtype=np.int64)
-        out[: len(vector)] = vector
-        return out
-
     def amounts(self, vector: Vector) -> Amounts:
         """The non-zero entries of ``vector``, by name."""
         return tuple(sorted((n, int(v)) for n, v in zip(self.names, vector, strict=True) if v))

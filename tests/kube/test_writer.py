@@ -10,7 +10,7 @@ import pytest
 from app.kube import paths
 from app.kube.client import ApiClient
 from app.kube.config import Connection
-from app.kube.errors import Conflict, NotFound, Throttled
+from app.kube.errors import Conflict, NotFound
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
 from tests.kube.server import Handler, ScriptedServer, answer, failure
@@ -78,35 +78,6 @@ def test_a_pod_that_was_bound_or_replaced_is_a_conflict(
     server.on("POST", f"{POD}/binding", failure(409, "Conflict", "uid is another"))
     with pytest.raises(Conflict, match="uid is another"):
         write(connection, lambda w: w.bind("ns", "p", uid="u1", node="n1"))
-
-
-def test_an_eviction_names_uid_and_grace_and_a_budget_forbids_it_for_now(
-    server: ScriptedServer, connection: Connection
-) -> None:
-    server.on("POST", f"{POD}/eviction", failure(429, "TooManyRequests", "disruption budget"))
-    with pytest.raises(Throttled, match="disruption budget"):
-        write(connection, lambda w: w.evict("ns", "p", uid="u1", grace_s=5))
-    assert server.seen[0].json() == {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": "p", "namespace": "ns"},
-        "deleteOptions": {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "preconditions": {"uid": "u1"},
-            "gracePeriodSeconds": 5,
-        },
-    }
-
-
-def test_a_deletion_is_of_that_pod_only(server: ScriptedServer, connection: Connection) -> None:
-    server.on("DELETE", POD, answer({}))
-    write(connection, lambda w: w.delete_pod("ns", "p", uid="u1"))
-    assert server.seen[0].json() == {
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": {"uid": "u1"},
-    }
 
 
 def test_pods_are_patched_by_operations_and_their_status_by_keyed_merge(
