@@ -1,8 +1,8 @@
 """The YAML that ships with Pumice, as text and as documents.
 
 The files of `manifests/` and `scheduler-config/` are the only source: the command line prints them,
-the sandbox loads its kinds from them, the controllers fall back to their default configuration. A
-wheel carries them inside the package, under `data/`; a checkout has them at its root.
+the sandbox loads its kinds from them. A wheel carries them inside the package, under `data/`; a
+checkout has them at its root.
 """
 
 from __future__ import annotations
@@ -104,8 +104,3 @@ def scheduler_config(form: Form) -> SchedulerConfiguration:
     """Return the KubeSchedulerConfiguration of a form, parsed anew at each call."""
     config: SchedulerConfiguration = yaml.safe_load(scheduler_config_text(form))
     return config
-
-
-def default_scheduler_conf() -> str:
-    """Return the `volcano-scheduler.conf` that is used when none is given."""
-    return (_folder("scheduler-config") / "volcano-scheduler.conf").read_text(encoding="utf-8")

@@ -17,9 +17,11 @@ import pytest
 import yaml
 
 from app.wire import manifests
+from app.wire.scheduler_conf import parse_scheduler_conf
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ROOT / "manifests"
+CONF = ROOT / "scheduler-config" / "volcano-scheduler.conf"
 HOW = "kubectl kustomize manifests > manifests/install.yaml"
 
 Document = dict[str, Any]
@@ -136,12 +138,22 @@ def test_the_extender_reads_its_conf_from_volcanos_config_map() -> None:
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
     mounts = {mount["mountPath"]: mount for mount in extender["volumeMounts"]}
 
-    assert config_map["data"] == {"volcano-scheduler.conf": manifests.default_scheduler_conf()}
+    assert config_map["data"] == {CONF.name: CONF.read_text(encoding="utf-8")}
     assert "--scheduler-conf=/etc/pumice/volcano-scheduler.conf" in extender["args"]
     # A file mounted by subPath would never see a change.
     assert "subPath" not in mounts["/etc/pumice"]
     volume = volumes[mounts["/etc/pumice"]["name"]]
     assert volume["configMap"]["name"] == "volcano-scheduler-configmap"
+
+
+def test_the_conf_that_is_installed_packs_nodes_besides_what_is_built_in() -> None:
+    conf = parse_scheduler_conf(CONF.read_text(encoding="utf-8"))
+    assert conf.warnings == ()
+    assert conf.actions == ("enqueue", "allocate", "backfill")
+    assert [[plugin.name for plugin in tier] for tier in conf.tiers] == [
+        ["priority", "gang", "conformance"],
+        ["overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"],
+    ]
 
 
 def test_scheduler_and_extender_agree_on_port_and_scheduler_name() -> None:

@@ -49,26 +49,16 @@ def test_a_form_is_a_scheduler_configuration(form: manifests.Form) -> None:
     assert document == manifests.scheduler_config(form)
 
 
-def test_the_default_scheduler_conf_has_the_default_actions_and_plugins() -> None:
-    conf = yaml.safe_load(manifests.default_scheduler_conf())
-
-    assert conf["actions"] == "enqueue, allocate, backfill"
-    assert [[plugin["name"] for plugin in tier["plugins"]] for tier in conf["tiers"]] == [
-        ["priority", "gang", "conformance"],
-        ["overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"],
-    ]
-
-
 def test_a_wheel_carries_its_files_inside_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "site-packages" / "app"
     folder = package / "data" / "scheduler-config"
     folder.mkdir(parents=True)
-    (folder / "volcano-scheduler.conf").write_text("actions: allocate\n", encoding="utf-8")
+    (folder / "form-a.yaml").write_text("kind: KubeSchedulerConfiguration\n", encoding="utf-8")
     monkeypatch.setattr(manifests, "_PACKAGE", package)
 
-    assert manifests.default_scheduler_conf() == "actions: allocate\n"
+    assert manifests.scheduler_config_text("a") == "kind: KubeSchedulerConfiguration\n"
 
 
 def test_missing_files_are_reported_with_the_places_looked_at(
