@@ -64,11 +64,13 @@ WIDGET_CRD: Document = {
 }
 
 
-def widget(name: str = "w", *, spec: Document | None = None) -> Document:
+def widget(
+    name: str = "w", *, spec: Document | None = None, metadata: Document | None = None
+) -> Document:
     return {
         "apiVersion": "example.com/v1",
         "kind": "Widget",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name, "namespace": "default", **(metadata or {})},
         "spec": {"size": 1} if spec is None else spec,
     }
 

@@ -112,11 +112,12 @@ class Deletion:
             finalizers = [*(one for one in finalizers if one != FOREGROUND), FOREGROUND]
         grace = self._grace(target, document, options)
         is_namespace = kind.key == "/namespaces"
-        if not finalizers and not grace and not is_namespace:
-            gone = self._store.remove(kind.key, name_of(document)) or document
-            is_pod = kind.key == PODS
-            return self._marked(gone, grace=0, finalizers=[]) if is_pod else gone, True
         marked = self._marked(document, grace=grace, finalizers=finalizers)
+        if not finalizers and not grace and not is_namespace:
+            if kind.key == PODS:
+                # A kind with grace periods is always marked first, and watches show that.
+                self._store.put(kind.key, marked)
+            return self._store.remove(kind.key, name_of(document)) or document, True
         if is_namespace:
             marked["status"] = {"phase": "Terminating"}
         stored = self._store.put(kind.key, marked)

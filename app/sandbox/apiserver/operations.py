@@ -296,14 +296,18 @@ class Operations:
         return Written(self.shown(kind, self.settle(kind, new)), warnings)
 
     def settle(self, kind: ResourceKind, document: Document) -> Document:
-        """Store an update, or remove the object when nothing holds it back any more."""
+        """Store an update, or remove the object when nothing holds it back any more.
+
+        As with the stock server, an update that lets an object go is answered and never stored:
+        watches show the object as it was before.
+        """
         metadata = document["metadata"]
         waiting = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
         held = kind.key == "/namespaces" and document.get("spec", {}).get("finalizers")
-        stored = self.store.put(kind.key, document)
         if metadata.get("deletionTimestamp") and not waiting and not held:
-            return self.store.remove(kind.key, name_of(stored)) or stored
-        return stored
+            self.store.remove(kind.key, name_of(document))
+            return document
+        return self.store.put(kind.key, document)
 
     def _check_revision(self, target: Target, new: Document, old: Document) -> None:
         kind, metadata = target.kind, new["metadata"]

@@ -86,8 +86,8 @@ def test_a_watch_resumes_from_a_revision(client: Client) -> None:
     revision = client.get(PODS).json()["metadata"]["resourceVersion"]
     client.post(PODS, json=pod("a"))
     client.delete(f"{PODS}/a")
-    events = watch_lines(client, f"{PODS}?watch=true&resourceVersion={revision}", 2)
-    assert shape(events) == [("ADDED", "a"), ("DELETED", "a")]
+    events = watch_lines(client, f"{PODS}?watch=true&resourceVersion={revision}", 3)
+    assert shape(events) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
 def test_a_watch_without_a_revision_begins_with_what_is_there(client: Client) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -152,6 +153,26 @@ STEPS = (
     Step("GET", f"{DEPLOYMENTS}/none/scale"),
 )
 
+HOLD: Document = {"finalizers": ["example.com/hold"]}
+LET_GO = {"metadata": {"finalizers": None, "annotations": {"too": "late"}}}
+GOING = (
+    Step("POST", PODS, pod("waiting")),
+    Step("DELETE", f"{PODS}/waiting"),
+    Step("POST", PODS, pod("bound", nodeName="n", terminationGracePeriodSeconds=5)),
+    Step("DELETE", f"{PODS}/bound"),
+    Step("DELETE", f"{PODS}/bound", {"gracePeriodSeconds": 0}),
+    Step("POST", PODS, pod("forced", nodeName="n")),
+    Step("DELETE", f"{PODS}/forced", {"gracePeriodSeconds": 0}),
+    Step("POST", PODS, pod("held", metadata=HOLD, nodeName="n")),
+    Step("DELETE", f"{PODS}/held", {"gracePeriodSeconds": 0}),
+    Step("PATCH", f"{PODS}/held", LET_GO, MERGE),
+    Step("POST", WIDGETS, widget("held", metadata=HOLD)),
+    Step("DELETE", f"{WIDGETS}/held"),
+    Step("PATCH", f"{WIDGETS}/held", LET_GO, MERGE),
+    Step("POST", WIDGETS, widget("free")),
+    Step("DELETE", f"{WIDGETS}/free"),
+)
+
 
 def first_line(message: str | None) -> str:
     """Further lines show a difference of objects, in a form that is meant for people only."""
@@ -196,17 +217,58 @@ def seen(response: Response) -> Document:
     }
 
 
+def sent(client: Client, step: Step) -> Response:
+    return client.request(
+        step.method,
+        step.path,
+        content=None if step.body is None else json.dumps(step.body),
+        headers={"content-type": f"application/{step.kind}"},
+    )
+
+
 def played(client: Client) -> Iterator[Document]:
     client.post(DEPLOYMENTS, json=DEPLOYMENT).raise_for_status()
     for step in STEPS:
-        yield seen(
-            client.request(
-                step.method,
-                step.path,
-                content=None if step.body is None else json.dumps(step.body),
-                headers={"content-type": f"application/{step.kind}"},
-            )
-        )
+        yield seen(sent(client, step))
+
+
+def life(item: Document, versions: list[str]) -> Document:
+    """Where an object is between its creation and its end; versions by their order."""
+    metadata = item["metadata"]
+    kept = ("name", "generation", "annotations", "finalizers", "deletionGracePeriodSeconds")
+    version = metadata.get("resourceVersion")
+    return {
+        "going": "deletionTimestamp" in metadata,
+        "version": versions.index(version) if version in versions else None,
+        **{name: metadata.get(name) for name in kept},
+    }
+
+
+def told(client: Client, path: str, since: str, until: str) -> list[Document]:
+    """What a watch shows up to the creation of an object."""
+    found: list[Document] = []
+    with client.stream("GET", f"{path}?watch=true&resourceVersion={since}") as response:
+        for line in response.iter_lines():
+            event = json.loads(line)
+            if event["object"]["metadata"]["name"] == until:
+                return found
+            found.append(event)
+    raise AssertionError(f"{until} was not shown")
+
+
+def shown_of_what_goes(client: Client) -> tuple[list[Document], list[tuple[str, Document]]]:
+    """The answers, and then the events."""
+    since = client.get(PODS).json()["metadata"]["resourceVersion"]
+    answers = [sent(client, step).json() for step in GOING]
+    events: list[Document] = []
+    for path, last in ((PODS, pod("last")), (WIDGETS, widget("last"))):
+        client.post(path, json=last).raise_for_status()
+        events += told(client, path, since, "last")
+    versions = [event["object"]["metadata"]["resourceVersion"] for event in events]
+    return (
+        [life(answer, versions) for answer in answers],
+        [(event["type"], life(event["object"], versions)) for event in events],
+    )
 
 
 def wait_until_served(client: Client) -> None:
@@ -220,7 +282,8 @@ def wait_until_served(client: Client) -> None:
         time.sleep(0.05)
 
 
-def on_the_real_server(folder: Path) -> list[Document]:
+@contextmanager
+def on_the_real_server(folder: Path) -> Iterator[Client]:
     with ControlPlane(folder) as control_plane:
         pki = folder / "pki"
         context = tls_context(
@@ -230,20 +293,43 @@ def on_the_real_server(folder: Path) -> list[Document]:
         with Client(base_url=control_plane.url, verify=context, timeout=20) as client:
             client.post(CRDS, json=WIDGET_CRD)
             wait_until_served(client)
-            return list(played(client))
+            yield client
 
 
-def in_the_sandbox() -> list[Document]:
+@contextmanager
+def in_the_sandbox() -> Iterator[Client]:
     with (
         serving(ApiServer(clock=WallClock(), crds=[WIDGET_CRD])) as url,
         Client(base_url=url, timeout=20) as client,
     ):
-        return list(played(client))
+        yield client
 
 
-def test_both_servers_answer_alike(tmp_path: Path) -> None:
-    real, ours = on_the_real_server(tmp_path / "real"), in_the_sandbox()
-    for step, expected, found in zip(STEPS, real, ours, strict=True):
+class Servers(NamedTuple):
+    """A client of each."""
+
+    real: Client
+    ours: Client
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    folder = tmp_path_factory.mktemp("like") / "real"
+    with on_the_real_server(folder) as real, in_the_sandbox() as ours:
+        yield Servers(real, ours)
+
+
+def test_both_servers_show_alike_how_objects_go(servers: Servers) -> None:
+    expected, expected_events = shown_of_what_goes(servers.real)
+    answers, events = shown_of_what_goes(servers.ours)
+    for step, answer, found in zip(GOING, expected, answers, strict=True):
+        assert found == answer, f"{step.method} {step.path}"
+    assert events == expected_events
+
+
+def test_both_servers_answer_alike(servers: Servers) -> None:
+    answers = zip(STEPS, played(servers.real), played(servers.ours), strict=True)
+    for step, expected, found in answers:
         assert found == expected, f"{step.method} {step.path} {step.body}"
 
 
