@@ -94,6 +94,16 @@ def is_deleting(item: Mapping[str, Any]) -> bool:
     return bool(metadata(item).get("deletionTimestamp"))
 
 
+def has_no_time_left(item: Mapping[str, Any]) -> bool:
+    """Whether it is about to go: its grace period is over and no finalizer holds it.
+
+    The API server takes such an object away with the next write, whatever that says, and answers as
+    if it had stored it, with the version from before.
+    """
+    meta = metadata(item)
+    return meta.get("deletionGracePeriodSeconds") == 0 and not meta.get("finalizers")
+
+
 def owner_of(item: Mapping[str, Any]) -> Owner | None:
     """Its controller."""
     for reference in metadata(item).get("ownerReferences") or ():

@@ -18,7 +18,17 @@ from app.controllers.ports import ApiError, Clock, EventType, Failure, Patch
 from app.wire import times
 from app.wire.kinds import JOBS, PODS, Resource
 from app.wire.objects.followed_pods import read_followed_pod
-from app.wire.unstructured import Key, Object, key_of, namespace, owner_of, uid, version
+from app.wire.unstructured import (
+    Key,
+    Object,
+    has_no_time_left,
+    is_deleting,
+    key_of,
+    namespace,
+    owner_of,
+    uid,
+    version,
+)
 
 Verb = Literal["create", "get", "patch", "update", "delete"]
 
@@ -217,8 +227,11 @@ class FakeApi:
             old = self._existing(resource, key)
             _check(old, body.get("metadata") or {})
             assert not subresource or resource in self._with_status, "has no subresource"
-            change = self._allowed(resource, body, subresource)
-            return copy.deepcopy(self.put(resource, _merged(old, change)))
+            made = _merged(old, self._allowed(resource, body, subresource))
+            if has_no_time_left(made):
+                self.remove(resource, key)
+                return made
+            return copy.deepcopy(self.put(resource, made))
 
     async def update(self, resource: Resource, item: Object, *, subresource: str = "") -> Object:
         """Replace the object."""
@@ -243,16 +256,16 @@ class FakeApi:
         async with _Call(self, Request("delete", resource, key, propagation=propagation)):
             old = self._existing(resource, key)
             _check(old, {"uid": uid} if uid else {})
-            on_node = resource is PODS and old["spec"].get("nodeName")
-            ended = (old.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
-            if on_node and not ended and grace_s != 0:
-                if not old["metadata"].get("deletionTimestamp"):
+            if resource is PODS:
+                grace = 0 if grace_s == 0 else _grace_s(old)
+                if not is_deleting(old) or not grace:
                     going = {
-                        "deletionTimestamp": times.seconds(self.clock() + 30),
-                        "deletionGracePeriodSeconds": 30,
+                        "deletionTimestamp": times.seconds(self.clock() + grace),
+                        "deletionGracePeriodSeconds": grace,
                     }
                     self.put(resource, _merged(old, {"metadata": going}))
-                return
+                if grace:
+                    return
             self.remove(resource, key)
 
     def _allowed(self, resource: Resource, body: Mapping[str, Any], subresource: str) -> Object:
@@ -359,6 +372,12 @@ def _says_what_it_is(resource: Resource, key: Key, body: Mapping[str, Any]) -> b
         resource.kind,
     )
     return kind and body["metadata"].get("name") == key.name
+
+
+def _grace_s(pod: Object) -> int:
+    """Only a pod on a node that has not ended needs time to stop."""
+    ended = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+    return 30 if pod["spec"].get("nodeName") and not ended else 0
 
 
 def _check(old: Object, wanted: Mapping[str, Any]) -> None:

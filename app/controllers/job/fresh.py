@@ -15,7 +15,7 @@ from app.controllers.ports import Clock
 from app.controllers.runtime import Change
 from app.controllers.store import Store, by_controller
 from app.wire import times
-from app.wire.unstructured import Key, Object, is_deleting, key_of, revision, uid
+from app.wire.unstructured import Key, Object, has_no_time_left, is_deleting, key_of, revision, uid
 
 OVERDUE_S: Final = 60.0
 
@@ -90,10 +90,10 @@ class Fresh:
         self._lay(item)
 
     def changed(self, item: Object) -> None:
-        """It was changed by us; this is the answer, unless it is gone already."""
+        """It was changed by us; this is the answer, unless it is gone already, or by that."""
         key = key_of(item)
         if self._store.get(key) is not None or key in self._written:
-            self._lay(item)
+            self._lay(item, ended=has_no_time_left(item))
 
     def deleted(self, item: Object) -> None:
         """It was deleted by us: it is going, if not gone; whatever else we wrote to it stands."""

@@ -244,6 +244,11 @@ class Rig:
                 {"metadata": {"deletionTimestamp": _time(at), "deletionGracePeriodSeconds": 30}},
             )
 
+    def expire(self, *pods: str) -> None:
+        """Begin to take away what is being deleted, as a kubelet that is done with it."""
+        for pod in pods:
+            self.change(pod, {"metadata": {"deletionGracePeriodSeconds": 0}})
+
     def vanish(self, *pods: str) -> None:
         """Take pods away at once."""
         for pod in pods:

@@ -134,6 +134,28 @@ def test_what_the_api_server_has_no_more_is_going_whatever_is_shown_late() -> No
     assert watched.version is None
 
 
+def test_a_change_that_was_its_end_is_never_shown() -> None:
+    watched = _Watched()
+    watched.show(_pod(1, deleting=True))
+    change = _pod(2, deleting=True)
+    change["metadata"] |= {"deletionGracePeriodSeconds": 0, "annotations": {"too": "late"}}
+    watched.fresh.changed(change)
+    watched.show(_pod(2, deleting=True))
+    assert watched.fresh.get(_KEY) == change
+    watched.lose()
+    assert watched.version is None
+
+
+def test_a_change_of_what_a_finalizer_holds_is_shown() -> None:
+    watched = _Watched()
+    watched.show(_pod(1, deleting=True))
+    change = _pod(2, deleting=True)
+    change["metadata"] |= {"deletionGracePeriodSeconds": 0, "finalizers": ["hold"]}
+    watched.fresh.changed(change)
+    watched.show(_pod(3, deleting=True))
+    assert watched.version == "3"
+
+
 def test_the_next_one_of_that_name_has_not_ended() -> None:
     watched = _Watched()
     watched.show(_pod(1))

@@ -135,7 +135,7 @@ _evictions = st.lists(
         st.tuples(st.just("rest"), st.just(0), st.just(0)),
         st.tuples(st.just("bury"), st.just(0), st.just(0)),
         st.tuples(st.just("lag"), st.sampled_from([PODS, JOBS, POD_GROUPS]), st.just(0)),
-        st.tuples(st.just("end"), st.integers(0, 5), st.just(0)),
+        st.tuples(st.just("end"), st.integers(0, 5), st.sampled_from(["fail", "expire"])),
         st.tuples(
             st.just("fault"),
             st.sampled_from([Failure.PASSING, Failure.CONFLICT]),
@@ -214,12 +214,12 @@ class _World:
         """The watch of one kind falls behind the others, or comes up with them again."""
         self.rig.api.lagging ^= {kind}
 
-    async def _end(self, which: int, _: Any) -> None:
-        """A pod that is going says that it has ended."""
+    async def _end(self, which: int, how: str) -> None:
+        """A pod that is going says that it has ended, or is about to be taken away."""
         pods = [self.rig.pod(pod) for pod in self.rig.pods()]
         going = [pod for pod in pods if pod["metadata"].get("deletionTimestamp")]
         if going:
-            self.rig.fail(name(going[which % len(going)]))
+            getattr(self.rig, how)(name(going[which % len(going)]))
 
     async def _bury(self, _: Any, __: Any) -> None:
         self.rig.bury()

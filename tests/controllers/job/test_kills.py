@@ -1,5 +1,6 @@
 """What a kill does, step by step (volcano.md section 5.1, "Kill (full)")."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -90,7 +91,12 @@ def test_a_kill_of_single_pods_leaves_group_objects_and_version(
     assert rig.status()["retryCount"] == 1
 
 
-def test_a_pod_that_is_gone_before_it_is_marked_was_evicted_once() -> None:
+@pytest.mark.parametrize(
+    "end",
+    [Rig.bury, lambda rig: rig.expire("job-main-0")],
+    ids=["gone before its mark", "gone by its mark"],
+)
+def test_a_pod_that_is_gone_when_it_is_marked_was_evicted_once(end: Callable[[Rig], None]) -> None:
     """The watch shows that it ended, and later that it is gone; the job is pending by then."""
 
     async def scenario(rig: Rig) -> None:
@@ -102,16 +108,17 @@ def test_a_pod_that_is_gone_before_it_is_marked_was_evicted_once() -> None:
                 rig.api.observers.remove(end_first)
                 rig.api.lagging.add(PODS)
                 rig.fail("job-main-0")
-                rig.bury()
+                end(rig)
 
         rig.api.observers.append(end_first)
         rig.evict("job-main-0")
         await rig.settle()
         assert rig.pods() == ["job-main-1"]
-        rig.api.lagging.clear()
-        rig.api.deliver(1)
-        rig.api.lagging.add(PODS)
-        await rig.settle()
+        for _ in range(2):
+            rig.api.lagging.clear()
+            rig.api.deliver(1)
+            rig.api.lagging.add(PODS)
+            await rig.settle()
         rig.api.lagging.clear()
         await rig.settle()
 
