@@ -25,6 +25,7 @@ __all__ = ["ground"]
 _JOBS: Final = 20 * ROUNDS
 _SIZES: Final = (2, 3, 6, 20)
 _ENDS: Final = {"CompleteJob": "Completed", "AbortJob": "Aborted", "TerminateJob": "Terminated"}
+_RESTARTS: Final = ("RestartJob", "RestartTask", "RestartPod", "RestartPartition")
 
 
 class Moment(IntEnum):
@@ -38,9 +39,13 @@ class Moment(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One pod of `size` is evicted at its `moment`, which is answered by `action`."""
+    """One pod of `size` is evicted at its `moment`, which is answered by `action`.
+
+    A job that can do without `spare` pods is pending again while the evicted one still goes.
+    """
 
     size: int
+    spare: int
     pod: str
     moment: Moment
     action: str
@@ -48,9 +53,9 @@ class Plan:
     @property
     def spec(self) -> Object:
         """The job."""
-        return make_job(
-            up(self.size, "main"), needs=self.size, policies=[policy("PodEvicted", self.action)]
-        )
+        policies = [policy("PodEvicted", self.action)]
+        needs = self.size - self.spare
+        return make_job(up(self.size, "main", minAvailable=needs), needs=needs, policies=policies)
 
     def is_time(self, life: Life) -> bool:
         """Whether the moment has come."""
@@ -61,7 +66,17 @@ class Plan:
         """Whether all has come of it that should."""
         if self.action in _ENDS:
             return life.phase == _ENDS[self.action]
-        return life.status.get("version") == 1 and life.counts(running=self.size)
+        return bool(life.status.get("retryCount")) and life.counts(running=self.size)
+
+    @property
+    def outcome(self) -> tuple[int, int]:
+        """How often its version grew, and how often it was restarted."""
+        whole = self.action in {*_ENDS, "RestartJob"}
+        return int(whole), int(self.action in _RESTARTS)
+
+
+def _outcome(life: Life) -> tuple[int, int]:
+    return life.status.get("version", 0), life.status.get("retryCount", 0)
 
 
 def _reached(life: Life, pod: Object) -> Moment:
@@ -77,9 +92,10 @@ def _plan(die: random.Random) -> Plan:
     size = die.choice(_SIZES)
     return Plan(
         size,
+        spare=die.randrange(2),
         pod=f"main-{die.randrange(size)}",
         moment=die.choice(list(Moment)),
-        action=die.choice([*_ENDS, "RestartJob"]),
+        action=die.choice([*_ENDS, *_RESTARTS]),
     )
 
 
@@ -102,4 +118,5 @@ def test_whenever_a_pod_is_evicted_its_policy_answers_once(ground: Ground) -> No
             elif life.name not in to_evict and plan.is_answered(life):
                 unanswered.discard(life.name)
     assert not {name: (plans[name], record.lives[name].status) for name in unanswered}
-    assert all(life.status.get("version") == 1 for life in record.lives.values())
+    outcomes = {name: _outcome(life) for name, life in record.lives.items()}
+    assert outcomes == {name: plan.outcome for name, plan in plans.items()}
