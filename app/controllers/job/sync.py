@@ -39,11 +39,8 @@ def missing(job: Job, members: Sequence[Member]) -> list[Replica]:
     ]
 
 
-def too_much(job: Job, members: Sequence[Member], *, spared: Collection[str] = ()) -> list[Member]:
-    """Pods that no replica stands for, left by a kill, or refused by the one node they may use.
-
-    ``spared``: UIDs of refused ones that stay for now.
-    """
+def too_much(job: Job, members: Sequence[Member]) -> list[Member]:
+    """Pods that no replica stands for, or that are marked or left by a kill."""
     replicas = {task.name: task.replicas for task in job.tasks}
     return [
         member
@@ -53,20 +50,26 @@ def too_much(job: Job, members: Sequence[Member], *, spared: Collection[str] = (
             member.index >= replicas.get(member.task, 0)
             or member.marked
             or (member.version < job.version and not member.ended)
-            or (member.refused_node and member.uid not in spared)
         )
     ]
 
 
-def count_without_surplus(
-    job: Job, members: Sequence[Member], *, spared: Collection[str] = ()
-) -> Counts:
+def refused(members: Iterable[Member], *, spared: Collection[str]) -> list[Member]:
+    """Pods whose one node refused them; ``spared``: UIDs of those that stay for now."""
+    return [
+        member
+        for member in members
+        if member.refused_node and not member.marked and member.uid not in spared
+    ]
+
+
+def count_without_surplus(job: Job, members: Sequence[Member]) -> Counts:
     """What is too much counts as terminating, even while its deletion fails.
 
     The deletion may have been done all the same; a pod that is counted and then missing would be
     taken for an evicted one.
     """
-    return counts.count(members, leaving=uids(too_much(job, members, spared=spared)))
+    return counts.count(members, leaving=uids(too_much(job, members)))
 
 
 def uids(members: Iterable[Member]) -> frozenset[str]:

@@ -30,6 +30,8 @@ from app.wire.unstructured import Object
 MOST_PODS: Final = 150_000
 """What Kubernetes is made for, in a whole cluster. More would only fill this process's memory."""
 
+_FAILED_DELETE: Final = ("FailedDelete", "Error deleting pods")
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -83,11 +85,8 @@ class Syncing:
             problem = failed or problem
         elif found is not None:
             await self._tell_waiting(job, found, memory)
-        await self._conclude(seen, made, problem, memory)
+        await self._conclude(seen, made, problem)
         return problem
-
-    def _spared(self, seen: Seen, memory: Memory) -> Collection[str]:
-        return memory.refusals.pauses_s(seen.members, now=self._world.clock())
 
     async def _initiate(self, seen: Seen, memory: Memory) -> Job:
         """Say what will be made before it is."""
@@ -96,7 +95,7 @@ class Syncing:
             return job
         made = status.status(
             job,
-            sync.count_without_surplus(job, seen.members, spared=self._spared(seen, memory)),
+            sync.count_without_surplus(job, seen.members),
             phase=Phase.PENDING if job.phase is Phase.NEW else job.phase,
             now=self._world.clock(),
             resources=self._preparation.resources(job),
@@ -111,12 +110,14 @@ class Syncing:
 
     async def _remove(self, seen: Seen, memory: Memory) -> tuple[Seen, Problem | None]:
         """Take away what is too much; what there is besides, and what could not be done."""
-        job = seen.job
-        spared = self._spared(seen, memory)
-        surplus = sync.too_much(job, seen.members, spared=spared)
+        errors = await self._claim_refused(seen, memory)
+        if errors:
+            return seen, await self._problem(seen.job, *_FAILED_DELETE, errors)
+        seen = self._world.still(seen.job, seen)
+        job, surplus = seen.job, sync.too_much(seen.job, seen.members)
         if not surplus:
             return seen, None
-        counted = sync.count_without_surplus(job, seen.members, spared=spared)
+        counted = sync.count_without_surplus(job, seen.members)
         made = status.status(job, counted, phase=job.phase, now=self._world.clock())
         job = await self._world.write_status(job, made)
         for member in surplus:
@@ -125,8 +126,16 @@ class Syncing:
         # Those of an older version are nobody's eviction anyway.
         unclear = [member for member in surplus if member.version >= job.version]
         errors = await self._world.mark(unclear) or await self._world.delete_pods(surplus)
-        problem = await self._problem(job, "FailedDelete", "Error deleting pods", errors)
+        problem = await self._problem(job, *_FAILED_DELETE, errors)
         return replace(without(seen, surplus), job=job), problem
+
+    async def _claim_refused(self, seen: Seen, memory: Memory) -> Sequence[ApiError]:
+        """Mark those that their node refused, before anything is written that does not count them.
+
+        What somebody else has taken by then was evicted, though the watch may not have shown it.
+        """
+        spared = memory.refusals.pauses_s(seen.members, now=self._world.clock())
+        return await self._world.claim(sync.refused(seen.members, spared=spared))
 
     async def _create(
         self, seen: Seen, found: Object, memory: Memory
@@ -180,13 +189,11 @@ class Syncing:
             await self._world.events.record(job.item, "Warning", "PodGroupPending", text)
 
     async def _conclude(
-        self, seen: Seen, created: Sequence[Object], problem: Problem | None, memory: Memory
+        self, seen: Seen, created: Sequence[Object], problem: Problem | None
     ) -> None:
         job = seen.job
         seen = self._world.still(job, seen)
-        spared = self._spared(seen, memory)
-        members = with_taken(seen.members, created)
-        counted = sync.count_without_surplus(job, members, spared=spared)
+        counted = sync.count_without_surplus(job, with_taken(seen.members, created))
         phase = machine.after_sync(job, job.phase, counted)
         why = NOTHING if problem is None else Why(problem.reason, problem.message)
         if phase is Phase.FAILED:

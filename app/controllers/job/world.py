@@ -5,8 +5,9 @@ Reads see our own writes (``fresh``). Every write of a status states the version
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from app.controllers.job import group, policies, status, sync
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 
 CONCURRENT_WRITES: Final = 32
 _TOLD: Final = 3
+_MARK: Final[Mapping[str, str]] = MappingProxyType({OUT_OF_SYNC: "true"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +174,21 @@ class World:
     async def mark(self, pods: Iterable[Member]) -> list[ApiError]:
         """Put the mark of a deletion of our own on them."""
         unmarked = (member for member in pods if not member.marked)
-        outcomes = await asyncio.gather(*(self._mark(member) for member in unmarked))
-        return [error for error in outcomes if error is not None]
+        return await _errors_of(self._mark(member) for member in unmarked)
+
+    async def claim(self, pods: Iterable[Member]) -> list[ApiError]:
+        """:meth:`mark`, if they still are as they were seen; raises :class:`Again` otherwise.
+
+        What is gone by then was evicted.
+        """
+        errors = await _errors_of(self._claim(member) for member in pods)
+        if any(error.failure is Failure.CONFLICT for error in errors):
+            raise Again("pods have changed meanwhile")
+        return errors
 
     async def delete_pods(self, pods: Iterable[Member]) -> list[ApiError]:
         """Delete them all, some at a time; what failed."""
-        outcomes = await asyncio.gather(*(self._delete(member) for member in pods))
-        return [error for error in outcomes if error is not None]
+        return await _errors_of(self._delete(member) for member in pods)
 
     async def _asked_for(self, job: Job) -> Job:
         try:
@@ -260,16 +270,25 @@ class World:
         return there
 
     async def _mark(self, member: Member) -> ApiError | None:
-        mark = {OUT_OF_SYNC: "true"}
-        body = {"metadata": {"uid": member.uid, "annotations": mark}}
+        """The watch may show late that it is gone; until then it is going, and that is answered."""
+        return await self._marked(member, {"uid": member.uid}, late=_MARK)
+
+    async def _claim(self, member: Member) -> ApiError | None:
+        """Until the watch shows that it is gone it is going, which is to be answered."""
+        seen = {"uid": member.uid, "resourceVersion": unstructured.version(member.item)}
+        return await self._marked(member, seen, late={})
+
+    async def _marked(
+        self, member: Member, only: Mapping[str, str], *, late: Mapping[str, str]
+    ) -> ApiError | None:
         async with self._busy:
             try:
+                body = {"metadata": {**only, "annotations": dict(_MARK)}}
                 made = await self.api.patch(PODS, key_of(member.item), body)
             except ApiError as error:
                 if error.failure is not Failure.NOT_FOUND:
                     return error
-                # The watch will tell; until then it is going, and that is answered.
-                self._fresh[PODS].ended(member.item, annotations=mark)
+                self._fresh[PODS].ended(member.item, annotations=late)
                 return None
         self._fresh[PODS].changed(made)
         return None
@@ -291,6 +310,10 @@ class World:
             self._fresh[kind].ended(item)
         else:
             self._fresh[kind].deleted(item)
+
+
+async def _errors_of(requests: Iterable[Awaitable[ApiError | None]]) -> list[ApiError]:
+    return [error for error in await asyncio.gather(*requests) if error is not None]
 
 
 def texts_of(errors: Sequence[ApiError]) -> str:

@@ -249,6 +249,11 @@ class Rig:
         for pod in pods:
             self.change(pod, {"metadata": {"deletionGracePeriodSeconds": 0}})
 
+    def force(self, *pods: str) -> None:
+        """Begin to take pods away without grace, as somebody else would."""
+        self.evict(*pods)
+        self.expire(*pods)
+
     def vanish(self, *pods: str) -> None:
         """Take pods away at once."""
         for pod in pods:

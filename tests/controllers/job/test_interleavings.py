@@ -24,6 +24,7 @@ from app.wire.unstructured import name
 from tests.controllers.fake_api import Request
 from tests.controllers.job.rig import Rig, play, policy, task
 
+_OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
 _EVENTS = ["PodFailed", "PodEvicted", "PodPending", "TaskCompleted", "TaskFailed", "Unknown", "*"]
 _ACTIONS = [
     "RestartJob",
@@ -154,6 +155,8 @@ class _World:
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
         self.evictions = 0
+        self.taken = 0
+        """Evictions of pods that the controller had not begun to take away itself."""
         self.commands = 0
         self.generation = 1
         self._plan()
@@ -178,6 +181,7 @@ class _World:
         pod = pods[which % len(pods)]
         if what in {"evict", "vanish"}:
             self.evictions += 1
+            self.taken += _OUT_OF_SYNC not in self.rig.pod(pod)["metadata"]["annotations"]
         if what == "crash loop":
             self.rig.run(pod, restarts=3)
         elif what == "refuse":
@@ -342,5 +346,7 @@ def test_an_eviction_restarts_a_job_once_however_late_it_is_seen(
         await world.play(steps)
         await world.come_to_rest()
         assert rig.status().get("retryCount", 0) <= world.evictions
+        if world.taken and not any(kind == "fault" for kind, _, _ in steps):
+            assert rig.status().get("retryCount", 0)
 
     play(scenario)

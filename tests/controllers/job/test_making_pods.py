@@ -1,6 +1,6 @@
 """When pods are made, where they may go, and what becomes of requests that fail."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -199,6 +199,28 @@ def test_a_refused_pod_whose_deletion_seems_to_fail_is_not_taken_for_an_evicted_
     rig = play(scenario)
     assert rig.phases == ["Pending"]
     assert rig.api.created[PODS, "job-main-0"] == 2
+
+
+@pytest.mark.parametrize("take", [Rig.vanish, Rig.force], ids=["gone", "going"])
+def test_a_refused_pod_that_somebody_takes_before_us_is_evicted(
+    take: Callable[[Rig, str], None],
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.slots.slots = Slots(1, {"main": ("n1", "n2")})
+        rig.start()
+        rig.submit({**_GANG, "policies": [policy("PodEvicted", "RestartPod")]})
+        await rig.settle()
+        _refuse(rig, "job-main-0")
+        take(rig, "job-main-0")
+        rig.api.deliver(1)
+        rig.api.lagging.add(PODS)
+        await rig.settle()
+        rig.api.lagging.clear()
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.api.created[PODS, "job-main-0"] == 2
+    assert rig.status()["retryCount"] == 1
 
 
 def test_a_pod_that_is_refused_whatever_its_node_is_made_anew_ever_more_rarely() -> None:
