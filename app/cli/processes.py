@@ -1,8 +1,8 @@
 """What commands that start a process have in common: options, and how they are read and refused."""
 
+import os
 import signal
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -51,8 +51,11 @@ def listening(bind: "Bind") -> socket.socket:
 
 
 def end_at_once() -> None:
-    """What has begun nothing has nothing to drain; the process takes the signal over later."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    """What has begun nothing has nothing to drain; the process takes the signal over later.
+
+    No exception: Python drops one that is raised in a callback, as there are while modules load.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 
 
 def refusal(*lines: str) -> typer.Exit:

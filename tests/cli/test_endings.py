@@ -280,3 +280,23 @@ def test_an_output_that_cannot_be_written_is_one_line(words: list[str], stand: S
         )
     why = f"{program}: the output cannot be written: No space left on device\n"
     assert (done.returncode, done.stderr) == (2, why)
+
+
+_ASKED_IN_A_CALLBACK = """
+import signal, weakref
+from app.cli.processes import end_at_once
+
+class Lock: pass
+
+end_at_once()
+lock = Lock()
+watched = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGTERM))
+del lock
+raise SystemExit(3)
+"""
+
+
+def test_a_process_that_loads_ends_with_0_wherever_the_signal_comes() -> None:
+    """Python drops exceptions that are raised in the callback of a weak reference."""
+    argv = [sys.executable, "-c", _ASKED_IN_A_CALLBACK]
+    assert subprocess.run(argv, check=False, timeout=60).returncode == 0
