@@ -110,10 +110,15 @@ class Syncing:
 
     async def _remove(self, seen: Seen, memory: Memory) -> tuple[Seen, Problem | None]:
         """Take away what is too much; what there is besides, and what could not be done."""
-        errors = await self._claim_refused(seen, memory)
-        if errors:
-            return seen, await self._problem(seen.job, *_FAILED_DELETE, errors)
-        seen = self._world.still(seen.job, seen)
+        spared = memory.refusals.pauses_s(seen.members, now=self._world.clock())
+        refused = sync.refused(seen.members, spared=spared)
+        if refused:
+            # Before a status is written that does not count them: what somebody else has taken by
+            # then was evicted, though the watch may not have shown it.
+            errors = await self._world.claim(refused)
+            if errors:
+                return seen, await self._problem(seen.job, *_FAILED_DELETE, errors)
+            seen = self._world.still(seen.job, seen)
         job, surplus = seen.job, sync.too_much(seen.job, seen.members)
         if not surplus:
             return seen, None
@@ -128,14 +133,6 @@ class Syncing:
         errors = await self._world.mark(unclear) or await self._world.delete_pods(surplus)
         problem = await self._problem(job, *_FAILED_DELETE, errors)
         return replace(without(seen, surplus), job=job), problem
-
-    async def _claim_refused(self, seen: Seen, memory: Memory) -> Sequence[ApiError]:
-        """Mark those that their node refused, before anything is written that does not count them.
-
-        What somebody else has taken by then was evicted, though the watch may not have shown it.
-        """
-        spared = memory.refusals.pauses_s(seen.members, now=self._world.clock())
-        return await self._world.claim(sync.refused(seen.members, spared=spared))
 
     async def _create(
         self, seen: Seen, found: Object, memory: Memory

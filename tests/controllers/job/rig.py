@@ -115,6 +115,16 @@ class Rig:
                 await asyncio.sleep(0)
             quiet = 0 if moved else quiet + 1
 
+    async def see_next(self, resource: Resource) -> None:
+        """Settle on the next thing that the watches have to tell; of that kind nothing follows.
+
+        They go on when the kind no longer lags.
+        """
+        self.api.lagging.discard(resource)
+        self.api.deliver(1)
+        self.api.lagging.add(resource)
+        await self.settle()
+
     async def _worked(self) -> bool:
         """Let the controller work; whether it had to be replaced."""
         assert self._runtime is not None

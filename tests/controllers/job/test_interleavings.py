@@ -169,10 +169,14 @@ class _World:
             if phase not in {"Pending", "Running"}:
                 self.wrong.append(f"{request.key} is made for a job that is {phase}")
 
-    async def play(self, steps: Sequence[tuple[str, Any, Any]]) -> None:
+    async def live(self, spec: dict[str, Any], steps: Sequence[tuple[str, Any, Any]]) -> None:
+        """From the submission of the job until nothing is left to do."""
+        self.rig.start()
+        self.rig.submit(spec)
         for kind, first, second in steps:
             await getattr(self, f"_{kind}")(first, second)
             self._check()
+        await self._come_to_rest()
 
     async def _pod(self, which: int, what: str) -> None:
         pods = [pod for pod in self.rig.pods() if self._is_alive(pod)]
@@ -252,7 +256,7 @@ class _World:
     async def _time(self, seconds: float, _: Any) -> None:
         await asyncio.sleep(seconds)
 
-    async def come_to_rest(self) -> None:
+    async def _come_to_rest(self) -> None:
         """Until nothing is left to do, first with the faults that are left and then without."""
         self.rig.api.lagging.clear()
         await self.rig.drain()
@@ -322,10 +326,7 @@ def test_the_job_and_its_pods_agree_whatever_happened(
 ) -> None:
     async def scenario(rig: Rig) -> None:
         world = _World(rig)
-        rig.start()
-        rig.submit(spec)
-        await world.play(steps)
-        await world.come_to_rest()
+        await world.live(spec, steps)
         world.check_rest()
 
     play(scenario)
@@ -340,11 +341,7 @@ def test_an_eviction_restarts_a_job_once_however_late_it_is_seen(
 ) -> None:
     async def scenario(rig: Rig) -> None:
         world = _World(rig)
-        rig.start()
-        rig.submit(spec)
-        await rig.settle()
-        await world.play(steps)
-        await world.come_to_rest()
+        await world.live(spec, [("rest", 0, 0), *steps])
         assert rig.status().get("retryCount", 0) <= world.evictions
         if world.taken and not any(kind == "fault" for kind, _, _ in steps):
             assert rig.status().get("retryCount", 0)

@@ -212,9 +212,7 @@ def test_a_refused_pod_that_somebody_takes_before_us_is_evicted(
         await rig.settle()
         _refuse(rig, "job-main-0")
         take(rig, "job-main-0")
-        rig.api.deliver(1)
-        rig.api.lagging.add(PODS)
-        await rig.settle()
+        await rig.see_next(PODS)
         rig.api.lagging.clear()
         await rig.drain()
 
