@@ -12,6 +12,7 @@ from app.cli.processes import (
     Qps,
     SchedulerNames,
     Switch,
+    end_at_once,
     refusal,
     settings_of,
 )
@@ -78,6 +79,7 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
         given["controllers"] = given.pop("names")
     settings = settings_of(ControllersSettings, given)
     logging.configure(settings.log_level, settings.log_format)
+    end_at_once()
     # Only now what takes a second or two to load.
     from app.kube.errors import ConfigError
     from app.main.controllers import run

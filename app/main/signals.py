@@ -7,11 +7,14 @@ drain are told by an event instead (:func:`stop_asked`).
 
 import asyncio
 import signal
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_AGAIN_S = 0.01
+"""Until an interrupt that Python has dropped is raised once more."""
 
 
 def stop_asked() -> asyncio.Event:
@@ -24,18 +27,30 @@ def stop_asked() -> asyncio.Event:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """A program's whole life; being asked to end is not a failure."""
+    """A program's whole life; being asked to end is not a failure.
+
+    Python drops an exception that is raised in a callback of its own, as there are while modules
+    load, after telling ``sys.unraisablehook``: the interrupt is raised again a moment later then.
+    """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         _ignore()
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
+    def raise_again(dropped: "sys.UnraisableHookArgs") -> None:
+        if isinstance(dropped.exc_value, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        else:
+            hook(dropped)
+
+    hook, sys.unraisablehook = sys.unraisablehook, raise_again
+    before = {number: signal.signal(number, interrupt) for number in (*_SIGNALS, signal.SIGALRM)}
     try:
         yield
     except KeyboardInterrupt:
         return
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 

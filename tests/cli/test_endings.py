@@ -300,3 +300,31 @@ def test_a_process_that_loads_ends_with_0_wherever_the_signal_comes() -> None:
     """Python drops exceptions that are raised in the callback of a weak reference."""
     argv = [sys.executable, "-c", _ASKED_IN_A_CALLBACK]
     assert subprocess.run(argv, check=False, timeout=60).returncode == 0
+
+
+_ASKED_WHILE_LOADING = """
+import signal, sys
+from types import ModuleType
+from app.cli.root import app
+
+class Loading(ModuleType):
+    def __getattr__(self, name):
+        signal.raise_signal(signal.SIGTERM)
+
+sys.modules[sys.argv.pop(1)] = Loading("loading")
+app()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("extender", ["extender", "--port", "0"]),
+        ("controllers", ["controllers"]),
+        ("webhooks", ["webhooks", "--port", "0"]),
+        ("together", ["all", "--port", "0", "--webhooks", "false"]),
+    ],
+)
+def test_every_process_ends_with_0_while_it_loads(module: str, arguments: list[str]) -> None:
+    argv = [sys.executable, "-c", _ASKED_WHILE_LOADING, f"app.main.{module}", *arguments]
+    assert subprocess.run(argv, check=False, timeout=60).returncode == 0

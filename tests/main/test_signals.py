@@ -1,0 +1,55 @@
+"""Being asked to end, wherever the signal comes.
+
+Python drops exceptions that are raised in the callback of a weak reference; importing has them.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+_IN_A_CALLBACK = """
+import signal, sys, time, weakref
+from app.main.signals import interruptible
+
+class Lock: pass
+
+with interruptible():
+    lock = Lock()
+    watched = weakref.ref(lock, lambda _: signal.raise_signal(getattr(signal, sys.argv[1])))
+    del lock
+    time.sleep(50)
+    raise SystemExit(3)
+"""
+
+_OTHERS = """
+import weakref
+from app.main.signals import interruptible
+
+class Lock: pass
+
+def fail(_):
+    raise ValueError("dropped")
+
+with interruptible():
+    lock = Lock()
+    watched = weakref.ref(lock, fail)
+    del lock
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_that_was_dropped_comes_again(name: str) -> None:
+    done = _run(_IN_A_CALLBACK, name)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_else_is_dropped_is_told_as_ever() -> None:
+    done = _run(_OTHERS)
+    assert done.returncode == 0
+    assert "ValueError: dropped" in done.stderr
+
+
+def _run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=40)
