@@ -6,7 +6,7 @@ call: the rooms hold exactly one charge for every member that has a node (bound 
 not done, one for every slot, and one for every foreign pod on a node; nothing else.
 """
 
-from app.cache.groups import Group
+from app.cache.history import History
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
 from app.cache.promises import Lost, Promises
 from app.cache.views import task_of
@@ -39,7 +39,7 @@ class ClusterCache(Promises):
         self._apart: dict[str, None] = {}
         """Owners that do not, the latest known last."""
         self._observed: dict[PodUid, float] = {}
-        self._listed = False
+        self._history = History()
 
     # --- events: nodes ---------------------------------------------------------------------------
 
@@ -67,13 +67,17 @@ class ClusterCache(Promises):
 
     def set_pod(self, pod: Pod, *, now: float, observed: bool = False) -> None:
         """Add or replace a pod. ``observed``: seen in a Filter call, the watch is still behind."""
+        if observed and pod.uid in self._history:
+            return
         self._note_rules(pod)
+        self._history.drop(pod.uid)
         if not self.ours(pod):
             self._set_foreign(pod)
             return
         old = self.members.get(pod.uid)
         if old is None:
             if self._is_history(pod):
+                self._history.keep(pod)
                 return
             if observed:
                 self._observed[pod.uid] = now
@@ -93,6 +97,7 @@ class ClusterCache(Promises):
     def drop_pod(self, uid: PodUid) -> None:
         """Forget a pod; what it held is free at once."""
         self._forget_rules(uid)
+        self._history.drop(uid)
         if self.foreign.pop(uid, None) is not None:
             self.signals.dirty |= self.rooms.discharge(uid)
             return
@@ -105,7 +110,7 @@ class ClusterCache(Promises):
 
     def _is_history(self, pod: Pod) -> bool:
         """Whether it is over, and its PodGroup too: nobody counts it."""
-        if pod.status not in TERMINAL or not self._listed:
+        if pod.status not in TERMINAL:
             return False
         group = self.groups.get(pod.group)
         return pod.grouped and (group is None or not group.known)
@@ -160,6 +165,10 @@ class ClusterCache(Promises):
         self.rooms.discharge(member.pod.uid)
         self.registry.changed(group)
 
+    def _retire(self, member: Member) -> None:
+        self._leave(member)
+        self._history.keep(member.pod)
+
     def _regroup(self, member: Member, pod: Pod, *, now: float) -> None:
         """It moved to another group; a promise was made to the old one and stays there.
 
@@ -173,7 +182,10 @@ class ClusterCache(Promises):
         elif member.stage is not Stage.WAITING:
             self.lost.append(Lost(pod.uid, member.group, "pod moved to another group"))
         self._leave(member)
-        self._join(fresh, now=now)
+        if self._is_history(pod):
+            self._history.keep(pod)
+        else:
+            self._join(fresh, now=now)
 
     def _replace(self, member: Member, pod: Pod, *, now: float) -> None:
         group = self.groups[member.group]
@@ -193,7 +205,7 @@ class ClusterCache(Promises):
         stays = before in PLACED_KINDS and member.kind in PLACED_KINDS and not moved
         self.registry.changed(group, replan=not stays)
         if self._is_history(pod):
-            self._leave(member)
+            self._retire(member)
         elif group.slots and before is Kind.GATED and member.kind is Kind.WAITING:
             self._adopt_slot(group, member, now=now)
 
@@ -259,12 +271,15 @@ class ClusterCache(Promises):
         group.template_shapes = self.registry.templates.get(pod_group.owner_uid, {})
         if pod_group.min_resources:
             self.rooms.vector(pod_group.min_resources)
+        for pod in self._history.take(pod_group.key):
+            self.members[pod.uid] = member = Member(pod, group.key, task_of(pod, self.rooms.vector))
+            group.add(member)
         self.registry.changed(group)
 
     def drop_group(self, key: GroupKey) -> None:
         """Forget a PodGroup; members that are not on a node yet lose their places.
 
-        Finished members are forgotten with it: nobody counts them any more.
+        Nobody counts finished members any more, until there is a PodGroup of that name again.
         """
         group = self.groups.get(key)
         if group is None or group.pod_group is None:
@@ -273,22 +288,9 @@ class ClusterCache(Promises):
         group.pod_group = None
         group.phase = GroupPhase.NEW
         self.registry.changed(group)
-        self._forget_finished(group)
-
-    def forget_finished(self) -> None:
-        """Pods and PodGroups have been listed: finished pods of groups that are not there may go.
-
-        From now on: such pods are not taken up again either.
-        """
-        self._listed = True
-        for group in list(self.groups.values()):
-            if not group.known:
-                self._forget_finished(group)
-
-    def _forget_finished(self, group: Group) -> None:
         for member in list(group.members.values()):
             if member.pod.status in TERMINAL:
-                self._leave(member)
+                self._retire(member)
 
     def set_queue(self, queue: Queue) -> None:
         """Add or replace a queue."""

@@ -48,7 +48,6 @@ class KindFeed:
 
 Settled = Callable[[Iterable[GroupKey]], None]
 
-_MEMBERSHIP = frozenset({"pods", "podgroups"})
 MALFORMED_KEPT = 200
 """For ``/debug``; all of them are counted."""
 
@@ -67,7 +66,6 @@ class Feed:
         self._cache = cache
         self._settled = settled
         self._listings: Listings[str] = Listings()
-        self._listed: set[str] = set()
         self._observed: dict[str, frozenset[PodUid]] = {}
         self.malformed: dict[tuple[str, str], Malformed] = {}
         self._kinds = _kinds(cache, activity, clock)
@@ -113,14 +111,6 @@ class Feed:
             del self.malformed[rejected]
         for uid in self._observed.pop(kind, frozenset()) - listed.there:
             self._cache.drop_pod(uid)
-        self._listed.add(kind)
-        if kind_of(kind) in _MEMBERSHIP and self._knows_members():
-            self._cache.forget_finished()
-
-    def _knows_members(self) -> bool:
-        """Whether all groups and all pods of ours have been listed."""
-        ours = {f"pods/{name}" for name in self._cache.schedulers}
-        return "podgroups" in self._listed and ("pods" in self._listed or self._listed >= ours)
 
     def reject(
         self, kind: str, name: str, message: str, *, uid: str = "", deleted: bool = False

@@ -66,6 +66,7 @@ class Checks(Machine):
             if pod.uid not in self.cache.members and pod.scheduler == OURS:
                 assert pod.status in TERMINAL
                 assert pod.grouped
+                assert pod.group not in self.api.groups
         counted = recount(tracked, promises)
         assert set(self.cache.groups) == set(counted) | set(self.api.groups)
         for key, expected in counted.items():

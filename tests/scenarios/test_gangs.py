@@ -6,7 +6,7 @@ import pytest
 
 from tests.clusters import workloads
 from tests.clusters.place import Place
-from tests.clusters.resources import PRIORITY_CLASSES
+from tests.clusters.resources import POD_GROUPS, PRIORITY_CLASSES
 
 
 def test_a_gang_that_fits_runs_whole(place: Place) -> None:
@@ -160,3 +160,17 @@ def test_a_group_that_is_missing_keeps_its_pods_waiting(place: Place) -> None:
 
     place.add_group("later", 2)
     place.wait_bound("later", 2)
+
+
+def test_members_that_have_finished_count_for_a_new_group_of_the_same_name(place: Place) -> None:
+    place.add_nodes(1)
+    place.add_gang("again", 2)
+    place.wait_bound("again", 2)
+    place.set_pod_phase("again-0", "Succeeded")
+    place.wait_group("again", lambda group: group["status"].get("succeeded") == 1)
+    place.api.delete(POD_GROUPS, "again", namespace=place.name)
+    place.delete_pod("again-1")
+
+    place.add_group("again", 2)
+    place.submit_one(workloads.pod("again-1", group="again"))
+    place.wait_pod_bound("again-1")

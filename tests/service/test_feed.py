@@ -1,7 +1,7 @@
 """What informers saw becomes what the cache holds: every kind, in any order, broken objects too."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -334,14 +334,50 @@ def test_what_filter_shows_never_replaces_what_the_watch_said(rig: Rig) -> None:
     assert rig.cache.members[PodUid("uid-p")].pod.resource_version == "9"
 
 
-def test_finished_pods_without_a_group_are_history_once_both_kinds_are_listed(rig: Rig) -> None:
-    done = member("done", node=NodeName("n"), phase="Succeeded")
-    rig.relist("pods", done, member("p"))
-    assert set(rig.cache.members) == {"uid-done", "uid-p"}
-    rig.relist("podgroups")
+def succeeded(rig: Rig, name: str = "g") -> int:
+    """How many finished members the group has."""
+    return rig.cache.groups[group_key("default", name)].counts().succeeded
+
+
+def test_finished_pods_count_while_there_is_a_group_of_their_name(rig: Rig) -> None:
+    rig.see("pods", member("done", node=NodeName("n"), phase="Succeeded"), member("p"))
     assert set(rig.cache.members) == {"uid-p"}
+    for uid in ("first", "second"):
+        rig.see("podgroups", group(uid=uid))
+        assert set(rig.cache.members) == {"uid-p", "uid-done"}
+        assert succeeded(rig) == 1
+        rig.feed.remove("podgroups", group(uid=uid))
+        assert set(rig.cache.members) == {"uid-p"}
+
+
+def test_finished_pods_that_are_gone_by_then_do_not(rig: Rig) -> None:
+    deleted, missed, kept = (member(name, phase="Succeeded") for name in ("a", "b", "c"))
+    rig.see("pods", deleted, missed, kept)
+    rig.feed.remove("pods", deleted)
+    rig.relist("pods", kept)
+    rig.see("podgroups", group())
+    assert set(rig.cache.members) == {"uid-c"}
+    assert succeeded(rig) == 1
+
+
+def test_a_finished_pod_counts_for_the_group_it_names_now(rig: Rig) -> None:
+    done = member("done", phase="Succeeded")
+    other = replace(done, annotations={GROUP_ANNOTATION: "other"})
+    rig.see("podgroups", group())
+    rig.see("pods", done, other)
+    assert (succeeded(rig), set(rig.cache.members)) == (0, set())
+    rig.see("podgroups", group("other"))
+    assert succeeded(rig, "other") == 1
     rig.see("pods", done)
-    assert set(rig.cache.members) == {"uid-p"}
+    assert (succeeded(rig), succeeded(rig, "other")) == (1, 0)
+
+
+def test_what_filter_shows_does_not_bring_a_finished_pod_back(rig: Rig) -> None:
+    rig.see("pods", member("done", phase="Succeeded"))
+    rig.cache.set_pod(member("done"), now=rig.now, observed=True)
+    assert not rig.cache.members
+    rig.see("podgroups", group())
+    assert succeeded(rig) == 1
 
 
 def test_after_a_batch_it_is_told_which_groups_changed(rig: Rig) -> None:

@@ -87,6 +87,17 @@ def _enough_left() -> Scene:
     return Scene(spec, steps, then, until=is_in("Running", running=4))
 
 
+def _resumed() -> Scene:
+    """All its pods are needed, and one of them has succeeded before it is aborted."""
+    spec = make_job(done(), up(), needs=2)
+    steps = [
+        Step(is_in("Running", running=1, succeeded=1), orders("AbortJob")),
+        Step(is_in("Aborted", succeeded=1), orders("ResumeJob"), acts=True),
+    ]
+    then = Then(["Restarting", "Pending", "Running"], ["done-0"], retries=1, version=2, group="new")
+    return Scene(spec, steps, then, until=is_in("Running", running=1, succeeded=1))
+
+
 _ONE = make_job(up(), slow(0), needs=1)
 
 _RULES = {
@@ -123,6 +134,7 @@ _RULES = {
     ),
     "a job with maxRetry 1 fails when it is restarted and keeps what ended": _restarted(1),
     "a job with maxRetry 2 fails when it is restarted again": _restarted(2),
+    "a job that is resumed goes on with what had succeeded": _resumed(),
     "a restart is over when enough pods are left": _enough_left(),
 }
 _NAMES = {f"rule-{number}": rule for number, rule in enumerate(_RULES)}
