@@ -94,7 +94,7 @@ class Actuator:
             self._pod_work.add(uid)
 
     def after_cycle(self, changed: Collection[GroupKey]) -> None:
-        """A cycle ended: bring the statuses of what changed up to date."""
+        """A cycle ended: bring up to date what is said of groups that changed, or why they wait."""
         for key in changed:
             group = self._cache.groups.get(key)
             if group is None or not group.solo:

@@ -113,7 +113,8 @@ class Planning:
     _standing_by: bool = False
     _next_expiry: float = 0.0
     _stuck: dict[GroupKey, float] = field(default_factory=dict)
-    _counted: Counter[Cause] = field(default_factory=Counter)
+    _causes: dict[GroupKey, Cause] = field(default_factory=dict)
+    """Why groups waited after the last cycle."""
 
     _snapshotter: Snapshotter = field(init=False)
 
@@ -172,9 +173,9 @@ class Planning:
         self.log.last_at = started
         self.log.last_s = self.clock() - started
         metrics.CYCLE_SECONDS.observe(self.log.last_s)
-        self._count_refusals()
+        changed |= self.cache.signals.groups | self._note_causes()
         for tell in self.after:
-            tell(changed | self.cache.signals.groups)
+            tell(changed)
         self.first_cycle.set()
         self.deciding.set()
 
@@ -363,12 +364,14 @@ class Planning:
                 del self._stuck[key]
                 self._give_back(self.cache.groups[key], now, Why.STUCK)
 
-    def _count_refusals(self) -> None:
-        counts = Counter(refusal.cause for refusal in self.refusals.values())
-        for cause in counts.keys() | self._counted.keys():
-            if counts[cause] != self._counted[cause]:
-                metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
-        self._counted = counts
+    def _note_causes(self) -> set[GroupKey]:
+        """Count them; the groups that wait for something else than before, or not any more."""
+        before, self._causes = self._causes, {k: r.cause for k, r in self.refusals.items()}
+        counts, counted = Counter(self._causes.values()), Counter(before.values())
+        for cause in counts.keys() | counted.keys():
+            metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
+        keys = before.keys() | self._causes.keys()
+        return {key for key in keys if before.get(key) is not self._causes.get(key)}
 
     def _give_back(self, group: Group, now: float, why: Why) -> None:
         give_back(self.cache, group, why=why, limits=self.limits, now=now)

@@ -42,7 +42,6 @@ class PodReasons:
         self._pods = pods
         self._clock = clock
         self._said: dict[PodUid, Cause] = {}
-        self._causes: dict[GroupKey, Cause] = {}
         self._work: WorkQueue[PodUid] = WorkQueue(self._write, failed=failed)
 
     async def run(self, workers: int) -> None:
@@ -50,11 +49,8 @@ class PodReasons:
         await self._work.run(workers)
 
     def after_cycle(self, changed: Collection[GroupKey]) -> None:
-        """Look at groups that changed, and at those that wait for something else now."""
-        causes = {key: refusal.cause for key, refusal in self._planning.refusals.items()}
-        news = {key for key, cause in causes.items() if self._causes.get(key) is not cause}
-        self._causes = causes
-        for key in news.union(changed):
+        """Look at groups that changed or wait for something else now."""
+        for key in changed:
             group = self._cache.groups.get(key)
             cause = None if group is None else self._cause(group)
             if group is not None and cause is not None:

@@ -168,6 +168,25 @@ def test_a_running_gang_that_cannot_replace_a_member_is_unknown() -> None:
     run(scenario())
 
 
+def test_a_gang_that_lost_members_says_so_when_it_waits_for_something_else() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=3, phase=GroupPhase.RUNNING)
+        for i, phase in enumerate(("Running", "Running", "Failed")):
+            rig.pod(f"g-{i}", group="g", node=NodeName("n1"), phase=phase)
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            assert conditions(rig, "g")["Reserved"][:2] == ("False", "QueueOverused")
+            await advance(1)
+            rig.pod("big", shape=make_shape(cpu=9000))  # its queue deserves more now
+            await advance(status_module.TEXT_EVERY_S + status_module.SETTLING_S)
+        assert conditions(rig, "g")["Reserved"][:2] == ("False", "NotEnoughTasks")
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     ("queue", "cause", "text"),
     [
