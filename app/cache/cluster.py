@@ -67,7 +67,7 @@ class ClusterCache(Promises):
 
     def set_pod(self, pod: Pod, *, now: float, observed: bool = False) -> None:
         """Add or replace a pod. ``observed``: seen in a Filter call, the watch is still behind."""
-        if observed and pod.uid in self._history:
+        if observed and (pod.uid in self._history or self._is_history(pod)):
             return
         self._note_rules(pod)
         self._history.drop(pod.uid)

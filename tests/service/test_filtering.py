@@ -131,6 +131,23 @@ def test_a_pod_that_the_watch_has_not_shown_is_taken_from_the_call() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("watched", [True, False], ids=["as the watch says", "as the call says"])
+def test_a_pod_that_is_over_goes_nowhere(watched: bool) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        over = make_pod("over", annotations={GROUP_ANNOTATION: "gone"}, phase="Failed")
+        if watched:
+            rig.store(over)
+            over = replace(over, phase="Pending")
+        await rig.cycle()
+        rig.api.pods[over.key] = over
+        assert rig.filter("over") == wait(Cause.GROUP_MISSING)
+        assert not rig.cache.members
+
+    run(scenario())
+
+
 def test_a_known_pod_is_not_decoded() -> None:
     async def scenario() -> None:
         rig = Rig()
