@@ -51,6 +51,7 @@ def interruptible() -> Iterator[None]:
         return
     finally:
         sys.unraisablehook = hook
+        signal.setitimer(signal.ITIMER_REAL, 0)  # it would end whoever does not handle it
         for number, handler in before.items():
             signal.signal(number, handler)
 

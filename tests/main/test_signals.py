@@ -22,6 +22,20 @@ with interruptible():
     raise SystemExit(3)
 """
 
+_OVER_BY_THEN = """
+import signal, time, weakref
+from app.main.signals import interruptible
+
+class Lock: pass
+
+with interruptible():
+    lock = Lock()
+    watched = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGTERM))
+    del lock
+time.sleep(0.1)
+raise SystemExit(3)
+"""
+
 _OTHERS = """
 import weakref
 from app.main.signals import interruptible
@@ -42,6 +56,10 @@ with interruptible():
 def test_an_interrupt_that_was_dropped_comes_again(name: str) -> None:
     done = _run(_IN_A_CALLBACK, name)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_it_does_not_come_to_a_program_that_is_over_by_then() -> None:
+    assert _run(_OVER_BY_THEN).returncode == 3
 
 
 def test_what_else_is_dropped_is_told_as_ever() -> None:
