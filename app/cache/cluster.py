@@ -76,9 +76,6 @@ class ClusterCache(Promises):
             return
         old = self.members.get(pod.uid)
         if old is None:
-            if self._is_history(pod):
-                self._history.keep(pod)
-                return
             if observed:
                 self._observed[pod.uid] = now
             task = task_of(pod, self.rooms.vector)
@@ -146,6 +143,9 @@ class ClusterCache(Promises):
             self._relieve(pod.node, TAKEN)
 
     def _join(self, member: Member, *, now: float) -> None:
+        if self._is_history(member.pod):
+            self._history.keep(member.pod)
+            return
         group = self.registry.open(member.group, solo=not member.pod.grouped)
         self.members[member.pod.uid] = member
         group.add(member)
@@ -182,10 +182,7 @@ class ClusterCache(Promises):
         elif member.stage is not Stage.WAITING:
             self.lost.append(Lost(pod.uid, member.group, "pod moved to another group"))
         self._leave(member)
-        if self._is_history(pod):
-            self._history.keep(pod)
-        else:
-            self._join(fresh, now=now)
+        self._join(fresh, now=now)
 
     def _replace(self, member: Member, pod: Pod, *, now: float) -> None:
         group = self.groups[member.group]

@@ -19,8 +19,7 @@ class History:
         return uid in self._groups
 
     def keep(self, pod: Pod) -> None:
-        """Note a pod, in place of an older version of it."""
-        self.drop(pod.uid)
+        """Note a pod that is not here."""
         self._pods.setdefault(pod.group, {})[pod.uid] = pod
         self._groups[pod.uid] = pod.group
 

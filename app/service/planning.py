@@ -367,8 +367,8 @@ class Planning:
     def _note_causes(self) -> set[GroupKey]:
         """Count them; the groups that wait for something else than before, or not any more."""
         before, self._causes = self._causes, {k: r.cause for k, r in self.refusals.items()}
-        counts, counted = Counter(self._causes.values()), Counter(before.values())
-        for cause in counts.keys() | counted.keys():
+        counts = Counter(self._causes.values())
+        for cause in {*counts, *before.values()}:
             metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
         keys = before.keys() | self._causes.keys()
         return {key for key in keys if before.get(key) is not self._causes.get(key)}

@@ -12,12 +12,12 @@ from tests.clusters.resources import JOBS, NODES, POD_GROUPS, PODS
 from tests.controllers.job.stand import Stand
 from tests.scenarios.jobs.shapes import make_job, policy, task
 
-_COMMANDS: Mapping[str, list[str]] = {
-    "stays": ["sleep", "infinity"],
-    "ends": ["sh", "-c", "sleep 0.3"],
-    "ends later": ["sh", "-c", "sleep 3"],
-    "fails": ["sh", "-c", "exit 3"],
-}
+_COMMANDS = (
+    ["sleep", "infinity"],
+    ["sh", "-c", "sleep 0.3"],
+    ["sh", "-c", "sleep 3"],
+    ["sh", "-c", "exit 3"],
+)
 _EVENTS = ("PodFailed", "PodEvicted", "TaskCompleted")
 _ACTIONS = ("RestartJob", "RestartTask", "RestartPod", "CompleteJob", "TerminateJob", "AbortJob")
 _ORDERS = ("AbortJob", "ResumeJob", "RestartJob", "TerminateJob", "CompleteJob")
@@ -32,7 +32,7 @@ class Course:
         self._place = place
         self._die = die
         self._made = 0
-        self._nodes = [f"{place.name}-{number}" for number in range(2)]
+        self._nodes = nodes.names(2, prefix=place.name)
         self._steps: Mapping[Callable[[], None], int] = {
             self._submit: 10,
             self._order: 3,
@@ -67,20 +67,18 @@ class Course:
         tasks = [self._task(name) for name in "abc"[: self._die.randint(1, 3)]]
         total = sum(each["replicas"] for each in tasks)
         needs = self._die.choice([total, self._die.randint(1, total)])
-        rules = [policy(event, self._die.choice(_ACTIONS)) for event in self._some(_EVENTS)]
+        events = self._die.sample(_EVENTS, self._die.randint(0, 2))
+        rules = [policy(event, self._die.choice(_ACTIONS)) for event in events]
         return make_job(*tasks, needs=needs, maxRetry=self._die.randint(1, 3), policies=rules)
 
     def _task(self, name: str) -> Object:
         replicas = self._die.choice([1, 2, 4])
-        made = task(name, replicas, command=self._die.choice([*_COMMANDS.values()]))
+        made = task(name, replicas, command=self._die.choice(_COMMANDS))
         if self._die.random() < 0.3:
             made["minAvailable"] = self._die.randint(0, replicas)
         container = made["template"]["spec"]["containers"][0]
         container["resources"]["requests"]["cpu"] = self._die.choice(["100m", "250m", "500m"])
         return made
-
-    def _some(self, of: tuple[str, ...]) -> list[str]:
-        return self._die.sample(of, self._die.randint(0, 2))
 
     def _order(self) -> None:
         self._place.command(self._any_job(), self._die.choice(_ORDERS))
