@@ -44,7 +44,7 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
         Literal["true", "false"],
         typer.Option(
             envvar="PUMICE_WEBHOOKS",
-            help="Judge jobs, queues … as our webhooks do (embedded only).",
+            help="Judge jobs, queues … as our webhooks do.",
         ),
     ] = "true",
     control_plane: Annotated[

@@ -35,6 +35,7 @@ from app.main.sandbox import (
     wait_for_ever,
 )
 from app.main.signals import interruptible, until_signal
+from app.main.stock_webhooks import judged
 from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.plane import ControlPlane
 from app.sandbox.controlplane.processes import NotReady, Process
@@ -126,6 +127,10 @@ async def _serve(
         parts = [
             await stack.enter_async_context(_part(kubelet.run(), "the simulated kubelets")),
             await stack.enter_async_context(_part(_all_run(plane.processes), "the control plane")),
+        ]
+        if options.webhooks:
+            parts.append(await stack.enter_async_context(judged(kubeconfig, client)))
+        parts += [
             await stack.enter_async_context(extended(settings, listener)),
             await stack.enter_async_context(controlled(kubeconfig, url_of(listener))),
         ]

@@ -13,8 +13,8 @@ import pytest
 from app.sandbox.controlplane.certificates import KeyPair
 from app.sandbox.controlplane.processes import wait_until
 from app.sandbox.documents import Document
-from tests.clusters.client import ApiClient, tls_context
-from tests.clusters.resources import NODES, POD_GROUPS, PODS
+from tests.clusters.client import ApiClient, ApiError, tls_context
+from tests.clusters.resources import JOBS, NODES, POD_GROUPS, PODS, QUEUES
 from tests.sandbox.documents import cpu, pod
 from tests.sandbox.started import Started, begun, runs, started
 
@@ -42,6 +42,17 @@ def member(name: str) -> Document:
     return pod(name, metadata=marks, schedulerName="volcano", resources=cpu("2"))
 
 
+def job(name: str, *, replicas: int, **spec: int) -> Document:
+    template = {"spec": pod("t")["spec"]}
+    tasks = [{"name": "t", "replicas": replicas, "template": template}]
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"tasks": tasks, **spec},
+    }
+
+
 def on_nodes(pods: list[Document]) -> bool:
     return bool(pods) and all(each["status"].get("phase") == "Running" for each in pods)
 
@@ -66,6 +77,22 @@ def test_a_gang_and_a_plain_pod_run_in_every_form(form: str, tmp_path: Path) -> 
     assert [name for name, pid in programs.items() if runs(pid)] == []
     assert list(tmp_path.glob("pumice-sandbox-*")) == []
     assert "Traceback" not in log.read_text()
+
+
+def test_jobs_are_completed_and_judged_as_when_installed(tmp_path: Path) -> None:
+    with started(tmp_path / "log", REAL, "--nodes=1") as sandbox, api_of(sandbox) as api:
+        created = api.create(job("good", replicas=2), resource=JOBS, namespace="default")
+        assert created["spec"]["minAvailable"] == 2
+        with pytest.raises(ApiError, match="should not be greater than total replicas"):
+            api.create(job("bad", replicas=2, minAvailable=3), resource=JOBS, namespace="default")
+        with pytest.raises(ApiError, match="`default` queue can not be deleted"):
+            api.delete(QUEUES, "default")
+
+
+def test_without_webhooks_nobody_judges(tmp_path: Path) -> None:
+    flags = (REAL, "--nodes=1", "--webhooks=false")
+    with started(tmp_path / "log", *flags) as sandbox, api_of(sandbox) as api:
+        api.create(job("bad", replicas=2, minAvailable=3), resource=JOBS, namespace="default")
 
 
 def test_when_it_is_killed_nothing_is_left_running(tmp_path: Path) -> None:
