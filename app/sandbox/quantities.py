@@ -7,7 +7,7 @@ up, as the API server rounds a request up rather than promising less.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -47,3 +47,25 @@ def _parse(text: str) -> int:
 def parse_list(resources: Mapping[str, object] | None) -> dict[str, int]:
     """A ``ResourceList`` in thousandths."""
     return {name: parse_milli(value) for name, value in (resources or {}).items()}
+
+
+def text(milli: int, *, binary: bool = False) -> str:
+    """The canonical form of thousandths; ``binary``: in ``Ki`` and up where that is shorter.
+
+    The API server keeps the form in which an amount was written, which a sum does not have.
+    """
+    if milli % 1000:
+        return f"{milli}m"
+    whole = milli // 1000
+    decimal = _shortened(whole, 1000, ("", "k", "M", "G", "T", "P", "E"))
+    if not binary:
+        return decimal
+    return min(decimal, _shortened(whole, 1024, ("", *_BINARY)), key=len)
+
+
+def _shortened(whole: int, step: int, suffixes: Sequence[str]) -> str:
+    power = 0
+    while whole and whole % step == 0 and power + 1 < len(suffixes):
+        whole //= step
+        power += 1
+    return f"{whole}{suffixes[power]}"

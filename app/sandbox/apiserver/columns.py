@@ -36,6 +36,20 @@ def _count(*path: str) -> Callable[[Document, float], object]:
     return cell
 
 
+def _quota_lines(*, limits: bool) -> Callable[[Document, float], object]:
+    """The lines of a quota about limits, or all others: what is used of what."""
+
+    def cell(quota: Document, _: float) -> object:
+        hard, used = section(quota, "status", "hard"), section(quota, "status", "used")
+        return ", ".join(
+            f"{line}: {used.get(line, 0)}/{hard[line]}"
+            for line in sorted(hard)
+            if line.startswith("limits.") is limits
+        )
+
+    return cell
+
+
 def _node_status(node: Document, _: float) -> str:
     ready = condition(node, "Ready")
     words = ["Unknown"]
@@ -201,7 +215,12 @@ STOCK_COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Pod-Selector", _selector("spec", "podSelector", "matchLabels")),
         AGE,
     ),
-    "resourcequotas": (NAME, AGE),
+    "resourcequotas": (
+        NAME,
+        Column("Request", _quota_lines(limits=False)),
+        Column("Limit", _quota_lines(limits=True)),
+        AGE,
+    ),
     "endpoints": (NAME, AGE),
 }
 

@@ -2,8 +2,8 @@
 and the store.
 
 Order of a write: decode view -> schema (prune, default) -> rules' defaults -> admission -> identity
-and status split -> rules -> validation -> store -> garbage collection. Every operation is one step
-of the event loop, so nothing else is seen in between: preconditions need no locks.
+and status split -> rules -> validation -> quotas -> store -> garbage collection. Every operation
+is one step of the event loop, so nothing else is seen in between: preconditions need no locks.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from app.sandbox.apiserver.admission import Admission, AdmissionRequest, Denied
 from app.sandbox.apiserver.names import name_errors
 from app.sandbox.apiserver.patches import json_patch, merge_patch
 from app.sandbox.apiserver.pod_updates import pod_status_errors
+from app.sandbox.apiserver.quotas import Quotas
 from app.sandbox.apiserver.registry import Registry, ResourceKind
 from app.sandbox.apiserver.rules import Surroundings
 from app.sandbox.apiserver.stock_rules import rules_of
@@ -87,10 +88,12 @@ class Operations:
         registry: Registry,
         *,
         clock: Clock,
+        quotas: Quotas,
         admission: Sequence[Admission] = (),
         seed: int | None = None,
     ) -> None:
         self.store = store
+        self._quotas = quotas
         self.registry = registry
         self.clock = clock
         self._admission = tuple(admission)
@@ -128,13 +131,14 @@ class Operations:
         target = replace(target, name=document["metadata"]["name"])
         self._refuse(target, name_errors(kind, target.name))
         document = self.admitted("CREATE", target, document, old=None, options=options)
-        if self.store.get(kind.key, target.object_name) is not None:
-            raise errors.already_exists(kind.plural, kind.group, target.name)
         if kind.has_status and not rules.keeps_status_on_create:
             document.pop("status", None)
         self._stamp_new(document, counts=rules.counts_generations)
         problems = rules.create_errors(document)
         self._refuse(target, [*problems, *self._schema_errors(kind, document)])
+        self._quotas.check(kind, document)
+        if self.store.get(kind.key, target.object_name) is not None:
+            raise errors.already_exists(kind.plural, kind.group, target.name)
         rules.complete(document, Surroundings(self.store, self.clock.now()))
         stored = document if options.dry_run else self.store.put(kind.key, document)
         return Written(self.shown(kind, stored), warnings, created=True)

@@ -11,6 +11,7 @@ from app.sandbox.apiserver.deletion import DeleteOptions, Deletion
 from app.sandbox.apiserver.disruption import Disruption
 from app.sandbox.apiserver.http import HttpApi
 from app.sandbox.apiserver.operations import MERGE_PATCH, Operations, Target
+from app.sandbox.apiserver.quotas import Quotas
 from app.sandbox.apiserver.registry import Registry
 from app.sandbox.apiserver.resources import Resources
 from app.sandbox.apiserver.stock_rules import SEEDS
@@ -38,7 +39,12 @@ class ApiServer:
         self.registry = Registry(builtin_kinds())
         CustomKinds(self.store, self.registry)
         self.operations = Operations(
-            self.store, self.registry, clock=clock, admission=admission, seed=seed
+            self.store,
+            self.registry,
+            clock=clock,
+            quotas=Quotas(self.store),
+            admission=admission,
+            seed=seed,
         )
         self.deletion = Deletion(self.operations)
         self.disruption = Disruption(self.store)

@@ -14,6 +14,7 @@ from app.sandbox.apiserver.pods import (
     pod_errors,
     template_defaults,
 )
+from app.sandbox.apiserver.quotas import QUOTAS, quota_errors
 from app.sandbox.apiserver.rules import PLAIN, Rules, Surroundings
 from app.sandbox.documents import Document, section
 
@@ -146,6 +147,11 @@ RULES: dict[str, Rules] = {
         defaults=_priority_class_defaults, update_errors=_priority_class_errors
     ),
     "policy/poddisruptionbudgets": Rules(create_errors=_budget_errors),
+    QUOTAS: Rules(
+        create_errors=quota_errors,
+        update_errors=lambda new, _: quota_errors(new),
+        counts_generations=False,
+    ),
     CRDS: Rules(complete=_complete_crd, create_errors=crds.crd_errors),
     **{
         f"{group}/{plural}": Rules(defaults=_workload_defaults)

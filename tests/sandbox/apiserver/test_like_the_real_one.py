@@ -173,6 +173,57 @@ GOING = (
     Step("DELETE", f"{WIDGETS}/free"),
 )
 
+LIMITED = "/api/v1/namespaces/kube-public"
+HARD = {
+    "pods": "2",
+    "requests.cpu": "3",
+    "requests.memory": "1Gi",
+    "limits.cpu": "4",
+    "requests.nvidia.com/gpu": "1",
+    "count/configmaps": "1",
+    "secrets": "1",
+}
+
+
+def quota(name: str, **spec: object) -> Document:
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name}, "spec": spec}
+
+
+def asking(name: str, *, gpus: int = 0, **requests: str) -> Document:
+    limits = {"cpu": "2", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    resources = {"requests": requests, "limits": limits}
+    return pod(name, resources=resources, metadata={"namespace": "kube-public"})
+
+
+def named(kind: str, name: str) -> Document:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
+
+
+QUOTAS = f"{LIMITED}/resourcequotas"
+# Nobody counts what is there already where no quota controller runs: nothing, as a status says.
+NOTHING = {"status": {"hard": HARD, "used": dict.fromkeys(HARD, "0")}}
+HELD_TO_QUOTAS = (
+    Step("POST", QUOTAS, quota("q", hard=HARD)),
+    Step("PATCH", f"{QUOTAS}/q/status", NOTHING, MERGE),
+    Step("POST", f"{LIMITED}/pods", pod("a", metadata={"namespace": "kube-public"})),
+    Step("POST", f"{LIMITED}/pods", asking("a", cpu="1500m", memory="100M")),
+    Step("POST", f"{LIMITED}/pods", asking("b", cpu="1600m", memory="2Gi")),
+    Step("POST", f"{LIMITED}/pods", asking("b", cpu="100m", memory="1Mi", gpus=2)),
+    Step("POST", f"{LIMITED}/pods", asking("b", cpu="1100m", memory="100Mi", gpus=1)),
+    Step("POST", f"{LIMITED}/pods", asking("b", cpu="100m", memory="1Mi")),
+    Step("POST", f"{LIMITED}/pods", asking("c", cpu="100m", memory="1Mi")),
+    Step("POST", f"{LIMITED}/pods", asking("Bad_Name", cpu="100m", memory="1Mi")),
+    Step("POST", f"{LIMITED}/configmaps", named("ConfigMap", "a")),
+    Step("POST", f"{LIMITED}/configmaps", named("ConfigMap", "b")),
+    Step("POST", f"{LIMITED}/secrets", named("Secret", "a")),
+    Step("POST", f"{LIMITED}/secrets", named("Secret", "b")),
+    Step("POST", QUOTAS, quota("r", hard={"foo": "1", "pods": "-1"})),
+    Step("POST", QUOTAS, quota("r", hard={"pods": "1.5", "x/y": "1", "hugepages-2Mi": "1"})),
+    Step("POST", QUOTAS, quota("r", hard={"pods": "x"})),
+    Step("POST", QUOTAS, quota("r", hard={"pods": "1", "cpu": "1"}, scopes=["BestEffort"])),
+    Step("PATCH", f"{QUOTAS}/q", {"spec": {"hard": {"secrets": "-2"}}}, MERGE),
+)
+
 
 def first_line(message: str | None) -> str:
     """Further lines show a difference of objects, in a form that is meant for people only."""
@@ -331,6 +382,15 @@ def test_both_servers_answer_alike(servers: Servers) -> None:
     answers = zip(STEPS, played(servers.real), played(servers.ours), strict=True)
     for step, expected, found in answers:
         assert found == expected, f"{step.method} {step.path} {step.body}"
+
+
+def test_both_servers_hold_objects_to_quotas_alike(servers: Servers) -> None:
+    for step in HELD_TO_QUOTAS:
+        expected, found = (seen(sent(each, step)) for each in servers)
+        assert found == expected, f"{step.method} {step.path} {step.body}"
+    expected, found = (each.get(f"{QUOTAS}/q").json()["status"] for each in servers)
+    assert found == expected
+    assert found["used"]["requests.cpu"] == "2600m"
 
 
 def test_only_the_order_of_the_causes_is_free() -> None:
