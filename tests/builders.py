@@ -117,6 +117,7 @@ def make_gang(
             pending=len(waiting), pending_best_effort=sum(t.best_effort for t in waiting)
         ),
         "request": allocated + sum((t.request for t in waiting), zero),
+        "kept": zero,
         "min_request": None,
         "gated_request": zero,
         "role_valid": roles,

@@ -41,6 +41,8 @@ class Group:
     best_effort_waiting: int = 0
     held: dict[Amounts, int] = field(default_factory=dict)
     """How many members or slots hold each request (their group's allocation)."""
+    kept: dict[Amounts, int] = field(default_factory=dict)
+    """How many slots of them do."""
     gated: dict[Amounts, int] = field(default_factory=dict)
     wanted: dict[Amounts, int] = field(default_factory=dict)
     """The same for members that wait."""
@@ -74,11 +76,13 @@ class Group:
         """Count a promised place without a member."""
         self.slots[slot.holder] = slot
         _bump(self.held, slot.request, 1)
+        _bump(self.kept, slot.request, 1)
 
     def remove_slot(self, holder: str) -> Slot:
         """Stop counting it."""
         slot = self.slots.pop(holder)
         _bump(self.held, slot.request, -1)
+        _bump(self.kept, slot.request, -1)
         return slot
 
     def _count(self, member: Member, sign: int) -> None:

@@ -74,6 +74,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         phase=group.phase,
         counts=counts,
         allocated=allocated,
+        kept=_sum(group.kept, vector),
         request=frozen(request),
         min_request=None if minimum is None else vector(minimum),
         gated_request=gated,

@@ -8,8 +8,10 @@ snapshot's axis.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
-from app.model.resources import Vector
+from app.model.resources import PODS_COLUMN, Vector
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 
@@ -96,8 +98,9 @@ class Gang:
     """A PodGroup (or a pod alone) with its members.
 
     ``waiting`` are the members without a place that may be planned now (no foreign gates), in no
-    particular order. ``allocated`` sums the requests of members with a place, slots included;
-    ``request`` adds the waiting ones. ``min_request`` is ``minResources`` (None: unset) and
+    particular order. ``allocated`` sums the requests of members with a place, slots included
+    (``kept``: of slots only); ``request`` adds the waiting ones. ``min_request`` is
+    ``minResources`` (None: unset) and
     ``gated_request`` sums members held by foreign gates. ``role_shapes`` has a sibling's shape per
     role for slots; ``role_ready`` counts members and slots with a place per role, ``role_valid``
     those plus waiting ones. ``partial`` is set when some members are bound and ``min_member``, or
@@ -116,6 +119,7 @@ class Gang:
     phase: GroupPhase
     counts: Counts
     allocated: Vector
+    kept: Vector
     request: Vector
     min_request: Vector | None
     gated_request: Vector
@@ -134,6 +138,18 @@ class Gang:
     def inqueue(self) -> bool:
         """Whether the enqueue action has let it in (or it runs already)."""
         return self.phase not in (GroupPhase.NEW, GroupPhase.PENDING)
+
+    @property
+    def uncreated(self) -> Vector | None:
+        """What is left of ``minResources`` for members that nobody has created, and their number.
+
+        The number is that of ``pods``, which ``minResources`` leave out. None: they are unset.
+        """
+        if self.min_request is None:
+            return None
+        rest: Vector = np.maximum(self.min_request - (self.request - self.kept), 0)
+        rest[PODS_COLUMN] = max(self.min_member - self.counts.tasks, 0)
+        return rest
 
     @property
     def lacks_members(self) -> bool:

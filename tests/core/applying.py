@@ -58,6 +58,7 @@ def _after(
         phase=GroupPhase.INQUEUE if admitted else gang.phase,
         waiting=left,
         allocated=gang.allocated + took,
+        kept=gang.kept + new,
         request=gang.request + new,
         role_ready=ready,
         role_valid=valid,

@@ -1,11 +1,18 @@
 """resourcequota: a group is admitted only if its claim fits the ResourceQuotas of its namespace.
 
-Quotas count pods that exist. What this cycle admitted before its pods exist is added here, the one
-number that the ledger does not have. Quotas with scopes are not looked at.
+A quota counts pods that exist. Unlike in Volcano, a group is not asked again for those of its own,
+or an operator's gang would need room for twice its size, and members that nobody has created yet
+keep their part once their group is let in, or groups that are let in one after the other would
+share it. A quota's status comes behind the pods that it counts: no less is taken than pods of ours
+ask for. Quotas with scopes and lines of limits (``limits.cpu``) are not looked at.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
 
 from app.core.plugins import limits
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
@@ -15,9 +22,9 @@ from app.model.gang import Gang
 from app.model.reason import Cause, Refusal, Shortfall
 from app.model.resources import ResourceAxis, Vector
 from app.model.snapshot import Snapshot
-from app.model.workload import Quota
+from app.model.workload import GroupPhase, Quota
 
-_REQUESTS = "requests."
+_REQUESTS, _COUNT = "requests.", "count/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +37,64 @@ class Limit:
     used: int
 
 
+@dataclass(slots=True, eq=False)
+class Taken:
+    """What groups take of a namespace, both of shape ``(R,)``.
+
+    ``promised``: by members of groups that were let in, before they are created.
+    """
+
+    by_pods: Vector
+    promised: Vector
+
+
 def configure(_conf: PluginConf) -> OpenPlugin:
     """It takes no arguments."""
     return _open
 
 
 def _open(session: Session) -> Hooks:
-    by_namespace = quota_limits(session.ledger.snapshot)
-    admitted: dict[str, Vector] = {}
+    snapshot = session.ledger.snapshot
+    by_namespace = quota_limits(snapshot)
+
+    @cache
+    def taken() -> Mapping[str, Taken]:
+        return _taken(snapshot, by_namespace)
 
     def enqueueable(gang: Gang) -> Ballot:
-        quotas = by_namespace.get(gang.namespace)
-        asked = limits.missing(gang) if quotas else None
-        if quotas is None or asked is None:
+        asked = gang.uncreated if gang.namespace in by_namespace else None
+        if asked is None:
             return PERMIT
-        for quota in quotas:
-            refusal = check(quota, asked, pending=admitted.get(gang.namespace), gang=gang)
+        for quota in by_namespace[gang.namespace]:
+            refusal = check(quota, asked, taken=taken()[gang.namespace], gang=gang)
             if refusal is not None:
                 return Ballot(Vote.REJECT, refusal)
         return PERMIT
 
     def enqueued(gang: Gang) -> None:
-        asked = limits.missing(gang)
+        asked = gang.uncreated if gang.namespace in by_namespace else None
         if asked is not None:
-            before = admitted.get(gang.namespace)
-            admitted[gang.namespace] = asked if before is None else before + asked
+            taken()[gang.namespace].promised += asked
 
     return Hooks(enqueueable=enqueueable, enqueued=enqueued)
+
+
+def _taken(snapshot: Snapshot, namespaces: Collection[str]) -> dict[str, Taken]:
+    """What is taken of these namespaces before the cycle lets anybody in."""
+    gangs: defaultdict[str, list[Gang]] = defaultdict(list)
+    for gang in snapshot.gangs.values():
+        if gang.namespace in namespaces:
+            gangs[gang.namespace].append(gang)
+    return {name: _taken_by(gangs[name], snapshot.axis) for name in gangs}
+
+
+def _taken_by(gangs: Sequence[Gang], axis: ResourceAxis) -> Taken:
+    held = np.sum([gang.request for gang in gangs], axis=0)
+    kept = np.sum([gang.kept for gang in gangs], axis=0)
+    let_in = (gang for gang in gangs if gang.phase is GroupPhase.INQUEUE)
+    rests = [gang.uncreated for gang in let_in if gang.counts.tasks < gang.min_member]
+    promised = limits.total((rest for rest in rests if rest is not None), axis)
+    return Taken(by_pods=held - kept, promised=promised)
 
 
 def quota_limits(snapshot: Snapshot) -> Mapping[str, list[tuple[Limit, ...]]]:
@@ -68,14 +106,13 @@ def quota_limits(snapshot: Snapshot) -> Mapping[str, list[tuple[Limit, ...]]]:
     return found
 
 
-def check(
-    quota: tuple[Limit, ...], asked: Vector, *, pending: Vector | None, gang: Gang
-) -> Refusal | None:
+def check(quota: tuple[Limit, ...], asked: Vector, *, taken: Taken, gang: Gang) -> Refusal | None:
     """The lines of ``quota`` that ``asked`` would exceed, as a refusal."""
     over: list[tuple[Limit, int, int]] = []
     for line in quota:
         want = int(asked[line.position])
-        used = line.used + (0 if pending is None else int(pending[line.position]))
+        used = max(line.used, int(taken.by_pods[line.position]))
+        used += int(taken.promised[line.position])
         if want > 0 and want + used > line.hard:
             over.append((line, want, used))
     if not over:
@@ -98,7 +135,8 @@ def _lines(quota: Quota, axis: ResourceAxis) -> tuple[Limit, ...]:
     used = dict(quota.used)
     lines: list[Limit] = []
     for resource, hard in quota.hard:
-        position = axis.index.get(resource, axis.index.get(resource.removeprefix(_REQUESTS)))
+        asked = resource.removeprefix(_COUNT).removeprefix(_REQUESTS)
+        position = axis.index.get(resource, axis.index.get(asked))
         if position is not None:
             lines.append(Limit(resource, position, hard=hard, used=used.get(resource, 0)))
     return tuple(lines)

@@ -1,14 +1,16 @@
 """enqueue: who comes in, in which order, and why others do not."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.model.conf import PluginConf
+from app.model.gang import Counts
 from app.model.ids import QueueName
 from app.model.reason import Cause, Holder, Shortfall
 from app.model.workload import GroupPhase, Queue, QueueState, Quota
-from tests.builders import make_gang, make_queue
+from tests.builders import make_gang, make_queue, make_task
 from tests.core.actions.rigs import HELM, amounts_of, cores, cycle, newcomer, policies, used, vector
 
 ENQUEUE = ("enqueue",)
@@ -173,6 +175,73 @@ def test_a_resource_quota_of_the_namespace_is_kept() -> None:
     outcome = cycle(one, other, nodes=cores(100), quotas=(quota,), by=by)
     assert outcome.admitted == ["one"]
     assert outcome.refusal("other").cause is Cause.NAMESPACE_QUOTA
+
+
+def pods_quota(hard: int, *, used: int = 0, name: str = "pods") -> Quota:
+    return Quota(namespace="default", name="pods", hard=((name, hard),), used=((name, used),))
+
+
+CORES = Quota(namespace="default", name="cpu", hard=(("cpu", 4000),), used=(("cpu", 2000),))
+BY_QUOTA = policies((("resourcequota",),), ENQUEUE)
+
+
+@pytest.mark.parametrize("name", ["pods", "count/pods"])
+def test_a_resource_quota_counts_the_pods_that_a_group_needs(name: str) -> None:
+    gang = newcomer("g", cpu=1, min_member=3)
+    tight, wide = pods_quota(4, used=2, name=name), pods_quota(5, used=2, name=name)
+    outcome = cycle(gang, nodes=cores(100), quotas=(tight,), by=BY_QUOTA)
+    assert outcome.refusal("g").shortfalls == (Shortfall(name, asked=3, free=2, limit=4),)
+    assert cycle(gang, nodes=cores(100), quotas=(wide,), by=BY_QUOTA).admitted == ["g"]
+
+
+def test_pods_that_a_quota_counts_are_not_asked_for_again() -> None:
+    """Those of an operator are there before their PodGroup is let in."""
+    there = make_gang(
+        "there",
+        waiting=(make_task("a"), make_task("b")),
+        phase=GroupPhase.PENDING,
+        min_request=vector(cpu=2),
+    )
+    full = (CORES, pods_quota(2, used=2))
+    assert cycle(there, nodes=cores(100), quotas=full, by=BY_QUOTA).admitted == ["there"]
+    more = replace(there, min_member=3, min_request=vector(cpu=5))
+    outcome = cycle(more, nodes=cores(100), quotas=full, by=BY_QUOTA)
+    assert outcome.refusal("there").shortfalls == (
+        Shortfall("cpu", asked=3000, free=2000, limit=4000),
+    )
+
+
+@pytest.mark.parametrize("slots", [0, 2])
+def test_groups_of_earlier_cycles_keep_their_part_of_a_quota(slots: int) -> None:
+    """Until their pods exist, and whether or not they have their places."""
+    before = make_gang(
+        "before",
+        min_member=2,
+        min_request=vector(cpu=2),
+        allocated=vector(cpu=slots),
+        kept=vector(cpu=slots),
+        counts=Counts(slots=slots),
+    )
+    late = newcomer("late", cpu=1, created=1.0)
+    outcome = cycle(before, late, nodes=cores(100), quotas=(CORES,), by=BY_QUOTA)
+    assert outcome.admitted == []
+    assert outcome.refusal("late").shortfalls == (Shortfall("cpu", asked=1000, free=0, limit=4000),)
+
+
+def test_pods_that_the_status_does_not_show_yet_are_taken_for_counted() -> None:
+    pods = tuple(make_task(name) for name in "abc")
+    before = make_gang("before", waiting=pods, min_request=vector(cpu=3))
+    late = newcomer("late", cpu=2, created=1.0)
+    outcome = cycle(before, late, nodes=cores(100), quotas=(CORES,), by=BY_QUOTA)
+    assert outcome.refusal("late").shortfalls == (Shortfall("cpu", 2000, free=1000, limit=4000),)
+
+
+def test_pods_of_earlier_groups_are_not_counted_twice() -> None:
+    pods = (make_task("a"), make_task("b"))
+    before = make_gang("before", waiting=pods, min_request=vector(cpu=2))
+    late = newcomer("late", cpu=2, created=1.0)
+    outcome = cycle(before, late, nodes=cores(100), quotas=(CORES,), by=BY_QUOTA)
+    assert outcome.admitted == ["late"]
 
 
 def test_a_queue_with_children_takes_no_groups() -> None:
