@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -99,6 +100,22 @@ def test_a_failure_is_the_error_of_its_reaction(
     assert (caught.value.status, caught.value.reason) == (code, reason)
     assert caught.value.message.startswith("why why")
     assert len(caught.value.message) <= errors.MESSAGE_LIMIT
+
+
+def test_who_is_not_known_any_more_says_anew_who_it_is(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    said = iter(("old", "new"))
+    renewing = replace(connection, headers=lambda: {"authorization": next(said)})
+    server.on("GET", POD, failure(401, "Unauthorized"), answer({}))
+
+    async def twice(client: ApiClient) -> None:
+        with pytest.raises(errors.Unauthorized):
+            await client.get(POD)
+        await client.get(POD)
+
+    run(renewing, twice)
+    assert [seen.headers["Authorization"] for seen in server.seen] == ["old", "new"]
 
 
 def test_throttled_tells_how_long_the_server_asks_to_wait(

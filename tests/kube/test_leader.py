@@ -269,6 +269,24 @@ def test_a_dead_holder_is_replaced_after_its_duration_seen_by_our_own_clock() ->
     run(story)
 
 
+def test_a_dead_holder_has_as_long_as_it_promised_itself() -> None:
+    async def story(time: VirtualTime, leases: Leases) -> None:
+        leases.keep(
+            {
+                "metadata": {"name": "work", "namespace": "ns"},
+                "spec": {"holderIdentity": "dead", "leaseDurationSeconds": 60},
+            }
+        )
+        a = Candidate("a", time, leases)
+        await time.run_until(59.0)
+        assert not a.elector.leading
+        await time.run_until(63.0)
+        assert a.elector.leading
+        await a.stop()
+
+    run(story)
+
+
 def test_a_lease_taken_by_somebody_else_ends_the_leading() -> None:
     async def story(time: VirtualTime, leases: Leases) -> None:
         a = Candidate("a", time, leases)

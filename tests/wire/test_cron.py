@@ -218,6 +218,13 @@ def test_a_time_is_when_the_clock_on_the_wall_says_so(
     assert schedule.latest(after=start, until=end) == (expected[-1] if expected else None)
 
 
+@pytest.mark.parametrize(
+    ("passed", "latest"), [(59, None), (60, 60), (119, 60), (120, 120)], ids=str
+)
+def test_the_latest_of_every_minute(passed: int, latest: int | None) -> None:
+    assert parse("@every 1m").latest(after=1000, until=1000 + passed) == (latest and 1000 + latest)
+
+
 @settings(max_examples=60, deadline=None)
 @given(_expressions, st.sampled_from(ZONES), _moments, st.integers(0, 40 * 86400))
 def test_the_latest_time_is_followed_by_none_that_has_come(

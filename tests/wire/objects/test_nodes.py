@@ -38,6 +38,7 @@ def test_a_recorded_node_has_every_field() -> None:
         ([{"type": "Ready", "status": "True"}], True),
         ([{"type": "Ready", "status": "False"}], False),
         ([{"type": "Ready", "status": "Unknown"}], False),
+        ([{"type": "DiskPressure", "status": "False"}, {"type": "Ready", "status": "True"}], True),
         ([{"type": "MemoryPressure", "status": "True"}], True),
     ],
 )
