@@ -147,8 +147,11 @@ class Gang:
         """
         if self.min_request is None:
             return None
+        lacking = self.min_member - self.counts.tasks
+        if lacking <= 0:
+            return np.zeros_like(self.min_request)
         rest: Vector = np.maximum(self.min_request - (self.request - self.kept), 0)
-        rest[PODS_COLUMN] = max(self.min_member - self.counts.tasks, 0)
+        rest[PODS_COLUMN] = lacking
         return rest
 
     @property

@@ -91,8 +91,7 @@ def _taken(snapshot: Snapshot, namespaces: Collection[str]) -> dict[str, Taken]:
 def _taken_by(gangs: Sequence[Gang], axis: ResourceAxis) -> Taken:
     held = np.sum([gang.request for gang in gangs], axis=0)
     kept = np.sum([gang.kept for gang in gangs], axis=0)
-    let_in = (gang for gang in gangs if gang.phase is GroupPhase.INQUEUE)
-    rests = [gang.uncreated for gang in let_in if gang.counts.tasks < gang.min_member]
+    rests = [gang.uncreated for gang in gangs if gang.phase is GroupPhase.INQUEUE]
     promised = limits.total((rest for rest in rests if rest is not None), axis)
     return Taken(by_pods=held - kept, promised=promised)
 

@@ -80,10 +80,10 @@ def covers(quota: Document, pod: Document) -> bool:
     return all(_matches(each, pod) for each in items(spec, "scopeSelector", "matchExpressions"))
 
 
-def is_scoped(quota: Document) -> bool:
-    """Whether it is about some pods only, and about nothing else."""
-    spec = section(quota, "spec")
-    return bool(spec.get("scopes") or spec.get("scopeSelector"))
+def may_limit(scope: str, lines: Iterable[str]) -> bool:
+    """Whether a quota of that scope may have these lines."""
+    allowed = {PODS} if scope == "BestEffort" else {PODS, *_TO_BE_SAID}
+    return allowed.issuperset(lines)
 
 
 def unsaid(lines: Iterable[str], pod: Document) -> str:

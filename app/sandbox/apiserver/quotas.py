@@ -15,7 +15,6 @@ from app.sandbox.apiserver.quota_usage import (
     counted_kind,
     covers,
     is_of_pods,
-    is_scoped,
     object_lines,
     pod_usage,
 )
@@ -52,7 +51,7 @@ def quota_errors(quota: Document) -> list[errors.FieldError]:
         elif milli % ONE and line in {quota_usage.PODS, *quota_usage.COUNTED}:
             found.append(errors.invalid_value(path, text(milli), "must be an integer"))
     scopes = spec.get("scopes") or []
-    if "BestEffort" in scopes and set(section(spec, "hard")) - {quota_usage.PODS}:
+    if any(not quota_usage.may_limit(each, section(spec, "hard")) for each in scopes):
         why = "unsupported scope applied to resource"
         found.append(errors.invalid_value("spec.scopes", scopes, why))
     return found
@@ -105,7 +104,7 @@ class Quotas:
             kind = counted_kind(line)
             if kind == _PODS or is_of_pods(line):
                 used[line] = of_pods[line]
-            elif kind and not is_scoped(quota):
+            elif kind:
                 used[line] = ONE * len(self._store.ordered(kind, namespace))
         return used
 
@@ -146,8 +145,6 @@ def _objection(quota: Document, kind: ResourceKind, document: Document) -> str:
 def _asked(quota: Document, kind: ResourceKind, document: Document) -> Amounts:
     if kind.key == _PODS:
         return _share(quota, document)
-    if is_scoped(quota):
-        return {}
     return dict.fromkeys(object_lines(kind.plural, kind.group), ONE)
 
 

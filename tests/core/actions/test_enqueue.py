@@ -211,9 +211,25 @@ def test_pods_that_a_quota_counts_are_not_asked_for_again() -> None:
     )
 
 
+def test_a_group_asks_a_quota_for_nothing_once_all_its_members_exist() -> None:
+    """Whatever its minResources say."""
+    pods = (make_task("a"), make_task("b"))
+    there = make_gang("g", waiting=pods, phase=GroupPhase.PENDING, min_request=vector(cpu=9))
+    full = pods_quota(2, used=2)
+    assert cycle(there, nodes=cores(100), quotas=(CORES, full), by=BY_QUOTA).admitted == ["g"]
+
+
+def test_a_quota_that_is_exceeded_already_keeps_out_who_asks_for_that_only() -> None:
+    over = Quota(namespace="default", name="m", hard=(("memory", 1),), used=(("memory", 2),))
+    unsaid = make_gang("unsaid", min_member=1)
+    outcome = cycle(unsaid, newcomer("g", cpu=1), nodes=cores(100), quotas=(over,), by=BY_QUOTA)
+    assert outcome.admitted == ["g"]
+
+
 @pytest.mark.parametrize("slots", [0, 2])
 def test_groups_of_earlier_cycles_keep_their_part_of_a_quota(slots: int) -> None:
     """Until their pods exist, and whether or not they have their places."""
+    wide = Quota(namespace="default", name="cpu", hard=(("cpu", 6000),), used=(("cpu", 2000),))
     before = make_gang(
         "before",
         min_member=2,
@@ -222,10 +238,10 @@ def test_groups_of_earlier_cycles_keep_their_part_of_a_quota(slots: int) -> None
         kept=vector(cpu=slots),
         counts=Counts(slots=slots),
     )
-    late = newcomer("late", cpu=1, created=1.0)
-    outcome = cycle(before, late, nodes=cores(100), quotas=(CORES,), by=BY_QUOTA)
+    late = newcomer("late", cpu=3, created=1.0)
+    outcome = cycle(before, late, nodes=cores(100), quotas=(wide,), by=BY_QUOTA)
     assert outcome.admitted == []
-    assert outcome.refusal("late").shortfalls == (Shortfall("cpu", asked=1000, free=0, limit=4000),)
+    assert outcome.refusal("late").shortfalls == (Shortfall("cpu", 3000, free=2000, limit=6000),)
 
 
 def test_pods_that_the_status_does_not_show_yet_are_taken_for_counted() -> None:

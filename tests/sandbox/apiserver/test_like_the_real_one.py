@@ -221,6 +221,8 @@ HELD_TO_QUOTAS = (
     Step("POST", QUOTAS, quota("r", hard={"pods": "1.5", "x/y": "1", "hugepages-2Mi": "1"})),
     Step("POST", QUOTAS, quota("r", hard={"pods": "x"})),
     Step("POST", QUOTAS, quota("r", hard={"pods": "1", "cpu": "1"}, scopes=["BestEffort"])),
+    Step("POST", QUOTAS, quota("r", hard={"pods": "1", "secrets": "1"}, scopes=["Terminating"])),
+    Step("POST", QUOTAS, quota("r", hard={"pods": "1", "cpu": "1"}, scopes=["NotBestEffort"])),
     Step("PATCH", f"{QUOTAS}/q", {"spec": {"hard": {"secrets": "-2"}}}, MERGE),
 )
 

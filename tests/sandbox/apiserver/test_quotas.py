@@ -34,6 +34,11 @@ def by_class(operator: str, *values: str) -> Document:
     return {"scopeSelector": {"matchExpressions": [about]}}
 
 
+def secret(name: str) -> Document:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
 def used(server: ApiServer, name: str = "q") -> Document:
     found = server.store.get("/resourcequotas", at(name))
     assert found is not None
@@ -74,14 +79,49 @@ def test_a_container_has_to_say_what_a_quota_limits(server: ApiServer) -> None:
 
 @pytest.mark.parametrize(
     ("line", "of"),
-    [("count/widgets.example.com", widget), ("count/pods", pod), ("pods", pod)],
-    ids=["widgets", "count/pods", "pods"],
+    [
+        ("count/widgets.example.com", widget),
+        ("count/pods", pod),
+        ("pods", pod),
+        ("count/secrets", secret),
+        ("secrets", secret),
+    ],
+    ids=["widgets", "count/pods", "pods", "count/secrets", "secrets"],
 )
 def test_objects_are_counted(server: ApiServer, line: str, of: Callable[[str], Document]) -> None:
     server.create(quota({line: "1"}))
     server.create(of("one"))
     with pytest.raises(ApiError, match=FULL.format(line)):
         server.create(of("two"))
+
+
+def test_a_container_that_runs_first_has_to_say_it_too(server: ApiServer) -> None:
+    server.create(quota({"requests.cpu": "2"}))
+    first = [{"name": "first", "image": "busybox"}]
+    with pytest.raises(ApiError, match="must specify requests.cpu for: first$"):
+        server.create(pod("one", resources=cpu("1"), initContainers=first))
+
+
+def test_what_nobody_counts_holds_nobody_back(server: ApiServer) -> None:
+    server.create(quota({"requests.storage": "0", "services.nodeports": "0", "pods": "1"}))
+    assert used(server) == {"pods": "0"}
+    server.create(pod("one"))
+    assert used(server) == {"pods": "1"}
+
+
+def test_a_pod_that_a_quota_is_not_about_need_not_say_anything(server: ApiServer) -> None:
+    server.create(quota({"requests.cpu": "1"}, scopes=["Terminating"]))
+    server.create(pod("one"))
+
+
+def test_what_is_taken_is_counted_anew_with_the_lines_of_a_quota(server: ApiServer) -> None:
+    server.create(secret("one"))
+    server.create(quota({"pods": "1"}))
+    server.patch("/resourcequotas", at("q"), {"spec": {"hard": {"pods": None, "secrets": "2"}}})
+    assert used(server) == {"secrets": "1"}
+    server.delete("/resourcequotas", at("q"))
+    server.create(secret("two"))
+    server.create(secret("three"))
 
 
 def test_a_larger_quota_takes_effect_at_once(server: ApiServer) -> None:
