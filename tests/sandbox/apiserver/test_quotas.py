@@ -98,7 +98,7 @@ def test_objects_are_counted(server: ApiServer, line: str, of: Callable[[str], D
 def test_a_container_that_runs_first_has_to_say_it_too(server: ApiServer) -> None:
     server.create(quota({"requests.cpu": "2"}))
     first = [{"name": "first", "image": "busybox"}]
-    with pytest.raises(ApiError, match="must specify requests.cpu for: first$"):
+    with pytest.raises(ApiError, match=r"must specify requests\.cpu for: first$"):
         server.create(pod("one", resources=cpu("1"), initContainers=first))
 
 
