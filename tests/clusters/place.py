@@ -216,6 +216,14 @@ class Place:
         )
         return workloads.bound(pods)
 
+    def wait_known(self, *groups: str, pods: int) -> None:
+        """Wait until the extender knows that many pods of the groups together."""
+        wait_until(
+            lambda: sum(len(self.explain(group)["members"]) for group in groups) == pods,
+            timeout_s=_WAIT_S,
+            what=f"{pods} pods of {', '.join(groups)} are known",
+        )
+
     def wait_gone(self) -> None:
         """Wait until no pod is left."""
         self.api.until(PODS, lambda left: not left, namespace=self.name, what="all pods gone")

@@ -25,12 +25,19 @@ def queue(name: str, **spec: Any) -> Object:
     }
 
 
-def pod_group(name: str, *, min_member: int, queue: str = "default", **spec: Any) -> Object:
+def pod_group(
+    name: str,
+    *,
+    min_member: int,
+    queue: str = "default",
+    annotations: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> Object:
     """A PodGroup."""
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
-        "metadata": {"name": name},
+        "metadata": {"name": name, "annotations": dict(annotations or {})},
         "spec": {"minMember": min_member, "queue": queue, **spec},
     }
 

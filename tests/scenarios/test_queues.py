@@ -88,21 +88,12 @@ def test_a_group_whose_queue_is_missing_waits_for_it(place: Place) -> None:
     place.wait_bound("gang", 2)
 
 
-def wait_known(place: Place, *groups: str, pods: int) -> None:
-    """Wait until the extender knows that many pods of the groups."""
-    wait_until(
-        lambda: sum(len(place.explain(group)["members"]) for group in groups) == pods,
-        timeout_s=10,
-        what="all pods are known",
-    )
-
-
 def test_queues_share_the_cluster_by_weight(place: Place) -> None:
     heavy = place.add_queue("heavy", weight=3)
     light = place.add_queue("light", weight=1)
     place.add_gang("heavy", 8, minimum=1, spec={"queue": heavy})
     place.add_gang("light", 8, minimum=1, spec={"queue": light})
-    wait_known(place, "heavy", "light", pods=16)
+    place.wait_known("heavy", "light", pods=16)
 
     place.add_nodes(1, cpu="8")
     place.wait_bound("heavy", 6)
@@ -112,7 +103,7 @@ def test_queues_share_the_cluster_by_weight(place: Place) -> None:
 def test_gangs_of_two_queues_that_each_need_most_of_the_cluster_run_in_turn(place: Place) -> None:
     for name in ("one", "other"):
         place.add_gang(name, 6, spec={"queue": place.add_queue(name)})
-    wait_known(place, "one", "other", pods=12)
+    place.wait_known("one", "other", pods=12)
 
     place.add_nodes(2, cpu="5")
     wait_until(lambda: len(place.bound()) == 6, timeout_s=20, what="one of them runs")

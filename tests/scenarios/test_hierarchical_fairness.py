@@ -1,0 +1,48 @@
+"""drf with enableHierarchy: the cluster is shared along the tree that queues are annotated with."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clusters.place import Place
+from tests.clusters.processes import wait_until
+from tests.clusters.resources import QUEUES
+
+CONF = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+- plugins:
+  - name: drf
+    enableHierarchy: true
+  - name: predicates
+  - name: nodeorder
+"""
+
+
+@pytest.fixture(scope="module")
+def scheduler_conf() -> str:
+    return CONF
+
+
+def add_queue(place: Place, name: str, path: str, weights: str) -> str:
+    full = place.add_queue(name)
+    marks = {"volcano.sh/hierarchy": path, "volcano.sh/hierarchy-weights": weights}
+    place.api.patch(QUEUES, full, {"metadata": {"annotations": marks}})
+    return full
+
+
+def test_queues_get_what_their_branches_weigh(place: Place) -> None:
+    root = place.name
+    science = add_queue(place, "science", f"root/{root}-sci", "1/3")
+    dev = add_queue(place, "dev", f"root/{root}-eng/dev", "1/1/1")
+    prod = add_queue(place, "prod", f"root/{root}-eng/prod", "1/1/1")
+    for name, queue in (("science", science), ("dev", dev), ("prod", prod)):
+        place.add_gang(name, 8, minimum=1, spec={"queue": queue})
+    place.wait_known("science", "dev", "prod", pods=24)
+    place.add_nodes(1, cpu="8")
+    wait_until(lambda: len(place.bound()) == 8, timeout_s=30, what="the node is full")
+    counts = {name: len(place.bound(name)) for name in ("science", "dev", "prod")}
+    assert counts == {"science": 6, "dev": 1, "prod": 1}
