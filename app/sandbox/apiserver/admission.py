@@ -11,6 +11,9 @@ from typing import Protocol
 
 from app.sandbox.documents import Document
 
+USER = "kubernetes-admin"
+"""Whoever asks."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionRequest:
@@ -26,7 +29,7 @@ class AdmissionRequest:
     name: str
     object: Document | None
     old_object: Document | None
-    user: str = "kubernetes-admin"
+    user: str = USER
     dry_run: bool = False
 
 

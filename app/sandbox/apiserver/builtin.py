@@ -43,6 +43,15 @@ _GROUPS: dict[tuple[str, str], tuple[_Row, ...]] = {
         _Row("replicasets", "ReplicaSet", "rs", "status scale", categories="all"),
         _Row("statefulsets", "StatefulSet", "sts", "status scale", categories="all"),
     ),
+    ("authentication.k8s.io", "v1"): (
+        _Row("selfsubjectreviews", "SelfSubjectReview", namespaced=False),
+    ),
+    ("authorization.k8s.io", "v1"): (
+        _Row("localsubjectaccessreviews", "LocalSubjectAccessReview"),
+        _Row("selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False),
+        _Row("selfsubjectrulesreviews", "SelfSubjectRulesReview", namespaced=False),
+        _Row("subjectaccessreviews", "SubjectAccessReview", namespaced=False),
+    ),
     ("batch", "v1"): (
         _Row("cronjobs", "CronJob", "cj", "status", categories="all"),
         _Row("jobs", "Job", "", "status", categories="all"),
@@ -79,7 +88,16 @@ _GROUPS: dict[tuple[str, str], tuple[_Row, ...]] = {
     ),
 }
 
-POSTED_ONLY = frozenset({"bindings"})
+POSTED_ONLY = frozenset(
+    {
+        "bindings",
+        "localsubjectaccessreviews",
+        "selfsubjectaccessreviews",
+        "selfsubjectreviews",
+        "selfsubjectrulesreviews",
+        "subjectaccessreviews",
+    }
+)
 """Kinds that are only posted, never stored."""
 
 NOT_SIMULATED = frozenset({"attach", "exec", "portforward"})

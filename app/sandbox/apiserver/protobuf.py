@@ -1,8 +1,9 @@
 """Kubernetes protobuf bodies, as far as stock ``kubectl`` insists on them.
 
-``kubectl create namespace`` and its sisters, and ``kubectl drain``, post protobuf and know no other
-way. The envelope names the kind; ``_MESSAGES`` names the fields of the few kinds concerned. Fields
-that are not listed are left out, other kinds are refused with 415. Answers are always JSON.
+``kubectl create namespace`` and its sisters, ``kubectl drain`` and ``kubectl auth`` post protobuf
+and know no other way. The envelope names the kind; ``_MESSAGES`` names the fields of the few kinds
+concerned. Fields that are not listed are left out, other kinds are refused with 415. Answers are
+always JSON.
 """
 
 from __future__ import annotations
@@ -84,6 +85,18 @@ _MESSAGES: dict[str, dict[int, str]] = {
         6: "ports:[]ContainerPort",
     },
     "ContainerPort": {1: "name:string", 3: "containerPort:int", 4: "protocol:string"},
+    "SelfSubjectReview": {},
+    "SelfSubjectRulesReview": {2: "spec:SelfSubjectRulesReviewSpec"},
+    "SelfSubjectRulesReviewSpec": {1: "namespace:string"},
+    "SelfSubjectAccessReview": {2: "spec:SelfSubjectAccessReviewSpec"},
+    "SelfSubjectAccessReviewSpec": {1: "resourceAttributes:ResourceAttributes"},
+    "ResourceAttributes": {
+        1: "namespace:string",
+        2: "verb:string",
+        3: "group:string",
+        5: "resource:string",
+        7: "name:string",
+    },
     "Unknown": {1: "typeMeta:TypeMeta", 2: "raw:raw"},
     "TypeMeta": {1: "apiVersion:string", 2: "kind:string"},
 }

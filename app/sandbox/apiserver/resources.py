@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from app.sandbox.apiserver import errors, lists, scale
 from app.sandbox.apiserver.binding import bind
-from app.sandbox.apiserver.builtin import NOT_SIMULATED, UNTENDED
+from app.sandbox.apiserver.builtin import NOT_SIMULATED, POSTED_ONLY, UNTENDED
 from app.sandbox.apiserver.deletion import Deletion, parse_delete_options
 from app.sandbox.apiserver.disruption import Disruption, evict
 from app.sandbox.apiserver.messages import Reply, Request, json_reply, text_reply
 from app.sandbox.apiserver.operations import Operations, Target, Written
 from app.sandbox.apiserver.pod_logs import log_text
+from app.sandbox.apiserver.reviews import answered, is_review
 from app.sandbox.apiserver.tables import table
 from app.sandbox.documents import Document
 
@@ -31,13 +32,19 @@ class Resources:
             raise errors.not_simulated(self._operations.stored(target), target.subresource)
         if target.subresource == "scale":
             return self._scale(request, target)
+        if request.method == "POST":
+            return self._post(request, target)
+        if target.kind.plural in POSTED_ONLY:
+            raise errors.method_not_allowed()
+        return self._found(request, target)
+
+    def _found(self, request: Request, target: Target) -> Reply:
+        """What is asked of objects that are there."""
         match request.method, bool(target.name):
             case "GET", True:
                 return self._get(request, target)
             case "GET", False:
                 return self._list(request, target)
-            case "POST", _:
-                return self._post(request, target)
             case "PUT", True:
                 return self._written(
                     self._operations.replace(
@@ -87,6 +94,8 @@ class Resources:
 
     def _post(self, request: Request, target: Target) -> Reply:
         body = request.document()
+        if is_review(target.kind):
+            return json_reply(answered(target.kind, body), code=201)
         if target.kind.plural == "bindings":
             target = self._bound_pod(target, body)
         match target.subresource:

@@ -231,6 +231,14 @@ def assert_contains(found: object, wanted: object) -> None:
         assert found == wanted
 
 
+def test_everybody_may_do_everything(kubectl: Kubectl) -> None:
+    assert kubectl("auth", "can-i", "delete", "nodes") == "yes\n"
+    assert "*.*" in kubectl("auth", "can-i", "--list")
+    assert "kubernetes-admin" in kubectl("auth", "whoami")
+    reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    assert "does not allow this method" in kubectl("get", "--raw", reviews, fails=True)
+
+
 def test_drain_evicts(kubectl: Kubectl, server: ApiServer) -> None:
     server.create(pod())
     bind_pod(server, "p", "n1")
