@@ -20,6 +20,7 @@ from app.main.controllers import open_controllers
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess
 from app.main.server import Bind, listen, server
 from app.main.signals import interruptible, until_signal
+from app.main.stock_types import stock_type
 from app.main.webhooks_embedded import EmbeddedWebhooks
 from app.sandbox.apiserver.admission import AdmissionRequest
 from app.sandbox.assembly import Form, Sandbox, build_sandbox, kubeconfig
@@ -142,6 +143,7 @@ def _cluster(options: SandboxOptions, extender: HttpExtender) -> Sandbox:
         admission=(webhooks if options.webhooks else gate_admission,),
         extender=extender,
         form=Form(options.form),
+        stock_types=stock_type,
     )
     webhooks.follow(sandbox.store)
     return sandbox

@@ -16,6 +16,7 @@ from random import Random
 from app.sandbox.apiserver.admission import Admission
 from app.sandbox.apiserver.http import HttpApi
 from app.sandbox.apiserver.server import ApiServer
+from app.sandbox.apiserver.stock_fields import TypeOf, nothing_known
 from app.sandbox.apiserver.store import Store
 from app.sandbox.clock import Clock
 from app.sandbox.documents import Document
@@ -75,14 +76,18 @@ def build_sandbox(
     extender: ExtenderClient | None = None,
     form: Form = Form.SECOND_SCHEDULER,
     tuning: LoopConfig | None = None,
+    stock_types: TypeOf = nothing_known,
     start_seconds: float = 0.0,
     seed: int | None = None,
 ) -> Sandbox:
     """A cluster with its nodes; nothing moves before ``run``.
 
     ``tuning`` is a pattern for the schedulers; names and profiles come from ``form``.
+    ``stock_types`` tells which fields pods and other stock kinds have.
     """
-    server = ApiServer(clock=clock, crds=crds, admission=admission, seed=seed)
+    server = ApiServer(
+        clock=clock, crds=crds, admission=admission, stock_types=stock_types, seed=seed
+    )
     for node in node_documents(nodes or NodeSpec(), now=clock.now()):
         server.create(node)
     kubelet = Kubelet(StoreKubeletApi(server), clock=clock, start_seconds=start_seconds)

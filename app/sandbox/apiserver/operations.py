@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from app.sandbox.apiserver import errors, schema
+from app.sandbox.apiserver import errors, schema, stock_fields
 from app.sandbox.apiserver.admission import Admission, AdmissionRequest, Denied
 from app.sandbox.apiserver.names import name_errors
 from app.sandbox.apiserver.patches import json_patch, merge_patch
@@ -22,6 +22,7 @@ from app.sandbox.apiserver.pod_updates import pod_status_errors
 from app.sandbox.apiserver.quotas import Quotas
 from app.sandbox.apiserver.registry import Registry, ResourceKind
 from app.sandbox.apiserver.rules import Surroundings
+from app.sandbox.apiserver.stock_fields import TypeOf, nothing_known
 from app.sandbox.apiserver.stock_rules import rules_of
 from app.sandbox.apiserver.store import Store
 from app.sandbox.apiserver.strategic import strategic_merge
@@ -90,9 +91,11 @@ class Operations:
         clock: Clock,
         quotas: Quotas,
         admission: Sequence[Admission] = (),
+        stock_types: TypeOf = nothing_known,
         seed: int | None = None,
     ) -> None:
         self.store = store
+        self._stock_types = stock_types
         self._quotas = quotas
         self.registry = registry
         self.clock = clock
@@ -186,17 +189,22 @@ class Operations:
     def _shaped(
         self, kind: ResourceKind, document: Document, options: WriteOptions
     ) -> tuple[str, ...]:
-        """Prune and default a custom object; returns warnings about unknown fields."""
-        if kind.schema is None:
-            return ()
-        unknown = [f'unknown field "{path}"' for path in schema.prune(document, kind.schema)]
-        schema.apply_defaults(document, kind.schema)
+        """Prune an object, and default a custom one; returns warnings about unknown fields."""
+        unknown = [f'unknown field "{path}"' for path in self._pruned(kind, document)]
+        if kind.schema is not None:
+            schema.apply_defaults(document, kind.schema)
         if unknown and options.field_validation == "Strict":
             raise errors.bad_request(
                 f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}:'
                 f" strict decoding error: {', '.join(unknown)}"
             )
         return tuple(unknown) if options.field_validation == "Warn" else ()
+
+    def _pruned(self, kind: ResourceKind, document: Document) -> list[str]:
+        if kind.schema is not None:
+            return list(schema.prune(document, kind.schema))
+        of = self._stock_types(kind.api_version, kind.kind)
+        return [] if of is None else list(stock_fields.prune(document, of))
 
     def _name(self, document: Document) -> None:
         metadata = document["metadata"]

@@ -14,6 +14,7 @@ from app.sandbox.apiserver.operations import MERGE_PATCH, Operations, Target
 from app.sandbox.apiserver.quotas import Quotas
 from app.sandbox.apiserver.registry import Registry
 from app.sandbox.apiserver.resources import Resources
+from app.sandbox.apiserver.stock_fields import TypeOf, nothing_known
 from app.sandbox.apiserver.stock_rules import SEEDS
 from app.sandbox.apiserver.store import Store
 from app.sandbox.clock import Clock
@@ -33,6 +34,7 @@ class ApiServer:
         clock: Clock,
         crds: Sequence[Document] = (),
         admission: Sequence[Admission] = (),
+        stock_types: TypeOf = nothing_known,
         seed: int | None = None,
     ) -> None:
         self.store = Store()
@@ -44,6 +46,7 @@ class ApiServer:
             clock=clock,
             quotas=Quotas(self.store),
             admission=admission,
+            stock_types=stock_types,
             seed=seed,
         )
         self.deletion = Deletion(self.operations)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import pytest
 from httpx2 import Client, Response
 
+from app.main.stock_types import stock_type
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.certificates import KeyPair
@@ -116,6 +117,9 @@ STEPS = (
     Step("POST", PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}, "spec": {}}),
     Step("POST", PODS, pod("b", resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})),
     Step("POST", PODS, pod("b", resources={"requests": {"cpu": "many"}})),
+    Step("POST", f"{PODS}?fieldValidation=Strict", pod("b", typo=1, tolerations=[{"kee": "a"}])),
+    Step("POST", PODS, pod("typos", resources={"request": {"cpu": "1"}}, nodeselector={"a": "b"})),
+    Step("GET", f"{PODS}/typos"),
     Step("POST", PODS, pod("Bad_Name")),
     Step("POST", PODS, pod("b", metadata={"namespace": "other"})),
     Step("POST", "/api/v1/namespaces/none/pods", pod("b", metadata={"namespace": "none"})),
@@ -352,7 +356,7 @@ def on_the_real_server(folder: Path) -> Iterator[Client]:
 @contextmanager
 def in_the_sandbox() -> Iterator[Client]:
     with (
-        serving(ApiServer(clock=WallClock(), crds=[WIDGET_CRD])) as url,
+        serving(ApiServer(clock=WallClock(), crds=[WIDGET_CRD], stock_types=stock_type)) as url,
         Client(base_url=url, timeout=20) as client,
     ):
         yield client
