@@ -14,7 +14,7 @@ from app.webhooks.job_defaults import default_job
 from app.webhooks.job_rules import check_new_job
 from app.webhooks.job_updates import check_job_update
 from app.webhooks.jobflows import check_flow
-from app.webhooks.object_types import is_readable
+from app.webhooks.object_types import is_readable, is_whole
 from app.webhooks.patching import Step, json_patch
 from app.webhooks.podgroups import check_new_group, default_group
 from app.webhooks.pods import change_pod, check_new_pod
@@ -162,6 +162,8 @@ def decide(webhook: Webhook, request: Request, world: World) -> Verdict:
     if request.operation not in webhook.operations:
         expected = " or ".join(f"'{operation}'" for operation in webhook.operations)
         return Verdict(False, f"expect operation to be {expected} ")
+    if not (is_whole(request.item) and is_whole(request.old)):
+        return Verdict(True)
     if webhook.mutate is not None:
         changed = webhook.mutate(request, world)
         return Verdict(True, patch=json_patch(request.item, changed))

@@ -93,6 +93,11 @@ EARLY: Final = frozenset(KINDS)
 """Kinds that are judged before their schema too."""
 
 
+def is_whole(item: Object) -> bool:
+    """Whether its parts are objects at all; if not, the schema says so."""
+    return all(isinstance(item.get(part) or {}, dict) for part in ("spec", "status"))
+
+
 def is_readable(resource: Resource, item: Object) -> bool:
     """Whether rules can read the object; of other kinds than these the schema has made sure."""
     return resource not in KINDS or is_of(item, KINDS[resource], SHAPES)

@@ -127,10 +127,9 @@ def answer(
 def _checked(item: dict[str, Any] | None, path: str) -> Object:
     if not item:
         return {}
-    for part in ("metadata", "spec", "status"):
-        if not isinstance(item.get(part) or {}, dict):
-            raise DecodeError(f"{path}.{part}", "is not an object")
     metadata = item.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise DecodeError(f"{path}.metadata", "is not an object")
     for part in ("labels", "annotations"):
         pairs = metadata.get(part) or {}
         if not isinstance(pairs, dict) or not all(isinstance(v, str) for v in pairs.values()):
