@@ -1,12 +1,11 @@
 """The webhooks inside the sandbox: the same rules as functions of its admission.
 
 The sandbox asks no webhook over HTTP. Its store tells of every write at once, so what is known is
-what is stored, and nothing has to be read again. Warnings have no way to the client here.
+what is stored, and nothing has to be read again.
 """
 
-from app.sandbox.apiserver.admission import AdmissionRequest, Denied
+from app.sandbox.apiserver.admission import AdmissionRequest, Admitted, Denied
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
-from app.sandbox.documents import Document
 from app.webhooks.admission import WEBHOOKS, Webhook, decide
 from app.webhooks.cluster_facts import FOLLOWED, ClusterFacts
 from app.webhooks.world import Operation, Options, Request, World
@@ -34,13 +33,13 @@ class EmbeddedWebhooks:
                 self._facts.put(resource, document)
         store.on_change(self._changed)
 
-    def __call__(self, request: AdmissionRequest, /) -> Document | Denied | None:
+    def __call__(self, request: AdmissionRequest, /) -> Admitted | Denied | None:
         """The object completed, or why it is refused; None when it is nothing to us."""
         operation = _OPERATIONS.get(request.operation)
         webhooks = self._webhooks.get(f"{request.group}/{request.resource}", ())
         if operation is None or request.subresource or not _readable(request):
             return None
-        document = request.object
+        document, warnings = request.object, list[str]()
         for webhook in webhooks:
             if operation not in webhook.operations:
                 continue
@@ -58,7 +57,8 @@ class EmbeddedWebhooks:
             if not verdict.allowed:
                 text = f'admission webhook "{webhook.name}" denied the request: {verdict.message}'
                 return Denied(text)
-        return document
+            warnings += verdict.warnings
+        return Admitted(document, tuple(warnings))
 
     def _changed(self, change: Change) -> None:
         resource = self._followed.get(change.storage)

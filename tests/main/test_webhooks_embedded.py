@@ -41,6 +41,12 @@ def test_objects_are_completed(server: ApiServer) -> None:
     assert stored["spec"]["plugins"] == {"tensorflow": [], "svc": []}
 
 
+def test_clients_are_warned(server: ApiServer) -> None:
+    jobs = server.target("batch.volcano.sh/jobs", ObjectName("default", ""))
+    written = server.operations.create(jobs, job(priorityClassName="none"))
+    assert written.warnings == ("spec.priorityClassName: there is no PriorityClass none",)
+
+
 def test_a_pod_of_ours_gets_the_gate(server: ApiServer) -> None:
     assert server.create(pod())["spec"]["schedulingGates"] == [{"name": "pumice.sh/plan"}]
 

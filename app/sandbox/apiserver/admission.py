@@ -1,13 +1,14 @@
 """The hook point of admission: what a plugged function sees and may answer.
 
 Hooks run in order on create, update and delete, after defaulting and before validation. A hook
-returns a changed document (create and update), a ``Denied``, or None to let the request pass.
+returns a changed document (create and update), ``Admitted`` with warnings, a ``Denied``, or None to
+let the request pass.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from app.sandbox.documents import Document
 
@@ -42,7 +43,18 @@ class Denied:
     reason: str = "Forbidden"
 
 
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The object, which is None on delete, and what the client is told besides."""
+
+    document: Document | None
+    warnings: tuple[str, ...] = ()
+
+
+Answer: TypeAlias = Document | Admitted | Denied | None
+
+
 class Admission(Protocol):
     """Anything that admits: usually a plain function."""
 
-    def __call__(self, request: AdmissionRequest, /) -> Document | Denied | None: ...
+    def __call__(self, request: AdmissionRequest, /) -> Answer: ...

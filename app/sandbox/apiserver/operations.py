@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from app.sandbox.apiserver import errors, schema, stock_fields
-from app.sandbox.apiserver.admission import Admission, AdmissionRequest, Denied
+from app.sandbox.apiserver.admission import Admission, AdmissionRequest, Admitted, Denied
 from app.sandbox.apiserver.names import name_errors
 from app.sandbox.apiserver.patches import json_patch, merge_patch
 from app.sandbox.apiserver.pod_updates import pod_status_errors
@@ -133,7 +133,7 @@ class Operations:
         self._name(document)
         target = replace(target, name=document["metadata"]["name"])
         self._refuse(target, name_errors(kind, target.name))
-        document = self.admitted("CREATE", target, document, old=None, options=options)
+        document, told = self.admitted("CREATE", target, document, old=None, options=options)
         if kind.has_status and not rules.keeps_status_on_create:
             document.pop("status", None)
         self._stamp_new(document, counts=rules.counts_generations)
@@ -144,7 +144,7 @@ class Operations:
             raise errors.already_exists(kind.plural, kind.group, target.name)
         rules.complete(document, Surroundings(self.store, self.clock.now()))
         stored = document if options.dry_run else self.store.put(kind.key, document)
-        return Written(self.shown(kind, stored), warnings, created=True)
+        return Written(self.shown(kind, stored), (*warnings, *told), created=True)
 
     def _decoded(self, target: Target, body: Document) -> Document:
         kind = target.kind
@@ -201,10 +201,12 @@ class Operations:
         return tuple(unknown) if options.field_validation == "Warn" else ()
 
     def _pruned(self, kind: ResourceKind, document: Document) -> list[str]:
-        if kind.schema is not None:
-            return list(schema.prune(document, kind.schema))
-        of = self._stock_types(kind.api_version, kind.kind)
-        return [] if of is None else list(stock_fields.prune(document, of))
+        if kind.schema is None:
+            of = self._stock_types(kind.api_version, kind.kind)
+            return [] if of is None else list(stock_fields.prune(document, of))
+        head = self._stock_types("v1", "ObjectMeta")
+        odd = stock_fields.prune(document["metadata"], head, "metadata") if head else ()
+        return [*odd, *schema.prune(document, kind.schema)]
 
     def _name(self, document: Document) -> None:
         metadata = document["metadata"]
@@ -290,7 +292,8 @@ class Operations:
         _split_status(target, new, old)
         warnings = self._shaped(kind, new, options)
         rules.defaults(new)
-        new = self.admitted("UPDATE", target, new, old=old, options=options)
+        new, told = self.admitted("UPDATE", target, new, old=old, options=options)
+        warnings = (*warnings, *told)
         _keep_identity(new, old)
         rules.prepare_update(new, old)
         if new == old:
@@ -347,9 +350,10 @@ class Operations:
         *,
         old: Document | None,
         options: WriteOptions,
-    ) -> Document:
-        """The document after all hooks; raises where one denies."""
+    ) -> tuple[Document, tuple[str, ...]]:
+        """The document after all hooks, and their warnings; raises where one denies."""
         kind = target.kind
+        warnings: list[str] = []
         for hook in self._admission:
             answer = hook(
                 AdmissionRequest(
@@ -368,9 +372,12 @@ class Operations:
             )
             if isinstance(answer, Denied):
                 raise errors.ApiError(answer.code, answer.reason, answer.message)
+            if isinstance(answer, Admitted):
+                warnings += answer.warnings
+                answer = answer.document
             if answer is not None:
                 document = copied(answer)
-        return document or {}
+        return document or {}, tuple(warnings)
 
     def _refuse(self, target: Target, problems: list[errors.FieldError]) -> None:
         if problems:

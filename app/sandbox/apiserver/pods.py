@@ -16,6 +16,7 @@ from app.sandbox.quantities import parse_milli
 PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses"
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 _NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_OWN_PREFIX = "kubernetes.io/"
 _DEFAULTS: Document = {
     "restartPolicy": "Always",
     "terminationGracePeriodSeconds": 30,
@@ -190,7 +191,21 @@ def _container_errors(container: Document, path: str) -> list[FieldError]:
                 found.append(invalid_value(f"{path}.resources.{side}.{name}", str(value), text))
     limits = section(container, "resources", "limits")
     for name, request in section(container, "resources", "requests").items():
-        if name in limits and parse_milli(request) > parse_milli(limits[name]):
-            text = f"must be less than or equal to {name} limit of {limits[name]}"
-            found.append(invalid_value(f"{path}.resources.requests", str(request), text))
+        found += _request_errors(name, request, limits.get(name), f"{path}.resources")
     return found
+
+
+def _request_errors(name: str, request: object, limit: object, path: str) -> list[FieldError]:
+    """Of what can be counted only, a pod gets what it asks for: both sides must say the same."""
+    countable = "/" in name and _OWN_PREFIX not in name
+    if limit is None:
+        text = "Limit must be set for non overcommitable resources"
+        return [required(f"{path}.limits", text)] if countable else []
+    asked, most = parse_milli(request), parse_milli(limit)
+    if countable and asked != most:
+        text = f"must be equal to {name} limit of {limit}"
+    elif asked > most:
+        text = f"must be less than or equal to {name} limit of {limit}"
+    else:
+        return []
+    return [invalid_value(f"{path}.requests", str(request), text)]

@@ -117,6 +117,11 @@ STEPS = (
     Step("POST", PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}, "spec": {}}),
     Step("POST", PODS, pod("b", resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})),
     Step("POST", PODS, pod("b", resources={"requests": {"cpu": "many"}})),
+    Step("POST", PODS, pod("b", resources={"requests": {"x.y/gpu": "1"}})),
+    Step(
+        "POST", PODS, pod("b", resources={"requests": {"x.y/gpu": "1"}, "limits": {"x.y/gpu": "2"}})
+    ),
+    Step("POST", PODS, pod("gpus", resources={"limits": {"x.y/gpu": "1"}})),
     Step("POST", f"{PODS}?fieldValidation=Strict", pod("b", typo=1, tolerations=[{"kee": "a"}])),
     Step("POST", PODS, pod("typos", resources={"request": {"cpu": "1"}}, nodeselector={"a": "b"})),
     Step("GET", f"{PODS}/typos"),
@@ -132,6 +137,8 @@ STEPS = (
     Step("POST", WIDGETS, widget("w2", spec={"size": 1, "count": -(2**31) - 1})),
     Step("POST", WIDGETS, widget("w3", spec={"size": 1, "count": 2**31 - 1})),
     Step("POST", f"{WIDGETS}?fieldValidation=Strict", widget("w2", spec={"size": 1, "odd": 1})),
+    Step("POST", f"{WIDGETS}?fieldValidation=Strict", widget("w2", metadata={"odd": 1})),
+    Step("POST", WIDGETS, widget("w4", metadata={"odd": 1})),
     Step("PUT", f"{WIDGETS}/w", widget()),
     Step("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, MERGE),
     Step("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, STRATEGIC),
