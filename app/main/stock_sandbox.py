@@ -1,9 +1,9 @@
 """``pumice sandbox --control-plane real``: the stock programs, simulated kubelets, our extender.
 
 etcd, kube-apiserver, kube-controller-manager and kube-scheduler are child processes, started before
-the event loop and ended after it; kubelets and extender run in the loop, as in the embedded
-sandbox. kube-scheduler is configured by what `pumice scheduler-config` prints for the form. In form
-A a second one, with its defaults, serves the pods that are not ours.
+the event loop and ended after it; kubelets, extender, controllers and webhooks run in the loop.
+kube-scheduler is configured by what `pumice scheduler-config` prints for the form. In form A a
+second one, with its defaults, serves the pods that are not ours.
 
 The extender's socket is open before kube-scheduler starts, so a pod that is created early waits
 for the extender instead of failing.

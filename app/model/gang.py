@@ -147,8 +147,8 @@ class Gang:
         """
         if self.min_request is None:
             return None
-        lacking = self.min_member - self.counts.tasks
-        if lacking <= 0:
+        lacking = max(self.min_member - self.counts.tasks, 0)
+        if self.counts.tasks and not lacking:
             return np.zeros_like(self.min_request)
         rest: Vector = np.maximum(self.min_request - (self.request - self.kept), 0)
         rest[PODS_COLUMN] = lacking

@@ -12,8 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-
 from app.core.plugins import limits
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
 from app.core.quantities import amount_text
@@ -85,15 +83,14 @@ def _taken(snapshot: Snapshot, namespaces: Collection[str]) -> dict[str, Taken]:
     for gang in snapshot.gangs.values():
         if gang.namespace in namespaces:
             gangs[gang.namespace].append(gang)
-    return {name: _taken_by(gangs[name], snapshot.axis) for name in gangs}
+    return {name: _taken_by(gangs[name], snapshot.axis) for name in namespaces}
 
 
 def _taken_by(gangs: Sequence[Gang], axis: ResourceAxis) -> Taken:
-    held = np.sum([gang.request for gang in gangs], axis=0)
-    kept = np.sum([gang.kept for gang in gangs], axis=0)
+    by_pods = limits.total((gang.request - gang.kept for gang in gangs), axis)
     rests = [gang.uncreated for gang in gangs if gang.phase is GroupPhase.INQUEUE]
     promised = limits.total((rest for rest in rests if rest is not None), axis)
-    return Taken(by_pods=held - kept, promised=promised)
+    return Taken(by_pods=by_pods, promised=promised)
 
 
 def quota_limits(snapshot: Snapshot) -> Mapping[str, list[tuple[Limit, ...]]]:
