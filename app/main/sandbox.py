@@ -7,10 +7,11 @@ and writes through the HTTP API, the scheduling loop calls the extender over HTT
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import yaml
@@ -175,6 +176,28 @@ async def _moving(sandbox: Sandbox) -> AsyncIterator[asyncio.Task[None]]:
 
 
 @asynccontextmanager
+async def part(
+    name: str,
+    work: Coroutine[Any, Any, None],
+    *,
+    ready: Coroutine[Any, Any, None],
+    stopping: asyncio.Event,
+) -> AsyncIterator[asyncio.Task[None]]:
+    """``work``, handed over once ``ready`` has ended; SandboxFailed when it ends before that."""
+    working, starting = asyncio.create_task(work, name=name), asyncio.create_task(ready)
+    try:
+        await asyncio.wait({starting, working}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            raise ended(working)
+        starting.result()
+        yield working
+    finally:
+        starting.cancel()
+        stopping.set()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+@asynccontextmanager
 async def extended(
     settings: ExtenderSettings, listener: socket.socket
 ) -> AsyncIterator[asyncio.Task[None]]:
@@ -182,18 +205,9 @@ async def extended(
     stopping = asyncio.Event()
     async with open_client(settings) as client:
         process = ExtenderProcess(settings, client)
-        bind = Bind(host=LOOPBACK, port=0)
-        extending = asyncio.create_task(process.run(listener, bind, stopping), name="the extender")
-        ready = asyncio.create_task(process.ready())
-        try:
-            await asyncio.wait({ready, extending}, return_when=asyncio.FIRST_COMPLETED)
-            if extending.done():
-                raise ended(extending)
-            yield extending
-        finally:
-            ready.cancel()
-            stopping.set()
-            await asyncio.gather(extending, return_exceptions=True)
+        work = process.run(listener, Bind(host=LOOPBACK, port=0), stopping)
+        async with part("the extender", work, ready=process.ready(), stopping=stopping) as task:
+            yield task
 
 
 @asynccontextmanager
@@ -204,17 +218,9 @@ async def controlled(kubeconfig: Path, extender_url: str) -> AsyncIterator[async
     )
     stopping = asyncio.Event()
     async with open_controllers(settings) as process:
-        controlling = asyncio.create_task(process.run(stopping), name="the controllers")
-        ready = asyncio.create_task(process.ready())
-        try:
-            await asyncio.wait({ready, controlling}, return_when=asyncio.FIRST_COMPLETED)
-            if controlling.done():
-                raise ended(controlling)
-            yield controlling
-        finally:
-            ready.cancel()
-            stopping.set()
-            await asyncio.gather(controlling, return_exceptions=True)
+        work = process.run(stopping)
+        async with part("the controllers", work, ready=process.ready(), stopping=stopping) as task:
+            yield task
 
 
 def ended(part: asyncio.Task[None]) -> SandboxFailed:

@@ -12,7 +12,7 @@ from typing import Final
 
 from app.kube import errors
 from app.kube.client import ApiClient
-from app.main.sandbox import LOOPBACK, SandboxFailed, ended, opened
+from app.main.sandbox import LOOPBACK, SandboxFailed, opened, part
 from app.main.server import Bind
 from app.main.webhooks import WebhookProcess
 from app.main.webhooks_settings import WebhookSettings
@@ -65,20 +65,11 @@ async def judged(kubeconfig: Path, client: ApiClient) -> AsyncIterator[asyncio.T
             failure_policy="Fail",
             loose_volumes=True,
         )
-        process = WebhookProcess(settings, client)
         bind = Bind(host=LOOPBACK, port=0)
-        judging = asyncio.create_task(process.run(listener, bind, stopping), name="the webhooks")
-        asked = asyncio.create_task(_are_asked(client))
-        try:
-            await asyncio.wait({asked, judging}, return_when=asyncio.FIRST_COMPLETED)
-            if judging.done():
-                raise ended(judging)
-            asked.result()
-            yield judging
-        finally:
-            asked.cancel()
-            stopping.set()
-            await asyncio.gather(judging, return_exceptions=True)
+        work = WebhookProcess(settings, client).run(listener, bind, stopping)
+        asked = _are_asked(client)
+        async with part("the webhooks", work, ready=asked, stopping=stopping) as task:
+            yield task
 
 
 async def _are_asked(client: ApiClient) -> None:

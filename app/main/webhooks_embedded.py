@@ -8,6 +8,7 @@ from app.sandbox.apiserver.admission import AdmissionRequest, Admitted, Denied
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
 from app.webhooks.admission import WEBHOOKS, Webhook, decide
 from app.webhooks.cluster_facts import FOLLOWED, ClusterFacts
+from app.webhooks.object_types import is_whole
 from app.webhooks.world import Operation, Options, Request, World
 from app.wire.kinds import Resource
 from app.wire.unstructured import key_of
@@ -76,8 +77,4 @@ def _storage(resource: Resource) -> str:
 
 def _readable(request: AdmissionRequest) -> bool:
     """Whether the parts are objects that rules take for such; the schema refuses others later."""
-    return all(
-        isinstance((document or {}).get(part) or {}, dict)
-        for document in (request.object, request.old_object)
-        for part in ("metadata", "spec", "status")
-    )
+    return all(is_whole(document or {}) for document in (request.object, request.old_object))

@@ -6,19 +6,9 @@ import pytest
 
 from tests.clusters import workloads
 from tests.clusters.place import Place
+from tests.scenarios.confs import conf
 
-CONF = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-- plugins:
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"""
+CONF = conf("drf", "predicates", "proportion", "nodeorder")
 
 
 @pytest.fixture(scope="module")

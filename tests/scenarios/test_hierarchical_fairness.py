@@ -7,19 +7,9 @@ import pytest
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.resources import QUEUES
+from tests.scenarios.confs import conf
 
-CONF = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-- plugins:
-  - name: drf
-    enableHierarchy: true
-  - name: predicates
-  - name: nodeorder
-"""
+CONF = conf({"name": "drf", "enableHierarchy": True}, "predicates", "nodeorder")
 
 
 @pytest.fixture(scope="module")

@@ -5,19 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.clusters.place import Place
+from tests.scenarios.confs import conf
 
-CONF = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-- plugins:
-  - name: predicates
-  - name: capacity
-    enableHierarchy: true
-  - name: nodeorder
-"""
+CONF = conf("predicates", {"name": "capacity", "enableHierarchy": True}, "nodeorder")
 
 
 @pytest.fixture(scope="module")

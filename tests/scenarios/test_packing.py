@@ -6,22 +6,20 @@ import pytest
 
 from tests.clusters import workloads
 from tests.clusters.place import Place
+from tests.scenarios.confs import conf
 
-CONF = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-- plugins:
-  - name: predicates
-  - name: proportion
-  - name: binpack
-    arguments:
-      binpack.weight: 10
-      binpack.resources: nvidia.com/gpu
-      binpack.resources.nvidia.com/gpu: 8
-"""
+CONF = conf(
+    "predicates",
+    "proportion",
+    {
+        "name": "binpack",
+        "arguments": {
+            "binpack.weight": 10,
+            "binpack.resources": "nvidia.com/gpu",
+            "binpack.resources.nvidia.com/gpu": 8,
+        },
+    },
+)
 
 
 @pytest.fixture(scope="module")

@@ -10,19 +10,9 @@ from tests.clusters import workloads
 from tests.clusters.client import ApiError, Object
 from tests.clusters.place import Place
 from tests.clusters.resources import RESOURCE_QUOTAS
+from tests.scenarios.confs import conf
 
-CONF = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-- plugins:
-  - name: predicates
-  - name: proportion
-  - name: resourcequota
-  - name: nodeorder
-"""
+CONF = conf("predicates", "proportion", "resourcequota", "nodeorder")
 
 
 @pytest.fixture(scope="module")

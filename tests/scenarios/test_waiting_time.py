@@ -5,24 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.clusters.place import Place
+from tests.scenarios.confs import conf
 
-CONF = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: sla
-    arguments:
-      sla-waiting-time: 1h
-- plugins:
-  - name: overcommit
-    arguments:
-      overcommit-factor: 1.0
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"""
+CONF = conf(
+    {"name": "overcommit", "arguments": {"overcommit-factor": 1.0}},
+    "predicates",
+    "proportion",
+    "nodeorder",
+    first=({"name": "sla", "arguments": {"sla-waiting-time": "1h"}},),
+)
 SOON = {"volcano.sh/sla-waiting-time": "4s"}
 
 

@@ -149,6 +149,14 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
+def no_quantity(kind: str) -> ApiError:
+    """An object of the core group with an amount that cannot be read."""
+    return bad_request(
+        f'{kind} in version "v1" cannot be handled as a {kind}: quantities must match the regular'
+        " expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    )
+
+
 def forbidden(plural: str, group: str, name: str, *, why: str) -> ApiError:
     message = f'{qualified(plural, group)} "{name}" is forbidden: {why}'
     return ApiError(403, "Forbidden", message, details=_named(plural, group, name))

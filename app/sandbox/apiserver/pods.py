@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from app.sandbox.apiserver.errors import (
     FieldError,
-    bad_request,
     forbidden,
     invalid_value,
+    no_quantity,
     required,
 )
 from app.sandbox.apiserver.rules import Surroundings
@@ -182,10 +182,7 @@ def _container_errors(container: Document, path: str) -> list[FieldError]:
             try:
                 amount = parse_milli(value)
             except ValueError:
-                raise bad_request(
-                    'Pod in version "v1" cannot be handled as a Pod: quantities must match the'
-                    " regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-                ) from None
+                raise no_quantity("Pod") from None
             if amount < 0:
                 text = "must be greater than or equal to 0"
                 found.append(invalid_value(f"{path}.resources.{side}.{name}", str(value), text))

@@ -36,11 +36,7 @@ def quota_errors(quota: Document) -> list[errors.FieldError]:
         try:
             milli = parse_milli(amount)
         except ValueError:
-            raise errors.bad_request(
-                'ResourceQuota in version "v1" cannot be handled as a ResourceQuota: quantities'
-                " must match the regular expression"
-                " '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-            ) from None
+            raise errors.no_quantity("ResourceQuota") from None
         path = f"spec.hard[{line}]"
         if not quota_usage.is_line(line):
             for wanted in ("resource type or fully qualified", "resource for quota"):
