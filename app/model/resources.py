@@ -18,6 +18,10 @@ CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
 
+_NATIVE = frozenset({CPU, MEMORY, PODS, "ephemeral-storage"})
+_NATIVE_FAMILIES = ("hugepages-", "attachable-volumes-")
+_OF_QUOTAS = ("count/", "requests.", "limits.")
+
 CPU_COLUMN, MEMORY_COLUMN, PODS_COLUMN = 0, 1, 2
 """Where these are on every axis."""
 
@@ -70,6 +74,17 @@ class ResourceAxis:
     def amounts(self, vector: Vector) -> Amounts:
         """The non-zero entries of ``vector``, by name."""
         return tuple(sorted((n, int(v)) for n, v in zip(self.names, vector, strict=True) if v))
+
+
+def is_of_nodes(name: str) -> bool:
+    """Whether a node can have such a resource.
+
+    Other names only quotas know: ``count/pods``, ``requests.cpu``, ``limits.memory``, ``services``.
+    They are no part of what a gang needs (Volcano's ``NewResource`` leaves them out too).
+    """
+    if name.startswith(_OF_QUOTAS):
+        return False
+    return "/" in name or name in _NATIVE or name.startswith(_NATIVE_FAMILIES)
 
 
 def is_best_effort(requests: Amounts) -> bool:

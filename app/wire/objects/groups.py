@@ -3,7 +3,7 @@
 from msgspec import Struct, field
 
 from app.model.ids import DEFAULT_QUEUE, QueueName
-from app.model.resources import LARGEST
+from app.model.resources import LARGEST, Amounts, is_of_nodes
 from app.model.workload import Condition, GroupPhase, PodGroup
 from app.wire import quantity, times
 from app.wire.errors import Bytes, DecodeError, Reader
@@ -62,11 +62,7 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         role_minimum=spec.min_task_member or {},
         queue=QueueName(spec.queue) if spec.queue else DEFAULT_QUEUE,
         priority_class=spec.priority_class_name or "",
-        min_resources=(
-            quantity.read_amounts(spec.min_resources, "spec.minResources", most=LARGEST)
-            if spec.min_resources is not None
-            else None
-        ),
+        min_resources=_min_resources(spec.min_resources),
         labels=meta.labels(head.labels),
         annotations=meta.annotations(head.annotations),
         phase=_phase(status.phase),
@@ -79,6 +75,14 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         owner_uid=owner.uid if owner is not None else "",
         generation=head.generation or 0,
     )
+
+
+def _min_resources(values: quantity.QuantityMap | None) -> Amounts | None:
+    """What nodes can have of it: Volcano's controllers write all that a quota counts besides."""
+    if values is None:
+        return None
+    of_nodes = {name: value for name, value in values.items() if is_of_nodes(name)}
+    return quantity.read_amounts(of_nodes, "spec.minResources", most=LARGEST)
 
 
 def _phase(text: str | None) -> GroupPhase:

@@ -91,6 +91,36 @@ def test_minimum_resources_that_are_empty_are_not_unset() -> None:
     assert read(minResources={}).min_resources == ()
 
 
+def test_what_only_quotas_count_is_no_part_of_the_minimum() -> None:
+    """As Volcano's controllers write it (all that the quotas of a namespace would count)."""
+    of_nodes = {
+        "cpu": "1",
+        "memory": "2",
+        "ephemeral-storage": "3",
+        "hugepages-2Mi": "4",
+        "pods": "5",
+        "example.com/gpu": "6",
+        "kubernetes.io/batch-cpu": "7",
+        "attachable-volumes-csi-a": "8",
+    }
+    of_quotas = dict.fromkeys(
+        [
+            "count/pods",
+            "limits.cpu",
+            "limits.memory",
+            "requests.cpu",
+            "requests.example.com/gpu",
+            "requests.hugepages-2Mi",
+            "requests.storage",
+            "services",
+        ],
+        "9",
+    )
+    found = read(minResources=of_nodes | of_quotas).min_resources
+    assert dict(found or ()).keys() == of_nodes.keys()
+    assert read(minResources=of_quotas).min_resources == ()
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
