@@ -20,6 +20,7 @@ from typing import Self
 
 _TETHER = Path(__file__).with_name("tether.py")
 _POLL_S = 0.03
+_STANDSTILL_S = 1.0
 _TAIL_BYTES = 3000
 
 
@@ -28,12 +29,20 @@ class NotReady(Exception):
 
 
 def wait_until(condition: Callable[[], bool], *, timeout_s: float, what: str) -> None:
-    """Poll until the condition holds; the text names what was waited for."""
+    """Poll until the condition holds; the text names what was waited for.
+
+    Time in which the whole machine stood still (a virtual one does, when it is moved or saved) does
+    not count: whoever is waited for stood still too.
+    """
     deadline = time.monotonic() + timeout_s
     while not condition():
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             raise NotReady(f"{what}: not within {timeout_s:g} s")
         time.sleep(_POLL_S)
+        slept = time.monotonic() - now
+        if slept > _STANDSTILL_S:
+            deadline += slept
 
 
 class Process:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from app.sandbox.controlplane import processes
 from app.sandbox.controlplane.ports import free_port
 from app.sandbox.controlplane.processes import NotReady, Process, stop_all, wait_until
 
@@ -106,3 +108,29 @@ def test_free_ports_differ_and_skip_those_in_use() -> None:
         taken.bind(("127.0.0.1", first + 1))
         taken.listen()
         assert free_port() not in {first, first + 1}
+
+
+class _Machine:
+    """A clock that goes on while somebody sleeps, and that leaps while the machine stands still."""
+
+    def __init__(self, standstill_s: float) -> None:
+        self._now, self._standstill_s = 0.0, standstill_s
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        self._now += seconds + self._standstill_s
+        self._standstill_s = 0.0
+
+
+@pytest.mark.parametrize("standstill_s", [0.0, 60.0])
+def test_time_in_which_the_machine_stood_still_is_not_waited(
+    monkeypatch: pytest.MonkeyPatch, standstill_s: float
+) -> None:
+    machine = _Machine(standstill_s)
+    monkeypatch.setattr(processes, "time", machine)
+    looked = itertools.count()
+    wait_until(lambda: next(looked) == 100, timeout_s=10, what="the hundredth look")
+    with pytest.raises(NotReady, match="never: not within 10 s"):
+        wait_until(lambda: False, timeout_s=10, what="never")
