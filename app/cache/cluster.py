@@ -11,7 +11,7 @@ from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
 from app.cache.promises import Lost, Promises
 from app.cache.views import task_of
 from app.model.disruption import DisruptionBudget
-from app.model.ids import NO_NODE, ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
+from app.model.ids import DEFAULT_QUEUE, NO_NODE, ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.reason import TAKEN
@@ -22,10 +22,16 @@ _OWNERS_KEPT = 10_000
 
 
 class ClusterCache(Promises):
-    """Nodes, pods, groups, queues and every promise. ``schedulers`` are the names that are ours."""
+    """Nodes, pods, groups, queues and every promise.
 
-    def __init__(self, *, schedulers: frozenset[str]) -> None:
-        super().__init__()
+    ``schedulers`` are the names that are ours; pods that stand alone and name no queue are in the
+    ``default_queue``.
+    """
+
+    def __init__(
+        self, *, schedulers: frozenset[str], default_queue: QueueName = DEFAULT_QUEUE
+    ) -> None:
+        super().__init__(default_queue=default_queue)
         self.schedulers = schedulers
         self.foreign: dict[PodUid, Pod] = {}
         self.queues: dict[QueueName, Queue] = {}

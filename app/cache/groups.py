@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from app.cache.members import ARRIVED, PLACED_KINDS, VALID_KINDS, Kind, Member, Slot, Stage
 from app.model.gang import Counts
-from app.model.ids import DEFAULT_QUEUE, GroupKey, PodUid, QueueName
+from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.resources import Amounts
 from app.model.shape import PodShape
@@ -29,6 +29,7 @@ class Group:
 
     key: GroupKey
     solo: bool
+    default_queue: QueueName
     pod_group: PodGroup | None = None
     phase: GroupPhase = GroupPhase.NEW
     members: dict[PodUid, Member] = field(default_factory=dict)
@@ -137,10 +138,10 @@ class Group:
     def queue(self) -> QueueName:
         """The queue it is charged to."""
         if self.pod_group is not None:
-            return self.pod_group.queue or DEFAULT_QUEUE
+            return self.pod_group.queue
         for member in self.members.values():
-            return QueueName(member.pod.annotations.get(QUEUE_ANNOTATION) or DEFAULT_QUEUE)
-        return DEFAULT_QUEUE
+            return QueueName(member.pod.annotations.get(QUEUE_ANNOTATION) or self.default_queue)
+        return self.default_queue
 
     @property
     def on_nodes(self) -> int:

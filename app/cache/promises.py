@@ -16,7 +16,7 @@ from app.cache.members import Kind, Member, Slot, Stage, may_change
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
 from app.model.gang import Task
-from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import GangPlacement
 from app.model.pod import Pod, TaskStatus
 from app.model.reason import TAKEN
@@ -37,9 +37,9 @@ class Lost:
 class Promises:
     """Members, their groups and the room they hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, default_queue: QueueName) -> None:
         self.rooms = Rooms()
-        self.registry = Registry(self.rooms)
+        self.registry = Registry(self.rooms, default_queue=default_queue)
         self.groups = self.registry.groups
         self.signals = self.registry.signals
         self.members: dict[PodUid, Member] = {}

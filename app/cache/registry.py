@@ -32,7 +32,8 @@ class Signals:
 class Registry:
     """Groups by key; ``pending`` want planning, ``promised`` have room kept for them."""
 
-    def __init__(self, rooms: Rooms) -> None:
+    def __init__(self, rooms: Rooms, *, default_queue: QueueName) -> None:
+        self.default_queue = default_queue
         self.groups: dict[GroupKey, Group] = {}
         self.pending: dict[GroupKey, Group] = {}
         self.promised: dict[GroupKey, Group] = {}
@@ -51,7 +52,7 @@ class Registry:
         """The group of that key, made when there is none."""
         group = self.groups.get(key)
         if group is None:
-            group = self.groups[key] = Group(key=key, solo=solo)
+            group = self.groups[key] = Group(key=key, solo=solo, default_queue=self.default_queue)
         return group
 
     def changed(self, group: Group, *, replan: bool = True) -> None:

@@ -24,7 +24,10 @@ SchedulerConf = Annotated[
 SchedulerNames = Annotated[
     str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
 ]
-DefaultQueue = Annotated[str | None, typer.Option(help="Queue of groups that name none.")]
+DefaultQueue = Annotated[
+    str | None,
+    typer.Option(help="Queue of pods that stand alone and name none; made when missing."),
+]
 Qps = Annotated[float | None, typer.Option(help="Requests a second.")]
 Burst = Annotated[int | None, typer.Option(help="Requests at once.")]
 LogLevel = Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")]

@@ -36,6 +36,7 @@ from app.main.slots_here import SlotsHere
 from app.main.start_error import StartError
 from app.main.urgency import be_urgent
 from app.main.wiring import Parts, assemble
+from app.model.ids import QueueName
 from app.service.ports import WriteError
 from app.service.queues import ensure_queues
 from app.settings import ExtenderSettings, address_of
@@ -92,6 +93,7 @@ class ExtenderProcess:
             limits=settings.limits(),
             schedulers=frozenset(settings.schedulers()),
             activity=settings.activity(clock, host=socket.gethostname()),
+            default_queue=QueueName(settings.default_queue),
         )
         kinds = [*KINDS, *pod_kinds(settings.schedulers())]
         if settings.leader_elect:
@@ -167,7 +169,7 @@ class ExtenderProcess:
             parts.actuator.run(),
             parts.owners.run(OWNERS_ASKED_AT_ONCE),
             self._audit(),
-            ensure_queues(parts.cache, self._ports, default=settings.default_queue),
+            ensure_queues(parts.cache, self._ports),
         ]
         if settings.scheduler_conf is not None:
             tasks.append(follow(settings.scheduler_conf, self._reload, seen=self._conf_seen))

@@ -1,13 +1,15 @@
-"""The two queues that must exist: ``root`` and the default one (volcano.md §3.2).
+"""The queues that must exist: ``root`` and those of groups that name none (volcano.md §3.2).
 
-Created when missing, at the start and whenever somebody deleted them; a failure is tried again.
+These are ``default``, which the CRDs write into PodGroups and the webhooks into jobs, and what
+``--default-queue`` says. Created when missing, at the start and whenever somebody deleted them; a
+failure is tried again.
 """
 
 import asyncio
 import logging
 
 from app.cache.cluster import ClusterCache
-from app.model.ids import ROOT_QUEUE, QueueName
+from app.model.ids import DEFAULT_QUEUE, ROOT_QUEUE, QueueName
 from app.service.ports import GroupWriter, Reaction, WriteError
 from app.wire import patches
 
@@ -18,16 +20,13 @@ REPEAT_S = 5.0
 """The watch shows a new queue within this time; until then it is not created again."""
 
 
-async def ensure_queues(cache: ClusterCache, writer: GroupWriter, *, default: str) -> None:
-    """Keep both queues in being; cancel to stop."""
+async def ensure_queues(cache: ClusterCache, writer: GroupWriter) -> None:
+    """Keep them in being; cancel to stop."""
+    wanted = dict.fromkeys((ROOT_QUEUE, DEFAULT_QUEUE, cache.registry.default_queue))
     while True:
-        missing = [
-            (name, reclaimable)
-            for name, reclaimable in ((ROOT_QUEUE, False), (QueueName(default), True))
-            if name not in cache.queues
-        ]
-        for name, reclaimable in missing:
-            await _create(writer, name, reclaimable=reclaimable)
+        missing = [name for name in wanted if name not in cache.queues]
+        for name in missing:
+            await _create(writer, name, reclaimable=name != ROOT_QUEUE)
         await asyncio.sleep(REPEAT_S if missing else LOOK_EVERY_S)
 
 

@@ -122,6 +122,7 @@ class Checks(Machine):
         anew = Group(
             group.key,
             group.solo,
+            group.default_queue,
             pod_group=group.pod_group,
             phase=group.phase,
             template_shapes=self.templates_of(group),

@@ -26,8 +26,10 @@ CHOOSY = PodShape(
 class Rig:
     """Two nodes and the group ``g`` of two."""
 
-    def __init__(self) -> None:
-        self.cache = ClusterCache(schedulers=frozenset({"volcano"}))
+    def __init__(self, *, default_queue: str = "default") -> None:
+        self.cache = ClusterCache(
+            schedulers=frozenset({"volcano"}), default_queue=QueueName(default_queue)
+        )
         self._snapshotter = Snapshotter(self.cache)
         for name in ("b", "a"):
             self.cache.set_node(make_node(name, cpu=4000))
@@ -151,6 +153,12 @@ def test_pods_alone_are_groups_of_one_in_the_queue_they_name(rig: Rig) -> None:
     [solo] = [gang for gang in rig.now().pending if gang.solo]
     assert (solo.min_member, solo.queue, solo.phase) == (1, "q", GroupPhase.NEW)
     assert rig.now().usage[QueueName("q")].groups == 1
+
+
+def test_a_pod_alone_that_names_no_queue_is_in_the_default_one() -> None:
+    rig = Rig(default_queue="research")
+    rig.pod("p", annotations={})
+    assert rig.now().usage[QueueName("research")].groups == 1
 
 
 def test_residents_are_listed_only_while_a_pod_looks_at_others(rig: Rig) -> None:

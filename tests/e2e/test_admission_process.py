@@ -17,19 +17,21 @@ from tests.clusters.client import Object, tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.ports import free_port
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import Resource
+from tests.clusters.resources import QUEUES, Resource
+from tests.clusters.rig import Stage
 from tests.e2e.admission import (
     CONFIGURATIONS,
     NAMESPACE,
     Webhooks,
     accepts,
+    deletion,
     dry_run,
     refusal,
     registered_url,
     start,
     with_key_pair,
 )
-from tests.webhooks.objects import job, pod
+from tests.webhooks.objects import job, new_queue, pod
 
 pytestmark = pytest.mark.real
 
@@ -147,6 +149,40 @@ def test_resource_groups_of_pods_are_read_again_when_their_file_changes(
         conf.write_text(RESOURCE_GROUPS % "second")
         wait_until(lambda: kind() == "second", timeout_s=10, what="the new file")
         assert "refused" not in notes(it.url, cluster)
+
+
+def test_options_change_what_is_refused(cluster: ControlPlane, stage: Stage) -> None:
+    stage.clear()  # an extender would correct the queue's status
+    api = cluster.api
+    flags = (
+        *with_key_pair(cluster),
+        "--max-queue-depth=1",
+        "--enable-queue-allocated-pods-check=true",
+        "--loose-volumes=true",
+    )
+    roomless = job(volumes=[{"mountPath": "/scratch"}])
+    api.create(new_queue("above"), resource=QUEUES)
+    try:
+        with start(cluster, *flags, trust=cluster.authority.certificate, name="webhooks-options"):
+            below = new_queue("below", parent="above")
+            wait_until(
+                lambda: "exceeds the maximum allowed depth of 1" in refusal(api, below),
+                timeout_s=20,
+                what="queues are judged",
+            )
+            full = {"status": {"allocated": {"pods": "2"}}}
+            api.patch(QUEUES, "above", full, subresource="status")
+            wait_until(
+                lambda: "has allocated Pods: 2" in deletion(api, "above"),
+                timeout_s=20,
+                what="the queue is not deleted",
+            )
+            # The policy does not know the option: its own lines are left out by hand.
+            assert "ValidatingAdmissionPolicy" in refusal(api, roomless)
+    finally:
+        for resource in CONFIGURATIONS:
+            api.delete(resource, "pumice-webhooks")
+        api.delete(QUEUES, "above")
 
 
 def notes(url: str, cluster: ControlPlane) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.cache.members import Member
 from app.main.wiring import Parts, assemble
-from app.model.ids import GroupKey, NodeName, PodUid, group_key
+from app.model.ids import GroupKey, NodeName, PodUid, QueueName, group_key
 from app.model.pod import GATE, GROUP_ANNOTATION, Owner, Pod
 from app.model.workload import GroupPhase, PodGroup, Queue
 from app.service.activity import Activity
@@ -152,7 +152,13 @@ def always_active() -> Activity:
 class Rig:
     """Parts over a FakeApi, with the two queues in being."""
 
-    def __init__(self, limits: Limits | None = None, *, activity: Activity | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        activity: Activity | None = None,
+        default_queue: str = "default",
+    ) -> None:
         self.api = FakeApi()
         # Bindings leave at once: what a call comes to does not depend on when.
         self.limits = replace(limits or Limits(), burst_s=0.0)
@@ -162,6 +168,7 @@ class Rig:
             limits=self.limits,
             schedulers=frozenset({"volcano"}),
             activity=activity or always_active(),
+            default_queue=QueueName(default_queue),
         )
         self.cache = self.parts.cache
         self.planning = self.parts.planning

@@ -1,4 +1,4 @@
-"""The root and the default queue exist, whoever deletes them and whatever fails."""
+"""The root and the default queues exist, whoever deletes them and whatever fails."""
 
 import asyncio
 import logging
@@ -12,29 +12,29 @@ from tests.service.rig import CONFLICT, FAILING, REFUSED, Rig
 from tests.service.virtual_time import advance, run
 
 
-def without_queues() -> Rig:
-    rig = Rig()
+def without_queues(*, default: str = "default") -> Rig:
+    rig = Rig(default_queue=default)
     rig.unsee("queues", make_queue("root"), make_queue("default"))
     return rig
 
 
-def ensuring(rig: Rig, *, default: str = "default") -> "asyncio.Task[None]":
-    return asyncio.create_task(ensure_queues(rig.cache, rig.api, default=default))
+def ensuring(rig: Rig) -> "asyncio.Task[None]":
+    return asyncio.create_task(ensure_queues(rig.cache, rig.api))
 
 
 def created(rig: Rig) -> list[str]:
     return [write.target for write in rig.api.of("create-queue")]
 
 
-def test_both_are_created_when_they_are_missing() -> None:
+def test_all_are_created_when_they_are_missing() -> None:
     async def scenario() -> None:
-        rig = without_queues()
-        task = ensuring(rig, default="batch")
+        rig = without_queues(default="batch")
+        task = ensuring(rig)
         await advance(0)
-        assert created(rig) == ["root", "batch"]
-        root, batch = (write.body["spec"] for write in rig.api.of("create-queue"))
+        assert created(rig) == ["root", "default", "batch"]
+        root, *others = (write.body["spec"] for write in rig.api.of("create-queue"))
         assert root == {"weight": 1, "reclaimable": False}
-        assert batch == {"weight": 1, "reclaimable": True}
+        assert others == [{"weight": 1, "reclaimable": True}] * 2
         task.cancel()
 
     run(scenario())
@@ -88,10 +88,10 @@ def test_a_failure_is_tried_again(
 
 def test_the_default_queue_may_be_the_root() -> None:
     async def scenario() -> None:
-        rig = without_queues()
-        task = ensuring(rig, default="root")
+        rig = without_queues(default="root")
+        task = ensuring(rig)
         await advance(0)
-        assert set(created(rig)) == {"root"}
+        assert created(rig) == ["root", "default"]
         task.cancel()
 
     run(scenario())

@@ -19,7 +19,16 @@ from tests.clusters.client import Object, Objects
 from tests.clusters.ports import free_port
 from tests.clusters.processes import Process
 from tests.clusters.pumice import COMMAND
-from tests.clusters.resources import COMMANDS, JOBS, NAMESPACES, POD_GROUPS, PODS, QUEUES, Resource
+from tests.clusters.resources import (
+    COMMANDS,
+    EVENTS,
+    JOBS,
+    NAMESPACES,
+    POD_GROUPS,
+    PODS,
+    QUEUES,
+    Resource,
+)
 from tests.clusters.rig import Rig, account
 
 CLAIMS = Resource("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
@@ -55,7 +64,7 @@ class Stand:
         self.api.delete(NAMESPACES, self.name)
         nodes.delete(self.api, self._nodes)
 
-    def start_controllers(self) -> None:
+    def start_controllers(self, *flags: str) -> None:
         """Start a process that runs the controllers."""
         plane = self.rig.controlplane
         argv: list[str | Path] = [
@@ -65,6 +74,7 @@ class Stand:
             "--leader-elect=false",
             f"--extender-url={self.rig.extender.url}",
             f"--healthz-address=127.0.0.1:{free_port()}",
+            *flags,
         ]
         self._controllers = Process(argv, log=plane.log("controllers"), name="controllers")
 
@@ -96,6 +106,12 @@ class Stand:
             "propagationPolicy": "Foreground",
         }
         self.api.request("DELETE", JOBS.path(name, namespace=self.name), body=options)
+
+    def told(self, name: str) -> list[str]:
+        """What events say of the object of that name."""
+        about = f"involvedObject.name={name}"
+        events = self.api.list(EVENTS, namespace=self.name, field_selector=about)
+        return [event["message"] for event in events]
 
     def all(self, resource: Resource) -> Objects:
         return self.api.list(resource, namespace=self.name)

@@ -17,6 +17,7 @@ from tests.clusters.resources import (
     JOBS,
     POD_GROUPS,
     PODS,
+    RESOURCE_QUOTAS,
     SECRETS,
     SERVICES,
 )
@@ -189,3 +190,19 @@ def test_a_claim_is_made_named_in_the_spec_and_goes_with_the_job(jobs: Stand) ->
     jobs.wait_none(JOBS, PODS, POD_GROUPS)
     jobs.let_go_claims()
     jobs.wait_none(stand.CLAIMS)
+
+
+def test_a_job_that_is_refused_too_often_is_ended(jobs: Stand) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "no-services"},
+        "spec": {"hard": {"count/services": "0"}},
+    }
+    jobs.api.create(quota, resource=RESOURCE_QUOTAS, namespace=jobs.name)
+    jobs.kill_controllers()
+    jobs.start_controllers("--max-requeue-num=2")
+    jobs.submit("refused", _spec("sleep 600", plugins={"svc": []}))
+    jobs.wait_phase("Terminated", "refused")
+    told = jobs.told("refused")
+    assert "Job failed on action SyncJob for retry limit reached" in told
