@@ -139,9 +139,8 @@ class Group:
         """The queue it is charged to."""
         if self.pod_group is not None:
             return self.pod_group.queue
-        for member in self.members.values():
-            return QueueName(member.pod.annotations.get(QUEUE_ANNOTATION) or self.default_queue)
-        return self.default_queue
+        named = next((m.pod.annotations.get(QUEUE_ANNOTATION) for m in self.members.values()), None)
+        return QueueName(named) if named else self.default_queue
 
     @property
     def on_nodes(self) -> int:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from app.cache.audit import Audit, audit
 from app.cache.cluster import ClusterCache
-from app.model.ids import DEFAULT_QUEUE, GroupKey, QueueName
+from app.model.ids import GroupKey, QueueName
 from app.service.activity import Activity
 from app.service.actuator import Actuator, log_failure
 from app.service.barrier import Barrier
@@ -66,7 +66,7 @@ def assemble(
     limits: Limits,
     schedulers: frozenset[str],
     activity: Activity,
-    default_queue: QueueName = DEFAULT_QUEUE,
+    default_queue: QueueName,
 ) -> Parts:
     """Build every use case once and connect them."""
     cache = ClusterCache(schedulers=schedulers, default_queue=default_queue)

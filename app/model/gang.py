@@ -143,7 +143,7 @@ class Gang:
     def uncreated(self) -> Vector | None:
         """What is left of ``minResources`` for members that nobody has created, and their number.
 
-        The number is that of ``pods``, which ``minResources`` leave out. None: they are unset.
+        The number is that of ``pods``, whatever ``minResources`` say of them. None: they are unset.
         """
         if self.min_request is None:
             return None

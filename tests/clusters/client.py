@@ -19,7 +19,7 @@ from typing import Any, Self
 import httpx2
 
 from tests.clusters.certificates import KeyPair
-from tests.clusters.resources import Resource
+from tests.clusters.resources import EVENTS, Resource
 
 _PATCH_TYPES = {
     "merge": "application/merge-patch+json",
@@ -287,6 +287,12 @@ class ApiClient:
                         return
         except httpx2.ReadTimeout:
             return
+
+    def events_of(self, name: str, *, namespace: str) -> Objects:
+        """Events about the object of that name, oldest first."""
+        about = f"involvedObject.name={name}"
+        found = self.list(EVENTS, namespace=namespace, field_selector=about)
+        return sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))
 
     def until(
         self,

@@ -167,10 +167,7 @@ class Place:
 
     def events(self, name: str) -> Objects:
         """Events about the object of that name, oldest first."""
-        found = self.api.list(
-            EVENTS, namespace=self.name, field_selector=f"involvedObject.name={name}"
-        )
-        return sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))
+        return self.api.events_of(name, namespace=self.name)
 
     def explain(self, name: str) -> Any:
         """The story of a group or of a pod's group, once the extender knows of it."""

@@ -10,6 +10,7 @@ from tests.clusters.resources import COMMANDS, JOBS
 
 SCHEDULER = "volcano"
 GROUP = "scheduling.k8s.io/group-name"
+QUEUE = "scheduling.volcano.sh/queue-name"
 GATE = "pumice.sh/plan"
 UNGATED = {"pumice.sh/gate": "false"}
 """Annotation of a pod that the admission policy leaves without the gate."""
@@ -46,6 +47,7 @@ def pod(
     name: str,
     *,
     group: str | None = None,
+    queue: str | None = None,
     cpu: str = "1",
     memory: str = "64Mi",
     gated: bool = False,
@@ -59,6 +61,8 @@ def pod(
     annotations: dict[str, str] = {}
     if group is not None:
         annotations[GROUP] = group
+    if queue is not None:
+        annotations[QUEUE] = queue
     if role is not None:
         annotations["volcano.sh/task-spec"] = role
     resources = resources or {"requests": {"cpu": cpu, "memory": memory}}

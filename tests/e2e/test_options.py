@@ -5,15 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.clusters import workloads
-from tests.clusters.client import ApiClient
 from tests.clusters.place import Place
-from tests.clusters.processes import wait_until
 from tests.clusters.resources import QUEUES
 from tests.clusters.rig import Setting, Stage
 
 pytestmark = pytest.mark.real
 
-QUEUE = "scheduling.volcano.sh/queue-name"
 PROTECTED = 'pumice_extender_answers_total{answer="protect",verb="filter"}'
 
 
@@ -22,11 +19,9 @@ def test_a_pod_alone_that_names_no_queue_is_in_the_default_one(stage: Stage) -> 
     try:
         with Place(rig) as place:
             place.add_nodes(1, cpu="2")
-            wait_until(lambda: has_queue(rig.api, "research"), timeout_s=20, what="it is made")
+            rig.api.until_one(QUEUES, "research", bool, timeout_s=20)
             place.submit_one(workloads.pod("alone"))
-            other = workloads.pod("other")
-            other["metadata"]["annotations"][QUEUE] = "default"
-            place.submit_one(other)
+            place.submit_one(workloads.pod("other", queue="default"))
             place.wait_pod_bound("alone")
             place.wait_pod_bound("other")
             assert place.explain("alone")["queue"] == "research"
@@ -34,10 +29,6 @@ def test_a_pod_alone_that_names_no_queue_is_in_the_default_one(stage: Stage) -> 
     finally:
         stage.clear()
         rig.api.delete(QUEUES, "research")
-
-
-def has_queue(api: ApiClient, name: str) -> bool:
-    return api.find(QUEUES, name) is not None
 
 
 def test_a_gang_that_trickles_in_is_held_for_so_long_at_most(stage: Stage) -> None:

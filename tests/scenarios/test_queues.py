@@ -8,7 +8,6 @@ from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.resources import POD_GROUPS, QUEUES, Resource
 
-QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 BINDINGS = Resource(
     "admissionregistration.k8s.io/v1",
     "validatingadmissionpolicybindings",
@@ -119,9 +118,7 @@ def test_a_plain_pod_goes_to_the_queue_of_its_annotation(place: Place) -> None:
     place.add_nodes(1, cpu="4")
     small = place.add_queue("small", capability={"cpu": "1"})
     for number in range(2):
-        pod = workloads.pod(f"plain-{number}")
-        pod["metadata"]["annotations"][QUEUE_ANNOTATION] = small
-        place.submit_one(pod)
+        place.submit_one(workloads.pod(f"plain-{number}", queue=small))
     place.wait_bound("", 1)
     (waiting,) = [pod for pod in place.pods() if not workloads.node_of(pod)]
     place.wait_summary(waiting["metadata"]["name"], f"queue {small}")

@@ -21,7 +21,6 @@ from tests.clusters.processes import Process
 from tests.clusters.pumice import COMMAND
 from tests.clusters.resources import (
     COMMANDS,
-    EVENTS,
     JOBS,
     NAMESPACES,
     POD_GROUPS,
@@ -109,9 +108,7 @@ class Stand:
 
     def told(self, name: str) -> list[str]:
         """What events say of the object of that name."""
-        about = f"involvedObject.name={name}"
-        events = self.api.list(EVENTS, namespace=self.name, field_selector=about)
-        return [event["message"] for event in events]
+        return [event["message"] for event in self.api.events_of(name, namespace=self.name)]
 
     def all(self, resource: Resource) -> Objects:
         return self.api.list(resource, namespace=self.name)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.clusters.client import Object
-from tests.clusters.resources import EVENTS
 from tests.scenarios.jobs.ground import Ground, ground, on_seat
 from tests.scenarios.jobs.play import Actor, Scene, Step, Then, evicts, is_in, play
 from tests.scenarios.jobs.shapes import in_pairs, make_job, policy, slow, up
@@ -334,9 +333,7 @@ def test_a_delay_is_told_and_kept(ground: Ground, played: Mapping[str, Actor]) -
     actor = played["delay-0"]
     # The time at which a container ended is in whole seconds.
     assert actor.life.times[-2] - actor.acted >= _DELAY_S - 1
-    events = ground.api.list(
-        EVENTS, namespace=ground.name, field_selector=f"involvedObject.name={actor.life.name}"
-    )
+    events = ground.api.events_of(actor.life.name, namespace=ground.name)
     told = [event["message"] for event in events if event["reason"] == "ExecuteAction"]
     assert f"Execute action AbortJob after {_DELAY_S}s" in told
 
