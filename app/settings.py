@@ -152,7 +152,7 @@ class ControllersSettings(ProcessSettings):
     worker_threads_for_gc: int = Field(default=5, gt=0, le=1000)
     worker_threads_for_cronjob: int = Field(default=3, gt=0, le=1000)
     max_requeue_num: int = Field(default=15, ge=-1)
-    """Failures in a row after which a job is given up; -1: never."""
+    """Repeats after which a job is given up that is refused what it needs; -1: never."""
     inherit_owner_annotations: bool = True
     leader_elect_resource_name: str = "pumice-controllers"
     healthz_address: Address = "127.0.0.1:11252"

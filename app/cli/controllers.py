@@ -49,7 +49,7 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
         int | None, typer.Option(help="CronJobs looked at at once.")
     ] = None,
     max_requeue_num: Annotated[
-        int | None, typer.Option(help="Failures in a row after which a job is ended; -1: never.")
+        int | None, typer.Option(help="Repeats after which a refused job is ended; -1: never.")
     ] = None,
     inherit_owner_annotations: Annotated[
         Switch | None, typer.Option(help="Copy volcano.sh/ annotations of owners to PodGroups.")

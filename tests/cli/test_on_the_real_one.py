@@ -110,11 +110,11 @@ def test_a_group_is_explained_by_its_conditions(shell: Shell, installed: Control
         "lastTransitionTime": "2023-11-14T22:13:20Z",
         "transitionID": "1",
     }
-    item = group("g", phase="Pending", conditions=[against])
+    item = group("g", phase="Inqueue", conditions=[against])
     item["metadata"]["namespace"] = shell.namespace
     installed.api.create(item)
     done = shell.run("explain", "g", "-n", shell.namespace, "-o", "json")
     shown = yaml.safe_load(done.out)
-    assert (shown["subject"], shown["phase"]) == (f"podgroup {shell.namespace}/g", "Pending")
+    assert (shown["subject"], shown["phase"]) == (f"podgroup {shell.namespace}/g", "Inqueue")
     assert (shown["queue"], shown["podGroup"]) == ("default", f"{shell.namespace}/g")
     assert shown["conditions"]

@@ -16,6 +16,7 @@ from app.controllers.job.fresh import CONTROLLER, OVERDUE_S
 from app.controllers.job.killing import Killing
 from app.controllers.job.machine import Keep, Kill, KillTarget
 from app.controllers.job.memory import Memories, Memory
+from app.controllers.job.patience import patience_s
 from app.controllers.job.policies import Happening
 from app.controllers.job.prepare import Preparation
 from app.controllers.job.slots import SlotSource
@@ -50,7 +51,6 @@ INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
 }
 """The kinds that are followed, and how their objects are found."""
 
-UNLIMITED: Final = -1
 _EXECUTE: Final = "ExecuteAction"
 _OWNED: Final = frozenset({PODS, POD_GROUPS})
 _SYNCED: Final = frozenset({Phase.NEW, Phase.PENDING, Phase.RUNNING})
@@ -87,7 +87,7 @@ class JobController:
         self._killing = Killing(self._world, preparation)
         self._syncing = Syncing(self._world, preparation, slots, schedulers=options.schedulers)
         self._memories = Memories()
-        self._max_requeues = options.max_requeues
+        self._patience_s = patience_s(options.max_requeues)
 
     @property
     def name(self) -> str:
@@ -178,12 +178,12 @@ class JobController:
             await self._killing.go_on(seen)
             return
         problem = await self._syncing.sync(seen, memory)
-        memory.strikes = memory.strikes + 1 if problem is not None and problem.refused else 0
-        if problem is None:
-            return
-        if UNLIMITED != self._max_requeues < memory.strikes:
+        if problem is None or not problem.refused:
+            memory.granted()
+        elif memory.refused_s(self._world.clock()) >= self._patience_s:
             await self._give_up(seen.job.key)
-        raise Again(problem.message)
+        if problem is not None:
+            raise Again(problem.message)
 
     async def _give_up(self, key: Key) -> None:
         seen = self._world.see(key)

@@ -49,11 +49,10 @@ class Memory:
     refusals: Refusals = field(default_factory=Refusals)
     delays: dict[str, Delay] = field(default_factory=dict)
     """By the name of the pod; what the pod there shows by itself is left out."""
-    strikes: int = 0
-    """Times in a row that the API server refused what the job needs."""
     _first_seen: dict[Identity, float] = field(default_factory=dict)
     _announced: set[tuple[Identity, int]] = field(default_factory=set)
     _told: tuple[str, float] = ("", 0.0)
+    _refused_since: float | None = None
 
     def since(self, happening: Happening, now: float) -> float:
         """When it happened, or was first seen where nothing tells."""
@@ -117,6 +116,16 @@ class Memory:
         self.delays = {
             name: delay for name, delay in self.delays.items() if not delay.ends_with(action, about)
         }
+
+    def refused_s(self, now: float) -> float:
+        """The API server refuses what the job needs: for how long it has."""
+        if self._refused_since is None:
+            self._refused_since = now
+        return now - self._refused_since
+
+    def granted(self) -> None:
+        """It does not, this time."""
+        self._refused_since = None
 
     def tells(self, text: str, now: float) -> bool:
         """Whether a reason for waiting is news; numbers in it change faster than people read."""

@@ -1,10 +1,12 @@
 """When pods are made, where they may go, and what becomes of requests that fail."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from app.controllers.job.patience import patience_s
 from app.controllers.job.slots import Refusals, Slots
 from app.controllers.job.world import texts_of
 from app.controllers.ports import ApiError, Failure
@@ -18,6 +20,7 @@ from tests.controllers.job.jobs import make_pod, of
 from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
 
 _GANG = {"minAvailable": 2, "tasks": [task()]}
+_LAST = "job-main-29"
 _UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 _FAILED = {"type": "PodScheduled", "status": "False", "reason": "SchedulerError"}
 
@@ -348,6 +351,33 @@ def test_what_is_refused_for_good_ends_the_job_after_a_while() -> None:
     assert rig.phases == ["Pending", "Terminating", "Terminated"]
     text = "Job failed on action SyncJob for retry limit reached"
     assert rig.events.messages("ExecuteAction") == [text]
+
+
+def test_a_job_whose_pods_change_often_is_not_ended_sooner_by_what_is_refused() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.fail(Failure.REFUSED, lambda r: _creates_pod(r) and r.key.name == _LAST, times=1000)
+        rig.start()
+        rig.submit({"minAvailable": 2, "tasks": [task(replicas=30)]})
+        await rig.settle()
+        for pod in rig.pods():
+            rig.run(pod)
+            await rig.settle()
+        await rig.later(160)
+        assert rig.phase() == "Running"
+        assert rig.status()["running"] == 29
+        await rig.later(20)
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phases == ["Pending", "Running", "Terminating", "Terminated"]
+
+
+def test_a_job_is_refused_as_long_as_repeats_take_in_volcano_before_it_is_ended() -> None:
+    assert patience_s(0) == 0.0
+    assert patience_s(2) == pytest.approx(0.015)
+    assert patience_s(15) == pytest.approx(163.835)
+    assert patience_s(20) == pytest.approx(patience_s(18) + 2000.0)
+    assert patience_s(-1) == math.inf
 
 
 @pytest.mark.parametrize("failure", [Failure.REFUSED, Failure.PASSING])
