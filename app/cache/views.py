@@ -77,6 +77,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         kept=_sum(group.kept, vector),
         request=frozen(request),
         min_request=None if minimum is None else vector(minimum),
+        min_limits=pod_group.min_limits if pod_group else (),
         gated_request=gated,
         waiting=waiting,
         role_minimum=group.role_minimum,

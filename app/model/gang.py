@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
-from app.model.resources import PODS_COLUMN, Vector
+from app.model.resources import PODS_COLUMN, Amounts, Vector
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 
@@ -100,7 +100,7 @@ class Gang:
     ``waiting`` are the members without a place that may be planned now (no foreign gates), in no
     particular order. ``allocated`` sums the requests of members with a place, slots included
     (``kept``: of slots only); ``request`` adds the waiting ones. ``min_request`` is
-    ``minResources`` (None: unset) and
+    ``minResources`` (None: unset), ``min_limits`` the lines of these that quotas have for limits,
     ``gated_request`` sums members held by foreign gates. ``role_shapes`` has a sibling's shape per
     role for slots; ``role_ready`` counts members and slots with a place per role, ``role_valid``
     those plus waiting ones. ``partial`` is set when some members are bound and ``min_member``, or
@@ -124,6 +124,7 @@ class Gang:
     min_request: Vector | None
     gated_request: Vector
     waiting: tuple[Task, ...] = ()
+    min_limits: Amounts = ()
     role_minimum: Mapping[str, int] = field(default_factory=dict)
     role_ready: Mapping[str, int] = field(default_factory=dict)
     role_valid: Mapping[str, int] = field(default_factory=dict)

@@ -20,7 +20,9 @@ PODS = "pods"
 
 _NATIVE = frozenset({CPU, MEMORY, PODS, "ephemeral-storage"})
 _NATIVE_FAMILIES = ("hugepages-", "attachable-volumes-")
-_OF_QUOTAS = ("count/", "requests.", "limits.")
+LIMITS = "limits."
+"""What a quota calls the limits of pods begins so: ``limits.cpu``."""
+_OF_QUOTAS = ("count/", "requests.", LIMITS)
 
 CPU_COLUMN, MEMORY_COLUMN, PODS_COLUMN = 0, 1, 2
 """Where these are on every axis."""

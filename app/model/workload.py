@@ -44,7 +44,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodGroup:
-    """A PodGroup object. ``role_minimum`` is ``minTaskMember``; ``min_resources`` None: unset."""
+    """A PodGroup object. ``role_minimum`` is ``minTaskMember``; ``min_resources`` None: unset.
+
+    ``min_limits`` are the lines of these that quotas have for limits, ``limits.cpu``.
+    """
 
     namespace: str
     name: str
@@ -56,6 +59,7 @@ class PodGroup:
     queue: QueueName = DEFAULT_QUEUE
     priority_class: str = ""
     min_resources: Amounts | None = None
+    min_limits: Amounts = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     phase: GroupPhase = GroupPhase.NEW

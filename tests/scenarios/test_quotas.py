@@ -95,6 +95,25 @@ def test_a_group_that_was_let_in_keeps_its_part_until_its_pods_exist(place: Plac
     assert place.group("second")["status"]["phase"] == "Pending"
 
 
+def test_limits_are_counted_too(place: Place) -> None:
+    place.add_nodes(1, cpu="8")
+    set_quota(place, limits__cpu="3")
+    resources = {"requests": {"cpu": "500m"}, "limits": {"cpu": "1"}}
+    place.add_group("first", 2, minResources={"cpu": "1", "limits.cpu": "2"})
+    place.wait_phase("first", "Inqueue")
+    place.add_group("second", 2, minResources={"cpu": "1", "limits.cpu": "2"})
+
+    says = "limits.cpu asked 2, free 1 of 3"
+    place.wait_condition("second", "Reserved", "False", reason="ResourceQuota", says=says)
+    place.submit(workloads.members("first", 2, resources=resources))
+    place.wait_bound("first", 2)
+    wait_used(place, limits__cpu="2")
+    assert place.group("second")["status"]["phase"] == "Pending"
+
+    place.delete_gang("first")
+    place.wait_phase("second", "Inqueue")
+
+
 def test_pods_that_exist_are_not_asked_for_again(place: Place) -> None:
     """A gang of an operator: its pods are counted before its PodGroup is let in."""
     place.add_nodes(1, cpu="8")

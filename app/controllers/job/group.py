@@ -3,24 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from app.controllers.job.view import Job, Task
 from app.controllers.job.vocabulary import ACCEPTED_COMMAND, JOB_GENERATION, PARTITION_ID
 from app.model.pod import TASK_SPEC
-from app.model.resources import PODS
 from app.wire import quantity, unstructured
-from app.wire.errors import DecodeError, Reader
+from app.wire.errors import DecodeError
 from app.wire.kinds import POD_GROUPS
-from app.wire.objects import containers
-from app.wire.objects.containers import Containers
-from app.wire.objects.shapes import SpecJson
+from app.wire.objects.claims import claim
 from app.wire.unstructured import Key, Object
 
 _NOT_COPIED: Final = frozenset(
     {"kubectl.kubernetes.io/last-applied-configuration", ACCEPTED_COMMAND}
 )
-_read_spec: Reader[SpecJson] = Reader(SpecJson)
 
 
 def keys(job: Job) -> tuple[Key, Key]:
@@ -130,14 +124,14 @@ def _part(task: Task) -> Object:
 
 
 def min_resources(job: Job, priorities: Mapping[str, int]) -> dict[str, str]:
-    """What the pods without which the job cannot run ask for.
+    """What the pods without which the job cannot run ask for, and their limits.
 
     Tasks of higher priority come first. When the job needs fewer pods than its tasks do together,
     it is the first ``minAvailable`` pods; else every task's minimum, and further pods up to it.
     """
     total: dict[str, int] = {}
     for task, pods in _needed(job, priorities):
-        for name, amount in requests(task).items():
+        for name, amount in _claim(task).items():
             total[name] = total.get(name, 0) + amount * pods
     return {name: quantity.text(name, amount) for name, amount in sorted(total.items())}
 
@@ -165,15 +159,12 @@ def _priority(job: Job, task: Task, priorities: Mapping[str, int]) -> int:
     return priorities.get(str(name), 0)
 
 
-def requests(task: Task) -> dict[str, int]:
-    """What one pod asks for; nothing when its template cannot be read: no pod will come of it."""
+def _claim(task: Task) -> dict[str, int]:
+    """What one pod adds; nothing when its template cannot be read: no pod will come of it."""
     try:
-        spec = _read_spec(msgspec.json.encode(task.template.get("spec") or {}))
-        inside = Containers(spec.containers or [], spec.init_containers or [])
-        asked = containers.requests(inside, whole=spec.resources, overhead=spec.overhead)
+        return claim(task.template.get("spec") or {})
     except DecodeError:
         return {}
-    return {name: amount for name, amount in asked if name != PODS}
 
 
 def _covers(stored: Any, wanted: Any) -> bool:

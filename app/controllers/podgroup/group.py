@@ -7,13 +7,11 @@ the owner, all else by the pod.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import msgspec
-
-from app.model.resources import PODS, amounts
+from app.model.resources import amounts
 from app.wire import quantity
 from app.wire.kinds import POD_GROUPS
+from app.wire.objects.claims import claim
 from app.wire.objects.owners import least_members
-from app.wire.objects.pods import decode_pod
 from app.wire.unstructured import (
     Key,
     Object,
@@ -125,8 +123,8 @@ def min_member(owner: Object | None) -> int:
 
 
 def _times(pod: Object, count: int) -> dict[str, str]:
-    one = decode_pod(msgspec.Raw(msgspec.json.encode(pod))).shape.requests
-    return quantity.texts(amounts({name: n * count for name, n in one if name != PODS}))
+    one = claim(spec(pod))
+    return quantity.texts(amounts({name: n * count for name, n in one.items()}))
 
 
 def _owners(pod: Object) -> list[Object]:

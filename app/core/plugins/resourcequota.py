@@ -4,7 +4,11 @@ A quota counts pods that exist. Unlike in Volcano, a group is not asked again fo
 or an operator's gang would need room for twice its size, and members that nobody has created yet
 keep their part once their group is let in, or groups that are let in one after the other would
 share it. A quota's status comes behind the pods that it counts: no less is taken than pods of ours
-ask for. Quotas with scopes and lines of limits (``limits.cpu``) are not looked at.
+ask for. Quotas with scopes are not looked at.
+
+Nobody but quotas counts limits, so vectors here are on a longer axis: that of the snapshot and the
+lines of limits (``limits.cpu``). Of these a group tells only what its minimum takes together, and
+every member is taken for an equal part of that.
 """
 
 from collections import defaultdict
@@ -12,13 +16,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 from app.core.plugins import limits
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
 from app.core.quantities import amount_text
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import ResourceAxis, Vector
+from app.model.resources import LIMITS, ResourceAxis, Vector
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, Quota
 
@@ -27,7 +33,7 @@ _REQUESTS, _COUNT = "requests.", "count/"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One line of a quota: ``resource`` is its name there, ``position`` the axis' one."""
+    """One line of a quota: ``resource`` is its name there, ``position`` that on the axis."""
 
     resource: str
     position: int
@@ -37,7 +43,7 @@ class Limit:
 
 @dataclass(slots=True, eq=False)
 class Taken:
-    """What groups take of a namespace, both of shape ``(R,)``.
+    """What groups take of a namespace, both of shape ``(len(axis),)``.
 
     ``promised``: by members of groups that were let in, before they are created.
     """
@@ -53,56 +59,95 @@ def configure(_conf: PluginConf) -> OpenPlugin:
 
 def _open(session: Session) -> Hooks:
     snapshot = session.ledger.snapshot
-    by_namespace = quota_limits(snapshot)
+    axis = snapshot.axis.covering(_lines_of_limits(snapshot.quotas))
+    by_namespace = _quota_limits(snapshot.quotas, axis)
 
     @cache
     def taken() -> Mapping[str, Taken]:
-        return _taken(snapshot, by_namespace)
+        return _taken(snapshot, by_namespace, axis)
 
     def enqueueable(gang: Gang) -> Ballot:
-        asked = gang.uncreated if gang.namespace in by_namespace else None
+        asked = _uncreated(gang, axis) if gang.namespace in by_namespace else None
         if asked is None:
             return PERMIT
         for quota in by_namespace[gang.namespace]:
-            refusal = check(quota, asked, taken=taken()[gang.namespace], gang=gang)
+            refusal = _check(quota, asked, taken=taken()[gang.namespace], gang=gang)
             if refusal is not None:
                 return Ballot(Vote.REJECT, refusal)
         return PERMIT
 
     def enqueued(gang: Gang) -> None:
-        asked = gang.uncreated if gang.namespace in by_namespace else None
+        asked = _uncreated(gang, axis) if gang.namespace in by_namespace else None
         if asked is not None:
             taken()[gang.namespace].promised += asked
 
     return Hooks(enqueueable=enqueueable, enqueued=enqueued)
 
 
-def _taken(snapshot: Snapshot, namespaces: Collection[str]) -> dict[str, Taken]:
+def _taken(snapshot: Snapshot, namespaces: Collection[str], axis: ResourceAxis) -> dict[str, Taken]:
     """What is taken of these namespaces before the cycle lets anybody in."""
     gangs: defaultdict[str, list[Gang]] = defaultdict(list)
     for gang in snapshot.gangs.values():
         if gang.namespace in namespaces:
             gangs[gang.namespace].append(gang)
-    return {name: _taken_by(gangs[name], snapshot.axis) for name in namespaces}
+    return {name: _taken_by(gangs[name], axis) for name in namespaces}
 
 
 def _taken_by(gangs: Sequence[Gang], axis: ResourceAxis) -> Taken:
-    by_pods = limits.total((gang.request - gang.kept for gang in gangs), axis)
-    rests = [gang.uncreated for gang in gangs if gang.phase is GroupPhase.INQUEUE]
+    by_pods = limits.total((_created(gang, axis) for gang in gangs), axis)
+    rests = [_uncreated(gang, axis) for gang in gangs if gang.phase is GroupPhase.INQUEUE]
     promised = limits.total((rest for rest in rests if rest is not None), axis)
     return Taken(by_pods=by_pods, promised=promised)
 
 
-def quota_limits(snapshot: Snapshot) -> Mapping[str, list[tuple[Limit, ...]]]:
+def _created(gang: Gang, axis: ResourceAxis) -> Vector:
+    """What its pods take; of limits no more than the minimum does."""
+    alive = gang.counts.tasks - gang.counts.completed
+    return _widened(gang.request - gang.kept, _limits_of(gang, alive), axis)
+
+
+def _uncreated(gang: Gang, axis: ResourceAxis) -> Vector | None:
+    """What members of the minimum take that nobody has created; None: it does not tell."""
+    rest = gang.uncreated
+    if rest is None:
+        return None
+    created = _limits_of(gang, gang.counts.tasks)
+    return _widened(rest, {name: n - created[name] for name, n in gang.min_limits}, axis)
+
+
+def _limits_of(gang: Gang, members: int) -> Mapping[str, int]:
+    """The part of so many members in the limits of the minimum, rounded down."""
+    least = max(gang.min_member, 1)
+    return {name: n * min(members, least) // least for name, n in gang.min_limits}
+
+
+def _widened(vector: Vector, amounts: Mapping[str, int], axis: ResourceAxis) -> Vector:
+    """``vector`` on a longer axis; what no quota limits is left out."""
+    if len(vector) == len(axis):
+        return vector
+    wide: Vector = np.zeros(len(axis), dtype=np.int64)
+    wide[: len(vector)] = vector
+    for name in axis.index.keys() & amounts.keys():
+        wide[axis.index[name]] = amounts[name]
+    return wide
+
+
+def _lines_of_limits(quotas: Iterable[Quota]) -> set[str]:
+    return {name for quota in quotas for name, _ in quota.hard if name.startswith(LIMITS)}
+
+
+def _quota_limits(
+    quotas: Iterable[Quota], axis: ResourceAxis
+) -> Mapping[str, list[tuple[Limit, ...]]]:
     """Per namespace, the lines of each quota that concern resources of the axis."""
     found: dict[str, list[tuple[Limit, ...]]] = {}
-    for quota in snapshot.quotas:
+    for quota in quotas:
         if not quota.scoped:
-            found.setdefault(quota.namespace, []).append(_lines(quota, snapshot.axis))
+            found.setdefault(quota.namespace, []).append(_lines(quota, axis))
     return found
 
 
-def check(quota: tuple[Limit, ...], asked: Vector, *, taken: Taken, gang: Gang) -> Refusal | None:
+def _check(quota: tuple[Limit, ...], asked: Vector, *, taken: Taken, gang: Gang) -> Refusal | None:
     """The lines of ``quota`` that ``asked`` would exceed, as a refusal."""
     over: list[tuple[Limit, int, int]] = []
     for line in quota:

@@ -8,7 +8,7 @@ overhead of its runtime comes on top. A limit without a request is a request, as
 has it.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Raw, Struct, field
@@ -56,6 +56,9 @@ _read_ports: Reader[list[_PortJson] | None] = Reader(list[_PortJson] | None)
 _read_list: Reader[quantity.QuantityMap | None] = Reader(quantity.QuantityMap | None)
 
 
+_NO_RESOURCES: Final = _ResourcesJson()
+
+
 class Containers(NamedTuple):
     """All containers of a pod spec."""
 
@@ -72,13 +75,23 @@ class Containers(NamedTuple):
 
 def requests(containers: Containers, *, whole: Raw, overhead: Raw) -> Amounts:
     """What the pod takes on a node; ``whole`` is ``spec.resources``."""
-    total = _started(containers)
+    total = _started(containers, _requested)
     total.update(_requested(whole, "spec.resources", beside=total))
     if bytes(overhead):
         _add(total, _asked(_read_list(overhead, "spec.overhead"), "spec.overhead"))
     found = {name: min(value, LARGEST_POD) for name, value in total.items() if value}
     found.pop(MARKER, None)
     return amounts({**found, PODS: 1})
+
+
+def limits(containers: Containers, *, whole: Raw, overhead: Raw) -> Amounts:
+    """What the pod may take, as a ResourceQuota counts it: nothing of what it has no limit for."""
+    total = _started(containers, _limited)
+    total.update(_limited(whole, "spec.resources"))
+    if bytes(overhead):
+        more = _asked(_read_list(overhead, "spec.overhead"), "spec.overhead")
+        _add(total, {name: value for name, value in more.items() if name in total})
+    return amounts({name: min(value, LARGEST_POD) for name, value in total.items() if value})
 
 
 def host_ports(containers: Containers, *, host_network: bool) -> tuple[HostPort, ...]:
@@ -99,12 +112,14 @@ def images(containers: Containers) -> tuple[str, ...]:
     return tuple(_tagged(c.image) for _, c in containers.each() if c.image)
 
 
-def _started(containers: Containers) -> dict[str, int]:
+def _started(
+    containers: Containers, amounts_of: Callable[[Raw, str], dict[str, int]]
+) -> dict[str, int]:
     """The larger of what stays and the largest moment of the start, per resource."""
     staying: dict[str, int] = {}
     peak: dict[str, int] = {}
     for i, container in enumerate(containers.init):
-        own = _requested(container.resources, f"spec.initContainers[{i}].resources")
+        own = amounts_of(container.resources, f"spec.initContainers[{i}].resources")
         if container.stays:
             _add(staying, own)
             own = {}
@@ -112,7 +127,7 @@ def _started(containers: Containers) -> dict[str, int]:
             moment = own.get(name, 0) + staying.get(name, 0)
             peak[name] = max(peak.get(name, 0), moment)
     for i, container in enumerate(containers.app):
-        _add(staying, _requested(container.resources, f"spec.containers[{i}].resources"))
+        _add(staying, amounts_of(container.resources, f"spec.containers[{i}].resources"))
     return {
         name: max(staying.get(name, 0), peak.get(name, 0)) for name in staying.keys() | peak.keys()
     }
@@ -120,14 +135,16 @@ def _started(containers: Containers) -> dict[str, int]:
 
 def _requested(raw: Raw, at: str, *, beside: Container[str] = ()) -> dict[str, int]:
     """Requests, and limits where neither they nor ``beside`` say anything."""
-    if not bytes(raw):
-        return {}
-    json = _read_resources(raw, at)
-    if json is None:
-        return {}
-    limits = _asked(json.limits, joined(at, "limits"))
-    requested = _asked(json.requests, joined(at, "requests"))
-    return {name: n for name, n in limits.items() if name not in beside} | requested
+    limited, requested = _limited(raw, at), _asked(_resources(raw, at).requests, f"{at}.requests")
+    return {name: n for name, n in limited.items() if name not in beside} | requested
+
+
+def _limited(raw: Raw, at: str) -> dict[str, int]:
+    return _asked(_resources(raw, at).limits, f"{at}.limits")
+
+
+def _resources(raw: Raw, at: str) -> _ResourcesJson:
+    return (_read_resources(raw, at) if bytes(raw) else None) or _NO_RESOURCES
 
 
 def _asked(values: quantity.QuantityMap | None, at: str) -> dict[str, int]:

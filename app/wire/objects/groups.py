@@ -1,9 +1,11 @@
 """PodGroups."""
 
+from collections.abc import Callable
+
 from msgspec import Struct, field
 
 from app.model.ids import DEFAULT_QUEUE, QueueName
-from app.model.resources import LARGEST, Amounts, is_of_nodes
+from app.model.resources import LARGEST, LIMITS, Amounts, is_of_nodes
 from app.model.workload import Condition, GroupPhase, PodGroup
 from app.wire import quantity, times
 from app.wire.errors import Bytes, DecodeError, Reader
@@ -62,7 +64,8 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         role_minimum=spec.min_task_member or {},
         queue=QueueName(spec.queue) if spec.queue else DEFAULT_QUEUE,
         priority_class=spec.priority_class_name or "",
-        min_resources=_min_resources(spec.min_resources),
+        min_resources=_min_resources(spec.min_resources, is_of_nodes),
+        min_limits=_min_resources(spec.min_resources, _is_limit) or (),
         labels=meta.labels(head.labels),
         annotations=meta.annotations(head.annotations),
         phase=_phase(status.phase),
@@ -77,12 +80,18 @@ def decode_pod_group(text: Bytes) -> PodGroup:
     )
 
 
-def _min_resources(values: quantity.QuantityMap | None) -> Amounts | None:
-    """What nodes can have of it: Volcano's controllers write all that a quota counts besides."""
+def _min_resources(
+    values: quantity.QuantityMap | None, concerns: Callable[[str], bool]
+) -> Amounts | None:
+    """A part of them: controllers write what quotas count beside what nodes have."""
     if values is None:
         return None
-    of_nodes = {name: value for name, value in values.items() if is_of_nodes(name)}
-    return quantity.read_amounts(of_nodes, "spec.minResources", most=LARGEST)
+    part = {name: value for name, value in values.items() if concerns(name)}
+    return quantity.read_amounts(part, "spec.minResources", most=LARGEST)
+
+
+def _is_limit(name: str) -> bool:
+    return name.startswith(LIMITS)
 
 
 def _phase(text: str | None) -> GroupPhase:

@@ -160,6 +160,18 @@ def test_its_resources_are_those_of_the_pods_it_cannot_do_without(
     assert made["spec"]["minResources"] == {"cpu": cpu, "memory": f"{least}Gi"}
 
 
+def test_what_quotas_count_of_limits_is_told_too() -> None:
+    resources = {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}
+    spec = {"containers": [{"name": "c", "resources": resources}]}
+    made = _group({"minAvailable": 2, "tasks": [task(replicas=3, spec=spec)]})
+    assert made["spec"]["minResources"] == {
+        "cpu": "2",
+        "memory": "2Gi",
+        "limits.cpu": "4",
+        "limits.memory": "2Gi",
+    }
+
+
 def test_a_template_that_cannot_be_read_asks_for_nothing() -> None:
     spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "much"}}}]}
     made = _group({"minAvailable": 2, "tasks": [task(spec=spec)]})

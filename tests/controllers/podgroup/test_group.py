@@ -71,6 +71,12 @@ def test_pods_of_a_controller_share_a_group_that_has_their_owners() -> None:
     assert spec(made)["minResources"] == {"cpu": "1500m", "memory": "3Gi"}
 
 
+def test_limits_are_told_by_the_names_that_quotas_have_for_them() -> None:
+    container = {"name": "c", "resources": {"limits": {"cpu": "500m"}}}
+    made = group(pod(owned=True, pod_spec={"containers": [container]}), owner(**{MIN_MEMBER: "3"}))
+    assert spec(made)["minResources"] == {"cpu": "1500m", "limits.cpu": "1500m"}
+
+
 @pytest.mark.parametrize(
     ("said", "expected"), [("2", 2), ("1", 1), ("0", 1), ("-1", 1), ("x", 1), ("", 1), ("1.5", 1)]
 )

@@ -1,10 +1,14 @@
 """resourcequota: claims fit the namespace's quotas."""
 
+from typing import Any
+
+import pytest
+
 from app.core.policy import Hooks, Vote
-from app.model.gang import Gang
+from app.model.gang import Counts, Gang
 from app.model.reason import Cause, Shortfall
 from app.model.resources import Amounts
-from app.model.workload import Quota
+from app.model.workload import GroupPhase, Quota
 from tests.builders import AXIS, GIB, make_amounts, make_gang, make_snapshot
 from tests.core.plugins.sessions import claiming, holding, open_plugin, room
 
@@ -68,6 +72,63 @@ def test_requests_names_cover_their_resource() -> None:
 def test_names_that_no_claim_has_are_no_obstacle() -> None:
     hooks = opened(quota((("count/jobs.batch", 0), ("limits.cpu", 0), ("services", 0))))
     assert vote(hooks, claim(cpu=1)) is Vote.PERMIT
+
+
+def limited(name: str = "g", *, cpu: int, least: int = 4, **fields: Any) -> Gang:
+    """A gang whose minimum asks for nothing but has limits of so many cores."""
+    limits = (("limits.cpu", cpu * 1000), ("limits.memory", 9))
+    return claiming(name, cpu=0, axis=WIDE, min_member=least, min_limits=limits, **fields)
+
+
+def limit_of(cpu: int, *, used: int = 0) -> Quota:
+    return quota((("limits.cpu", cpu * 1000),), (("limits.cpu", used * 1000),))
+
+
+def among(gangs: list[Gang], *quotas: Quota) -> Hooks:
+    snapshot = make_snapshot(quotas=quotas, axis=WIDE, gangs=tuple(gangs))
+    return open_plugin("resourcequota", snapshot)[0]
+
+
+def test_limits_count_where_a_quota_limits_them() -> None:
+    hooks = opened(limit_of(4, used=1))
+    assert vote(hooks, limited(cpu=3)) is Vote.PERMIT
+    assert vote(hooks, limited(cpu=4)) is Vote.REJECT
+    assert vote(opened(quota(make_amounts(cpu=1000))), limited(cpu=9)) is Vote.PERMIT
+
+    assert hooks.enqueueable
+    refusal = hooks.enqueueable(limited(cpu=4)).refusal
+    assert refusal is not None
+    assert refusal.shortfalls == (Shortfall("limits.cpu", asked=4000, free=3000, limit=4000),)
+
+
+def test_limits_that_the_cycle_let_in_count() -> None:
+    hooks = opened(limit_of(4))
+    assert hooks.enqueued
+    hooks.enqueued(limited("one", cpu=3))
+    assert vote(hooks, limited(cpu=1)) is Vote.PERMIT
+    assert vote(hooks, limited(cpu=2)) is Vote.REJECT
+
+
+@pytest.mark.parametrize("created", [0, 1, 3, 4, 6])
+def test_pods_and_promises_of_one_group_take_its_limits_once(created: int) -> None:
+    """Whether the quota's status knows its pods by now or not."""
+    first = limited("first", cpu=4, counts=Counts(running=created))
+    for counted in (0, min(created, 4)):
+        hooks = among([first], limit_of(6, used=counted))
+        assert vote(hooks, limited(cpu=2)) is Vote.PERMIT
+        assert vote(hooks, limited(cpu=3)) is Vote.REJECT
+
+
+def test_pods_that_ended_take_no_limits() -> None:
+    ended = limited("ended", cpu=4, counts=Counts(running=1, succeeded=2, failed=1))
+    assert vote(among([ended], limit_of(4)), limited(cpu=3)) is Vote.PERMIT
+    assert vote(among([ended], limit_of(4)), limited(cpu=4)) is Vote.REJECT
+
+
+def test_the_limits_of_its_own_pods_are_not_asked_for_again() -> None:
+    half = limited("half", cpu=4, phase=GroupPhase.PENDING, counts=Counts(pending=2))
+    assert vote(among([half], limit_of(4, used=2)), half) is Vote.PERMIT
+    assert vote(among([half], limit_of(3, used=2)), half) is Vote.REJECT
 
 
 def test_scoped_quotas_are_not_looked_at() -> None:

@@ -84,6 +84,7 @@ def test_a_bare_group_is_in_the_default_queue_and_new(spec: dict[str, Any]) -> N
     found = read(**spec)
     assert (found.queue, found.phase, found.min_member) == ("default", GroupPhase.NEW, 0)
     assert (found.min_resources, found.role_minimum, found.conditions) == (None, {}, ())
+    assert found.min_limits == ()
     assert (found.owner_kind, found.deleting) == ("", False)
 
 
@@ -116,8 +117,9 @@ def test_what_only_quotas_count_is_no_part_of_the_minimum() -> None:
         ],
         "9",
     )
-    found = read(minResources=of_nodes | of_quotas).min_resources
-    assert dict(found or ()).keys() == of_nodes.keys()
+    found = read(minResources=of_nodes | of_quotas)
+    assert dict(found.min_resources or ()).keys() == of_nodes.keys()
+    assert found.min_limits == (("limits.cpu", 9000), ("limits.memory", 9))
     assert read(minResources=of_quotas).min_resources == ()
 
 
