@@ -71,7 +71,10 @@ WHOLE: Object = {
                 "name": "main",
                 "image": "c",
                 "env": [{"name": "RANK", "value": "3"}],
-                "resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "2"}},
+                "resources": {
+                    "requests": {"cpu": "1"},
+                    "limits": {"cpu": "2", "nvidia.com/gpu": "2"},
+                },
             }
         ],
         "resources": {"requests": {"memory": "1Gi"}},
@@ -180,6 +183,7 @@ def test_its_group_is_the_same() -> None:
         "cpu": "5",
         "memory": "1088Mi",
         "nvidia.com/gpu": "2",
+        "limits.cpu": "2",
     }
 
 

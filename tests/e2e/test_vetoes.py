@@ -11,7 +11,7 @@ from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.place import Place
 from tests.clusters.resources import Resource
-from tests.clusters.rig import Stage
+from tests.clusters.rig import Setting, Stage
 from tests.e2e.settings import HASTY
 
 pytestmark = pytest.mark.real
@@ -20,9 +20,12 @@ VOLUMES = Resource("v1", "persistentvolumes", "PersistentVolume", namespaced=Fal
 HOST = "kubernetes.io/hostname"
 
 
+FORGETFUL = Setting(flags=("--veto-time=0",))
+
+
 @pytest.fixture
-def place(stage: Stage) -> Iterator[Place]:
-    with Place(stage.rig(HASTY)) as made:
+def place(stage: Stage, request: pytest.FixtureRequest) -> Iterator[Place]:
+    with Place(stage.rig(getattr(request, "param", HASTY))) as made:
         yield made
         made.api.delete(VOLUMES, made.name)
 
@@ -79,6 +82,14 @@ def test_a_gang_goes_where_its_volume_is(place: Place, reached: int) -> None:
     bound_volume(place, nodes=names[-reached:])
     place.add_gang("gang", 3, **with_claim("data"))
     assert nodes_of(place.wait_bound("gang", 3, timeout_s=40)) <= set(names[-reached:])
+
+
+@pytest.mark.parametrize("place", [FORGETFUL], indirect=True)
+def test_it_goes_there_also_when_no_refusal_is_remembered(place: Place) -> None:
+    *_, last = place.add_nodes(4, cpu="4")
+    bound_volume(place, nodes=[last])
+    place.add_gang("gang", 3, **with_claim("data"))
+    assert nodes_of(place.wait_bound("gang", 3, timeout_s=40)) == {last}
 
 
 def test_a_gang_whose_volume_is_on_a_full_node_waits_whole(place: Place) -> None:

@@ -20,12 +20,15 @@ from tests.clusters.resources import (
     RESOURCE_QUOTAS,
     SECRETS,
     SERVICES,
+    Resource,
 )
 from tests.clusters.rig import Rig
 from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand, phase_of
 
 pytestmark = pytest.mark.real
+
+REPLICA_SETS = Resource("apps/v1", "replicasets", "ReplicaSet")
 
 
 @pytest.fixture
@@ -206,3 +209,25 @@ def test_a_job_that_is_refused_too_often_is_ended(jobs: Stand) -> None:
     jobs.wait_phase("Terminated", "refused")
     told = jobs.told("refused")
     assert "Job failed on action SyncJob for retry limit reached" in told
+
+
+@pytest.mark.parametrize("inherits", [True, False])
+def test_annotations_of_owners_are_inherited_or_not(jobs: Stand, *, inherits: bool) -> None:
+    said = {"scheduling.volcano.sh/group-min-member": "2", "volcano.sh/team": "blue"}
+    pod = _spec("sleep 600")["tasks"][0]["template"]["spec"] | {"restartPolicy": "Always"}
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": pod | {"schedulerName": "volcano"}}
+    owner = {
+        "apiVersion": REPLICA_SETS.api_version,
+        "kind": REPLICA_SETS.kind,
+        "metadata": {"name": "set", "annotations": said},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "a"}}, "template": template},
+    }
+    jobs.kill_controllers()
+    jobs.start_controllers(f"--inherit-owner-annotations={str(inherits).lower()}")
+    jobs.api.create(owner, resource=REPLICA_SETS, namespace=jobs.name)
+    try:
+        [group] = jobs.api.until(POD_GROUPS, bool, namespace=jobs.name)
+        assert group["spec"]["minMember"] == 2
+        assert ("volcano.sh/team" in group["metadata"].get("annotations", {})) is inherits
+    finally:
+        jobs.api.delete(REPLICA_SETS, "set", namespace=jobs.name)
