@@ -44,6 +44,12 @@ def read(file: str, resource: Resource, *, namespace: str) -> list[Object]:
     ]
 
 
+def expect_yaml(file: str) -> None:
+    """``job run`` takes no file of another name."""
+    if file != STDIN and Path(file).suffix not in _ENDINGS:
+        raise _wrong(file, "only support yaml file")
+
+
 def _documents(file: str) -> Iterator[tuple[int, Any]]:
     """Number and content of each that is not empty; ``List`` objects are taken apart."""
     try:
@@ -77,8 +83,6 @@ def _text(file: str) -> str:
         if not sys.stdin:
             raise _wrong(file, "standard input is closed")
         return sys.stdin.read()
-    if Path(file).suffix not in _ENDINGS:
-        raise _wrong(file, "only support yaml file")
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:

@@ -19,7 +19,7 @@ from app.cli.commands import (
     Namespace,
     group,
 )
-from app.cli.documents import read
+from app.cli.documents import expect_yaml, read
 from app.cli.endings import failing_to
 from app.cli.job_actions import Choice, Wish, key_for
 from app.cli.job_build import DEFAULT_AMOUNTS, Order, job_of
@@ -79,6 +79,8 @@ def run(
         command=command,
     )
     with failing_to("run job"):
+        if file:
+            expect_yaml(file)
         jobs = read(file, JOBS, namespace=namespace) if file else [job_of(order)]
         job_actions.submit(Where(kubeconfig, master, context), jobs, Wish(form, wait, timeout))
 

@@ -64,7 +64,7 @@ def submit(where: Where, jobs: Sequence[Object], wish: Wish) -> None:
 
 
 def show_all(where: Where, choice: Choice, *, form: output.Form) -> None:
-    """List jobs. Of many that do not match, the titles remain, as with Volcano."""
+    """List jobs."""
     jobs = ask(where, lambda cluster: cluster.list(JOBS, namespace=choice.namespace))
     chosen = job_rows.matching(
         jobs, queue=choice.queue, scheduler=choice.scheduler, selector=choice.selector
@@ -73,10 +73,7 @@ def show_all(where: Where, choice: Choice, *, form: output.Form) -> None:
     def table(items: Sequence[Object], wide: bool) -> str:
         return job_rows.rows(items, wide=wide, all_namespaces=not choice.namespace)
 
-    if jobs and form in {"table", "wide"}:
-        typer.echo(table(chosen, form == "wide"), nl=False)
-    else:
-        typer.echo(output.listed(chosen, form=form, resource=JOBS, table=table), nl=False)
+    typer.echo(output.listed(chosen, form=form, resource=JOBS, table=table), nl=False)
 
 
 def describe(where: Where, key: Key, *, form: output.Form, conditions: bool = True) -> None:

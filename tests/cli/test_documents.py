@@ -123,7 +123,7 @@ def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     for file, why in (
         (str(binary), "failed to read file: not UTF-8 text"),
         (str(tmp_path / "none.yml"), "failed to read file: No such file or directory"),
-        (str(tmp_path), "only support yaml file"),
+        (str(tmp_path), "failed to read file: Is a directory"),
     ):
         with pytest.raises(CommandFailed) as failure:
             read(file, JOBS, namespace="here")

@@ -64,6 +64,11 @@ def test_create_and_delete_take_files(
     assert stand.all(resource) == []
 
 
+def test_a_file_may_have_any_name(word: str, file: Path, stand: Stand) -> None:
+    other = file.rename(file.with_suffix(".json"))
+    assert stand.run(word, "create", "-f", str(other)).code == 0
+
+
 def test_delete_goes_on_after_one_that_is_gone(
     word: str, resource: Resource, file: Path, stand: Stand
 ) -> None:

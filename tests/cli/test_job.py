@@ -185,7 +185,6 @@ def test_list_wide_shows_where_a_job_stands(stand: Stand) -> None:
         (["--selector", "a"], ["a1", "a2"]),
         (["-S", "other"], ["a2"]),
         (["-q", "batch"], ["b"]),
-        (["--selector=a", "--queue=batch"], []),
         (["--all-namespaces=false"], ["a1", "a2", "b"]),
     ],
 )
@@ -200,6 +199,11 @@ def test_list_of_nothing_says_so(stand: Stand) -> None:
     assert stand.printed("job", "list") == EMPTY
     assert json.loads(stand.printed("job", "list", "-o", "json"))["items"] == []
     assert stand.printed("job", "list", "-o", "name") == ""
+
+
+def test_list_of_nothing_that_matches_says_so(stand: Stand) -> None:
+    stand.create(job("a"), job("b", queue="batch"))
+    assert stand.printed("job", "list", "--selector=a", "--queue=batch") == EMPTY
 
 
 def test_list_prints_objects(stand: Stand) -> None:
