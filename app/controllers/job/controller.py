@@ -175,6 +175,7 @@ class JobController:
 
     async def _go_on(self, seen: Seen, memory: Memory) -> None:
         if seen.job.phase not in _SYNCED:
+            memory.granted()
             await self._killing.go_on(seen)
             return
         problem = await self._syncing.sync(seen, memory)

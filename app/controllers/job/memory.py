@@ -124,7 +124,7 @@ class Memory:
         return now - self._refused_since
 
     def granted(self) -> None:
-        """It does not, this time."""
+        """It does not, or the job needs nothing now."""
         self._refused_since = None
 
     def tells(self, text: str, now: float) -> bool:

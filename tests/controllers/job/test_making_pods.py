@@ -12,7 +12,7 @@ from app.controllers.job.world import texts_of
 from app.controllers.ports import ApiError, Failure
 from app.model.pod import SECOND_TRY
 from app.model.reason import TAKEN
-from app.wire.kinds import PODS
+from app.wire.kinds import POD_GROUPS, PODS
 from app.wire.unstructured import Object
 from tests.clusters import workloads
 from tests.controllers.fake_api import Request
@@ -52,6 +52,10 @@ def _pinned(node: str) -> dict[str, Any]:
 
 def _creates_pod(request: Request) -> bool:
     return (request.verb, request.resource) == ("create", PODS)
+
+
+def _creates_group(request: Request) -> bool:
+    return (request.verb, request.resource) == ("create", POD_GROUPS)
 
 
 def test_there_are_no_pods_before_the_group_is_admitted() -> None:
@@ -370,6 +374,23 @@ def test_a_job_whose_pods_change_often_is_not_ended_sooner_by_what_is_refused() 
 
     rig = play(scenario)
     assert rig.phases == ["Pending", "Running", "Terminating", "Terminated"]
+
+
+def test_a_job_that_is_resumed_is_given_the_whole_time_again() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.fail(Failure.REFUSED, _creates_group, times=1000)
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        await rig.later(100)
+        rig.command("AbortJob")
+        await rig.settle()
+        await rig.later(100)
+        rig.command("ResumeJob", name="again")
+        await rig.settle()
+        await rig.later(100)
+
+    assert play(scenario).phases[-1] == "Pending"
 
 
 def test_a_job_is_refused_as_long_as_repeats_take_in_volcano_before_it_is_ended() -> None:
