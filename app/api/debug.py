@@ -124,4 +124,5 @@ def _gang(group: Group, held: int) -> dict[str, Any]:
         "slots": slots_of(group),
         "holdUntil": group.hold_until,
         "failures": group.failures,
+        "givenUp": group.given_up,
     }

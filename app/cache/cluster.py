@@ -155,6 +155,7 @@ class ClusterCache(Promises):
         group = self.registry.open(member.group, solo=not member.pod.grouped)
         self.members[member.pod.uid] = member
         group.add(member)
+        group.given_up = False
         if group.solo and member.kind in _UNPLACED and self._may_be_gathered(member.pod):
             group.awaited = True
         if group.slots and member.kind in (Kind.WAITING, *PLACED_KINDS):
@@ -268,8 +269,11 @@ class ClusterCache(Promises):
     def set_group(self, pod_group: PodGroup) -> None:
         """Add or replace a PodGroup; its phase is taken over only the first time we see it."""
         group = self.registry.open(pod_group.key, solo=False)
-        if group.pod_group is None or group.pod_group.uid != pod_group.uid:
+        before = group.pod_group
+        if before is None or before.uid != pod_group.uid:
             group.phase = pod_group.phase
+        if before is None or before.minimum != pod_group.minimum:
+            group.given_up = False
         group.pod_group = pod_group
         group.template_shapes = self.registry.templates.get(pod_group.owner_uid, {})
         if pod_group.min_resources:

@@ -24,7 +24,8 @@ class Group:
     ``phase`` is ours to decide, so the local one counts; the stored one is read once.
     ``awaited``: a controller may still give its pod to a PodGroup with others (volcano.md §5.3).
     ``hold_until`` and ``failures`` keep a gang whose reservation was not used from being placed
-    again at once.
+    again at once. ``given_up``: nobody created the members that slots were kept for; ``filled_at``
+    is when one last came into a slot.
     """
 
     key: GroupKey
@@ -53,6 +54,8 @@ class Group:
     awaited: bool = False
     hold_until: float = 0.0
     failures: int = 0
+    given_up: bool = False
+    filled_at: float = 0.0
     serial: int = 0
     """Counts slots ever made, for their names."""
 
@@ -208,6 +211,8 @@ class Group:
     @property
     def slots_wanted(self) -> int:
         """How many places it may want before its members exist, at most."""
+        if self.given_up:
+            return 0
         described = self.template_shapes or (self.pod_group and self.pod_group.min_resources)
         return max(self.min_member - len(self.members), 0) if described else 0
 

@@ -186,11 +186,12 @@ class Promises:
         return late
 
     def stale_slots(self, *, before: float) -> list[Group]:
-        """Groups with slots that nobody has filled since before that time."""
+        """Groups with slots older than that time, none of which was filled since."""
         return [
             group
             for group in self.registry.promised.values()
-            if any(slot.since < before for slot in group.slots.values())
+            if group.filled_at < before
+            and any(slot.since < before for slot in group.slots.values())
         ]
 
     def admit(self, key: GroupKey) -> None:
@@ -209,6 +210,13 @@ class Promises:
         group = self.groups.get(key)
         if group is not None:
             group.hold_until = until
+            self.registry.changed(group)
+
+    def give_up(self, key: GroupKey) -> None:
+        """Keep no room for members of the group that do not exist: not before one comes."""
+        group = self.groups.get(key)
+        if group is not None:
+            group.given_up = True
             self.registry.changed(group)
 
     # --- how it is done --------------------------------------------------------------------------
@@ -272,6 +280,7 @@ class Promises:
         if spare is None:
             return
         self._drop_slot(group, spare.holder)
+        group.filled_at = now
         if chosen is not None and member.stage is Stage.WAITING and not member.pod.node:
             self._move(member, Stage.PLANNED, node=chosen.node, now=now)
             self.housed.append(member.pod.uid)

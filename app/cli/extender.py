@@ -67,7 +67,8 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         float | None, typer.Option(help="Seconds a planned pod may take to be bound.")
     ] = None,
     slot_timeout: Annotated[
-        float | None, typer.Option(help="Seconds room is kept for pods not yet created.")
+        float | None,
+        typer.Option(help="Seconds room is kept for pods not yet created, after the last one."),
     ] = None,
     veto_time: Annotated[
         float | None,

@@ -134,6 +134,8 @@ class Gang:
     partial: bool = False
     hold_until: float = 0.0
     """Not to be planned before this time: its last reservation was never used."""
+    given_up: bool = False
+    """Room was kept for missing members that nobody created: none is, until one comes."""
 
     @property
     def inqueue(self) -> bool:
@@ -163,4 +165,4 @@ class Gang:
     @property
     def is_awaited(self) -> bool:
         """Whether it was let in, so that these members are about to be created."""
-        return self.phase is GroupPhase.INQUEUE and self.lacks_members
+        return self.phase is GroupPhase.INQUEUE and self.lacks_members and not self.given_up

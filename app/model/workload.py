@@ -78,6 +78,11 @@ class PodGroup:
         """``namespace/name``."""
         return group_key(self.namespace, self.name)
 
+    @property
+    def minimum(self) -> tuple[object, ...]:
+        """What must be placed together, to be compared; a status counts in ``generation`` too."""
+        return self.min_member, self.role_minimum, self.min_resources
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Queue:

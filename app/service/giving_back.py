@@ -24,25 +24,36 @@ class Why(StrEnum):
     """Some members came to Bind, the others did not in time."""
     UNUSED = "unused"
     """Nobody came for the places."""
+    UNCREATED = "uncreated"
+    """Nobody created the members that places were kept for."""
     STUCK = "stuck"
     """It holds part of its room and cannot get the rest."""
 
 
+_FOR_WANT_OF_MEMBERS = (Why.LATE, Why.UNCREATED)
 _TEXTS = {
     Why.LATE: "gang did not complete in time",
     Why.UNUSED: "the place was not used in time",
+    Why.UNCREATED: "the rest of the gang was not created in time",
     Why.STUCK: "the rest of the gang finds no room",
 }
 
 
 def give_back(cache: ClusterCache, group: Group, *, why: Why, limits: Limits, now: float) -> None:
-    """Release every promise of ``group``, and let others go first for a while."""
+    """Release every promise of ``group``, and let others go first for a while.
+
+    When that was for want of members that nobody created, no room is kept for them again before
+    one comes: a PodGroup that has been left behind would take it from others now and then for ever.
+    """
+    uncreated = bool(group.slots) and why in _FOR_WANT_OF_MEMBERS
     metrics.GANGS_RELEASED.labels(why.value).inc()
     group.failures += 1
     doublings = min(group.failures - 1, _MOST_DOUBLINGS)
     pause = min(limits.hold_base_s * 2**doublings, limits.hold_max_s)
     cache.release(group.key, why=_TEXTS[why])
     cache.hold(group.key, until=now + pause)
+    if uncreated:
+        cache.give_up(group.key)
 
 
 def text(why: Why) -> str:

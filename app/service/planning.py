@@ -344,7 +344,7 @@ class Planning:
             else:
                 self._give_back(group, now, Why.UNUSED)
         for group in self.cache.stale_slots(before=now - self.limits.slot_s):
-            self._give_back(group, now, Why.UNUSED)
+            self._give_back(group, now, Why.UNCREATED)
         self.cache.forget_observed(before=now - self.limits.observed_s)
 
     def _give_back_stuck(self, now: float) -> None:

@@ -127,6 +127,7 @@ class Checks(Machine):
             phase=group.phase,
             template_shapes=self.templates_of(group),
             hold_until=group.hold_until,
+            given_up=group.given_up,
         )
         for member in group.members.values():
             anew.add(member)

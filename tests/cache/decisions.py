@@ -183,7 +183,7 @@ class Decisions(Machine):
     @precondition(lambda self: self.cache.groups)
     @rule(
         data=st.data(),
-        what=st.sampled_from(["phase", "phase", "hold", "release"]),
+        what=st.sampled_from(["phase", "phase", "hold", "give up", "release"]),
         phase=st.sampled_from(list(GroupPhase)),
     )
     def decide_about_a_group(self, data: st.DataObject, what: str, phase: GroupPhase) -> None:
@@ -195,6 +195,8 @@ class Decisions(Machine):
                 self.cache.set_phase(key, phase)
             elif what == "hold":
                 self.cache.hold(key, until=self.now + 5)
+            elif what == "give up":
+                self.cache.give_up(key)
             else:
                 self.cache.release(key, why="test")
         assert what != "release" or not self.held_by(key)
@@ -208,5 +210,9 @@ class Decisions(Machine):
         }
         told = [str(uid) for _, uids in self.cache.overdue(before=before) for uid in uids]
         assert sorted(told) == sorted(late)
-        stale = {slot.group for slot in now.slots.values() if slot.since < before}
+        stale = {
+            slot.group
+            for slot in now.slots.values()
+            if max(slot.since, self.cache.groups[slot.group].filled_at) < before
+        }
         assert {group.key for group in self.cache.stale_slots(before=before)} == stale

@@ -36,6 +36,10 @@ class Rig:
         self.cache.set_pod(pod, now=self.now)
         return pod
 
+    def see(self, **fields: Any) -> None:
+        """The group is changed."""
+        self.cache.set_group(group(**fields))
+
     def place(self, **nodes: str) -> bool:
         """Publish a place for each of these pods, all or none."""
         placements = [
@@ -508,6 +512,31 @@ def test_old_slots_are_found(rig: Rig) -> None:
     assert rig.slot("n")
     assert rig.cache.stale_slots(before=rig.now) == []
     assert [g.key for g in rig.cache.stale_slots(before=rig.now + 1)] == [KEY]
+
+
+def test_slots_are_not_old_while_members_come_into_some(rig: Rig) -> None:
+    assert rig.slot("n")
+    assert rig.slot("n")
+    rig.now += 5
+    rig.pod("a")
+    assert rig.cache.stale_slots(before=rig.now) == []
+    assert [g.key for g in rig.cache.stale_slots(before=rig.now + 1)] == [KEY]
+
+
+@pytest.mark.parametrize(
+    ("event", "kept"),
+    [
+        pytest.param(lambda rig: rig.pod("a"), False, id="a member comes"),
+        pytest.param(lambda rig: rig.see(min_member=3), False, id="it asks for more"),
+        pytest.param(lambda rig: rig.see(running=1, generation=2), True, id="its status changes"),
+    ],
+)
+def test_a_group_is_given_up_until_it_changes(
+    rig: Rig, event: Callable[[Rig], object], kept: bool
+) -> None:
+    rig.cache.give_up(KEY)
+    event(rig)
+    assert rig.cache.groups[KEY].given_up is kept
 
 
 # --- a resource that nobody knew ------------------------------------------------------------------

@@ -95,11 +95,11 @@ def job(name: str, spec: Mapping[str, Any]) -> Object:
 
 
 def command(target: Object, action: str) -> Object:
-    """The Command for a job, as the command line makes it."""
+    """The Command for a job or a queue, as the command line makes it."""
     name = target["metadata"]["name"]
     owner = {
-        "apiVersion": JOBS.api_version,
-        "kind": JOBS.kind,
+        "apiVersion": target["apiVersion"],
+        "kind": target["kind"],
         "name": name,
         "uid": target["metadata"]["uid"],
         "controller": True,

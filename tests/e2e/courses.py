@@ -1,4 +1,4 @@
-"""What users do to jobs and nodes, in an order by chance."""
+"""What users do to jobs and nodes, and others beside them, in an order by chance."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.clusters import nodes
 from tests.clusters.client import ApiError, Object
 from tests.clusters.resources import JOBS, NODES, POD_GROUPS, PODS
 from tests.controllers.job.stand import Stand
+from tests.e2e.errands import Errands
 from tests.scenarios.jobs.shapes import make_job, policy, task
 
 _COMMANDS = (
@@ -26,13 +27,14 @@ _GONE = {404, 409}
 
 
 class Course:
-    """One step after the other."""
+    """One step after the other; `clear` when it is over."""
 
     def __init__(self, place: Stand, die: random.Random) -> None:
         self._place = place
         self._die = die
         self._made = 0
         self._nodes = nodes.names(2, prefix=place.name)
+        self._errands = Errands(place, die, self._spec)
         self._steps: Mapping[Callable[[], None], int] = {
             self._submit: 10,
             self._order: 3,
@@ -43,6 +45,7 @@ class Course:
             self._delete_group: 1,
             self._cordon: 1,
             self._lose_node: 1,
+            **self._errands.steps,
         }
 
     def step(self) -> None:
@@ -55,12 +58,18 @@ class Course:
                 raise
 
     def end(self) -> None:
-        """All nodes take pods again."""
+        """All nodes take pods again, and nothing is done by the clock any more."""
+        self._errands.end()
         for node in self._nodes:
             self._set_unschedulable(node, None)
 
+    def clear(self) -> None:
+        """Take all that was made away."""
+        self._errands.clear()
+
     def _submit(self) -> None:
-        self._place.submit(f"job-{self._made}", self._spec())
+        spec = {**self._spec(), "queue": self._errands.queue()}
+        self._place.submit(f"job-{self._made}", spec)
         self._made += 1
 
     def _spec(self) -> dict[str, Any]:

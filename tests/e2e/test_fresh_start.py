@@ -1,8 +1,8 @@
 """Processes that start anew find nothing to do: nothing depends on what one remembers.
 
-Users do this and that to jobs and nodes until all has come to rest. Then extender, controllers and
-kube-scheduler are killed, and others start. What they know is what is stored; had the old ones
-decided by anything else, the new ones would change something.
+Users do this and that to jobs, flows, CronJobs, queues and nodes until all has come to rest. Then
+extender, controllers and kube-scheduler are killed, and others start. What they know is what is
+stored; had the old ones decided by anything else, the new ones would change something.
 """
 
 from __future__ import annotations
@@ -17,8 +17,17 @@ import pytest
 from tests.clusters.client import Event, Object
 from tests.clusters.following import Follower
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import COMMANDS, JOBS, POD_GROUPS, PODS, Resource
-from tests.clusters.rig import Rig
+from tests.clusters.resources import (
+    COMMANDS,
+    CRON_JOBS,
+    JOB_FLOWS,
+    JOBS,
+    POD_GROUPS,
+    PODS,
+    QUEUES,
+    Resource,
+)
+from tests.clusters.rig import Rig, Setting, Stage
 from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand
 from tests.e2e import harms
@@ -28,11 +37,15 @@ from tests.e2e.scale import ROUND_S, ROUNDS, dice
 pytestmark = pytest.mark.real
 
 COURSES = max(ROUNDS // 2, 1)
-STEPS = 60
+STEPS = 80
+HASTY = Setting(flags=("--slot-timeout=4",))
+"""Room is not kept for long for pods that nobody creates."""
 STILL_S = 6.0
 """Nothing has changed for so long: it is at rest."""
 REST_S = 60.0
 _COUNTS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
+_OF_FLOWS = ("pendingJobs", "runningJobs", "failedJobs", "completedJobs", "terminatedJobs")
+_OF_QUEUES = ("pending", "running", "inqueue", "unknown", "completed", "allocated")
 
 
 class Changes(Follower):
@@ -52,7 +65,8 @@ class Changes(Follower):
 def wait_at_rest(rig: Rig, place: Stand, followed: Sequence[Changes]) -> None:
     """Wait until nothing changes any more, nor will when some time is over.
 
-    A gang may be kept from being tried again, and a deleted job wait for the garbage collector.
+    A gang may be kept from being tried again, room be kept for members that nobody creates, and a
+    deleted job wait for the garbage collector.
     """
     since = time.monotonic()
 
@@ -60,8 +74,11 @@ def wait_at_rest(rig: Rig, place: Stand, followed: Sequence[Changes]) -> None:
         if time.monotonic() < max(since, *(each.last for each in followed)) + STILL_S:
             return False
         refused = rig.extender.get("/debug/plan")["refused"].values()
-        return not any(each["cause"] == "CoolingDown" for each in refused) and not any(
-            "deletionTimestamp" in job["metadata"] for job in place.all(JOBS)
+        gangs = rig.extender.get("/debug/gangs").values()
+        return not (
+            any(each["cause"] == "CoolingDown" for each in refused)
+            or any(each["slots"] for each in gangs)
+            or any("deletionTimestamp" in job["metadata"] for job in place.all(JOBS))
         )
 
     wait_until(rests, timeout_s=REST_S, what="all at rest")
@@ -69,9 +86,17 @@ def wait_at_rest(rig: Rig, place: Stand, followed: Sequence[Changes]) -> None:
 
 def picture(place: Stand) -> dict[str, Any]:
     """All that there is, without times and texts."""
-    return {
+    queues = {f"Queue {item['metadata']['name']}": _queue(item) for item in place.api.list(QUEUES)}
+    return queues | {
         f"{resource.kind} {item['metadata']['name']}": shown(item)
-        for resource, shown in ((JOBS, _job), (POD_GROUPS, _group), (PODS, _pod), (COMMANDS, _any))
+        for resource, shown in (
+            (JOBS, _job),
+            (JOB_FLOWS, _flow),
+            (CRON_JOBS, _cron),
+            (POD_GROUPS, _group),
+            (PODS, _pod),
+            (COMMANDS, _any),
+        )
         for item in place.all(resource)
     }
 
@@ -80,6 +105,23 @@ def _job(item: Object) -> dict[str, Any]:
     status = item["status"]
     kept = {key: status[key] for key in (*_COUNTS, "retryCount", "version") if status.get(key)}
     return {"uid": item["metadata"]["uid"], "phase": status["state"]["phase"], **kept}
+
+
+def _flow(item: Object) -> dict[str, Any]:
+    status = item["status"]
+    jobs = {key: sorted(status[key]) for key in _OF_FLOWS if status.get(key)}
+    return {"uid": item["metadata"]["uid"], "phase": status["state"]["phase"], **jobs}
+
+
+def _cron(item: Object) -> dict[str, Any]:
+    active = item.get("status", {}).get("active", [])
+    return {"uid": item["metadata"]["uid"], "active": sorted(job["name"] for job in active)}
+
+
+def _queue(item: Object) -> dict[str, Any]:
+    status = item["status"]
+    kept = {key: status[key] for key in _OF_QUEUES if status.get(key)}
+    return {"uid": item["metadata"]["uid"], "state": status["state"], **kept}
 
 
 def _group(item: Object) -> dict[str, Any]:
@@ -107,13 +149,14 @@ def start_anew(rig: Rig, place: Stand) -> None:
 
 
 @pytest.mark.timeout(COURSES * 2 * ROUND_S)
-def test_processes_that_start_anew_find_nothing_to_do(rig: Rig) -> None:
-    die = dice()
+def test_processes_that_start_anew_find_nothing_to_do(stage: Stage) -> None:
+    die, rig = dice(), stage.rig(HASTY)
     for _ in range(COURSES):
         with stand.opened(rig) as place, contextlib.ExitStack() as stack:
-            kinds = (JOBS, POD_GROUPS, PODS)
+            kinds = (JOBS, JOB_FLOWS, POD_GROUPS, PODS)
             followed = [stack.enter_context(Changes(place, kind)) for kind in kinds]
             course = Course(place, die)
+            stack.callback(course.clear)
             for _ in range(STEPS):
                 course.step()
                 time.sleep(die.choice([0, 0, 0.05, 0.2, 0.4]))

@@ -61,6 +61,19 @@ def test_room_for_pods_that_nobody_creates_is_given_back(place: Place) -> None:
     assert not place.gang_state("empty")
 
 
+def test_a_group_that_is_left_behind_keeps_no_room_until_a_member_comes(place: Place) -> None:
+    place.add_gang("left", 4)
+    place.wait_bound("left", 4)
+    for pod in workloads.members("left", 4):
+        place.delete_pod(pod["metadata"]["name"])
+    place.wait_condition("left", "Reserved", "False", says="pods asked 4, free 0")
+
+    place.submit(workloads.members("left", 3))
+    place.wait_held("left", 3)
+    place.submit_one(workloads.pod("left-3", group="left"))
+    place.wait_bound("left", 4)
+
+
 def test_a_leap_of_time_while_members_are_held_breaks_nothing(hasty: Rig, place: Place) -> None:
     hold_three_of_four(place)
     hasty.extender.pause()

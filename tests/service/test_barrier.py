@@ -122,6 +122,29 @@ def test_a_gang_that_does_not_complete_is_answered_and_its_room_is_free() -> Non
     run(scenario())
 
 
+def test_a_gang_whose_rest_nobody_created_in_time_waits_for_a_member() -> None:
+    """Else it would take the same room, in vain, now and then for ever."""
+
+    async def scenario() -> None:
+        rig = Rig(Limits(barrier_s=20.0))
+        rig.node("n1")
+        rig.group("g", minimum=3)
+        rig.pod("g-0", group="g")
+        await rig.cycle()
+        assert rig.promises() == 3
+        first = rig.bind("g-0")
+        await advance(21)
+        assert first.answer == "gang did not complete in time"
+        await advance(600)
+        await rig.cycle()
+        assert rig.promises() == 0
+        rig.pod("g-1", group="g")
+        await rig.cycle()
+        assert rig.promises() == 3
+
+    run(scenario())
+
+
 def test_a_big_gang_may_take_its_time_as_long_as_members_come_but_not_for_ever() -> None:
     async def scenario() -> None:
         limits = Limits(barrier_s=5.0, barrier_limit_s=12.0)

@@ -437,10 +437,34 @@ def test_room_for_pods_that_nobody_creates_is_given_back() -> None:
         await rig.cycle()
         assert group.slots == {}
         assert group.hold_until > clock()
-        await advance(group.hold_until - clock() + 0.1)
+        await advance(600)
         rig.cache.signals.dirty = True
         await rig.cycle()
-        assert len(group.slots) == 3, "it gets another chance"
+        assert group.slots == {}, "it may have been left behind"
+        assert rig.planning.refusals[rig.key("g")].cause is Cause.NOT_ENOUGH_TASKS
+        rig.pod("g-0", group="g")
+        await rig.cycle()
+        assert rig.place("g-0") == "n1"
+        assert len(group.slots) == 2
+
+    run(scenario())
+
+
+def test_room_is_kept_for_as_long_as_members_come() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(slot_s=60.0, planned_s=600.0))
+        rig.node("n1")
+        rig.group("g", minimum=5, phase=GroupPhase.PENDING, min_resources=make_amounts(cpu=3000))
+        await rig.cycle()
+        group = rig.cache.groups[rig.key("g")]
+        for number in range(4):
+            await advance(50)
+            rig.pod(f"g-{number}", group="g")
+            await rig.cycle()
+            assert len(group.slots) == 4 - number
+        await advance(61)
+        await rig.cycle()
+        assert rig.promises() == 0
 
     run(scenario())
 

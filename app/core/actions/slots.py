@@ -7,8 +7,9 @@ that are known. Its shape is that of the role (a sibling's, or what the owning v
 sibling's, else an equal part of what ``minResources`` leaves after the known members.
 
 Members that exist but cannot be placed (terminating, failed, held by somebody else's gate) are not
-missing: no room is kept for them. Nor are slots made for a gang that lacks more members than all
-nodes take: ``minMember`` is any 32-bit number, and a slot is an object.
+missing: no room is kept for them. Nor again for members that nobody created while it was, nor for a
+gang that lacks more of them than all nodes take: ``minMember`` is any 32-bit number, and a slot is
+an object.
 """
 
 from collections import Counter
@@ -75,8 +76,11 @@ def request_of(gang: Gang, snapshot: Snapshot) -> Vector:
 def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     """How many members of each role do not exist, by role name.
 
-    None when they are too many, or when nothing tells what they will ask for.
+    None when they are too many, when nothing tells what they will ask for, or when nobody created
+    them while room was kept.
     """
+    if gang.given_up:
+        return {}
     if not gang.role_shapes and gang.min_request is None:
         return {}
     if not gang.role_minimum and not gang.lacks_members:

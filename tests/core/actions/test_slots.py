@@ -120,6 +120,14 @@ def test_nobody_knows_what_to_keep_for_a_group_that_says_nothing() -> None:
     assert wanted(unseen(3)) == []
 
 
+def test_no_room_is_kept_again_for_members_that_nobody_created() -> None:
+    gang = unseen(3, min_request=vector(cpu=3), phase=GroupPhase.INQUEUE)
+    assert gang.is_awaited
+    left = replace(gang, given_up=True)
+    assert wanted(left) == []
+    assert not left.is_awaited, "its queue deserves nothing for them"
+
+
 def test_equal_requests_have_one_shape() -> None:
     made: dict[Amounts, PodShape] = {}
     first = slots_of(unseen(2, min_request=vector(cpu=2)), EMPTY, made=made)
