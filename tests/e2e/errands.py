@@ -39,7 +39,7 @@ class Errands:
         for name in self._queues:
             place.api.create(workloads.queue(name), resource=QUEUES)
         for name in _TEMPLATES:
-            self._create(JOB_TEMPLATES, name, self._job())
+            self._place.create(JOB_TEMPLATES, name, self._job())
         self.steps: Mapping[Callable[[], None], int] = {
             self._create_flow: 2,
             self._delete_flow: 1,
@@ -76,7 +76,8 @@ class Errands:
             targets = self._die.sample(names[:number], self._die.randint(1, number))
             steps.append({"name": name, "dependsOn": {"targets": targets}})
         policy = self._die.choice(["retain", "delete"])
-        self._create(JOB_FLOWS, self._name("flow"), {"flows": steps, "jobRetainPolicy": policy})
+        spec = {"flows": steps, "jobRetainPolicy": policy}
+        self._place.create(JOB_FLOWS, self._name("flow"), spec)
 
     def _delete_flow(self) -> None:
         if flows := self._place.all(JOB_FLOWS):
@@ -88,7 +89,7 @@ class Errands:
             "concurrencyPolicy": self._die.choice(["Allow", "Forbid", "Replace"]),
             "jobTemplate": {"spec": self._job()},
         }
-        self._create(CRON_JOBS, self._name("cron"), spec)
+        self._place.create(CRON_JOBS, self._name("cron"), spec)
 
     def _create_gang(self) -> None:
         """A group and its pods; either may be there first."""
@@ -130,11 +131,6 @@ class Errands:
     def _name(self, kind: str) -> str:
         self._made += 1
         return f"{kind}-{self._made}"
-
-    def _create(self, resource: Resource, name: str, spec: Mapping[str, Any]) -> None:
-        head = {"apiVersion": resource.api_version, "kind": resource.kind}
-        body = {**head, "metadata": {"name": name}, "spec": spec}
-        self._place.api.create(body, resource=resource, namespace=self._place.name)
 
     def _delete(self, resource: Resource, item: Object) -> None:
         name = item["metadata"]["name"]

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.real
 
 COURSES = max(ROUNDS // 2, 1)
 STEPS = 80
-HASTY = Setting(flags=("--slot-timeout=4",))
+SHORT_SLOTS = Setting(flags=("--slot-timeout=4",))
 """Room is not kept for long for pods that nobody creates."""
 STILL_S = 6.0
 """Nothing has changed for so long: it is at rest."""
@@ -150,7 +150,7 @@ def start_anew(rig: Rig, place: Stand) -> None:
 
 @pytest.mark.timeout(COURSES * 2 * ROUND_S)
 def test_processes_that_start_anew_find_nothing_to_do(stage: Stage) -> None:
-    die, rig = dice(), stage.rig(HASTY)
+    die, rig = dice(), stage.rig(SHORT_SLOTS)
     for _ in range(COURSES):
         with stand.opened(rig) as place, contextlib.ExitStack() as stack:
             kinds = (JOBS, JOB_FLOWS, POD_GROUPS, PODS)

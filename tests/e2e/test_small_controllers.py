@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from app.wire import kinds
-from tests.clusters import nodes
+from tests.clusters import nodes, workloads
 from tests.clusters.client import ApiClient, ApiError, Object
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.pages import Pages
@@ -124,20 +124,9 @@ def test_a_queue_is_closed_and_opened_by_commands(api: ApiClient) -> None:
         api.until_one(QUEUES, "small", lambda queue: queue.get("status", {}).get("state") == wanted)
 
     def command(action: str) -> None:
-        target = {"apiVersion": QUEUES.api_version, "kind": "Queue", "name": "small", "uid": uid}
-        owner = [{**target, "controller": True}]
-        api.create(
-            item(
-                COMMANDS,
-                f"small-{action.lower()}",
-                metadata={"ownerReferences": owner},
-                action=action,
-                target=target,
-            ),
-            namespace="default",
-        )
+        api.create(workloads.command(queue, action), resource=COMMANDS, namespace="default")
 
-    uid = api.create(item(QUEUES, "small", spec={"weight": 1}))["metadata"]["uid"]
+    queue = api.create(item(QUEUES, "small", spec={"weight": 1}))
     try:
         state("Open")
         api.until_one(QUEUES, "small", lambda queue: queue["spec"].get("parent") == "root")

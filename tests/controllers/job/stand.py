@@ -89,6 +89,12 @@ class Stand:
         """Create a job; returns it as stored."""
         return self.api.create(workloads.job(name, spec), resource=JOBS, namespace=self.name)
 
+    def create(self, resource: Resource, name: str, spec: Mapping[str, Any]) -> Object:
+        """Create an object of any kind; returns it as stored."""
+        head = {"apiVersion": resource.api_version, "kind": resource.kind}
+        body = {**head, "metadata": {"name": name}, "spec": spec}
+        return self.api.create(body, resource=resource, namespace=self.name)
+
     def command(self, job: str, action: str) -> None:
         """Create a Command as the command line does."""
         command = workloads.command(self.job(job), action)

@@ -66,7 +66,7 @@ def place(rig: Rig) -> Iterator[Stand]:
     """A stand with a template for each step."""
     with stand.opened(rig) as made:
         for step in STEPS:
-            create(made, JOB_TEMPLATES.kind, step["name"], template())
+            made.create(JOB_TEMPLATES, step["name"], template())
         yield made
         for resource in (JOB_FLOWS, JOB_TEMPLATES):
             made.api.delete_all(resource, namespace=made.name)
@@ -88,14 +88,9 @@ def template() -> dict[str, Any]:
     }
 
 
-def create(place: Stand, kind: str, name: str, spec: Any) -> None:
-    body = {"apiVersion": JOB_FLOWS.api_version, "kind": kind, "metadata": {"name": name}}
-    place.api.create({**body, "spec": spec}, namespace=place.name)
-
-
 def run(place: Stand, names: Sequence[str]) -> None:
     for name in names:
-        create(place, JOB_FLOWS.kind, name, {"flows": STEPS})
+        place.create(JOB_FLOWS, name, {"flows": STEPS})
 
 
 def wait_done(place: Stand, names: Sequence[str]) -> None:
