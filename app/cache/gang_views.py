@@ -22,6 +22,7 @@ class GangViews:
     pending: Views = field(default_factory=dict)
     awaited: Views = field(default_factory=dict)
     torn: Views = field(default_factory=dict)
+    shown: Views = field(default_factory=dict)
 
     def put(self, view: Gang, *, pending: bool) -> None:
         """Add or replace; ``pending``: it needs a decision."""
@@ -29,10 +30,12 @@ class GangViews:
         file_under(self.pending, view.key, view, wanted=pending)
         file_under(self.awaited, view.key, view, wanted=pending and view.is_awaited)
         file_under(self.torn, view.key, view, wanted=pending and view.partial)
+        shown = any(task.shown for task in view.queue_first)
+        file_under(self.shown, view.key, view, wanted=shown)
 
     def drop(self, key: GroupKey) -> None:
         """The group is gone."""
-        for part in (self.all, self.pending, self.awaited, self.torn):
+        for part in (self.all, self.pending, self.awaited, self.torn, self.shown):
             part.pop(key, None)
 
 

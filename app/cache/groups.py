@@ -41,6 +41,8 @@ class Group:
     arrived: Counter[str] = field(default_factory=Counter)
     """Members per role whose Bind call has arrived and that are not on a node yet."""
     best_effort_waiting: int = 0
+    queue_first: int = 0
+    """Waiting members whose gates go as soon as their queue has room."""
     held: dict[Amounts, int] = field(default_factory=dict)
     """How many members or slots hold each request (their group's allocation)."""
     kept: dict[Amounts, int] = field(default_factory=dict)
@@ -95,6 +97,7 @@ class Group:
         self.role_kinds[role, kind] += sign
         if kind is Kind.WAITING:
             self.best_effort_waiting += sign * member.task.best_effort
+            self.queue_first += sign * member.task.queue_first
             _bump(self.wanted, request, sign)
             if sign > 0:
                 self.waiting[member.pod.uid] = member

@@ -36,6 +36,7 @@ class Snapshotter:
             pending=tuple(views.pending.values()),
             awaited=tuple(views.awaited.values()),
             torn=tuple(views.torn.values()),
+            shown=tuple(views.shown.values()),
             queues=dict(cache.queues),
             usage=cache.registry.usage(),
             residents=self._residents(table.index) if inter_pod else (),

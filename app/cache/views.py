@@ -35,6 +35,8 @@ def task_of(pod: Pod, vector: ToVector) -> Task:
         best_effort=is_best_effort(pod.shape.requests),
         pinned=pod.pinned,
         nominated=pod.nominated,
+        queue_first=pod.queue_first,
+        shown=pod.queue_first and not pod.gates,
     )
 
 
@@ -80,6 +82,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         min_limits=pod_group.min_limits if pod_group else (),
         gated_request=gated,
         waiting=waiting,
+        queue_first=_queue_first(group, waiting),
         role_minimum=group.role_minimum,
         role_ready=ready,
         role_valid=valid,
@@ -90,6 +93,10 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         hold_until=group.hold_until,
         given_up=group.given_up,
     )
+
+
+def _queue_first(group: Group, waiting: tuple[Task, ...]) -> tuple[Task, ...]:
+    return tuple(task for task in waiting if task.queue_first) if group.queue_first else ()
 
 
 def _solo_request(group: Group) -> Amounts | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.model.gang import Gang, Task
-from app.model.ids import ROOT_QUEUE, GroupKey, QueueName
+from app.model.ids import ROOT_QUEUE, GroupKey, PodUid, QueueName
 from app.model.resources import Matrix, Vector
 from app.model.snapshot import QueueUsage, Snapshot
 
@@ -97,6 +97,12 @@ class Ledger:
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._queues = self._open_queues(snapshot)
         self._gangs: dict[GroupKey, GangAccount] = {}
+        self._reserving: set[PodUid] = set()
+        self._reserved: dict[QueueName, Vector] = {}
+        for gang in snapshot.shown:
+            for task in gang.queue_first:
+                if task.shown and gang.inqueue:
+                    self.reserve(gang.queue, task)
 
     def queue(self, name: QueueName) -> QueueAccount:
         """The account of ``name``; raises ``KeyError`` for a queue that does not exist."""
@@ -136,6 +142,24 @@ class Ledger:
             above = self._queues[name]
             above.tree_inqueue = above.tree_inqueue + claim
 
+    def reserve(self, queue: QueueName, task: Task) -> None:
+        """Keep room in ``queue`` for a member that only lacks a node (not undone by a trial)."""
+        self._reserving.add(task.uid)
+        self._reserved[queue] = self._reserved.get(queue, 0) + task.request
+
+    def release(self, queue: QueueName, task: Task) -> None:
+        """Keep that no longer."""
+        self._reserving.remove(task.uid)
+        self._reserved[queue] = self._reserved[queue] - task.request
+
+    def reserved(self, queue: QueueName, *, against: Task) -> Vector | None:
+        """What ``queue`` keeps for members that only lack a node; None: nothing ``against`` it.
+
+        Such members are not kept back by each other: when the limit is lowered, none of them would
+        ever run (as in Volcano).
+        """
+        return None if against.uid in self._reserving else self._reserved.get(queue)
+
     def trial(self) -> Trial:
         """What-if: everything placed inside ``with`` is undone at the end unless kept."""
         return Trial(self)
@@ -165,6 +189,8 @@ class Ledger:
         if queue is None:
             return
         queue.allocated = queue.allocated + delta
+        if task.uid in self._reserving:
+            self._reserved[gang.queue] = self._reserved[gang.queue] - delta
         for name in self.path(gang.queue):
             above = self._queues[name]
             above.tree_allocated = above.tree_allocated + delta

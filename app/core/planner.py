@@ -16,6 +16,7 @@ from app.core.actions.backfill import backfill
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import enqueue
 from app.core.actions.minimum import is_reached
+from app.core.actions.showing import newly_shown
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
@@ -104,6 +105,8 @@ def _run(cycle: Cycle) -> Steps:
             yield from action(cycle)
     for number, gang in enumerate(cycle.pending):
         _account_for(cycle, gang)
+        if gang.queue_first:
+            cycle.show(newly_shown(cycle, gang))
         if number % _PIECE == 0:
             yield
 

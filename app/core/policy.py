@@ -125,6 +125,7 @@ class Hooks:
     enqueueable: Enqueueable | None = None
     enqueued: Enqueued | None = None
     allocatable: Allocatable | None = None
+    permitted: Allocatable | None = None
     overused: Overused | None = None
     lend: Lend | None = None
     gang_ready: GangTest | None = None
@@ -143,8 +144,9 @@ class Opened:
     """The combined answers of all tiers for one cycle.
 
     ``gang_key`` and ``task_key`` end in creation time and name, so orders are total.
-    ``enqueueable`` returns None for yes. ``gang_ready`` is the AND of all plugins. ``standings`` is
-    None when no plugin shares the cluster among the queues.
+    ``enqueueable`` returns None for yes. ``permitted`` is ``allocatable`` if the cluster were as
+    large as one could wish: only limits that somebody set count. ``gang_ready`` is the AND of all
+    plugins. ``standings`` is None when no plugin shares the cluster among the queues.
     """
 
     gang_key: GangKey
@@ -154,6 +156,7 @@ class Opened:
     enqueueable: Validity
     enqueued: Enqueued
     allocatable: Allocatable
+    permitted: Allocatable
     overused: Overused
     lend: Lend
     gang_ready: GangTest

@@ -54,6 +54,7 @@ _SWITCHES = {
     "enqueued": "enableJobEnqueued",
     "overused": "enabledOverused",
     "allocatable": "enabledAllocatable",
+    "permitted": "enabledAllocatable",
     "lend": "enabledAllocatable",
     "gang_ready": "enableJobReady",
     "predicates": "enablePredicate",
@@ -99,6 +100,7 @@ def open_policies(policies: Policies, ledger: Ledger, *, now: float) -> Opened:
     hooks = [h for tier in tiers for h in tier]
     gate = _Gate(ledger)
     limits = [h.allocatable for h in hooks if h.allocatable]
+    set_limits = [h.permitted for h in hooks if h.permitted]
     bounds = [h.overused for h in hooks if h.overused]
     enqueued = [h.enqueued for h in hooks if h.enqueued]
     lenders = [h.lend for h in hooks if h.lend]
@@ -116,6 +118,7 @@ def open_policies(policies: Policies, ledger: Ledger, *, now: float) -> Opened:
         enqueueable=gate.enqueueable(_ballots(tiers)),
         enqueued=admitted,
         allocatable=gate.allocatable(limits),
+        permitted=gate.allocatable(set_limits),
         overused=gate.overused(bounds),
         lend=lambda gang: any(lend(gang) for lend in lenders),
         gang_ready=lambda gang: all(test(gang) for test in ready),

@@ -33,6 +33,7 @@ from app.service.ports import (
     PodLister,
     PodWriter,
 )
+from app.service.showing import Showing
 from app.service.status import StatusWriter
 from app.service.vetoes import Vetoes
 from app.telemetry import metrics
@@ -86,12 +87,16 @@ def assemble(
     corrections = Corrections(
         cache, filtering=filtering, pods=ports, clock=clock, failed=log_failure
     )
+    showing = Showing(
+        cache, planning=planning, pods=ports, reasons=reasons, clock=clock, failed=log_failure
+    )
     actuator = Actuator(
         cache,
         pods=ports,
         status=status,
         reasons=reasons,
         corrections=corrections,
+        showing=showing,
         limits=limits,
         clock=clock,
     )

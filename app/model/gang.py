@@ -22,6 +22,8 @@ class Task:
 
     ``uid`` empty: a *slot*, room for a member that nobody has created yet.
     ``pinned`` is the only node it may go to; ``nominated`` the one to try first.
+    ``queue_first`` as of its pod; ``shown`` when such a pod has no gate any more: its queue keeps
+    room for it.
     """
 
     uid: PodUid
@@ -34,6 +36,8 @@ class Task:
     best_effort: bool
     pinned: NodeName = NO_NODE
     nominated: NodeName = NO_NODE
+    queue_first: bool = False
+    shown: bool = False
 
     @property
     def is_slot(self) -> bool:
@@ -124,6 +128,8 @@ class Gang:
     min_request: Vector | None
     gated_request: Vector
     waiting: tuple[Task, ...] = ()
+    queue_first: tuple[Task, ...] = ()
+    """Of ``waiting``: those whose gates go as soon as their queue has room."""
     min_limits: Amounts = ()
     role_minimum: Mapping[str, int] = field(default_factory=dict)
     role_ready: Mapping[str, int] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.model.gang import Task
-from app.model.ids import GroupKey, NodeName
+from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.reason import Refusal
 
 
@@ -34,10 +34,12 @@ class Plan:
     """The outcome of one cycle on the snapshot of ``generation``.
 
     ``admitted`` groups turn Inqueue. ``refused`` has the reason of every pending group that got no
-    place this time, or not all it asked for.
+    place this time, or not all it asked for. ``shown`` are members that only lack nodes, and that
+    ask to lose their gates then.
     """
 
     generation: int
     admitted: tuple[GroupKey, ...] = ()
     placed: tuple[GangPlacement, ...] = ()
     refused: Mapping[GroupKey, Refusal] = field(default_factory=dict)
+    shown: frozenset[PodUid] = frozenset()

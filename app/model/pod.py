@@ -9,6 +9,8 @@ from app.model.shape import PodShape
 
 GATE = "pumice.sh/plan"
 """The scheduling gate that keeps a pod out of the scheduler's queue until it has a place."""
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+"""Volcano's gate, and the annotation with which a pod asks for it: see :attr:`Pod.queue_first`."""
 SECOND_TRY = "pumice.sh/second-try"
 """Annotation of a pod made in place of one that was refused by the only node it could go to."""
 
@@ -115,9 +117,26 @@ class Pod:
         return bool(self.annotations.get(GROUP_ANNOTATION))
 
     @property
+    def queue_first(self) -> bool:
+        """Whether its gates go as soon as its queue has room, be there a node or not.
+
+        From then on kube-scheduler calls it unschedulable, so that an autoscaler adds nodes
+        (volcano.md §3.5, queue-allocation-gate).
+        """
+        return self.annotations.get(QUEUE_GATE) == "true"
+
+    @property
+    def own_gates(self) -> tuple[str, ...]:
+        """The gates on it that are ours to take away: Volcano's only if it asks for that."""
+        if not self.gates:
+            return ()
+        ours = (GATE, QUEUE_GATE) if self.queue_first else (GATE,)
+        return tuple(gate for gate in self.gates if gate in ours)
+
+    @property
     def gated(self) -> bool:
-        """Whether our gate is on it."""
-        return GATE in self.gates
+        """Whether a gate is on it that is ours to take away."""
+        return bool(self.own_gates)
 
     @property
     def is_second_try(self) -> bool:
@@ -125,9 +144,12 @@ class Pod:
         return SECOND_TRY in self.annotations
 
     @property
-    def foreign_gates(self) -> bool:
-        """Whether somebody else's gate holds it: it takes part in no plan until that is gone."""
-        return any(gate != GATE for gate in self.gates)
+    def foreign_gates(self) -> tuple[str, ...]:
+        """Gates of somebody else: it takes part in no plan until they are gone."""
+        if not self.gates:
+            return ()
+        ours = self.own_gates
+        return tuple(gate for gate in self.gates if gate not in ours)
 
     @property
     def status(self) -> TaskStatus:

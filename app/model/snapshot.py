@@ -70,9 +70,9 @@ class Snapshot:
     ``used`` (shape ``(N, R)``): everything bound, assumed or promised; ``releasing``: the part of
     it whose pods are terminating. ``pending`` are the gangs of ``gangs`` that need a decision
     (waiting members, or not admitted yet, or members unseen); among them ``awaited`` are those that
-    were let in and lack members, ``torn`` those that are bound in part. ``residents`` are filled
-    only when some rule looks at pods (``inter_pod``); ``ports`` only has nodes with host ports in
-    use.
+    were let in and lack members, ``torn`` those that are bound in part. ``shown`` are gangs with
+    members for whom their queue keeps room (:attr:`Task.shown`). ``residents`` are filled only when
+    some rule looks at pods (``inter_pod``); ``ports`` only has nodes with host ports in use.
     """
 
     generation: int
@@ -85,6 +85,7 @@ class Snapshot:
     torn: tuple[Gang, ...]
     queues: Mapping[QueueName, Queue]
     usage: Mapping[QueueName, QueueUsage]
+    shown: tuple[Gang, ...] = ()
     residents: tuple[Resident, ...] = ()
     inter_pod: bool = False
     ports: Mapping[int, frozenset[HostPort]] = field(default_factory=dict)

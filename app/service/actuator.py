@@ -27,15 +27,13 @@ from app.service.limits import Hint, Limits
 from app.service.nominations import Nominations
 from app.service.pod_reasons import PodReasons
 from app.service.ports import Clock, PodWriter, Reaction, WriteError
+from app.service.showing import REPEAT_S, Showing
 from app.service.status import StatusWriter
 from app.service.workqueue import Again, WorkQueue
 from app.telemetry import metrics
 from app.wire import patches
 
 log = logging.getLogger(__name__)
-
-_REPEAT_S = 5.0
-"""A gate that is still there this long after its removal was accepted is removed again."""
 
 
 class Actuator:
@@ -49,6 +47,7 @@ class Actuator:
         status: StatusWriter,
         reasons: PodReasons,
         corrections: Corrections,
+        showing: Showing,
         limits: Limits,
         clock: Clock,
     ) -> None:
@@ -57,6 +56,7 @@ class Actuator:
         self._status = status
         self._reasons = reasons
         self._corrections = corrections
+        self._showing = showing
         self._limits = limits
         self._clock = clock
         self._nominations = Nominations(cache, pods=pods, failed=log_failure)
@@ -76,6 +76,7 @@ class Actuator:
             group.create_task(self._nominations.run(2))
             group.create_task(self._reasons.run(max(workers // 4, 1)))
             group.create_task(self._corrections.run(1))
+            group.create_task(self._showing.run(max(workers // 4, 1)))
 
     def placed(self, decided: GangPlacement) -> None:
         """Placements took effect: tell the pods that must be told."""
@@ -100,6 +101,7 @@ class Actuator:
             if group is None or not group.solo:
                 self._group_work.add(key)
         self._reasons.after_cycle(changed)
+        self._showing.after_cycle(changed)
         now = self._clock()
         if now >= self._next_look:
             self._next_look = now + self._limits.cycle_idle_s
@@ -107,7 +109,7 @@ class Actuator:
                 self._queue_work.add(name)
             self._nominations.look(now)
             self._corrections.look(now)
-            self._retell(now - _REPEAT_S)
+            self._retell(now - REPEAT_S)
 
     def _retell(self, before: float) -> None:
         """Look for planned pods that still wait to be told (an effect was lost)."""

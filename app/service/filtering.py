@@ -245,9 +245,9 @@ class Filtering:
         member.refused = True
         cause = self._waiting[member.pod.uid] = self._cause(member)
         text = filter_text(cause)
-        if len(self._waiting) > self._limits.protect_above:
+        if len(self._waiting) > self._limits.protect_above and not member.task.shown:
             return Protect(text)
-        return Wait(text)
+        return Wait(text)  # an autoscaler looks at those that are unschedulable, not at errors
 
     def _cause(self, member: Member) -> Cause:
         if not self._cache.groups[member.group].known:

@@ -30,7 +30,7 @@ from app.core.placement.statics import ShapeCache
 from app.core.planner import plan, plan_gang, plan_steps
 from app.core.policy import Policies
 from app.core.tiers import open_policies
-from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import GangPlacement, Plan
 from app.model.reason import Cause, Refusal
 from app.model.snapshot import Snapshot
@@ -95,6 +95,8 @@ class Planning:
     after: list[AfterCycle] = field(default_factory=list)
     stood_by: list[Callable[[], None]] = field(default_factory=list)
     refusals: dict[GroupKey, Refusal] = field(default_factory=dict)
+    shown: frozenset[PodUid] = frozenset()
+    """Members that only lacked nodes when all was planned last, and that lose their gates then."""
     log: CycleLog = field(default_factory=CycleLog)
     asked_at: float = float("-inf")
     """When kube-scheduler last asked for a pod of ours."""
@@ -182,6 +184,7 @@ class Planning:
     async def _plan(self, now: float) -> None:
         if not self.cache.registry.pending:
             self.refusals.clear()
+            self.shown = frozenset()
             return
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
         steps = plan_steps(snapshot, self.configuration.policies, now=now, shapes=self._shapes)
@@ -218,6 +221,7 @@ class Planning:
         taken = sum(self._take(decided, now=now) for decided in standing)
         self.log.stale += len(plan.placed) - taken
         self.refusals = {k: r for k, r in plan.refused.items() if k in pending}
+        self.shown = plan.shown
         self._give_back_stuck(now)
         self.log.generation = plan.generation
         return taken < len(wanted)
@@ -325,6 +329,7 @@ class Planning:
         for key in list(self.cache.registry.promised):
             self.cache.release(key, why="another replica leads")
         self.refusals = {}
+        self.shown = frozenset()
         for tell in self.stood_by:
             tell()
         self.first_cycle.set()

@@ -70,12 +70,16 @@ class PodReasons:
 
     def _ask(self, waiting: Iterable[Member], cause: Cause) -> None:
         for member in waiting:
-            if member.pod.gated and self._said.get(member.pod.uid) is not cause:
+            if self._speaks_of(member) and self._said.get(member.pod.uid) is not cause:
                 self._work.add(member.pod.uid)
+
+    def _speaks_of(self, member: Member) -> bool:
+        """Whether it waits behind a gate, and goes on doing so."""
+        return member.pod.gated and member.pod.uid not in self._planning.shown
 
     async def _write(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
-        if member is None or not member.pod.gated or member.stage is not Stage.WAITING:
+        if member is None or not self._speaks_of(member) or member.stage is not Stage.WAITING:
             return
         pod, group = member.pod, self._cache.groups[member.group]
         cause, told = self._cause(group), reason_of(self._cache, self._planning, group)

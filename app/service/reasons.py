@@ -13,7 +13,6 @@ from app.cache.groups import Group
 from app.cache.members import Kind, Member
 from app.core.plugins.gang import unseen
 from app.core.texts import is_filter_text
-from app.model.pod import GATE
 from app.model.reason import Cause, Holder, Refusal
 from app.model.resources import PODS
 from app.service.planning import Planning
@@ -71,9 +70,7 @@ def _unseen(cache: ClusterCache, group: Group) -> Refusal | None:
 
 def _gates(group: Group) -> tuple[Holder, ...]:
     """The gates of others, and how many members each holds."""
-    counts = Counter(
-        gate for member in group.members.values() for gate in member.pod.gates if gate != GATE
-    )
+    counts = Counter(gate for m in group.members.values() for gate in m.pod.foreign_gates)
     return tuple(
         Holder(who=f"gate {gate}", resource=PODS, amount=count)
         for gate, count in sorted(counts.items())

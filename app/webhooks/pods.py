@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from app.model.pod import QUEUE_ANNOTATION
+from app.model.pod import QUEUE_ANNOTATION, QUEUE_GATE
 from app.webhooks.findings import Findings
 from app.webhooks.gate import gated
 from app.webhooks.linting import lint_queue_name, lint_size
@@ -13,9 +13,6 @@ from app.webhooks.reading import mapping, mappings, sequence, text
 from app.webhooks.requests import pod_requests
 from app.webhooks.world import Request, World
 from app.wire.unstructured import Object, annotations
-
-QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
-"""An annotation's key, and the name of the gate that it asks for."""
 
 BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 

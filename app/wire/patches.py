@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from app.model.ids import NO_NODE, NodeName
-from app.model.pod import GATE, Pod
+from app.model.pod import Pod
 from app.model.resources import Amounts
 from app.model.shape import AffinityLayout
 from app.model.workload import Condition, GroupPhase
@@ -23,19 +23,20 @@ JsonObject = dict[str, Any]
 
 WAKE_ANNOTATION: Final = "pumice.sh/wake"
 
+_GATES: Final = "/spec/schedulingGates"
 _AFFINITY: Final = "/spec/affinity"
 _NODE_AFFINITY: Final = f"{_AFFINITY}/nodeAffinity"
 _TERMS: Final = f"{_NODE_AFFINITY}/{REQUIRED}/nodeSelectorTerms"
 
 
 def open_gate(pod: Pod, *, pin: NodeName = NO_NODE) -> list[JsonObject]:
-    """JSON patch that removes our gate from ``pod`` and, with ``pin``, ties it to that node."""
-    gate = f"/spec/schedulingGates/{pod.gates.index(GATE)}"
+    """JSON patch that removes our gates from ``pod`` and, with ``pin``, ties it to that node."""
+    ours = {f"{_GATES}/{pod.gates.index(gate)}": gate for gate in pod.own_gates}
     return [
         {"op": "test", "path": "/metadata/uid", "value": pod.uid},
-        {"op": "test", "path": f"{gate}/name", "value": GATE},
+        *({"op": "test", "path": f"{at}/name", "value": gate} for at, gate in ours.items()),
         *(_pin(pin, pod.shape.affinity_layout) if pin else ()),
-        {"op": "remove", "path": gate},
+        *({"op": "remove", "path": at} for at in reversed(ours)),  # so that the places stay right
     ]
 
 
@@ -61,6 +62,11 @@ def pod_condition(kind: str, status: str, *, reason: str, message: str, at: str)
         "lastTransitionTime": at,
     }
     return {"status": {"conditions": [condition]}}
+
+
+def without_condition(kind: str) -> JsonObject:
+    """Strategic merge patch of a pod's status: the condition of that type goes."""
+    return {"status": {"conditions": [{"type": kind, "$patch": "delete"}]}}
 
 
 def wake(token: str) -> JsonObject:

@@ -111,6 +111,9 @@ class Checks(Machine):
         assert all(snapshot.gangs[gang.key] is gang for gang in snapshot.pending)
         assert set(snapshot.awaited) == {gang for gang in snapshot.pending if gang.is_awaited}
         assert set(snapshot.torn) == {gang for gang in snapshot.pending if gang.partial}
+        assert set(snapshot.shown) == {
+            gang for gang in snapshot.pending if any(task.shown for task in gang.waiting)
+        }
         for key, view in snapshot.gangs.items():
             self.check_view(view, self.cache.groups[key])
         self.check_usage(snapshot)
@@ -138,7 +141,7 @@ class Checks(Machine):
         )
         for name in (f.name for f in fields(Gang)):
             left, right = getattr(view, name), getattr(expected, name)
-            if name == "waiting":
+            if name in ("waiting", "queue_first"):
                 assert {t.uid for t in left} == {t.uid for t in right}
             elif name == "role_shapes":  # the shape of a role that was seen is remembered
                 assert {m.pod.role for m in group.members.values()} <= set(left)

@@ -11,7 +11,7 @@ from hypothesis.stateful import precondition, rule
 from app.cache.members import PLACED_KINDS, Kind, Stage
 from app.model.ids import NodeName, QueueName
 from app.model.job import JobTemplate
-from app.model.pod import GROUP_ANNOTATION, TASK_SPEC, Pod, TaskStatus
+from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_GATE, TASK_SPEC, Pod, TaskStatus
 from app.model.resources import amounts
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase, PodGroup, PriorityClass
@@ -28,7 +28,9 @@ from tests.cache.machine import (
     kind_is,
     shapes,
 )
-from tests.cache.naive import OURS, KeptSlot, Promises
+from tests.cache.naive import OURS, KeptSlot, Promises, is_held
+
+GATES = [(GATE,), (QUEUE_GATE,), (GATE, QUEUE_GATE), ("other.io/gate",)]
 
 
 class Events(Machine):
@@ -110,12 +112,14 @@ class Events(Machine):
         self.births += 1
         group, role = data.draw(st.sampled_from(("", *GROUPS, *GROUPS[:1] * 3))), data.draw(ROLE)
         annotations = {GROUP_ANNOTATION: group} if group else {}
+        if data.draw(st.integers(0, 3)) == 0:
+            annotations[QUEUE_GATE] = data.draw(st.sampled_from(["true", "false"]))
         return make_pod(
             f"p{self.births}",
             scheduler=data.draw(st.sampled_from([OURS, OURS, OURS, "default-scheduler"])),
             shape=data.draw(shapes(self.extended)),
             annotations=annotations | ({TASK_SPEC: role} if role else {}),
-            gates=data.draw(st.sampled_from([()] * 4 + [("pumice.sh/plan",), ("other.io/gate",)])),
+            gates=data.draw(st.sampled_from([()] * 4 + GATES)),
             pinned=NodeName(data.draw(st.sampled_from([""] * 5 + [*NODES]))),
             nominated=NodeName(data.draw(st.sampled_from([""] * 5 + [*NODES]))),
         )
@@ -177,7 +181,7 @@ class Events(Machine):
             for slot in before.slots.values()
             if slot.group == pod.group and slot.role in (pod.role, "")
         ]
-        ready = pod.scheduler == OURS and not any(g != "pumice.sh/plan" for g in pod.gates)
+        ready = pod.scheduler == OURS and not is_held(pod)
         if not ready:
             assert used == []
         elif mine:
@@ -281,11 +285,11 @@ class Events(Machine):
                 self.put(moved)
 
     @precondition(lambda self: self.has_ours)
-    @rule(data=st.data(), gates=st.sampled_from([(), ("pumice.sh/plan",), ("other.io/gate",)]))
+    @rule(data=st.data(), gates=st.sampled_from([(), *GATES]))
     def gates_change(self, data: st.DataObject, gates: tuple[str, ...]) -> None:
         pod = self.some_pod(data, ours=True)
-        opened = kind_is(self.cache, pod, Kind.GATED) and "other.io/gate" not in gates
         changed = replace(pod, gates=gates)
+        opened = kind_is(self.cache, pod, Kind.GATED) and not is_held(changed)
         if pod.node:
             return
         with self.adopting(changed) if opened else self.step():

@@ -14,7 +14,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.members import Kind, Stage
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.node import Node
-from app.model.pod import Pod, TaskStatus
+from app.model.pod import GATE, QUEUE_GATE, Pod, TaskStatus
 from app.model.resources import Amounts
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase, PodGroup
@@ -141,13 +141,19 @@ class Api:
         return not pod.grouped or pod.group in self.groups
 
 
+def is_held(pod: Pod) -> bool:
+    """Whether somebody else's gate is on it; Volcano's is ours to open if the pod asks for it."""
+    asked = pod.annotations.get(QUEUE_GATE) == "true"
+    return bool(set(pod.gates) - {GATE} - ({QUEUE_GATE} if asked else set()))
+
+
 def kind_of(pod: Pod, *, promised: bool) -> Kind:
     """The state its group must count it under."""
     match pod.status:
         case TaskStatus.PENDING:
             if promised:
                 return Kind.PLACED
-            return Kind.GATED if any(g != "pumice.sh/plan" for g in pod.gates) else Kind.WAITING
+            return Kind.GATED if is_held(pod) else Kind.WAITING
         case TaskStatus.RELEASING:
             return Kind.RELEASING_PLACED if pod.node else Kind.RELEASING
         case status:

@@ -7,7 +7,7 @@ import pytest
 
 from app.cache.members import Kind, Member, Slot, Stage, decides_like, may_change
 from app.model.ids import NO_NODE, NodeName
-from app.model.pod import Owner, Pod
+from app.model.pod import QUEUE_GATE, Owner, Pod
 from tests.builders import make_pod, make_shape, make_task
 
 ALL_STAGES = tuple(Stage)
@@ -24,6 +24,18 @@ KINDS: dict[str, tuple[dict[str, Any], tuple[Stage, ...], Kind, str]] = {
     "behind our gate": ({"gates": ("pumice.sh/plan",)}, (Stage.WAITING,), Kind.WAITING, ""),
     "behind another gate": (
         {"gates": ("pumice.sh/plan", "other.io/gate")},
+        (Stage.WAITING,),
+        Kind.GATED,
+        "",
+    ),
+    "behind Volcano's gate, as it asks": (
+        {"gates": ("pumice.sh/plan", QUEUE_GATE), "annotations": {QUEUE_GATE: "true"}},
+        (Stage.WAITING,),
+        Kind.WAITING,
+        "",
+    ),
+    "behind Volcano's gate without having asked": (
+        {"gates": (QUEUE_GATE,), "annotations": {QUEUE_GATE: "false"}},
         (Stage.WAITING,),
         Kind.GATED,
         "",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.ledger import Ledger, claimable
-from app.model.gang import Gang
+from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.snapshot import QueueUsage, Snapshot
 from app.model.workload import GroupPhase
@@ -28,11 +28,19 @@ GANGS = tuple(
     for queue in ("left", "right", "default", "missing")
     for number in range(2)
 )
+SHOWN = make_gang(
+    "shown",
+    queue=QueueName("left"),
+    waiting=(seen := members("shown", 2, cpu=3, queue_first=True, shown=True)),
+    queue_first=seen,
+)
 
 
 def farm() -> Snapshot:
     nodes = cores(8, 4, 2)
-    return make_snapshot(nodes=nodes, queues=QUEUES, gangs=GANGS, used=used(nodes, n1=3))
+    gangs = (*GANGS, SHOWN)
+    rooms = used(nodes, n1=3)
+    return make_snapshot(nodes=nodes, queues=QUEUES, gangs=gangs, used=rooms, shown=(SHOWN,))
 
 
 def state(ledger: Ledger) -> dict[str, Any]:
@@ -48,8 +56,16 @@ def state(ledger: Ledger) -> dict[str, Any]:
         "idle": ledger.idle.tolist(),
         "journal": [(entry.gang.key, entry.task.name, entry.node) for entry in ledger.journal],
         "queues": {name: plain(account) for name, account in ledger.queues().items()},
-        "gangs": {gang.key: nonzero(plain(ledger.gang(gang))) for gang in GANGS},
+        "gangs": {gang.key: nonzero(plain(ledger.gang(gang))) for gang in (*GANGS, SHOWN)},
+        "reserved": {queue.name: reserved(ledger, queue.name) for queue in QUEUES},
     }
+
+
+def reserved(
+    ledger: Ledger, queue: str, *, against: Task = GANGS[0].waiting[0]
+) -> list[int] | None:
+    kept = ledger.reserved(QueueName(queue), against=against)
+    return None if kept is None else kept.tolist()
 
 
 def nonzero(account: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +88,7 @@ class Walk:
             if depth and self.data.draw(st.booleans()):
                 self.trial(depth)
             else:
-                gang = self.data.draw(st.sampled_from(GANGS))
+                gang = self.data.draw(st.sampled_from((*GANGS, SHOWN)))
                 task = self.data.draw(st.sampled_from(gang.waiting))
                 self.ledger.place(gang, task, node=self.data.draw(st.integers(0, 2)))
 
@@ -128,6 +144,28 @@ def test_a_placement_moves_node_queue_ancestors_and_gang_together() -> None:
         assert not ledger.queue(QueueName(name)).allocated.any()
     account = ledger.gang(gang)
     assert (account.ready, account.role_ready, account.best_effort) == (1, {"a": 1}, {})
+
+
+def test_a_queue_keeps_room_for_what_is_shown_until_it_has_a_place() -> None:
+    ledger = Ledger(farm())
+    first, second = SHOWN.waiting
+    both, one = vector(cpu=6, pods=2), vector(cpu=3, pods=1)
+    assert reserved(ledger, "left") == both.tolist()
+    assert reserved(ledger, "left", against=first) is None
+    assert reserved(ledger, "top") is None, "as in Volcano, only its own queue"
+    ledger.place(SHOWN, first, node=0)
+    assert reserved(ledger, "left") == one.tolist()
+    ledger.place(SHOWN, second, node=0)
+    assert reserved(ledger, "left") == vector().tolist()
+
+
+def test_room_that_is_kept_in_a_cycle_may_be_given_up_in_it() -> None:
+    ledger = Ledger(farm())
+    left, task = QueueName("left"), GANGS[1].waiting[0]
+    ledger.reserve(left, task)
+    assert reserved(ledger, "left") == vector(cpu=8, pods=3).tolist()
+    ledger.release(left, task)
+    assert reserved(ledger, "left") == vector(cpu=6, pods=2).tolist()
 
 
 def test_members_without_requests_are_counted_apart_and_slots_are_not() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model.ids import NodeName
-from app.model.pod import GATE, Pod
+from app.model.pod import GATE, QUEUE_GATE, Pod
 from app.model.workload import Condition, GroupPhase
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.patches import json_patch, merge_patch
@@ -108,6 +108,14 @@ def test_an_empty_term_is_never_filled() -> None:
 def test_only_our_gate_is_removed() -> None:
     body = gated("absent", gates=("other", GATE, "third"))
     assert opened(body).gates == ("other", "third")
+
+
+@pytest.mark.parametrize("gates", [(QUEUE_GATE,), (QUEUE_GATE, GATE), (GATE, QUEUE_GATE)])
+def test_the_gate_that_a_pod_asked_volcano_for_goes_with_ours(gates: tuple[str, ...]) -> None:
+    body = gated(POD_RULES, gates=(*gates, "other"))
+    body["metadata"]["annotations"] = {QUEUE_GATE: "true"}
+    found = opened(body, pin=NODE)
+    assert (found.gates, found.pinned) == (("other",), NODE)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from app.core.holders import Holders
 from app.core.ledger import Entry, Ledger
 from app.core.policy import Opened
 from app.model.gang import Gang, Task
-from app.model.ids import GroupKey, QueueName
+from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.plan import GangPlacement, Placement, Plan
 from app.model.reason import Cause, Refusal
 from app.model.resources import Amounts, Vector
@@ -49,6 +49,7 @@ class Cycle:
     _admitted: dict[GroupKey, None] = field(default_factory=dict)
     _placed: list[GangPlacement] = field(default_factory=list)
     _refused: dict[GroupKey, Refusal] = field(default_factory=dict)
+    _shown: list[PodUid] = field(default_factory=list)
     _served: dict[GroupKey, set[str]] = field(default_factory=dict)
     _free: tuple[int, Vector] | None = None
 
@@ -112,6 +113,10 @@ class Cycle:
             refusal = replace(refusal, holders=others)
         self._refused.setdefault(gang.key, refusal)
 
+    def show(self, members: Iterable[PodUid]) -> None:
+        """Let these members be seen, which only lack nodes."""
+        self._shown.extend(members)
+
     def take_back_refusal(self, gang: Gang) -> None:
         """It has all its places after all."""
         del self._refused[gang.key]
@@ -148,6 +153,7 @@ class Cycle:
             admitted=tuple(self._admitted),
             placed=tuple(self._placed),
             refused=self._refused,
+            shown=frozenset(self._shown),
         )
 
 

@@ -53,6 +53,7 @@ def _open_flat(session: Session) -> Hooks:
     quota = Quota(
         ledger=ledger,
         real=real,
+        given=lambda name: limits.capability(snapshot.queues[name], snapshot.axis),
         lines={name: (name,) for name in snapshot.queues},
         tree=False,
     )
@@ -61,6 +62,7 @@ def _open_flat(session: Session) -> Hooks:
         queue_order=_flat_order(ledger, rank),
         enqueueable=quota.enqueueable,
         allocatable=quota.allocatable,
+        permitted=quota.permitted,
         standings=_standings(quota, deserved, rank),
     )
 
@@ -72,12 +74,14 @@ def _open_tree(session: Session) -> Hooks:
         return _refuse_all(fault)
     tree = hierarchy.plant(ledger)
     leaf_lines = {n: ledger.path(n) for n in ledger.snapshot.queues if tree.is_leaf(n)}
-    quota = Quota(ledger=ledger, real=tree.real, lines=leaf_lines, tree=True)
+    real = tree.real
+    quota = Quota(ledger=ledger, real=real, given=real.__getitem__, lines=leaf_lines, tree=True)
     rank = _rank(quota, tree.deserved)
     return Hooks(
         queue_order=_tree_order(ledger, tree, rank),
         enqueueable=quota.enqueueable,
         allocatable=quota.allocatable,
+        permitted=quota.permitted,
         standings=_standings(quota, tree.deserved, rank),
     )
 
@@ -86,11 +90,13 @@ def _open_tree(session: Session) -> Hooks:
 class Quota:
     """Room under hard limits. ``lines`` has the queues whose limits count for a queue.
 
-    Queues without a line take no groups. With ``tree`` the sums of whole subtrees count.
+    Queues without a line take no groups. With ``tree`` the sums of whole subtrees count. ``given``
+    tells a limit without what the cluster happens to have, which is part of the ``real`` one.
     """
 
     ledger: Ledger
     real: Mapping[QueueName, Vector]
+    given: Callable[[QueueName], Vector]
     lines: Mapping[QueueName, tuple[QueueName, ...]]
     tree: bool
 
@@ -103,18 +109,35 @@ class Quota:
         if asked is None:
             return PERMIT
         for name in line:
-            refusal = self._compare(name, asked, held=self._claimed(name))
+            held = self._claimed(name)
+            refusal = self._compare(name, asked, held=held, limit=self.real[name])
             if refusal is not None:
                 return Ballot(Vote.REJECT, refusal)
         return PERMIT
 
     def allocatable(self, queue: QueueName, task: Task) -> Refusal | None:
-        """Whether one more ``task`` fits every limit that counts."""
+        """Whether one more ``task`` fits every limit that counts.
+
+        What its queue keeps for others that only lack a node is not free (volcano.md §3.6).
+        """
+        return self._fit(self.real.__getitem__, queue, task)
+
+    def permitted(self, queue: QueueName, task: Task) -> Refusal | None:
+        """The same, were the cluster large enough."""
+        return self._fit(self.given, queue, task)
+
+    def _fit(
+        self, limit_of: Callable[[QueueName], Vector], queue: QueueName, task: Task
+    ) -> Refusal | None:
         line = self.lines.get(queue)
         if line is None:
             return _not_leaf(queue)
         for name in line:
-            refusal = self._compare(name, task.request, held=self.held(name))
+            held = self.held(name)
+            kept = self.ledger.reserved(name, against=task)
+            if kept is not None:
+                held = held + kept
+            refusal = self._compare(name, task.request, held=held, limit=limit_of(name))
             if refusal is not None:
                 return refusal
         return None
@@ -130,8 +153,9 @@ class Quota:
             return account.tree_allocated + account.tree_inqueue - account.tree_elastic
         return account.allocated + account.inqueue - account.elastic
 
-    def _compare(self, name: QueueName, asked: Vector, *, held: Vector) -> Refusal | None:
-        limit = self.real[name]
+    def _compare(
+        self, name: QueueName, asked: Vector, *, held: Vector, limit: Vector
+    ) -> Refusal | None:
         short = limits.exceeding(asked, held=held, limit=limit)
         if not short:
             return None
@@ -213,4 +237,4 @@ def _refuse_all(fault: Refusal) -> Hooks:
     def allocatable(_queue: QueueName, _task: Task) -> Refusal | None:
         return fault
 
-    return Hooks(enqueueable=enqueueable, allocatable=allocatable)
+    return Hooks(enqueueable=enqueueable, allocatable=allocatable, permitted=allocatable)

@@ -36,6 +36,7 @@ def _open(session: Session) -> Hooks:
         queue_order=queues.compare,
         enqueueable=queues.enqueueable,
         allocatable=queues.allocatable,
+        permitted=queues.permitted,
         overused=queues.overused,
         lend=queues.lend,
         standings=queues.standing,
@@ -87,6 +88,15 @@ class Proportion:
             short, axis=self._axis, asked=task.request, held=held, limit=deserved
         )
         return limits.no_room(queue, lack, cause=Cause.QUEUE_OVERUSED)
+
+    def permitted(self, queue: QueueName, task: Task) -> Refusal | None:
+        """Whether the queue's capability, if it has one, leaves room for one more ``task``."""
+        held = self._ledger.queue(queue).allocated
+        kept = self._ledger.reserved(queue, against=task)
+        limit = limits.capability(self._ledger.snapshot.queues[queue], self._axis)
+        if kept is not None:
+            held = held + kept
+        return self._compare_with(limit, queue, asked=task.request, held=held)
 
     def overused(self, queue: QueueName) -> Refusal | None:
         """Refuses a queue that holds all it deserves, of every resource."""

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Raw, Struct
 
 from app.model.ids import NodeName
-from app.model.pod import GATE
+from app.model.pod import GATE, QUEUE_GATE
 from app.model.shape import PodShape, Toleration
 from app.wire.errors import Reader
 from app.wire.interning import Interned
@@ -74,9 +74,10 @@ def shape(
     identity: object = None
     if rules.looks_at_pods or spread_text not in _NO_LIST:
         identity = (namespace, tuple(pod_labels.items()))
+    gated = GATE in gates or QUEUE_GATE in gates
     key = (
         rules,
-        GATE in gates,
+        gated,
         identity,
         spread_text,
         bytes(spec.node_selector),
@@ -90,7 +91,7 @@ def shape(
     )
     known = _by_text.get(key)
     if known is None:
-        made = _made(spec, rules, namespace=namespace, pod_labels=pod_labels, gated=GATE in gates)
+        made = _made(spec, rules, namespace=namespace, pod_labels=pod_labels, gated=gated)
         known = _by_text.keep(key, _by_value.keep(made, made))
     return known, pinned
 

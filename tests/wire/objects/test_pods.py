@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from app.model.ids import group_key
-from app.model.pod import Owner, TaskStatus
+from app.model.pod import GATE, QUEUE_GATE, Owner, TaskStatus
 from app.wire.errors import DecodeError
 from app.wire.objects.pods import decode_pod
 from app.wire.objects.shapes import SpecJson
@@ -116,7 +116,24 @@ def test_gates_are_kept_in_their_order() -> None:
     found = decoded(schedulingGates=[{"name": "other"}, {"name": "pumice.sh/plan"}])
     assert found.gates == ("other", "pumice.sh/plan")
     assert found.gated
-    assert found.foreign_gates
+    assert found.foreign_gates == ("other",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "ours"),
+    [
+        ({QUEUE_GATE: "true"}, (QUEUE_GATE, GATE)),
+        ({QUEUE_GATE: "yes"}, (GATE,)),
+        ({}, (GATE,)),
+    ],
+)
+def test_volcanos_gate_is_ours_to_open_for_pods_that_ask_for_it(
+    asked: dict[str, str], ours: tuple[str, ...]
+) -> None:
+    gates = ("other", QUEUE_GATE, GATE)
+    found = decoded(meta={"annotations": asked}, schedulingGates=[{"name": gate} for gate in gates])
+    assert found.own_gates == ours
+    assert found.foreign_gates == tuple(gate for gate in gates if gate not in ours)
 
 
 def test_the_start_time_and_the_preemption_policy_are_read() -> None:

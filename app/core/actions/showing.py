@@ -1,0 +1,59 @@
+"""Pods that only lack a node and whose gates go, so that an autoscaler sees them (volcano.md §3.5).
+
+A gate hides a pod from autoscalers. That is right while its queue has no room: a new node would not
+help. Pods that ask for it (:attr:`~app.model.pod.Pod.queue_first`) lose their gates as soon as
+nothing but nodes is missing, and a queue with a limit keeps room for them from then on. It is found
+out when all actions have run, on what they left of the queues.
+
+Unlike in Volcano, a gang that lacks its minimum is shown with as many members as that takes, or not
+at all: nodes for a part are of no use. And what hides a pod is a limit that somebody set
+(``capability``), not what the cluster has at the moment or a queue's share of that: in a full
+cluster nobody would be shown.
+"""
+
+from collections.abc import Iterator
+
+from app.core.actions.cycle import Cycle
+from app.core.actions.need import Need
+from app.model.gang import Gang, Task
+from app.model.ids import PodUid
+from app.model.reason import Cause
+
+_NODES_MAY_HELP = frozenset(
+    {
+        Cause.NOT_ENOUGH_RESOURCES,
+        Cause.NO_NODE_FITS,
+        Cause.VETOED,
+        Cause.CLUSTER_OVERUSED,
+        Cause.QUEUE_OVERUSED,
+        Cause.QUEUE_QUOTA,
+    }
+)
+
+
+def newly_shown(cycle: Cycle, gang: Gang) -> Iterator[PodUid]:
+    """Members of ``gang`` that may be seen from now on; their queue keeps room for them."""
+    refusal = cycle.refusal_of(gang)
+    if refusal is None or refusal.cause not in _NODES_MAY_HELP:
+        return
+    need = Need.of(gang, cycle.ledger.gang(gang)).copy()
+    fitting: list[Task] = []
+    for task in sorted(gang.waiting, key=_by_name):
+        if cycle.is_served(gang, task):
+            continue
+        if not task.shown:
+            if cycle.opened.permitted(gang.queue, task) is not None:
+                continue
+            cycle.ledger.reserve(gang.queue, task)
+            fitting.append(task)
+        if need.takes(task.role):
+            need.place(task.role)
+    if need.met:
+        yield from (task.uid for task in fitting if task.queue_first)
+    else:
+        for task in fitting:
+            cycle.ledger.release(gang.queue, task)
+
+
+def _by_name(task: Task) -> tuple[str, PodUid]:
+    return task.name, task.uid

@@ -1,0 +1,76 @@
+"""Opens the gates of pods that only lack a node (:mod:`app.core.actions.showing`).
+
+kube-scheduler then asks Filter, is told to wait and calls the pod unschedulable, which is what
+autoscalers look for. ``pumice.sh/Placed`` goes from the pod first: its ``PodScheduled`` has the
+reason from now on.
+"""
+
+from collections.abc import Callable, Collection, Hashable
+
+from app.cache.cluster import ClusterCache
+from app.cache.members import Stage
+from app.model.ids import GroupKey, PodUid
+from app.service.planning import Planning
+from app.service.pod_reasons import CONDITION, PodReasons
+from app.service.ports import Clock, PodWriter, Reaction, WriteError
+from app.service.workqueue import Again, WorkQueue
+from app.telemetry import metrics
+from app.wire import patches
+
+REPEAT_S = 5.0
+"""A gate that is still there this long after its removal was accepted is removed again."""
+
+
+class Showing:
+    """Lets kube-scheduler see what the plan shows."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        *,
+        planning: Planning,
+        pods: PodWriter,
+        reasons: PodReasons,
+        clock: Clock,
+        failed: Callable[[Hashable, Exception], None],
+    ) -> None:
+        self._cache = cache
+        self._planning = planning
+        self._pods = pods
+        self._reasons = reasons
+        self._clock = clock
+        self._opened: dict[PodUid, float] = {}
+        self._work: WorkQueue[PodUid] = WorkQueue(self._open, failed=failed)
+
+    async def run(self, workers: int) -> None:
+        """Work for ever; cancel to stop."""
+        await self._work.run(workers)
+
+    def after_cycle(self, _changed: Collection[GroupKey]) -> None:
+        """Ask for the gates of all that are shown and still have one."""
+        shown = self._planning.shown
+        before = self._clock() - REPEAT_S
+        self._opened = {uid: at for uid, at in self._opened.items() if uid in shown and at > before}
+        for uid in shown - self._opened.keys():
+            self._work.add(uid)
+
+    async def _open(self, uid: PodUid) -> None:
+        member = self._cache.members.get(uid)
+        if member is None or uid not in self._planning.shown:
+            return
+        pod = member.pod
+        if member.stage is not Stage.WAITING or not pod.gated or pod.foreign_gates:
+            return
+        try:
+            await self._pods.patch_pod_status(
+                pod.namespace, pod.name, patches.without_condition(CONDITION)
+            )
+            self._reasons.taken_back(uid)
+            await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
+        except WriteError as error:
+            metrics.WRITES.labels("gate", error.reaction.value).inc()
+            if error.reaction is Reaction.GONE:
+                return
+            raise Again(str(error), after_s=error.retry_after_s) from error
+        self._opened[uid] = self._clock()
+        metrics.WRITES.labels("gate", "done").inc()

@@ -1,0 +1,194 @@
+"""Members that only lack nodes are shown, if they ask for it; their queue keeps room for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.core.policy import Policies
+from app.model.conf import PluginConf
+from app.model.gang import Gang, Task
+from app.model.ids import QueueName
+from app.model.node import Node
+from app.model.reason import Cause
+from app.model.workload import GroupPhase, Queue, QueueState
+from tests.builders import make_gang, make_queue
+from tests.core.actions.rigs import (
+    Outcome,
+    amounts_of,
+    cores,
+    cycle,
+    members,
+    policies,
+    used,
+    vector,
+)
+
+CAPACITY: Policies = policies((("priority", "gang"), ("predicates", "capacity")))
+TREE = PluginConf("capacity", switches={"enableHierarchy": True})
+TEAM = QueueName("team")
+
+
+def team(**fields: Any) -> Queue:
+    return make_queue(TEAM, **fields)
+
+
+def asking(name: str, size: int, *, shown: bool = False, cpu: float = 1, **fields: Any) -> Gang:
+    """A gang in the queue of the team whose members ask to be shown, or are."""
+    return all_of(name, members(name, size, cpu=cpu, queue_first=True, shown=shown), **fields)
+
+
+def all_of(name: str, waiting: tuple[Task, ...], **fields: Any) -> Gang:
+    asked = tuple(task for task in waiting if task.queue_first)
+    return make_gang(name, queue=TEAM, waiting=waiting, queue_first=asked, **fields)
+
+
+def planned(*gangs: Gang, nodes: tuple[Node, ...], queue: Queue | None = None) -> Outcome:
+    shown = tuple(gang for gang in gangs if any(task.shown for task in gang.queue_first))
+    queues = (queue or team(),)
+    return cycle(*gangs, nodes=nodes, queues=queues, by=CAPACITY, shown=shown)
+
+
+def shown(outcome: Outcome) -> list[str]:
+    return sorted(uid.removeprefix("uid-") for uid in outcome.plan.shown)
+
+
+def test_a_gang_that_only_lacks_nodes_is_shown() -> None:
+    outcome = planned(asking("g", 2, cpu=3), nodes=cores(4, 2))
+    assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_RESOURCES
+    assert shown(outcome) == ["g-0", "g-1"]
+
+
+def test_a_gang_that_gets_its_places_is_not() -> None:
+    outcome = planned(asking("g", 2), nodes=cores(2))
+    assert outcome.members("g") == ["g-0", "g-1"]
+    assert not shown(outcome)
+
+
+def test_a_gang_without_room_in_its_queue_stays_hidden() -> None:
+    outcome = planned(
+        asking("g", 3, cpu=3), nodes=cores(8, 8), queue=team(capability=amounts_of(cpu=8))
+    )
+    assert outcome.refusal("g").cause is Cause.QUEUE_QUOTA
+    assert not shown(outcome)
+
+
+def test_a_gang_whose_minimum_is_more_than_its_queue_has_is_not_shown_in_part() -> None:
+    """The second member finds no node, the third would not find room in the queue."""
+    outcome = planned(
+        asking("g", 3, cpu=3), nodes=cores(4, 2, 2), queue=team(capability=amounts_of(cpu=8))
+    )
+    assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_RESOURCES
+    assert not shown(outcome)
+
+
+def test_what_such_a_gang_does_not_need_may_be_shown_of_the_next() -> None:
+    big, small = asking("big", 3, cpu=3), asking("small", 1, cpu=7, created=1.0)
+    outcome = planned(big, small, nodes=cores(4, 2, 2), queue=team(capability=amounts_of(cpu=8)))
+    assert shown(outcome) == ["small-0"]
+
+
+def test_of_members_beyond_the_minimum_as_many_are_shown_as_the_queue_has_room_for() -> None:
+    outcome = planned(
+        asking("g", 4, cpu=2, min_member=1),
+        nodes=cores(3, 3),
+        queue=team(capability=amounts_of(cpu=6)),
+    )
+    assert len(outcome.members("g")) == 2
+    assert len(shown(outcome)) == 1
+    assert not set(shown(outcome)) & set(outcome.members("g"))
+
+
+def test_members_that_do_not_ask_stay_hidden() -> None:
+    first, second = members("g", 2, cpu=3)
+    gang = all_of("g", (first, replace(second, queue_first=True)))
+    assert shown(planned(gang, nodes=cores(4, 2))) == ["g-1"]
+
+
+@pytest.mark.parametrize("plugin", ["overcommit", "capacity", "proportion"])
+def test_a_gang_that_is_kept_out_by_the_size_of_the_cluster_is_shown(plugin: str) -> None:
+    """An empty node more and it would be let in; that is what an autoscaler must hear."""
+    by = policies((("priority", "gang"), ("predicates", plugin)))
+    outcome = cycle(claiming(2, cpu=10), nodes=cores(8), queues=(team(),), by=by)
+    assert not outcome.admitted
+    assert shown(outcome) == ["g-0", "g-1"]
+
+
+def test_a_gang_that_holds_the_share_of_its_queue_is_shown() -> None:
+    by = policies((("priority", "gang"), ("predicates", "proportion")))
+    nodes = cores(4)
+    runs = make_gang("runs", queue=TEAM, allocated=vector(cpu=2, pods=2))
+    gangs = (runs, asking("waits", 1), make_gang("rival", waiting=members("rival", 2)))
+    outcome = cycle(*gangs, nodes=nodes, queues=(team(),), by=by, used=used(nodes, n0=2))
+    assert outcome.refusal("waits").cause is Cause.QUEUE_OVERUSED
+    assert shown(outcome) == ["waits-0"]
+
+
+@pytest.mark.parametrize("plugin", ["overcommit", "capacity", "proportion"])
+def test_a_gang_whose_queue_is_closed_stays_hidden(plugin: str) -> None:
+    by = policies((("priority", "gang"), ("predicates", plugin)))
+    closed = team(state=QueueState.CLOSED)
+    outcome = cycle(claiming(2, cpu=10), nodes=cores(8), queues=(closed,), by=by)
+    assert outcome.refusal("g").cause is Cause.QUEUE_CLOSED
+    assert not outcome.plan.shown
+
+
+def test_a_queue_keeps_no_room_for_members_of_a_gang_that_is_not_let_in() -> None:
+    """It is kept out by the claims of those that are, who would wait for it in turn."""
+    out = claiming(2, cpu=3, shown=True)
+    small = asking("small", 4, created=1.0)
+    outcome = planned(out, small, nodes=cores(2, 2), queue=team(capability=amounts_of(cpu=6)))
+    assert not outcome.admitted
+    assert len(outcome.members("small")) == 4
+
+
+def claiming(size: int, *, cpu: float, **fields: Any) -> Gang:
+    """A gang that is not let in yet and says what it needs."""
+    gang = asking("g", size, cpu=cpu, phase=GroupPhase.PENDING, **fields)
+    return replace(gang, min_request=gang.request)
+
+
+def test_two_gangs_are_shown_only_if_their_queue_has_room_for_both() -> None:
+    one, other = asking("one", 1, cpu=3), asking("other", 1, cpu=3, created=1.0)
+    nodes = cores(2, 2, 2)
+    both = planned(one, other, nodes=nodes, queue=team(capability=amounts_of(cpu=6)))
+    assert shown(both) == ["one-0", "other-0"]
+    first = planned(one, other, nodes=nodes, queue=team(capability=amounts_of(cpu=5)))
+    assert shown(first) == ["one-0"]
+
+
+@pytest.mark.parametrize("tree", [False, True])
+def test_a_queue_keeps_room_for_members_that_are_shown(tree: bool) -> None:
+    by = CAPACITY
+    if tree:
+        by = policies((("priority", "gang"), ("predicates", TREE)))
+    waits = asking("waits", 1, cpu=4, shown=True, created=1.0)
+    small = asking("small", 3, priority=9)
+    outcome = cycle(
+        waits,
+        small,
+        nodes=cores(3, 3),
+        queues=(team(capability=amounts_of(cpu=6)),),
+        by=by,
+        shown=(waits,),
+    )
+    assert not outcome.members("small")
+    refusal = outcome.refusal("small")
+    assert refusal.cause is Cause.QUEUE_QUOTA
+    assert "queue team: cpu asked 3, free 2 of 6" in outcome.text("small")
+    assert not outcome.plan.shown, "what is shown already is not shown again"
+
+
+def test_members_that_are_shown_take_what_is_kept_for_them() -> None:
+    waits = asking("waits", 2, cpu=2, shown=True)
+    outcome = planned(waits, nodes=cores(4), queue=team(capability=amounts_of(cpu=4)))
+    assert outcome.members("waits") == ["waits-0", "waits-1"]
+
+
+def test_members_that_are_shown_do_not_keep_each_other_back_when_the_limit_is_lowered() -> None:
+    one, other = asking("one", 1, cpu=3, shown=True), asking("other", 1, cpu=3, shown=True)
+    outcome = planned(one, other, nodes=cores(8), queue=team(capability=amounts_of(cpu=5)))
+    assert outcome.order == ["one"]
+    assert outcome.refusal("other").cause is Cause.QUEUE_QUOTA
