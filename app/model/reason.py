@@ -34,6 +34,19 @@ class Cause(StrEnum):
     COOLING_DOWN = "CoolingDown"
 
 
+NODES_MAY_HELP = frozenset(
+    {
+        Cause.NOT_ENOUGH_RESOURCES,
+        Cause.NO_NODE_FITS,
+        Cause.VETOED,
+        Cause.CLUSTER_OVERUSED,
+        Cause.QUEUE_OVERUSED,
+        Cause.QUEUE_QUOTA,
+    }
+)
+"""Causes that a larger cluster may take away; a queue's quota is its size too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shortfall:
     """``resource``: ``asked`` is more than ``free`` of ``limit`` (base units of the axis)."""

@@ -23,7 +23,7 @@ from app.cache.members import Member, Stage
 from app.core.texts import filter_text
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.pod import Pod
-from app.model.reason import Cause
+from app.model.reason import NODES_MAY_HELP, Cause
 from app.service.limits import Hint, Limits
 from app.service.planning import Planning
 from app.service.ports import Clock
@@ -245,9 +245,11 @@ class Filtering:
         member.refused = True
         cause = self._waiting[member.pod.uid] = self._cause(member)
         text = filter_text(cause)
-        if len(self._waiting) > self._limits.protect_above and not member.task.shown:
+        # Autoscalers look at pods that are unschedulable, not at those with a scheduler's error.
+        is_for_autoscalers = member.task.shown and cause in NODES_MAY_HELP
+        if len(self._waiting) > self._limits.protect_above and not is_for_autoscalers:
             return Protect(text)
-        return Wait(text)  # an autoscaler looks at those that are unschedulable, not at errors
+        return Wait(text)
 
     def _cause(self, member: Member) -> Cause:
         if not self._cache.groups[member.group].known:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app.model.pod import GATE, QUEUE_GATE
+from app.model.workload import QueueState
 from app.service.filtering import Chosen, Protect, Wait
 from app.service.limits import Limits
 from app.service.pod_reasons import CONDITION
@@ -131,6 +132,9 @@ def test_a_crowd_of_shown_pods_is_told_to_wait_and_not_an_error() -> None:
         await rig.cycle()
         assert all(isinstance(rig.filter(name), Wait) for name in names)
         assert isinstance(rig.filter("alone"), Protect)
+        rig.queue(make_queue("default", state=QueueState.CLOSED))
+        await rig.cycle()
+        assert all(isinstance(rig.filter(name), Protect) for name in names), "no node would help"
 
     run(scenario())
 

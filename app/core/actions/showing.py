@@ -17,24 +17,13 @@ from app.core.actions.cycle import Cycle
 from app.core.actions.need import Need
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid
-from app.model.reason import Cause
-
-_NODES_MAY_HELP = frozenset(
-    {
-        Cause.NOT_ENOUGH_RESOURCES,
-        Cause.NO_NODE_FITS,
-        Cause.VETOED,
-        Cause.CLUSTER_OVERUSED,
-        Cause.QUEUE_OVERUSED,
-        Cause.QUEUE_QUOTA,
-    }
-)
+from app.model.reason import NODES_MAY_HELP
 
 
 def newly_shown(cycle: Cycle, gang: Gang) -> Iterator[PodUid]:
     """Members of ``gang`` that may be seen from now on; their queue keeps room for them."""
     refusal = cycle.refusal_of(gang)
-    if refusal is None or refusal.cause not in _NODES_MAY_HELP:
+    if refusal is None or refusal.cause not in NODES_MAY_HELP:
         return
     need = Need.of(gang, cycle.ledger.gang(gang)).copy()
     fitting: list[Task] = []
