@@ -30,7 +30,7 @@ class GangViews:
         file_under(self.pending, view.key, view, wanted=pending)
         file_under(self.awaited, view.key, view, wanted=pending and view.is_awaited)
         file_under(self.torn, view.key, view, wanted=pending and view.partial)
-        shown = any(task.shown for task in view.queue_first)
+        shown = pending and any(task.shown for task in view.queue_first)
         file_under(self.shown, view.key, view, wanted=shown)
 
     def drop(self, key: GroupKey) -> None:

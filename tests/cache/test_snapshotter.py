@@ -8,7 +8,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import NodeName, PodUid, QueueName, group_key
 from app.model.plan import GangPlacement, Placement
-from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, TASK_SPEC, Pod
+from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_ANNOTATION, QUEUE_GATE, TASK_SPEC, Pod
 from app.model.shape import HostPort, LabelSelector, PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, PodGroup, PriorityClass
@@ -70,6 +70,17 @@ class Rig:
 @pytest.fixture
 def rig() -> Rig:
     return Rig()
+
+
+def test_members_that_are_shown_are_those_of_a_group_that_is_there(rig: Rig) -> None:
+    asks = {GROUP_ANNOTATION: "g", QUEUE_GATE: "true"}
+    rig.pod("hidden", annotations=asks, gates=(GATE,))
+    rig.pod("lost", annotations=asks | {GROUP_ANNOTATION: "nowhere"})
+    assert rig.now().shown == ()
+    rig.pod("seen", annotations=asks)
+    (gang,) = rig.now().shown
+    assert gang.key == KEY
+    assert {task.name: task.shown for task in gang.queue_first} == {"hidden": False, "seen": True}
 
 
 def test_what_is_taken_and_what_is_promised_is_used(rig: Rig) -> None:
