@@ -14,6 +14,7 @@ QUEUE = "scheduling.volcano.sh/queue-name"
 GATE = "pumice.sh/plan"
 UNGATED = {"pumice.sh/gate": "false"}
 """Annotation of a pod that the admission policy leaves without the gate."""
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 
 def queue(name: str, **spec: Any) -> Object:
@@ -134,6 +135,19 @@ def pinned_to(node: str) -> dict[str, Any]:
 def members(group: str, count: int, **fields: Any) -> list[Object]:
     """``count`` equal pods of ``group``."""
     return [pod(f"{group}-{index}", group=group, **fields) for index in range(count)]
+
+
+def behind_queue_gate(item: Object, *others: str) -> Object:
+    """A pod, or a template of pods, as Volcano's webhook leaves it where it asks for its gate.
+
+    ``others`` are gates of somebody else.
+    """
+    gates = item["spec"].get("schedulingGates", [])
+    added = [{"name": gate} for gate in (*others, QUEUE_GATE)]
+    item["spec"]["schedulingGates"] = [*gates, *added]
+    about = item.setdefault("metadata", {})
+    about.setdefault("annotations", {})[QUEUE_GATE] = "true"
+    return item
 
 
 def node_of(item: Object) -> str:

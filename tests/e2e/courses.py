@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.clusters import nodes
+from tests.clusters import nodes, workloads
 from tests.clusters.client import ApiError, Object
 from tests.clusters.resources import JOBS, NODES, POD_GROUPS, PODS
 from tests.controllers.job.stand import Stand
@@ -85,6 +85,8 @@ class Course:
         made = task(name, replicas, command=self._die.choice(_COMMANDS))
         if self._die.random() < 0.3:
             made["minAvailable"] = self._die.randint(0, replicas)
+        if self._die.random() < 0.2:
+            workloads.behind_queue_gate(made["template"])
         container = made["template"]["spec"]["containers"][0]
         container["resources"]["requests"]["cpu"] = self._die.choice(["100m", "250m", "500m"])
         return made

@@ -98,6 +98,8 @@ class Errands:
         group = workloads.pod_group(name, min_member=least, queue=self.queue())
         cpu = self._die.choice(["100m", "250m", "1"])
         pods = workloads.members(name, size, cpu=cpu, gated=self._die.random() < 0.5)
+        if self._die.random() < 0.3:
+            pods = [workloads.behind_queue_gate(pod) for pod in pods]
         made = [(POD_GROUPS, [group]), (PODS, pods)]
         self._die.shuffle(made)
         for resource, items in made:

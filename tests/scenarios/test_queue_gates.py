@@ -10,9 +10,9 @@ from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.place import Place, condition
 from tests.clusters.resources import PODS
+from tests.clusters.workloads import QUEUE_GATE
 from tests.scenarios.confs import conf
 
-GATE = "scheduling.volcano.sh/queue-allocation-gate"
 OTHER = "example.com/other"
 NOWHERE = {"example.com/kind": "that-no-node-has"}
 
@@ -23,11 +23,8 @@ def scheduler_conf() -> str:
 
 
 def asking(name: str, group: str, *, others: tuple[str, ...] = (), **fields: Any) -> Object:
-    """A pod as Volcano's webhook leaves it; the policy puts our gate on it besides."""
-    gates = [{"name": gate} for gate in (*others, GATE)]
-    pod = workloads.pod(name, group=group, schedulingGates=gates, **fields)
-    pod["metadata"]["annotations"][GATE] = "true"
-    return pod
+    """A pod behind Volcano's gate; the policy puts our gate on it besides."""
+    return workloads.behind_queue_gate(workloads.pod(name, group=group, **fields), *others)
 
 
 def gates_of(place: Place, name: str) -> set[str]:
@@ -55,7 +52,7 @@ def test_a_pod_runs_when_its_queue_has_room(place: Place) -> None:
 
     place.submit_one(asking("second", "gang"))
     place.wait_pod_condition("second", "pumice.sh/Placed", "False", says=f"queue {queue}")
-    assert GATE in gates_of(place, "second")
+    assert QUEUE_GATE in gates_of(place, "second")
     place.delete_pod("first")
     place.wait_pod_bound("second")
     assert not gates_of(place, "second")
@@ -71,7 +68,7 @@ def test_a_pod_that_finds_no_node_is_seen_and_its_queue_keeps_room_for_it(place:
     place.add_group("other", 1, queue=queue)
     place.submit_one(asking("plain", "other"))
     place.wait_condition("other", "Reserved", "False", reason="QueueQuota", says="free 0 of 1")
-    assert GATE in gates_of(place, "plain")
+    assert QUEUE_GATE in gates_of(place, "plain")
 
     place.add_nodes(1, cpu="2", labels=NOWHERE)
     place.wait_pod_bound("choosy")
@@ -100,7 +97,7 @@ def test_a_pod_that_somebody_else_holds_too_waits_for_them(place: Place) -> None
     place.submit_one(asking("pod", "gang", others=(OTHER,)))
     place.wait_condition("gang", "Reserved", "False", reason="Gated", says=f"gate {OTHER}")
     held = gates_of(place, "pod")
-    assert {GATE, OTHER} <= held
+    assert {QUEUE_GATE, OTHER} <= held
 
     rest = [{"name": gate} for gate in sorted(held - {OTHER})]
     place.api.patch(PODS, "pod", {"spec": {"schedulingGates": rest}}, namespace=place.name)
