@@ -22,14 +22,15 @@ from app.cache.members import Member, Stage
 from app.model.ids import NO_NODE, GroupKey, PodUid, QueueName
 from app.model.plan import GangPlacement
 from app.service.corrections import Corrections
+from app.service.failed_writes import again_unless_gone
 from app.service.hints import hint_for
 from app.service.limits import Hint, Limits
 from app.service.nominations import Nominations
 from app.service.pod_reasons import PodReasons
-from app.service.ports import Clock, PodWriter, Reaction, WriteError
+from app.service.ports import Clock, PodWriter, WriteError
 from app.service.showing import REPEAT_S, Showing
 from app.service.status import StatusWriter
-from app.service.workqueue import Again, WorkQueue
+from app.service.workqueue import WorkQueue
 from app.telemetry import metrics
 from app.wire import patches
 
@@ -131,7 +132,9 @@ class Actuator:
             else:
                 await self._wake(member)
         except WriteError as error:
-            self._give_up_or_repeat(member, error)
+            kind = "gate" if member.pod.gated else "wake"
+            metrics.WRITES.labels(kind, error.reaction.value).inc()
+            again_unless_gone(error)
         else:
             now = self._clock()
             self._told[uid] = now
@@ -164,14 +167,6 @@ class Actuator:
         except Exception:
             member.refused = True
             raise
-
-    def _give_up_or_repeat(self, member: Member, error: WriteError) -> None:
-        """A pod that is gone needs nothing; all else comes back, the cache having caught up."""
-        kind = "gate" if member.pod.gated else "wake"
-        metrics.WRITES.labels(kind, error.reaction.value).inc()
-        if error.reaction is Reaction.GONE:
-            return
-        raise Again(str(error), after_s=error.retry_after_s) from error
 
 
 def log_failure(key: Hashable, error: Exception) -> None:

@@ -15,8 +15,9 @@ from collections.abc import Callable, Hashable
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
 from app.model.ids import PodUid
-from app.service.ports import PodWriter, Reaction, WriteError
-from app.service.workqueue import Again, WorkQueue
+from app.service.failed_writes import again_unless_gone
+from app.service.ports import PodWriter, WriteError
+from app.service.workqueue import WorkQueue
 from app.wire import patches
 
 PATIENCE_S = 2.0
@@ -78,8 +79,7 @@ class Nominations:
         try:
             await self._pods.patch_pod_status(pod.namespace, pod.name, patches.nomination(None))
         except WriteError as error:
-            if error.reaction is not Reaction.GONE:
-                raise Again(str(error), after_s=error.retry_after_s) from error
+            again_unless_gone(error)
 
 
 def _is_stale(member: Member) -> bool:

@@ -15,8 +15,9 @@ from app.core.texts import describe
 from app.model.ids import GroupKey, PodUid
 from app.model.pod import Pod
 from app.model.reason import Cause
+from app.service.failed_writes import again_unless_gone
 from app.service.planning import Planning
-from app.service.ports import Clock, PodWriter, Reaction, WriteError
+from app.service.ports import Clock, PodWriter, WriteError
 from app.service.reasons import reason_of
 from app.service.workqueue import Again, WorkQueue
 from app.wire import patches, times
@@ -94,9 +95,7 @@ class PodReasons:
             )
         except WriteError as error:
             self._said.pop(uid, None)
-            if error.reaction is Reaction.GONE:
-                return
-            raise Again(str(error), after_s=error.retry_after_s) from error
+            again_unless_gone(error)
 
     def _cause(self, group: Group) -> Cause | None:
         if not group.known:

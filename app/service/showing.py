@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Hashable
 from app.cache.cluster import ClusterCache
 from app.cache.members import Stage
 from app.model.ids import GroupKey, PodUid
+from app.service.failed_writes import again_unless_gone
 from app.service.planning import Planning
 from app.service.pod_reasons import CONDITION, PodReasons
-from app.service.ports import Clock, PodWriter, Reaction, WriteError
-from app.service.workqueue import Again, WorkQueue
+from app.service.ports import Clock, PodWriter, WriteError
+from app.service.workqueue import WorkQueue
 from app.telemetry import metrics
 from app.wire import patches
 
@@ -69,8 +70,7 @@ class Showing:
             await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
         except WriteError as error:
             metrics.WRITES.labels("gate", error.reaction.value).inc()
-            if error.reaction is Reaction.GONE:
-                return
-            raise Again(str(error), after_s=error.retry_after_s) from error
-        self._opened[uid] = self._clock()
-        metrics.WRITES.labels("gate", "done").inc()
+            again_unless_gone(error)
+        else:
+            self._opened[uid] = self._clock()
+            metrics.WRITES.labels("gate", "done").inc()

@@ -27,8 +27,9 @@ from app.model.ids import GroupKey, QueueName
 from app.model.reason import Refusal
 from app.model.resources import Amounts
 from app.model.workload import GroupPhase, PodGroup, Queue
+from app.service.failed_writes import again_unless_gone
 from app.service.planning import Planning
-from app.service.ports import Clock, EventSink, EventType, GroupWriter, Reaction, WriteError
+from app.service.ports import Clock, EventSink, EventType, GroupWriter, WriteError
 from app.service.reasons import reason_of, settles_in_s
 from app.service.workqueue import Again
 from app.wire import patches, times
@@ -149,7 +150,7 @@ class StatusWriter:
                 name, patches.queue_allocated(allocated, before=queue.allocated)
             )
         except WriteError as error:
-            _unless_gone(error)
+            again_unless_gone(error)
         self._summed[name] = (allocated, queue.resource_version)
 
     def _is_written(self, key: GroupKey, wanted: GroupStatus, stored: PodGroup) -> bool:
@@ -201,7 +202,7 @@ class StatusWriter:
         try:
             await self._groups.patch_pod_group(stored.namespace, stored.name, body)
         except WriteError as error:
-            _unless_gone(error)
+            again_unless_gone(error)
         self._unsettled.pop(key, None)
         self._written[key] = Written(wanted, stored.resource_version, now)
         if wanted.phase is GroupPhase.RUNNING and stored.phase is not GroupPhase.RUNNING:
@@ -243,7 +244,7 @@ class StatusWriter:
                 message=message,
             )
         except WriteError as error:
-            _unless_gone(error)
+            again_unless_gone(error)
 
     def _sums(self) -> dict[QueueName, Amounts]:
         """Allocated amounts per queue, children counted into every ancestor (volcano.md §4.3)."""
@@ -268,10 +269,3 @@ def _texts_only(wanted: GroupStatus, stored: PodGroup) -> bool:
     return not summary(wanted, stored) and all(
         verdicts.get(condition.type) == condition.status for condition in wanted.conditions
     )
-
-
-def _unless_gone(error: WriteError) -> None:
-    """What is gone needs no status; anything else comes back."""
-    if error.reaction is Reaction.GONE:
-        return
-    raise Again(str(error), after_s=error.retry_after_s) from error
