@@ -11,6 +11,7 @@ redirects and decompression are off.
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ from app.telemetry import metrics
 Body = bytes | Mapping[str, object] | Sequence[object]
 Params = Mapping[str, str]
 
+_LEAVES_TLS_OPEN: Final = sys.version_info < (3, 12, 8) or sys.version_info[:3] == (3, 13, 0)
+"""These Pythons keep a TLS connection until its peer says good-bye too (python/cpython#118960)."""
 PAGE_LIMIT: Final = 500
 
 
@@ -99,6 +102,7 @@ class ApiClient:
                 limit=options.connections,
                 keepalive_timeout=60.0,
                 ssl=connection.ssl_context if connection.ssl_context is not None else True,
+                enable_cleanup_closed=_LEAVES_TLS_OPEN,
             ),
             timeout=aiohttp.ClientTimeout(total=options.deadline_s, sock_connect=options.connect_s),
             headers={"User-Agent": options.user_agent, "Accept": "application/json"},

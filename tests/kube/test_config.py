@@ -3,8 +3,10 @@
 import asyncio
 import base64
 import datetime
+import gc
 import ipaddress
 import ssl
+import warnings
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,8 @@ from kubernetes.client import Configuration
 from app.kube import config
 from app.kube.client import ApiClient
 from app.kube.config import Connection, load
-from app.kube.errors import ConfigError
-from tests.kube.server import ScriptedServer, answer
+from app.kube.errors import ConfigError, Transport
+from tests.kube.server import ScriptedServer, answer, silent
 
 
 def self_signed(folder: Path) -> tuple[ssl.SSLContext, bytes]:
@@ -89,6 +91,25 @@ def test_both_clients_trust_the_authority_of_the_kubeconfig_and_send_its_token(
         assert pool.request("GET", url, headers=connection.headers()).data == b"{}"
         pool.clear()
         assert [s.headers["Authorization"] for s in server.seen] == ["Bearer s3cret"] * 2
+
+
+def test_a_tls_connection_is_closed_with_the_client_though_its_request_was_given_up(
+    tmp_path: Path,
+) -> None:
+    async def give_up(connection: Connection) -> None:
+        async with ApiClient(connection) as client:
+            with pytest.raises(Transport, match="no answer"):
+                await client.get("/version", deadline_s=0.2)
+
+    context, _ = self_signed(tmp_path)
+    with ScriptedServer(context) as server:
+        server.on("GET", "/version", silent())
+        kubeconfig = server.kubeconfig(tmp_path, cluster={"insecure-skip-tls-verify": True})
+        asyncio.run(give_up(load(kubeconfig)))
+        with warnings.catch_warnings(record=True) as unclosed:
+            warnings.simplefilter("always", ResourceWarning)
+            gc.collect()
+    assert [str(warning.message) for warning in unclosed] == []
 
 
 def test_verification_can_be_switched_off(tmp_path: Path) -> None:
