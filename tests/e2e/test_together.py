@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from app.model.pod import QUEUE_ANNOTATION
 from tests.clusters import nodes, pumice, workloads
 from tests.clusters.client import Objects
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.pages import Pages
 from tests.clusters.ports import free_port
 from tests.clusters.processes import Process, ended, wait_until
-from tests.clusters.resources import JOBS, NAMESPACES, PODS
+from tests.clusters.resources import JOBS, NAMESPACES, POD_GROUPS, PODS, QUEUES
 from tests.e2e.admission import CONFIGURATIONS, refusal, registered_url
 
 pytestmark = pytest.mark.real
@@ -88,18 +89,25 @@ def test_a_part_that_cannot_start_ends_all_and_says_why(space: ControlPlane) -> 
             assert "Address already in use" in process.log.read_text()
 
 
-def test_a_job_is_judged_made_placed_and_bound_by_one_process(space: ControlPlane) -> None:
+@contextmanager
+def judging(plane: ControlPlane) -> Iterator[Together]:
+    """One process with everything, whose webhooks are in force."""
     port = free_port()
     url = f"https://127.0.0.1:{port}"
     flags = ("--webhook-bind-address=127.0.0.1", f"--webhook-port={port}", f"--webhook-url={url}")
-    with started(space, *flags) as process:
+    with started(plane, *flags) as process:
         process.wait_ready(lambda: process.status("/readyz") == 200, timeout_s=60)
-        process.wait_ready(lambda: registered_url(space.api) == url, timeout_s=40)
+        process.wait_ready(lambda: registered_url(plane.api) == url, timeout_s=40)
         wait_until(
-            lambda: "validatejob.volcano.sh" in refusal(space.api, _job(queue="nowhere")),
+            lambda: "validatejob.volcano.sh" in refusal(plane.api, _job(queue="nowhere")),
             timeout_s=20,
             what="the API server asks the webhooks",
         )
+        yield process
+
+
+def test_a_job_is_judged_made_placed_and_bound_by_one_process(space: ControlPlane) -> None:
+    with judging(space) as process:
         with pumice.start_scheduler(space, process.url + "/v1"):
             space.api.create(_job(), resource=JOBS, namespace=_NAMESPACE)
             bound = space.api.until(
@@ -112,3 +120,36 @@ def test_a_job_is_judged_made_placed_and_bound_by_one_process(space: ControlPlan
         assert all(_pinned(bound))
         pumice.wait_no_drift(process)
         assert ended(process) == 0
+
+
+@pytest.fixture
+def queued(space: ControlPlane) -> Iterator[str]:
+    """A namespace and the queue of the same name that it says its jobs are in."""
+    api, own = space.api, f"{_NAMESPACE}-queued"
+    metadata = {"name": own, "annotations": {QUEUE_ANNOTATION: own}}
+    api.create(workloads.queue(own))
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    yield own
+    api.delete_all(JOBS, namespace=own)
+    api.delete_all(PODS, namespace=own)
+    api.delete(NAMESPACES, own)
+    api.patch(QUEUES, own, {"status": {"state": "Closed"}}, subresource="status")
+    api.delete(QUEUES, own)
+
+
+def test_a_job_that_changes_stays_in_the_queue_of_its_namespace(
+    space: ControlPlane, queued: str
+) -> None:
+    api = space.api
+    with judging(space):
+        api.create(_job() | {"metadata": {"name": "j", "namespace": queued}})
+        api.until(PODS, lambda pods: len(pods) == 3, namespace=queued, timeout_s=30, what="3 pods")
+        api.patch(JOBS, "j", {"spec": {"minAvailable": 2}}, namespace=queued)
+        [group] = api.until(
+            POD_GROUPS,
+            lambda groups: [group["spec"]["minMember"] for group in groups] == [2],
+            namespace=queued,
+            timeout_s=30,
+            what="a PodGroup that is up to date",
+        )
+    assert group["spec"]["queue"] == queued

@@ -12,6 +12,8 @@ from app.wire.kinds import POD_GROUPS
 from app.wire.objects.claims import claim
 from app.wire.unstructured import Key, Object
 
+_SET_ONCE: Final = "queue"
+"""A job's never changes, and for `default` admission may have put the namespace's there."""
 _NOT_COPIED: Final = frozenset(
     {"kubectl.kubernetes.io/last-applied-configuration", ACCEPTED_COMMAND}
 )
@@ -71,7 +73,7 @@ def change(stored: Object, wanted: Object) -> Object | None:
     spec = {
         key: value
         for key, value in wanted["spec"].items()
-        if not _covers(unstructured.spec(stored).get(key), value)
+        if key != _SET_ONCE and not _covers(unstructured.spec(stored).get(key), value)
     }
     for key in ("minTaskMember", "minResources"):
         if key in spec:

@@ -147,8 +147,9 @@ class Job:
 
     @cached_property
     def min_available(self) -> int:
-        """Pods without which it cannot run."""
-        return int(self.spec.get("minAvailable") or 0) or sum(task.least for task in self.tasks)
+        """Pods without which it cannot run; of a job that says none, those its tasks cannot."""
+        said = self.spec.get("minAvailable")
+        return sum(task.least for task in self.tasks) if said is None else int(said)
 
     @property
     def min_success(self) -> int | None:

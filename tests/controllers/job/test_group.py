@@ -207,6 +207,23 @@ def test_a_change_names_only_what_differs() -> None:
     }
 
 
+def test_the_queue_that_admission_gave_it_stays() -> None:
+    made = _group({"queue": "default", "tasks": [task("a", 1)]})
+    stored = _stored(made)
+    stored["spec"]["queue"] = "of-the-namespace"
+    assert group.change(stored, made) is None
+
+
+def test_a_job_that_needs_no_pod_any_more_has_a_group_that_needs_none() -> None:
+    tasks = [_asking("a", 2, cpu="1")]
+    change = group.change(
+        _stored(_group({"tasks": tasks})), _group({"minAvailable": 0, "tasks": tasks})
+    )
+    assert change == {
+        "spec": {"minMember": 0, "minResources": {"cpu": "0", "memory": "0"}},
+    }
+
+
 def test_a_change_takes_away_what_is_no_longer_said() -> None:
     before = _group({"priorityClassName": "high", "tasks": [_asking("a", 1, cpu="1")]})
     after = _group({"tasks": [task("a", 1)]})
