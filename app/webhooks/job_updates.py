@@ -30,7 +30,7 @@ def check_job_update(request: Request, _world: World) -> Findings:
     if len(sequence(new.get("tasks"))) != len(sequence(old.get("tasks"))):
         findings.refuse("spec.tasks", "job updates may not add or remove tasks")
     else:
-        changed = _changed(_fixed(new, old), _fixed(old, old))
+        changed = _changed(_fixed(new, old), _fixed(old, new))
         for path in changed:
             findings.refuse(at("spec", path), _OTHER)
     return findings
@@ -63,23 +63,28 @@ def _check_sizes(job: Object, findings: Findings) -> None:
         findings.refuse("spec.minAvailable", "job 'minAvailable' must be >= 0")
 
 
-def _fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Object:
-    """``spec`` without what may change; ``old`` tells which claim names nobody had given."""
+def _fixed(spec: Mapping[str, Any], other: Mapping[str, Any]) -> Object:
+    """``spec`` without what may change, against ``other``."""
     kept = {key: value for key, value in spec.items() if key not in _RESIZABLE}
     kept["tasks"] = [
         {key: value for key, value in task.items() if key not in _RESIZABLE_IN_TASKS}
         for task in mappings(spec.get("tasks"))
     ]
-    before = mappings(old.get("volumes"))
+    there = mappings(other.get("volumes"))
     kept["volumes"] = [
-        _without_made_claim(volume, before[index] if index < len(before) else {})
+        _without_made_claim(volume, there[index] if index < len(there) else {})
         for index, volume in enumerate(mappings(spec.get("volumes")))
     ]
     return kept
 
 
-def _without_made_claim(volume: Mapping[str, Any], before: Mapping[str, Any]) -> Object:
-    if before.get("volumeClaimName"):
+def _without_made_claim(volume: Mapping[str, Any], other: Mapping[str, Any]) -> Object:
+    """The controller names the claims that it makes, which no manifest does that is applied again.
+
+    Named on both sides they are to be the same.
+    """
+    is_made = volume.get("volumeClaim") is not None
+    if not is_made or (volume.get("volumeClaimName") and other.get("volumeClaimName")):
         return dict(volume)
     return {key: value for key, value in volume.items() if key != "volumeClaimName"}
 

@@ -51,6 +51,21 @@ ACCEPTED: dict[str, Change] = {
 }
 
 
+def named(claim: str) -> Object:
+    """As it is stored once the controller has named the claim that it made."""
+    given = stored()
+    given["spec"]["volumes"][0]["volumeClaimName"] = claim
+    return given
+
+
+def test_a_manifest_applied_again_does_not_name_the_claim_that_was_made() -> None:
+    assert ask("/jobs/validate", stored(), old=named("j-pvc-1")).message == ""
+
+
+def test_a_claim_that_was_made_stays() -> None:
+    assert OTHER in ask("/jobs/validate", named("other"), old=named("j-pvc-1")).message
+
+
 @pytest.mark.parametrize("change", ACCEPTED.values(), ids=ACCEPTED)
 def test_may_change(change: Change) -> None:
     verdict = ask("/jobs/validate", changed(change), old=stored())
