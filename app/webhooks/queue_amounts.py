@@ -37,12 +37,13 @@ def summed(queues: Iterable[Object], kind: str) -> dict[str, int]:
 
 def told(values: Mapping[str, int]) -> str:
     """Amounts as one would write them."""
-    return ", ".join(f"{name} {quantity.text(name, n)}" for name, n in sorted(values.items()))
+    written = (f"{name} {quantity.text(name, n)}" for name, n in sorted(values.items()))
+    return ", ".join(written) or "none"
 
 
 def exceeds(values: Mapping[str, int], limits: Mapping[str, int]) -> bool:
-    """Whether one of ``values`` is beyond its limit; without a limit there is none."""
-    return any(number > limits[name] for name, number in values.items() if name in limits)
+    """Whether one of ``values`` is beyond its limit; what ``limits`` leaves out is 0."""
+    return any(number > limits.get(name, 0) for name, number in values.items())
 
 
 def check_quantities(queue: Object, findings: Findings) -> None:

@@ -43,7 +43,9 @@ ONLY_THE_WEBHOOK_KNOWS_OF_QUEUES = {
     "a parent with pods",
     "capability above an ancestor's",
     "guarantees above the parent's",
+    "guarantees of what the parent has none of",
     "deserved above the parent's",
+    "deserved below a parent that deserves nothing",
 }
 NEVER_SENT = {"a state that only a controller sets"}
 """The status of a new object is dropped before it is judged."""
@@ -102,6 +104,7 @@ def assert_changes(api: ApiClient, stored: Object) -> None:
             item = copy.deepcopy(made)
             change(item)
             assert says(refusal(api, item, method="PUT"), expected), name
+        assert_claims(api, made)
     finally:
         api.delete(api.resource_of(stored), "j", namespace="default")
     # A client with types writes what it has read in other words.
@@ -114,6 +117,17 @@ def assert_changes(api: ApiClient, stored: Object) -> None:
         assert refusal(api, again, method="PUT") == ""
     finally:
         api.delete(api.resource_of(stored), "j", namespace="default")
+
+
+def assert_claims(api: ApiClient, made: Object) -> None:
+    """A claim that the controller has named may be left out again, and not be another."""
+    item = copy.deepcopy(made)
+    item["spec"]["volumes"][0]["volumeClaimName"] = "j-pvc-1"
+    item = api.replace(item)
+    item["spec"]["volumes"][0]["volumeClaimName"] = "other"
+    assert says(refusal(api, item, method="PUT"), test_job_updates.OTHER)
+    del item["spec"]["volumes"][0]["volumeClaimName"]
+    assert refusal(api, item, method="PUT") == ""
 
 
 def test_queues_are_judged(cluster: ControlPlane, webhooks: Webhooks) -> None:

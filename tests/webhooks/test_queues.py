@@ -76,6 +76,8 @@ TREE = facts(
     queue("full", status={"allocated": {"pods": "7", "cpu": "1"}}),
     queue("busy", status={"allocated": {"pods": "7"}}),
     queue("first", parent="busy"),
+    queue("bare"),
+    queue("wide", deserved={"cpu": 3}, guarantee=guaranteed(cpu=3)),
     queue("d2", parent="d1"),
     queue("d1"),
     queue("d3", parent="d2"),
@@ -225,6 +227,16 @@ REFUSED: dict[str, tuple[Object, str]] = {
         "spec.deserved: parent queue top validation failed: sum of children's deserved (cpu 9) "
         "exceeds parent's deserved limit (cpu 8);",
     ),
+    "deserved below a parent that deserves nothing": (
+        new_queue("q", parent="bare", deserved={"cpu": 1}),
+        "spec.deserved: parent queue bare validation failed: sum of children's deserved (cpu 1) "
+        "exceeds parent's deserved limit (none);",
+    ),
+    "guarantees of what the parent has none of": (
+        new_queue("q", parent="top", deserved={"a/b": 1}, guarantee=guaranteed(**{"a/b": 1})),
+        "spec.guarantee: parent queue top validation failed: sum of children's guarantee (a/b 1) "
+        "exceeds parent's guarantee limit (cpu 4);",
+    ),
 }
 
 
@@ -301,10 +313,10 @@ def test_what_does_not_change_is_not_judged_against_the_tree() -> None:
 
 
 def test_a_parent_is_judged_when_it_changes() -> None:
-    assert changed("left", parent="d1").allowed
+    assert changed("left", parent="wide").allowed
     assert "cannot be the parent queue" in changed("left", parent="full").message
     assert "below queue top: they form a cycle" in changed("top", parent="left").message
-    assert changed("middle", parent="").allowed
+    assert changed("middle", parent="", deserved={"cpu": 3}, guarantee=guaranteed(cpu=3)).allowed
 
 
 def test_a_closing_queue_may_be_changed() -> None:
@@ -380,14 +392,21 @@ def test_who_deletes_a_queue_is_told_who_still_names_it() -> None:
 
 
 def test_shares_that_can_never_be_had_are_warned_about() -> None:
-    cluster = facts(queue("p", capability={"cpu": 4}), nodes=(node("a", cpu=8), node("b", cpu=8)))
-    deserved = ask("/queues/validate", new_queue("q", parent="p", deserved={"cpu": 5}))
-    assert deserved.warnings == ()
-    deserved = ask(
-        "/queues/validate", new_queue("q", parent="p", deserved={"cpu": 5}), cluster=cluster
+    cluster = facts(
+        queue("top", capability={"cpu": 4}),
+        queue("p", parent="top", deserved={"cpu": 5}),
+        nodes=(node("a", cpu=8), node("b", cpu=8)),
     )
+    given = new_queue("q", parent="p", deserved={"cpu": 5})
+    assert (
+        ask("/queues/validate", given, cluster=facts(queue("p", deserved={"cpu": 5}))).warnings
+        == ()
+    )
+    deserved = ask("/queues/validate", given, cluster=cluster)
     assert deserved.allowed
-    assert deserved.warnings == ("spec.deserved: cpu 5 is more than queue p above it may ever use",)
+    assert deserved.warnings == (
+        "spec.deserved: cpu 5 is more than queue top above it may ever use",
+    )
     beyond = new_queue("q", deserved={"cpu": 17}, guarantee=guaranteed(cpu=17))
     assert ask("/queues/validate", beyond, cluster=cluster).warnings == (
         "spec.guarantee: all queues together are guaranteed cpu 17, more than the nodes have",
