@@ -1,7 +1,7 @@
 """``-f``: YAML files with one object or several, checked before the first is sent.
 
 What can be known here is refused here, with the file, the document and the field; everything else
-the API server says. Timestamps stay the text that they are.
+the API server says.
 """
 
 import json
@@ -13,21 +13,12 @@ from typing import Any
 import yaml
 
 from app.cli.endings import Code, CommandFailed
+from app.cli.kubernetes_yaml import Loader
 from app.wire.kinds import Resource
 from app.wire.unstructured import Object
 
 STDIN = "-"
 _ENDINGS = {".yaml", ".yml"}
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as Kubernetes reads it: what looks like a date is text."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [each for each in resolvers if each[0] != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def read(file: str, resource: Resource, *, namespace: str) -> list[Object]:
@@ -53,7 +44,7 @@ def expect_yaml(file: str) -> None:
 def _documents(file: str) -> Iterator[tuple[int, Any]]:
     """Number and content of each that is not empty; ``List`` objects are taken apart."""
     try:
-        loaded = list(yaml.load_all(_text(file), _Loader))
+        loaded = list(yaml.load_all(_text(file), Loader))
     except yaml.YAMLError as error:
         raise _wrong(file, f"not YAML: {error}") from error
     except (RecursionError, ValueError) as error:

@@ -47,9 +47,34 @@ def test_a_list_is_taken_apart(tmp_path: Path) -> None:
     assert len(loaded(text, tmp_path)) == 2
 
 
-def test_what_looks_like_a_date_is_text(tmp_path: Path) -> None:
-    [item] = loaded(GOOD.replace("tasks: []", "note: 2020-01-01"), tmp_path)
-    assert item["spec"] == {"note": "2020-01-01"}
+@pytest.mark.parametrize(
+    "text", ["2020-01-01", "12:30:00", "1:30", "1:30.5", "1_a", "0o9", "1e", "-"]
+)
+def test_what_only_looks_like_a_date_or_a_number_is_text(text: str, tmp_path: Path) -> None:
+    [item] = loaded(GOOD.replace("tasks: []", f"note: {text}"), tmp_path)
+    assert item["spec"] == {"note": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("-17", -17),
+        ("1_000", 1000),
+        ("0644", 420),
+        ("0o644", 420),
+        ("-0x1F", -31),
+        ("0b101", 5),
+        ("1.0", 1),
+        ("1e3", 1000),
+        ("-.5", -0.5),
+        ("2.5e-1", 0.25),
+    ],
+)
+def test_numbers_are_those_that_kubernetes_reads(text: str, number: float, tmp_path: Path) -> None:
+    [item] = loaded(GOOD.replace("tasks: []", f"note: {text}"), tmp_path)
+    assert item["spec"] == {"note": number}
+    assert type(item["spec"]["note"]) is type(number)
 
 
 def test_three_dashes_inside_a_text_do_not_end_a_document(tmp_path: Path) -> None:
@@ -105,8 +130,8 @@ def test_what_is_not_yaml_is_one_line(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["&a {x: *a}", "{x: !!set {a}}", "{x: .inf}", "{x: .nan}", "{x: !!binary aGk=}"],
-    ids=["circle", "set", "infinity", "no number", "bytes"],
+    ["&a {x: *a}", "{x: !!set {a}}", "{x: .inf}", "{x: 1e999}", "{x: .nan}", "{x: !!binary aGk=}"],
+    ids=["circle", "set", "infinity", "beyond all", "no number", "bytes"],
 )
 def test_what_json_cannot_say_is_refused(spec: str, tmp_path: Path) -> None:
     why = refusal(f"{GOOD}---\n{GOOD.replace('{tasks: []}', spec)}", tmp_path)
