@@ -13,15 +13,15 @@ from app.controllers.job.slots import Refusals
 from app.controllers.job.vocabulary import TARGETED, Action, Event
 
 _QUIET_S: Final = 30.0
-_LASTING: Final = frozenset({Event.POD_EVICTED, Event.POD_FAILED})
-"""What another pod in that place makes good only when it runs."""
+_LASTING: Final = frozenset({Event.POD_EVICTED, Event.POD_FAILED, Event.JOB_UPDATED})
+"""What the next sync takes out of sight, and does not make good."""
 
 Identity = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """A pod that was evicted or failed ``at`` has a while to run again before ``action``."""
+    """What happened ``at`` is to be answered by ``action`` later, unless it is made good."""
 
     at: float
     action: Action
@@ -48,7 +48,7 @@ class Memory:
     """The generation and version that everything but pods was made for."""
     refusals: Refusals = field(default_factory=Refusals)
     delays: dict[str, Delay] = field(default_factory=dict)
-    """By the name of the pod; what the pod there shows by itself is left out."""
+    """By the name of the pod, empty for the job; what the pod there shows by itself is left out."""
     _first_seen: dict[Identity, float] = field(default_factory=dict)
     _announced: set[tuple[Identity, int]] = field(default_factory=set)
     _told: tuple[str, float] = ("", 0.0)
@@ -83,6 +83,12 @@ class Memory:
             for name, delay in self.delays.items()
             if delay.about.event is Event.POD_EVICTED
         }
+
+    @property
+    def updated_at(self) -> float:
+        """When the spec changed that a policy is still to answer; 0: there is none."""
+        delay = self.delays.get("")
+        return 0.0 if delay is None else delay.at
 
     @property
     def failed(self) -> list[Happening]:

@@ -32,9 +32,9 @@ _INHERITED_ANNOTATIONS: Final = (
     "volcano.sh/preemptable",
     "volcano.sh/cooldown-time",
     "volcano.sh/revocable-zone",
-    "volcano.sh/jdb-min-available",
-    "volcano.sh/jdb-max-unavailable",
 )
+_BUDGETS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
+"""A pod may have only one; of a job with both, the first."""
 _INHERITED_LABELS: Final = ("volcano.sh/preemptable", "volcano.sh/cooldown-time")
 
 
@@ -91,6 +91,7 @@ def _annotations(
         TEMPLATE_UID: f"{job.key.name}-{task.name}",
         JOB_RETRY_COUNT: str(job.retries),
         **_some(unstructured.annotations(job.item), _INHERITED_ANNOTATIONS),
+        **_budget(unstructured.annotations(job.item)),
         **_forwarding(job),
     }
     if task.topology_policy:
@@ -129,6 +130,10 @@ def _forwarding(job: Job) -> dict[str, str]:
 
 def _some(values: Mapping[str, str], keys: tuple[str, ...]) -> dict[str, str]:
     return {key: values[key] for key in keys if key in values}
+
+
+def _budget(said: Mapping[str, str]) -> dict[str, str]:
+    return next(({key: said[key]} for key in _BUDGETS if key in said), {})
 
 
 def _seat(spec: dict[str, Any], seat: Seat) -> None:

@@ -145,7 +145,7 @@ def _topology(said: Mapping[str, str]) -> Object:
     mode, tier = said.get(_MODE), said.get(_TIER, "")
     if mode is None and not tier:
         return {}
-    topology: dict[str, Any] = {"mode": mode if mode in ("hard", "soft") else "hard"}
+    topology: dict[str, Any] = {"mode": "soft" if mode and mode.lower() == "soft" else "hard"}
     if tier.isdecimal():
         topology["highestTierAllowed"] = int(tier)
     return {"networkTopology": topology}

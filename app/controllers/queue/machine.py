@@ -10,7 +10,7 @@ Unknown   Open           Closed, with groups Closing        Unknown
 ========  =============  =================================  =====================
 
 A queue follows its parent: when that is shut it shuts, and when that opens again it does too, if it
-was the parent that had shut it.
+was the parent that had shut it. What is opened is marked as not shut by its parent.
 """
 
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ def next_step(standing: Standing, action: Action) -> Wanted:
     if action is Action.OPEN:
         if shut_above:
             raise ParentShut
-        return Wanted(State.OPEN, _reopened(standing.mark))
+        return Wanted(State.OPEN, _opened(standing))
     if action is Action.CLOSE:
         return Wanted(_closed(standing), standing.mark)
     if shut_above and not standing.state.is_shut:
@@ -92,5 +92,7 @@ def _closed(standing: Standing) -> State:
     return State.CLOSED if drained else State.CLOSING
 
 
-def _reopened(mark: Mark) -> Mark:
-    return Mark.REOPENED if mark is Mark.BY_PARENT else mark
+def _opened(standing: Standing) -> Mark:
+    """What was open already has not been opened."""
+    was_shut = standing.state is not State.OPEN or standing.mark is Mark.BY_PARENT
+    return Mark.REOPENED if was_shut else standing.mark

@@ -308,3 +308,23 @@ def test_an_action_ends_the_delays_of_its_own_scope(
     done = play(scenario).events.messages("ExecuteAction")
     begun = [text.split()[-1] for text in done if text.startswith("Start")]
     assert begun == ([at_once, delayed] if goes_on else [at_once])
+
+
+def test_a_changed_spec_is_answered_after_its_timeout_and_once() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_spec(policy("JobUpdated", "RestartJob", timeout="1m")))
+        rig.phases.clear()
+        rig.edit_job({"spec": {"priorityClassName": "high"}})
+        await rig.settle()
+        await rig.later(40)
+        rig.edit_job({"spec": {"priorityClassName": "low"}})
+        await rig.settle()
+        await rig.later(18)
+        assert rig.phase() == "Running"
+        await rig.later(3)
+        await rig.drain()
+        await rig.later(120)
+
+    rig = play(scenario)
+    assert [phase for phase in rig.phases if phase != "Running"] == ["Restarting", "Pending"]
+    assert rig.events.messages("ExecuteAction").count("Execute action RestartJob after 1m0s") == 1

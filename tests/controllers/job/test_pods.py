@@ -10,6 +10,7 @@ from app.controllers.job.sync import Replica
 from app.wire.unstructured import Object
 from tests.controllers.job.jobs import in_phase, make_job
 from tests.controllers.job.rig import task
+from tests.webhooks.objects import ask
 
 
 def _pod(
@@ -74,8 +75,6 @@ def test_it_inherits_what_the_job_says_about_disruption() -> None:
         "volcano.sh/preemptable": "true",
         "volcano.sh/cooldown-time": "10m",
         "volcano.sh/revocable-zone": "*",
-        "volcano.sh/jdb-min-available": "1",
-        "volcano.sh/jdb-max-unavailable": "1",
         "other": "no",
     }
     metadata = _pod(annotations=said, labels=said)["metadata"]
@@ -84,6 +83,19 @@ def test_it_inherits_what_the_job_says_about_disruption() -> None:
         "volcano.sh/preemptable",
         "volcano.sh/cooldown-time",
     }
+
+
+@pytest.mark.parametrize("kind", ["min-available", "max-unavailable"])
+def test_it_inherits_the_disruption_budget_of_its_job(kind: str) -> None:
+    budget = {f"volcano.sh/jdb-{kind}": "1"}
+    assert budget.items() <= _pod(annotations=budget)["metadata"]["annotations"].items()
+
+
+def test_of_two_disruption_budgets_it_inherits_the_one_that_pods_may_have() -> None:
+    budgets = {"volcano.sh/jdb-min-available": "1", "volcano.sh/jdb-max-unavailable": "50%"}
+    made = _pod(annotations=budgets)
+    assert budgets.keys() & made["metadata"]["annotations"] == {"volcano.sh/jdb-min-available"}
+    assert ask("/pods/validate", made).allowed
 
 
 @pytest.mark.parametrize(("index", "partition"), [(0, "0"), (1, "0"), (2, "1"), (5, "2")])

@@ -103,6 +103,7 @@ def test_queue_and_priority_are_the_pods() -> None:
     ("said", "expected"),
     [
         ({"mode": "soft", "highest-tier": "2"}, {"mode": "soft", "highestTierAllowed": 2}),
+        ({"mode": "Soft"}, {"mode": "soft"}),
         ({"mode": "hard"}, {"mode": "hard"}),
         ({"mode": "odd"}, {"mode": "hard"}),
         ({"highest-tier": "1"}, {"mode": "hard", "highestTierAllowed": 1}),

@@ -45,7 +45,26 @@ def test_an_action_leads_to_a_state(
     for parent in (None, State.OPEN, State.UNKNOWN):
         standing = Standing(state, has_groups=has_groups, parent=parent, mark=Mark.NONE)
 
-        assert next_step(standing, action) == Wanted(wanted, Mark.NONE)
+        assert next_step(standing, action).state is wanted
+
+
+@pytest.mark.parametrize("mark", list(Mark))
+@pytest.mark.parametrize("state", [State.CLOSING, State.CLOSED, State.UNKNOWN])
+def test_what_is_opened_is_marked_as_not_shut_by_its_parent(state: State, mark: Mark) -> None:
+    standing = Standing(state, has_groups=False, parent=State.OPEN, mark=mark)
+
+    assert next_step(standing, Action.OPEN).mark is Mark.REOPENED
+
+
+@pytest.mark.parametrize("mark", [Mark.NONE, Mark.REOPENED])
+@pytest.mark.parametrize(
+    ("state", "action"),
+    [(State.OPEN, Action.OPEN), *((state, Action.CLOSE) for state in State)],
+)
+def test_what_is_not_opened_keeps_its_mark(state: State, action: Action, mark: Mark) -> None:
+    standing = Standing(state, has_groups=False, parent=State.OPEN, mark=mark)
+
+    assert next_step(standing, action).mark is mark
 
 
 @pytest.mark.parametrize(
