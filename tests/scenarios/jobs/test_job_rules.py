@@ -132,6 +132,12 @@ _RULES = {
         Then([], ["up-0"], group="same"),
         *("up-0", "slow-0", "slow-1"),
     ),
+    "a running job that needs no pods any more may have pending pods": _edited(
+        _ONE,
+        make_job(up(), slow(2), needs=0),
+        Then([], ["up-0"], group="same"),
+        *("up-0", "slow-0", "slow-1"),
+    ),
     "a job with maxRetry 1 fails when it is restarted and keeps what ended": _restarted(1),
     "a job with maxRetry 2 fails when it is restarted again": _restarted(2),
     "a job that is resumed goes on with what had succeeded": _resumed(),
