@@ -45,12 +45,7 @@ def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
     for member in seen.members:
         memory.sees(member)
     happened = events.happenings(
-        seen.job,
-        seen.members,
-        seen.group,
-        evicted=memory.evicted_at,
-        failed=memory.failed,
-        updated=memory.updated_at,
+        seen.job, seen.members, seen.group, evicted=memory.evicted_at, failed=memory.failed
     )
     memory.forget_but(happened)
     steps = machine.STEPS[seen.job.phase]

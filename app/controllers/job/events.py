@@ -13,7 +13,8 @@ PodPending    a pod of this version is pending               it no longer is
 TaskCompleted every replica of a task has succeeded          the version grows; pods are taken
 TaskFailed    the containers of a task restarted too often   the version grows; pods are taken
 Unknown       the PodGroup is in that phase                  a kill takes the PodGroup
-JobUpdated    the PodGroup is of an older generation         a sync brings it up to date
+JobUpdated    the PodGroup is of an older generation         a sync brings it up to date, once no
+                                                             policy is to answer later
 ============= ============================================== ==================================
 
 The second kind of PodEvicted needs every deletion of our own to be preceded by a status that no
@@ -42,20 +43,18 @@ def happenings(
     *,
     evicted: Mapping[str, float],
     failed: Sequence[Happening] = (),
-    updated: float = 0.0,
 ) -> list[Happening]:
     """What is to be answered, in the order in which it happened.
 
     ``evicted``: names of evicted pods that nobody has replaced yet, and since when; ``failed``:
-    failures of pods that are gone; ``updated``: since when a changed spec waits for its answer, 0
-    when none does.
+    failures of pods that are gone.
     """
     if job.phase not in _WATCHED or not policies.are_there_any(job):
         return []
     found = [*_of_pods(job, members), *_of_tasks(job, members), *_gone(job, members, evicted)]
     found += [one for one in failed if _is_wanted(job, one)]
     if job.phase is not Phase.RESTARTING and group is not None:
-        found += _of_group(job, group, updated)
+        found += _of_group(job, group)
     return sorted(found, key=lambda one: (one.at or float("inf"), one.identity))
 
 
@@ -143,13 +142,13 @@ def _of_tasks(job: Job, members: Sequence[Member]) -> Iterator[Happening]:
             yield _about(Event.TASK_FAILED, worst, task)
 
 
-def _of_group(job: Job, group: Object, updated: float) -> Iterator[Happening]:
+def _of_group(job: Job, group: Object) -> Iterator[Happening]:
     status = unstructured.status(group)
     if status.get("phase") == "Unknown":
         yield Happening(Event.UNKNOWN, at=_since_when(status))
     known = unstructured.annotations(group).get(JOB_GENERATION, "")
-    if updated or (known.isdecimal() and int(known) < job.generation):
-        yield Happening(Event.JOB_UPDATED, at=updated)
+    if known.isdecimal() and int(known) < job.generation:
+        yield Happening(Event.JOB_UPDATED)
 
 
 def _since_when(status: Mapping[str, object]) -> float:

@@ -85,10 +85,9 @@ class Memory:
         }
 
     @property
-    def updated_at(self) -> float:
-        """When the spec changed that a policy is still to answer; 0: there is none."""
-        delay = self.delays.get("")
-        return 0.0 if delay is None else delay.at
+    def owes_an_answer(self) -> bool:
+        """Whether a policy is still to answer that the job has changed."""
+        return "" in self.delays
 
     @property
     def failed(self) -> list[Happening]:

@@ -9,7 +9,7 @@ from app.controllers.job import extras, group, volumes
 from app.controllers.job.extras import ReadPlugins
 from app.controllers.job.memory import Memory
 from app.controllers.job.view import Job
-from app.controllers.job.vocabulary import JOB_FORWARDING
+from app.controllers.job.vocabulary import JOB_FORWARDING, JOB_GENERATION
 from app.controllers.job.world import Seen, World
 from app.controllers.jobplugins.catalogue import JobPlugins
 from app.controllers.ports import ApiError, Failure
@@ -47,7 +47,7 @@ class Preparation:
             await self._claims(job)
             await self._objects(job)
             memory.prepared = (job.generation, job.version)
-        return job, await self._group(job, seen.group)
+        return job, await self._group(job, seen.group, owed=memory.owes_an_answer)
 
     def resources(self, job: Job) -> dict[str, str]:
         """``status.controlledResources`` of a job that is prepared; raises `PluginError`."""
@@ -113,9 +113,13 @@ class Preparation:
         except ApiError as error:
             raise Unready("PluginError", str(error), error.failure) from error
 
-    async def _group(self, job: Job, stored: Object | None) -> Object:
+    async def _group(self, job: Job, stored: Object | None, *, owed: bool) -> Object:
+        """``owed``: its generation stays an older one, so that the answer cannot be forgotten."""
         name = unstructured.name(stored) if stored is not None else group.keys(job)[0].name
         wanted = group.pod_group(job, name=name, priorities=self._world.priorities())
+        if owed:
+            before = unstructured.annotations(stored or {})
+            wanted["metadata"]["annotations"][JOB_GENERATION] = before.get(JOB_GENERATION, "0")
         try:
             return await self._world.write_group(wanted, stored)
         except ApiError as error:

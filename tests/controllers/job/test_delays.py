@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from app.wire.kinds import POD_GROUPS
+from app.wire.unstructured import key_of
 from tests.controllers.job.rig import Rig, play, policy, task
 
 
@@ -328,3 +330,24 @@ def test_a_changed_spec_is_answered_after_its_timeout_and_once() -> None:
     rig = play(scenario)
     assert [phase for phase in rig.phases if phase != "Running"] == ["Restarting", "Pending"]
     assert rig.events.messages("ExecuteAction").count("Execute action RestartJob after 1m0s") == 1
+
+
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["", "and a deleted PodGroup"])
+def test_a_changed_spec_is_answered_over_a_crash(is_deleted: bool) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_spec(policy("JobUpdated", "AbortJob", timeout="1m")))
+        rig.edit_job({"spec": {"priorityClassName": "high"}})
+        await rig.settle()
+        assert rig.group()["spec"]["priorityClassName"] == "high"
+        if is_deleted:
+            rig.api.remove(POD_GROUPS, key_of(rig.group()))
+            await rig.settle()
+        await rig.later(40)
+        await rig.kill()
+        rig.start()
+        await rig.later(58)
+        assert rig.phase() == "Running"
+        await rig.later(3)
+        await rig.drain()
+
+    assert play(scenario).phase() == "Aborted"
