@@ -107,15 +107,13 @@ class Promises:
         one whose place was told to somebody: its Bind may be on the way.
         """
         member = self.members.get(uid)
-        if member is None or member.stage is not Stage.PLANNED or member.pod.pinned:
+        if member is None or member.stage is not Stage.PLANNED or member.kind is not Kind.PLACED:
             return False
         for other in self.groups[member.group].members.values():
             if other.node in offered and other.stage is Stage.PLANNED and may_change(member, other):
-                mine, theirs = member.node, other.node
-                # Both on one node for a moment would look as if it had no room.
-                self.rooms.discharge(other.pod.uid)
-                self._move(member, Stage.PLANNED, node=theirs, now=now)
-                self._move(other, Stage.PLANNED, node=mine, now=other.since)
+                self.rooms.exchange(member.pod.uid, other.pod.uid)
+                member.node, other.node = other.node, member.node
+                member.since, member.told = now, False
                 return True
         return False
 

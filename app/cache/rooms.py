@@ -175,6 +175,15 @@ class Rooms:
         self._vacate(old.node)
         return True
 
+    def exchange(self, one: str, other: str) -> None:
+        """Let two holders whose charges differ in nothing but the node change nodes: sums stay."""
+        mine, theirs = self.charges[one], self.charges[other]
+        self.charges[one], self.charges[other] = theirs, mine
+        for node, leaves in ((mine.node, one), (theirs.node, other)):
+            self._holders[node].discard(leaves)
+        for node, comes in ((mine.node, other), (theirs.node, one)):
+            self._holders[node].add(comes)
+
     def _count_promise(self, node: NodeName, by: int) -> None:
         count = self._promises.get(node, 0) + by
         if count:

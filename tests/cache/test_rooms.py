@@ -60,6 +60,22 @@ def test_charging_again_moves_or_resizes_and_never_counts_twice(rooms: Rooms) ->
     assert rooms.holders(N) == frozenset()
 
 
+@pytest.mark.parametrize("where", [M, N], ids=["on two nodes", "on one"])
+def test_equal_holders_change_nodes_and_no_sum_changes(rooms: Rooms, where: NodeName) -> None:
+    charge(rooms, "a", N, promised=True)
+    charge(rooms, "b", where, promised=True)
+    before = idle(rooms, N), idle(rooms, M)
+    rooms.exchange("a", "b")
+    assert (rooms.charges["a"].node, rooms.charges["b"].node) == (where, N)
+    assert "a" in rooms.holders(where)
+    assert "b" in rooms.holders(N)
+    assert (idle(rooms, N), idle(rooms, M)) == before
+    rooms.discharge("a")
+    rooms.discharge("b")
+    assert (idle(rooms, N), idle(rooms, M)) == (4000, 2000)
+    assert not rooms.promised_nodes()
+
+
 def test_a_promise_that_is_kept_changes_no_sum(rooms: Rooms) -> None:
     charge(rooms, "a", promised=True)
     assert rooms.promised_nodes() == {N}
