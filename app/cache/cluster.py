@@ -38,8 +38,6 @@ class ClusterCache(Promises):
         self.namespaces: dict[str, Namespace] = {}
         self.quotas: dict[str, Quota] = {}
         self.budgets: dict[str, DisruptionBudget] = {}
-        self.choosy: set[PodUid] = set()
-        """Pods with a rule about other pods: while there are any, snapshots list the residents."""
         self.awaited: dict[str, dict[PodUid, Pod]] = {}
         """Pods without a PodGroup whose owners, by UID, may want them to be a gang."""
         self._apart: dict[str, None] = {}
@@ -124,12 +122,12 @@ class ClusterCache(Promises):
         if pod.status in TERMINAL:
             return
         if shape.pod_anti_affinity or (shape.looks_at_pods and self.ours(pod)):
-            self.choosy.add(pod.uid)
+            self.choosy[pod.uid] = shape
         if shape.host_ports:
             self.with_ports[pod.uid] = frozenset(shape.host_ports)
 
     def _forget_rules(self, uid: PodUid) -> None:
-        self.choosy.discard(uid)
+        self.choosy.pop(uid, None)
         self.with_ports.pop(uid, None)
 
     def _set_foreign(self, pod: Pod) -> None:

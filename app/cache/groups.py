@@ -113,6 +113,11 @@ class Group:
     # --- facts -----------------------------------------------------------------------------------
 
     @property
+    def namespace(self) -> str:
+        """Where its PodGroup and its pods are."""
+        return self.key.partition("/")[0]
+
+    @property
     def empty(self) -> bool:
         """Whether nothing is left of it."""
         return self.pod_group is None and not self.members and not self.slots

@@ -21,7 +21,7 @@ from app.model.plan import GangPlacement
 from app.model.pod import Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.resources import Vector
-from app.model.shape import HostPort
+from app.model.shape import HostPort, PodShape
 from app.model.workload import GroupPhase
 
 
@@ -43,6 +43,9 @@ class Promises:
         self.groups = self.registry.groups
         self.signals = self.registry.signals
         self.members: dict[PodUid, Member] = {}
+        self.choosy: dict[str, PodShape] = {}
+        """Shapes of pods and slots with a rule about other pods, by holder: while there are any,
+        snapshots list the residents."""
         self.with_ports: dict[str, frozenset[HostPort]] = {}
         """Host ports of pods and slots that ask for some, by holder."""
         self.lost: list[Lost] = []
@@ -253,11 +256,14 @@ class Promises:
         self.rooms.charge(holder, node, task.shape.requests, promised=True, releasing=False)
         if task.shape.host_ports:
             self.with_ports[holder] = frozenset(task.shape.host_ports)
+        if task.shape.looks_at_pods:
+            self.choosy[holder] = task.shape
         group.add_slot(Slot(holder, task.role, node, task.shape, now))
 
     def _drop_slot(self, group: Group, holder: str) -> None:
         group.remove_slot(holder)
         self.rooms.discharge(holder)
+        self.choosy.pop(holder, None)
         self.with_ports.pop(holder, None)
         self.registry.changed(group)
 

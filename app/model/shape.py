@@ -135,8 +135,9 @@ class HostPort:
 class PodShape:
     """Everything a node must offer. ``requests`` always holds ``pods: 1``.
 
-    ``spread_identity`` is set only when some term looks at the pod's own labels: the pair
-    ``(namespace, labels)`` that inter-pod rules count this pod as.
+    ``spread_identity``, the pair ``(namespace, labels)`` that inter-pod rules count this pod as, is
+    there when the pod has such rules itself, and in a snapshot when any pod has
+    (:mod:`app.cache.identities`).
     ``affinity_layout`` tells the patch that pins a pod behind our gate what is there already: None
     when the pod has no affinity at all (or is not gated).
     """

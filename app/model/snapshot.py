@@ -57,10 +57,27 @@ class Veto:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resident:
-    """A pod with a place, as inter-pod rules see it; ``node`` indexes the table."""
+    """A pod, or room for one, as inter-pod rules see it; ``node`` indexes the table.
 
-    pod: Pod
+    ``staying``: it is not terminating.
+    """
+
+    shape: PodShape
+    namespace: str
+    labels: Mapping[str, str]
     node: int
+    staying: bool = True
+
+    @classmethod
+    def of(cls, pod: Pod, node: int) -> "Resident":
+        """A pod that has a place."""
+        return cls(pod.shape, pod.namespace, pod.labels, node, staying=not pod.deleting)
+
+    @classmethod
+    def of_slot(cls, shape: PodShape, namespace: str, node: int) -> "Resident":
+        """Room that is kept for a pod: its labels are those that the planner saw."""
+        _, labels = shape.spread_identity or (namespace, ())
+        return cls(shape, namespace, dict(labels), node)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,9 @@
-"""What must hold after every step: everything counted as it goes equals a count from scratch."""
+"""What must hold after every step: everything counted as it goes equals a count
+from scratch."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -147,7 +149,7 @@ class Checks(Machine):
                 assert {m.pod.role for m in group.members.values()} <= set(left)
                 assert right.keys() <= left.keys()
                 seen = group.role_shapes
-                assert all(left[r] == right[r] for r in right if r not in seen)
+                assert all(unnamed(left[r]) == unnamed(right[r]) for r in right if r not in seen)
             else:
                 assert np.array_equal(left, right), name
 
@@ -156,7 +158,7 @@ class Checks(Machine):
         return {} if stored is None else self.templates.get(stored.owner_uid, {})
 
     def check_residents(self, snapshot: Snapshot) -> None:
-        """Listed when a pod has a rule about other pods: every pod that has a node."""
+        """Listed when a pod has a rule about other pods: every pod and slot that has a node."""
         promises = Promises.read(self.cache)
         taken = self.api.taken(promises)
         known = {p.uid: p for p in (*self.api.pods.values(), *self.unseen.values())}
@@ -171,12 +173,20 @@ class Checks(Machine):
         if not snapshot.inter_pod:
             assert snapshot.residents == ()
             return
+        for gang in snapshot.pending:
+            shapes = [*gang.role_shapes.values(), *(task.shape for task in gang.waiting)]
+            assert all(shape.spread_identity is not None for shape in shapes)
         names = [node.name for node in snapshot.table.nodes]
-        assert {(r.pod.uid, names[r.node]) for r in snapshot.residents} == {
-            (uid, taken[uid].node)
-            for uid in known
-            if uid in taken and taken[uid].node in self.api.nodes
-        }
+        there = {holder: t.node for holder, t in taken.items() if t.node in self.api.nodes}
+        assert Counter(names[r.node] for r in snapshot.residents) == Counter(there.values())
+        pods = Counter(
+            (pod.namespace, frozenset(pod.labels.items()), there[uid])
+            for uid, pod in known.items()
+            if uid in there
+        )
+        assert pods <= Counter(
+            (r.namespace, frozenset(r.labels.items()), names[r.node]) for r in snapshot.residents
+        )
 
     def check_usage(self, snapshot: Snapshot) -> None:
         assert set(snapshot.usage) == {view.queue for view in snapshot.gangs.values()}
@@ -233,3 +243,8 @@ def fingerprint(snapshot: Snapshot) -> list[Any]:
     keys = sorted(snapshot.gangs)
     waiting = [sorted(t.uid for t in snapshot.gangs[key].waiting) for key in keys]
     return [array.copy() for array in arrays_of(snapshot)] + [names, keys, str(waiting)]
+
+
+def unnamed(shape: PodShape) -> PodShape:
+    """The shape without what rules about other pods see."""
+    return replace(shape, spread_identity=None)

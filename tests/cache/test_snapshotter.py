@@ -173,13 +173,14 @@ def test_a_pod_alone_that_names_no_queue_is_in_the_default_one() -> None:
 
 
 def test_residents_are_listed_only_while_a_pod_looks_at_others(rig: Rig) -> None:
-    rig.foreign("x", "a")
-    rig.pod("p")
+    rig.foreign("x", "a", labels={"app": "x"})
+    rig.pod("p", labels={"app": "p"})
     rig.place("p", "b")
+    rig.slot("b", PORTED)
     assert rig.now().residents == ()
-    rig.pod("choosy", shape=CHOOSY)
-    residents = {(one.pod.name, one.node) for one in rig.now().residents}
-    assert residents == {("x", 0), ("p", 1)}
+    rig.pod("choosy", shape=CHOOSY, annotations={})
+    residents = [(one.labels.get("app"), one.node) for one in rig.now().residents]
+    assert sorted(residents, key=str) == [("p", 1), ("x", 0), (None, 1)]
     rig.cache.drop_pod(PodUid("uid-choosy"))
     assert rig.now().residents == ()
 

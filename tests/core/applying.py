@@ -22,7 +22,7 @@ def applied(snapshot: Snapshot, plan: Plan) -> Snapshot:
             task, row = placement.task, snapshot.table.index[placement.node]
             used[row] += task.request
             ports[row] = ports.get(row, frozenset()) | frozenset(task.shape.host_ports)
-            residents.append(Resident(pod_of(f"{decided.gang}/{task.name}", task.shape), row))
+            residents.append(Resident.of(pod_of(f"{decided.gang}/{task.name}", task.shape), row))
     admitted = set(plan.admitted)
     after = [
         _after(gang, given.get(gang.key, ()), snapshot, admitted=gang.key in admitted)

@@ -169,7 +169,7 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
         found.append(gang)
         for count, each in enumerate(held):
             used[each.row] += snapshot.axis.vector(each.shape.requests)
-            residents.append(Resident(pod_of(f"{gang.name}-old{count}", each.shape), each.row))
+            residents.append(Resident.of(pod_of(f"{gang.name}-old{count}", each.shape), each.row))
             ports.setdefault(each.row, set()).update(each.shape.host_ports)
     base = replace(
         snapshot,

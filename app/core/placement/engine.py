@@ -13,7 +13,7 @@ from scratch; so a search depends on the ledger's numbers only, never on how the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -185,7 +185,7 @@ class Placer:
         return _Standing(
             shape=shape,
             fit=fit,
-            vetoed=self._vetoes.get(shape) if self._vetoes else None,
+            vetoed=self._vetoes.get(_unnamed(shape)) if self._vetoes else None,
             pricing=self._tariff.pricing(task),
             rules=self._ruleset(shape, fit),
         )
@@ -245,7 +245,8 @@ class Placer:
             row = self._row(veto.node)
             if row is not None:
                 nodes = len(self._snapshot.table.nodes)
-                found.setdefault(veto.shape, np.zeros(nodes, dtype=np.bool_))[row] = True
+                shape = _unnamed(veto.shape)
+                found.setdefault(shape, np.zeros(nodes, dtype=np.bool_))[row] = True
         return found
 
     def _rules(self, standing: _Standing, *, pinned: int | None) -> RuleSet | None:
@@ -302,3 +303,8 @@ class Placer:
             )
             self._census.follow()
         return self._census
+
+
+def _unnamed(shape: PodShape) -> PodShape:
+    """What a veto is about: pods like it, whatever the labels of those without rules."""
+    return shape if shape.looks_at_pods else replace(shape, spread_identity=None)

@@ -163,11 +163,9 @@ class ResidentIndex:
         self.namespaces = snapshot.namespaces
         self._residents = snapshot.residents
         self.rows: Rows = np.array([r.node for r in snapshot.residents], dtype=np.intp)
-        self.staying: Mask = np.array(
-            [not r.pod.deleting for r in snapshot.residents], dtype=np.bool_
-        )
-        self.labels = LabelIndex([r.pod.labels for r in snapshot.residents])
-        self._homes = Column.of([r.pod.namespace for r in snapshot.residents])
+        self.staying: Mask = np.array([r.staying for r in snapshot.residents], dtype=np.bool_)
+        self.labels = LabelIndex([r.labels for r in snapshot.residents])
+        self._homes = Column.of([r.namespace for r in snapshot.residents])
         self._carriers: dict[Side, dict[int, tuple[PodShape, list[int]]]] = {}
         self._counts: dict[Question, Counts] = {}
 
@@ -185,7 +183,7 @@ class ResidentIndex:
         if found is None:
             found = self._carriers[side] = {}
             for resident in self._residents:
-                shape = resident.pod.shape
+                shape = resident.shape
                 if side.has_terms(shape):
                     found.setdefault(id(shape), (shape, []))[1].append(resident.node)
         return found

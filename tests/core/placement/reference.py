@@ -14,7 +14,7 @@ from app.model.ids import NO_NODE
 from app.model.node import Node, Taint
 from app.model.resources import CPU, MEMORY, PODS
 from app.model.shape import HostPort, LabelSelector, NodeTerm, PodShape, PodTerm, Spread
-from app.model.snapshot import Snapshot
+from app.model.snapshot import Snapshot, Veto
 
 MIB = 1 << 20
 
@@ -44,7 +44,7 @@ class Reference:
 
     def pods(self) -> list[Seen]:
         pods = [
-            Seen(r.node, r.pod.namespace, r.pod.labels, r.pod.shape, r.pod.deleting)
+            Seen(r.node, r.namespace, r.labels, r.shape, not r.staying)
             for r in self.snapshot.residents
         ]
         for gang, task, row in self.placed:
@@ -77,7 +77,9 @@ class Reference:
         shape = task.shape
         if task.pinned and task.pinned != self.nodes[row].name:
             return False
-        if any(v.shape == shape and v.node == self.nodes[row].name for v in self.snapshot.vetoes):
+        if any(
+            _is_about(v, shape) and v.node == self.nodes[row].name for v in self.snapshot.vetoes
+        ):
             return False
         if any(amount > self.free(row, name) for name, amount in shape.requests if amount):
             return False
@@ -366,3 +368,11 @@ def collide(one: HostPort, other: HostPort) -> bool:
         and one.port == other.port
         and (one.ip in everywhere or other.ip in everywhere or one.ip == other.ip)
     )
+
+
+def _is_about(veto: Veto, shape: PodShape) -> bool:
+    """The labels of a pod matter to a veto only when the pod has rules about others."""
+    if veto.shape == shape:
+        return True
+    plain = not (veto.shape.looks_at_pods or shape.looks_at_pods)
+    return plain and replace(veto.shape, spread_identity=shape.spread_identity) == shape

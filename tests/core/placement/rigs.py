@@ -84,7 +84,7 @@ def resident(
     """A pod on the node of row ``node``."""
     labels = {"app": app} if app else {}
     pod = make_pod(name, uid=PodUid(name), shape=shape or make_shape(), labels=labels, **fields)
-    return Resident(pod, node)
+    return Resident.of(pod, node)
 
 
 def app_is(*apps: str) -> LabelSelector:

@@ -194,7 +194,7 @@ def residents(draw: st.DrawFn, count: int, theme: Theme) -> tuple[Resident, ...]
             shape=shape,
             deleting=draw(st.integers(0, 3)) == 3,
         )
-        found.append(Resident(pod, draw(st.integers(0, count - 1))))
+        found.append(Resident.of(pod, draw(st.integers(0, count - 1))))
     return tuple(found)
 
 
@@ -210,7 +210,7 @@ def snapshots(draw: st.DrawFn, theme: Theme, known: Sequence[PodShape] = ()) -> 
     used = np.zeros_like(table.allocatable)
     listening: dict[int, frozenset[HostPort]] = {}
     for resident in living:
-        shape = resident.pod.shape
+        shape = resident.shape
         used[resident.node] += table.axis.vector(shape.requests)
         if shape.host_ports:
             before = listening.get(resident.node, frozenset())
