@@ -152,13 +152,17 @@ class Ledger:
         self._reserving.remove(task.uid)
         self._reserved[queue] = self._reserved[queue] - task.request
 
+    def keeps_for(self, task: Task) -> bool:
+        """Whether ``task`` is a member that room is kept for."""
+        return task.uid in self._reserving
+
     def reserved(self, queue: QueueName, *, against: Task) -> Vector | None:
         """What ``queue`` keeps for members that only lack a node; None: nothing ``against`` it.
 
         Such members are not kept back by each other: when the limit is lowered, none of them would
         ever run (as in Volcano).
         """
-        return None if against.uid in self._reserving else self._reserved.get(queue)
+        return None if self.keeps_for(against) else self._reserved.get(queue)
 
     def trial(self) -> Trial:
         """What-if: everything placed inside ``with`` is undone at the end unless kept."""
@@ -189,7 +193,7 @@ class Ledger:
         if queue is None:
             return
         queue.allocated = queue.allocated + delta
-        if task.uid in self._reserving:
+        if self.keeps_for(task):
             self._reserved[gang.queue] = self._reserved[gang.queue] - delta
         for name in self.path(gang.queue):
             above = self._queues[name]

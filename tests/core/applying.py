@@ -57,6 +57,7 @@ def _after(
         gang,
         phase=GroupPhase.INQUEUE if admitted else gang.phase,
         waiting=left,
+        queue_first=tuple(task for task in left if task.queue_first),
         allocated=gang.allocated + took,
         kept=gang.kept + new,
         request=gang.request + new,

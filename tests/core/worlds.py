@@ -98,6 +98,8 @@ def waiting_tasks(
             priority=draw(st.sampled_from((1, 1, 2))),
             pinned=draw(st.sampled_from(names)),
             nominated=draw(st.sampled_from(names)),
+            queue_first=(asks := draw(st.booleans())),
+            shown=asks and draw(st.booleans()),
         )
         for number in range(count)
     )
@@ -132,6 +134,7 @@ def gangs(draw: st.DrawFn, name: str, known: Sequence[PodShape], at: Snapshot) -
     gang = make_gang(
         name,
         waiting=waiting,
+        queue_first=tuple(task for task in waiting if task.queue_first),
         axis=at.axis,
         queue=QueueName(draw(st.sampled_from((*LEAVES * 3, "missing")))),
         phase=draw(phases),
@@ -202,6 +205,7 @@ def with_gangs(snapshot: Snapshot, found: Sequence[Gang]) -> Snapshot:
         snapshot,
         gangs={gang.key: gang for gang in found},
         pending=tuple(gang for gang in found if wants_planning(gang)),
+        shown=tuple(gang for gang in found if any(task.shown for task in gang.queue_first)),
         usage=sums.usage(),
     )
 

@@ -8,18 +8,18 @@ from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from heapq import merge
+from operator import itemgetter
 from typing import Any
 
+from app.core.actions.kinds import Kind
 from app.core.policy import TaskKey
 from app.model.gang import Gang, Task
-from app.model.ids import NodeName, PodUid
+from app.model.ids import PodUid
 
 _RUN = 128
 
-Kind = tuple[int, NodeName]
-"""Tasks of one gang that fit alike: the shape's identity, and the pin."""
-
-_Entry = tuple[bool, Any, PodUid, Task]
+_Rank = tuple[bool, Any, PodUid]
+_Entry = tuple[_Rank, Task]
 
 
 @dataclass(slots=True, eq=False)
@@ -42,20 +42,17 @@ class Backlog:
             return
         runs: list[list[_Entry]] = []
         for start in range(0, len(waiting), _RUN):
-            entries = [(t.best_effort, key(t), t.uid, t) for t in waiting[start : start + _RUN]]
-            runs.append(sorted(entries, key=_rank))
+            entries = [(rank(task, key), task) for task in waiting[start : start + _RUN]]
+            runs.append(sorted(entries, key=itemgetter(0)))
             if len(waiting) > _RUN:
                 yield
-        for number, entry in enumerate(merge(*runs, key=_rank) if len(runs) > 1 else runs[0]):
-            self.tasks.append(entry[3])
+        in_order = merge(*runs, key=itemgetter(0)) if len(runs) > 1 else runs[0]
+        for number, (_, task) in enumerate(in_order):
+            self.tasks.append(task)
             if number % _RUN == _RUN - 1:
                 yield
 
 
-def kind_of(task: Task) -> Kind:
-    """See :data:`Kind`; shapes live as long as the cycle, so identity will do."""
-    return id(task.shape), task.pinned
-
-
-def _rank(entry: _Entry) -> tuple[bool, Any, PodUid]:
-    return entry[:3]
+def rank(task: Task, key: TaskKey) -> _Rank:
+    """Where ``task`` stands among the members of its gang: the lowest go first."""
+    return task.best_effort, key(task), task.uid

@@ -9,8 +9,9 @@ from collections.abc import Generator
 import numpy as np
 
 from app.core.actions import futility, refusals
-from app.core.actions.backlog import Backlog, kind_of
+from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle
+from app.core.actions.kinds import kind_of
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
 
@@ -19,12 +20,13 @@ def place_next(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
     """Place one more member; returns whether more wait. Those that request nothing are left."""
     while backlog.tasks and not backlog.tasks[0].best_effort:
         task = backlog.tasks.popleft()
-        if kind_of(task) in backlog.failed:
+        kind = kind_of(task, cycle.ledger)
+        if kind in backlog.failed:
             continue
         refusal = place_alone(cycle, backlog.gang, task)
         if refusal is None:
             return bool(backlog.tasks) and not backlog.tasks[0].best_effort
-        backlog.failed.add(kind_of(task))
+        backlog.failed.add(kind)
         cycle.refuse(backlog.gang, refusals.of_member(backlog.gang, refusal))
         yield
     return False
@@ -32,7 +34,7 @@ def place_next(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
 
 def place_alone(cycle: Cycle, gang: Gang, task: Task) -> Refusal | None:
     """Place one member for good, or say why not."""
-    demand = futility.single(gang.queue, task)
+    demand = futility.single(cycle.ledger, gang.queue, task)
     known = cycle.futile.recall(demand)
     if known is not None:
         return known.refusal

@@ -1,15 +1,14 @@
 """Demands that failed in this cycle, so that equal ones are refused without trying.
 
 A cycle only takes: room and quota that are gone stay gone until it ends (trials that fail give back
-what they took, and nothing else does). For demands of *one* shape whose rules do not look at other
-pods that makes a failure final: the number of such pods that fit is the sum over the nodes of how
-many fit on each, whatever the order they are placed in, and every placement, of whomever, can only
-lower it; so can the queue's limits. When ``k`` of them did not fit, no later demand of the same
-queue for ``k`` or more does.
+what they took, and nothing else does). For demands of *one* kind (:mod:`app.core.actions.kinds`)
+whose rules do not look at other pods that makes a failure final: the number of such pods that fit
+is the sum over the nodes of how many fit on each, whatever the order they are placed in, and every
+placement, of whomever, can only lower it; so can the queue's limits (who is placed in room that was
+kept for it leaves the others no more than before). When ``k`` of them did not fit, no later demand
+of the same queue for ``k`` or more does.
 
-Equal shapes are one object as long as the cycle lives, so they are told by identity.
-
-Demands of several shapes (or with rules about other pods) are placed greedily, and what a greedy
+Demands of several kinds (or with rules about other pods) are placed greedily, and what a greedy
 choice leaves over may grow as well as shrink when others move in. Such a failure is only recalled
 while nothing has been placed since: the ledger is then the same, number by number, and so is the
 outcome.
@@ -19,20 +18,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from app.core.actions.kinds import Kind, kind_of
 from app.core.actions.need import Need
-from app.core.ledger import Entry
+from app.core.ledger import Entry, Ledger
 from app.model.gang import Task
 from app.model.ids import QueueName
 from app.model.reason import Refusal
 from app.model.resources import Vector
-from app.model.shape import PodShape
 
 LONGEST = 256
 """Demands of more members are not compared: trying them is what their size costs anyway."""
 
 
 class Demand(NamedTuple):
-    """``what`` is asked for, hashable, for ``members`` of one shape, or exactly so (0)."""
+    """``what`` is asked for, hashable, for ``members`` of one kind, or exactly so (0)."""
 
     what: tuple[object, ...]
     members: int
@@ -74,24 +73,26 @@ class Futility:
             self._failed[demand.what] = failure
 
 
-def single(queue: QueueName, task: Task) -> Demand | None:
+def single(ledger: Ledger, queue: QueueName, task: Task) -> Demand | None:
     """The demand of one ``task``; None when it is special (pinned)."""
-    return None if task.pinned else _uniform(queue, task.shape, 1)
+    return None if task.pinned else _uniform(queue, task, kind_of(task, ledger), 1)
 
 
-def demand_of(queue: QueueName, tasks: Sequence[Task], *, need: Need) -> Demand | None:
+def demand_of(
+    ledger: Ledger, queue: QueueName, tasks: Sequence[Task], *, need: Need
+) -> Demand | None:
     """The demand for what ``need`` lacks, out of ``tasks``; None: too special or too long."""
     if not tasks or len(tasks) > LONGEST or any(task.pinned for task in tasks):
         return None
-    shape = tasks[0].shape
-    if all(task.shape is shape for task in tasks):
-        return _uniform(queue, shape, need.members)
+    kinds = [kind_of(task, ledger) for task in tasks]
+    if all(kind == kinds[0] for kind in kinds):
+        return _uniform(queue, tasks[0], kinds[0], need.members)
     if any(task.nominated for task in tasks):
         return None
-    wanted = tuple((task.role, id(task.shape)) for task in tasks)
+    wanted = tuple((task.role, kind) for task, kind in zip(tasks, kinds, strict=True))
     roles = tuple(sorted(need.roles.items()))
     return Demand((queue, need.total, roles, wanted), 0, lasting=False)
 
 
-def _uniform(queue: QueueName, shape: PodShape, count: int) -> Demand:
-    return Demand((queue, id(shape)), count, lasting=not shape.looks_at_pods)
+def _uniform(queue: QueueName, one: Task, kind: Kind, count: int) -> Demand:
+    return Demand((queue, kind), count, lasting=not one.shape.looks_at_pods)

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.core.actions import futility, refusals, slots
-from app.core.actions.backlog import Backlog, kind_of
+from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
+from app.core.actions.kinds import kind_of
 from app.core.actions.need import Need
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
@@ -44,8 +45,8 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     if refusal is not None:
         cycle.refuse(gang, refusal)
         return False
-    tasks = _by_need([*backlog.tasks, *extra], need)
-    demand = futility.demand_of(gang.queue, tasks, need=need)
+    tasks = need.needed_first([*backlog.tasks, *extra])
+    demand = futility.demand_of(cycle.ledger, gang.queue, tasks, need=need)
     failure = cycle.futile.recall(demand)
     if failure is None:
         attempt = _Attempt(cycle, backlog, tasks, need.copy())
@@ -99,21 +100,6 @@ def _too_few(cycle: Cycle, gang: Gang, need: Need, extra: Sequence[Task]) -> Ref
     return refusals.too_few(gang) if need.total > there else None
 
 
-def _by_need(tasks: list[Task], need: Need) -> list[Task]:
-    """``tasks`` with those first that the minimums of roles need."""
-    if not need.roles:
-        return tasks
-    lacking = dict(need.roles)
-    first: list[Task] = []
-    rest: list[Task] = []
-    for task in tasks:
-        needed = lacking.get(task.role, 0) > 0
-        if needed:
-            lacking[task.role] -= 1
-        (first if needed else rest).append(task)
-    return first + rest
-
-
 @dataclass(slots=True, eq=False)
 class _Attempt:
     """One gang inside its trial: what it lacks, what failed and why first, what is left."""
@@ -149,11 +135,12 @@ class _Attempt:
 
     def _take(self, task: Task) -> bool:
         """Try one member; returns whether it has a place."""
-        if kind_of(task) in self.backlog.failed:
+        kind = kind_of(task, self.cycle.ledger)
+        if kind in self.backlog.failed:
             return False
         refusal = self.cycle.try_place(self.backlog.gang, task)
         if refusal is not None:
-            self.backlog.failed.add(kind_of(task))
+            self.backlog.failed.add(kind)
             self.first = self.first or refusal
             return False
         self.placed += 1

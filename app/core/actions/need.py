@@ -8,7 +8,7 @@ that request nothing do not count before they have a node: the promise is that o
 from dataclasses import dataclass
 
 from app.core.ledger import GangAccount
-from app.model.gang import Gang
+from app.model.gang import Gang, Task
 
 
 @dataclass(slots=True)
@@ -47,6 +47,20 @@ class Need:
     def met(self) -> bool:
         """Whether nothing is lacking."""
         return self.total <= 0 and not self.of_roles
+
+    def needed_first(self, tasks: list[Task]) -> list[Task]:
+        """``tasks`` with those first that the minimums of roles need."""
+        if not self.roles:
+            return tasks
+        lacking = dict(self.roles)
+        first: list[Task] = []
+        rest: list[Task] = []
+        for task in tasks:
+            needed = lacking.get(task.role, 0) > 0
+            if needed:
+                lacking[task.role] -= 1
+            (first if needed else rest).append(task)
+        return first + rest
 
     def is_of_role(self, role: str) -> bool:
         """Whether one more member of ``role`` is needed for the role's own minimum."""

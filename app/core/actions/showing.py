@@ -13,6 +13,7 @@ cluster nobody would be shown.
 
 from collections.abc import Iterator
 
+from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
 from app.core.actions.need import Need
 from app.model.gang import Gang, Task
@@ -27,9 +28,7 @@ def newly_shown(cycle: Cycle, gang: Gang) -> Iterator[PodUid]:
         return
     need = Need.of(gang, cycle.ledger.gang(gang)).copy()
     fitting: list[Task] = []
-    for task in sorted(gang.waiting, key=_by_name):
-        if cycle.is_served(gang, task):
-            continue
+    for task in need.needed_first(_without_place(cycle, gang)):
         if not task.shown:
             if cycle.opened.permitted(gang.queue, task) is not None:
                 continue
@@ -44,5 +43,7 @@ def newly_shown(cycle: Cycle, gang: Gang) -> Iterator[PodUid]:
             cycle.ledger.release(gang.queue, task)
 
 
-def _by_name(task: Task) -> tuple[str, PodUid]:
-    return task.name, task.uid
+def _without_place(cycle: Cycle, gang: Gang) -> list[Task]:
+    """Members in the order in which they would get places, which is that of being shown."""
+    left = (task for task in gang.waiting if not cycle.is_served(gang, task))
+    return sorted(left, key=lambda task: rank(task, cycle.opened.task_key))

@@ -22,6 +22,7 @@ from tests.core.actions.rigs import (
     cycle,
     members,
     policies,
+    sized,
     used,
     vector,
 )
@@ -29,6 +30,7 @@ from tests.core.actions.rigs import (
 CAPACITY: Policies = policies((("priority", "gang"), ("predicates", "capacity")))
 TREE = PluginConf("capacity", switches={"enableHierarchy": True})
 TEAM = QueueName("team")
+ROOM_FOR_3 = make_queue(TEAM, capability=amounts_of(cpu=3))
 
 
 def team(**fields: Any) -> Queue:
@@ -99,6 +101,19 @@ def test_of_members_beyond_the_minimum_as_many_are_shown_as_the_queue_has_room_f
     assert len(outcome.members("g")) == 2
     assert len(shown(outcome)) == 1
     assert not set(shown(outcome)) & set(outcome.members("g"))
+
+
+def test_members_are_shown_in_the_order_in_which_they_would_get_places() -> None:
+    """The tenth comes after the second."""
+    outcome = planned(asking("g", 12, min_member=3), nodes=(), queue=ROOM_FOR_3)
+    assert shown(outcome) == ["g-0", "g-1", "g-2"]
+
+
+def test_those_that_the_minimums_of_roles_need_are_shown_first() -> None:
+    fields: dict[str, Any] = {"queue_first": True}
+    waiting = members("g", 5, role="a", **fields) + members("g", 2, role="b", **fields)
+    gang = all_of("g", waiting, min_member=3, role_minimum={"a": 1, "b": 2})
+    assert shown(planned(gang, nodes=(), queue=ROOM_FOR_3)) == ["g-a-0", "g-b-0", "g-b-1"]
 
 
 def test_members_that_do_not_ask_stay_hidden() -> None:
@@ -192,3 +207,33 @@ def test_members_that_are_shown_do_not_keep_each_other_back_when_the_limit_is_lo
     outcome = planned(one, other, nodes=cores(8), queue=team(capability=amounts_of(cpu=5)))
     assert outcome.order == ["one"]
     assert outcome.refusal("other").cause is Cause.QUEUE_QUOTA
+
+
+@pytest.mark.parametrize("minimum", [1, 3])
+def test_members_that_are_shown_get_what_is_kept_for_them_after_hidden_ones_got_nothing(
+    minimum: int,
+) -> None:
+    waiting = members("g", 12, shape=sized(1), queue_first=True)
+    seen = ["g-1", "g-4", "g-10"]
+    waiting = tuple(replace(task, shown=task.name in seen) for task in waiting)
+    gang = all_of("g", waiting, min_member=minimum)
+    assert planned(gang, nodes=cores(8), queue=ROOM_FOR_3).members("g") == seen
+
+
+def test_a_hidden_gang_without_room_keeps_no_equal_one_that_is_shown_out() -> None:
+    shape = sized(1)
+    hidden = make_gang("hidden", queue=TEAM, waiting=members("hidden", 3, shape=shape))
+    seen = members("seen", 3, shape=shape, queue_first=True, shown=True)
+    outcome = planned(hidden, all_of("seen", seen, created=1.0), nodes=cores(8), queue=ROOM_FOR_3)
+    assert outcome.members("seen") == ["seen-0", "seen-1", "seen-2"]
+    assert outcome.refusal("hidden").cause is Cause.QUEUE_QUOTA
+
+
+def test_a_gang_that_was_shown_before_it_is_let_in_keeps_no_equal_one_out() -> None:
+    """Nothing is kept for it yet, and what is kept for the other it does not get."""
+    seen: dict[str, Any] = {"shape": sized(3), "queue_first": True, "shown": True}
+    new = all_of("new", members("new", 1, **seen), phase=GroupPhase.PENDING)
+    old = all_of("old", members("old", 1, **seen), created=1.0)
+    outcome = planned(new, old, nodes=cores(8), queue=ROOM_FOR_3)
+    assert outcome.admitted == ["new"]
+    assert outcome.members("old") == ["old-0"]
