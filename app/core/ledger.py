@@ -99,6 +99,7 @@ class Ledger:
         self._gangs: dict[GroupKey, GangAccount] = {}
         self._reserving: set[PodUid] = set()
         self._reserved: dict[QueueName, Vector] = {}
+        self._tree_reserved: dict[QueueName, Vector] = {}
         for gang in snapshot.shown:
             for task in gang.queue_first:
                 if task.shown and gang.inqueue:
@@ -145,24 +146,26 @@ class Ledger:
     def reserve(self, queue: QueueName, task: Task) -> None:
         """Keep room in ``queue`` for a member that only lacks a node (not undone by a trial)."""
         self._reserving.add(task.uid)
-        self._reserved[queue] = self._reserved.get(queue, 0) + task.request
+        self._keep(queue, task.request)
 
     def release(self, queue: QueueName, task: Task) -> None:
         """Keep that no longer."""
         self._reserving.remove(task.uid)
-        self._reserved[queue] = self._reserved[queue] - task.request
+        self._keep(queue, -task.request)
 
     def keeps_for(self, task: Task) -> bool:
         """Whether ``task`` is a member that room is kept for."""
         return task.uid in self._reserving
 
-    def reserved(self, queue: QueueName, *, against: Task) -> Vector | None:
+    def reserved(self, queue: QueueName, *, against: Task, below: bool) -> Vector | None:
         """What ``queue`` keeps for members that only lack a node; None: nothing ``against`` it.
 
-        Such members are not kept back by each other: when the limit is lowered, none of them would
-        ever run (as in Volcano).
+        With ``below`` its descendants count with it. Such members are not kept back by each other:
+        when the limit is lowered, none of them would ever run (as in Volcano).
         """
-        return None if self.keeps_for(against) else self._reserved.get(queue)
+        if self.keeps_for(against):
+            return None
+        return (self._tree_reserved if below else self._reserved).get(queue)
 
     def trial(self) -> Trial:
         """What-if: everything placed inside ``with`` is undone at the end unless kept."""
@@ -194,10 +197,15 @@ class Ledger:
             return
         queue.allocated = queue.allocated + delta
         if self.keeps_for(task):
-            self._reserved[gang.queue] = self._reserved[gang.queue] - delta
+            self._keep(gang.queue, -delta)
         for name in self.path(gang.queue):
             above = self._queues[name]
             above.tree_allocated = above.tree_allocated + delta
+
+    def _keep(self, queue: QueueName, delta: Vector) -> None:
+        self._reserved[queue] = self._reserved.get(queue, 0) + delta
+        for name in self.path(queue):
+            self._tree_reserved[name] = self._tree_reserved.get(name, 0) + delta
 
     def _open_queues(self, snapshot: Snapshot) -> dict[QueueName, QueueAccount]:
         zero = np.zeros(len(snapshot.axis), dtype=np.int64)

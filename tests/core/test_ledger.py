@@ -57,14 +57,18 @@ def state(ledger: Ledger) -> dict[str, Any]:
         "journal": [(entry.gang.key, entry.task.name, entry.node) for entry in ledger.journal],
         "queues": {name: plain(account) for name, account in ledger.queues().items()},
         "gangs": {gang.key: nonzero(plain(ledger.gang(gang))) for gang in (*GANGS, SHOWN)},
-        "reserved": {queue.name: reserved(ledger, queue.name) for queue in QUEUES},
+        "reserved": {
+            (queue.name, below): reserved(ledger, queue.name, below=below)
+            for queue in QUEUES
+            for below in (False, True)
+        },
     }
 
 
 def reserved(
-    ledger: Ledger, queue: str, *, against: Task = GANGS[0].waiting[0]
+    ledger: Ledger, queue: str, *, against: Task = GANGS[0].waiting[0], below: bool = False
 ) -> list[int] | None:
-    kept = ledger.reserved(QueueName(queue), against=against)
+    kept = ledger.reserved(QueueName(queue), against=against, below=below)
     return None if kept is None else kept.tolist()
 
 
@@ -152,11 +156,25 @@ def test_a_queue_keeps_room_for_what_is_shown_until_it_has_a_place() -> None:
     both, one = vector(cpu=6, pods=2), vector(cpu=3, pods=1)
     assert reserved(ledger, "left") == both.tolist()
     assert reserved(ledger, "left", against=first) is None
-    assert reserved(ledger, "top") is None, "as in Volcano, only its own queue"
     ledger.place(SHOWN, first, node=0)
     assert reserved(ledger, "left") == one.tolist()
     ledger.place(SHOWN, second, node=0)
     assert reserved(ledger, "left") == vector().tolist()
+
+
+def test_queues_above_keep_it_too_when_all_below_them_counts() -> None:
+    ledger = Ledger(farm())
+    first, second = SHOWN.waiting
+    assert reserved(ledger, "top") is None, "it holds nothing itself"
+    for name in ("left", "top", "root"):
+        assert reserved(ledger, name, below=True) == vector(cpu=6, pods=2).tolist()
+        assert reserved(ledger, name, against=second, below=True) is None
+    assert reserved(ledger, "right", below=True) is None
+    ledger.place(SHOWN, first, node=0)
+    ledger.reserve(QueueName("right"), GANGS[2].waiting[0])
+    assert reserved(ledger, "top", below=True) == vector(cpu=4, pods=2).tolist()
+    ledger.release(QueueName("right"), GANGS[2].waiting[0])
+    assert reserved(ledger, "top", below=True) == vector(cpu=3, pods=1).tolist()
 
 
 def test_room_that_is_kept_in_a_cycle_may_be_given_up_in_it() -> None:

@@ -118,7 +118,8 @@ class Quota:
     def allocatable(self, queue: QueueName, task: Task) -> Refusal | None:
         """Whether one more ``task`` fits every limit that counts.
 
-        What its queue keeps for others that only lack a node is not free (volcano.md §3.6).
+        What its queue, and in a tree every queue above, keeps for others that only lack a node is
+        not free (volcano.md §3.6).
         """
         return self._fit(self.real.__getitem__, queue, task)
 
@@ -134,7 +135,7 @@ class Quota:
             return _not_leaf(queue)
         for name in line:
             held = self.held(name)
-            kept = self.ledger.reserved(name, against=task)
+            kept = self.ledger.reserved(name, against=task, below=self.tree)
             if kept is not None:
                 held = held + kept
             refusal = self._compare(name, task.request, held=held, limit=limit_of(name))

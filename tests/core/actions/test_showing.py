@@ -29,6 +29,7 @@ from tests.core.actions.rigs import (
 
 CAPACITY: Policies = policies((("priority", "gang"), ("predicates", "capacity")))
 TREE = PluginConf("capacity", switches={"enableHierarchy": True})
+IN_TREE: Policies = policies((("priority", "gang"), ("predicates", TREE)))
 TEAM = QueueName("team")
 ROOM_FOR_3 = make_queue(TEAM, capability=amounts_of(cpu=3))
 
@@ -174,11 +175,8 @@ def test_two_gangs_are_shown_only_if_their_queue_has_room_for_both() -> None:
     assert shown(first) == ["one-0"]
 
 
-@pytest.mark.parametrize("tree", [False, True])
-def test_a_queue_keeps_room_for_members_that_are_shown(tree: bool) -> None:
-    by = CAPACITY
-    if tree:
-        by = policies((("priority", "gang"), ("predicates", TREE)))
+@pytest.mark.parametrize("by", [CAPACITY, IN_TREE], ids=["flat", "tree"])
+def test_a_queue_keeps_room_for_members_that_are_shown(by: Policies) -> None:
     waits = asking("waits", 1, cpu=4, shown=True, created=1.0)
     small = asking("small", 3, priority=9)
     outcome = cycle(
@@ -194,6 +192,58 @@ def test_a_queue_keeps_room_for_members_that_are_shown(tree: bool) -> None:
     assert refusal.cause is Cause.QUEUE_QUOTA
     assert "queue team: cpu asked 3, free 2 of 6" in outcome.text("small")
     assert not outcome.plan.shown, "what is shown already is not shown again"
+
+
+DIVISION = QueueName("division")
+OTHER_TEAM = QueueName("other-team")
+
+
+def in_division(*gangs: Gang, nodes: tuple[Node, ...], by: Policies = IN_TREE) -> Outcome:
+    """Planned where both teams have 4 cores together, or each by itself when queues are flat."""
+    room = amounts_of(cpu=4)
+    queues = (
+        make_queue(DIVISION, capability=room),
+        team(parent=DIVISION, capability=room),
+        make_queue(OTHER_TEAM, parent=DIVISION, capability=room),
+    )
+    seen = tuple(gang for gang in gangs if any(task.shown for task in gang.queue_first))
+    return cycle(*gangs, nodes=nodes, queues=queues, by=by, shown=seen)
+
+
+def of_other_team(gang: Gang) -> Gang:
+    return replace(gang, queue=OTHER_TEAM)
+
+
+@pytest.mark.parametrize(
+    ("by", "seen"), [(IN_TREE, ["one-0"]), (CAPACITY, ["one-0", "other-0"])], ids=["tree", "flat"]
+)
+def test_of_sibling_queues_no_more_is_shown_than_the_one_above_may_hold(
+    by: Policies, seen: list[str]
+) -> None:
+    other = of_other_team(asking("other", 1, cpu=3, created=1.0))
+    outcome = in_division(asking("one", 1, cpu=3), other, nodes=(), by=by)
+    assert shown(outcome) == seen
+
+
+def test_room_that_is_kept_in_a_queue_is_not_free_to_its_siblings() -> None:
+    waits = asking("waits", 1, cpu=3, shown=True, created=1.0)
+    sibling = of_other_team(asking("sibling", 1, cpu=2, priority=9))
+    outcome = in_division(waits, sibling, nodes=cores(2))
+    assert not outcome.members("sibling")
+    assert "queue division: cpu asked 2, free 1 of 4" in outcome.text("sibling")
+
+
+def test_where_queues_form_no_tree_it_is_kept_in_that_queue_only() -> None:
+    waits = asking("waits", 1, cpu=3, shown=True, created=1.0)
+    above = replace(asking("above", 1, cpu=2), queue=DIVISION)
+    outcome = in_division(waits, above, nodes=cores(2), by=CAPACITY)
+    assert outcome.members("above") == ["above-0"]
+
+
+def test_members_of_siblings_that_are_shown_do_not_keep_each_other_back() -> None:
+    one, other = asking("one", 1, cpu=3, shown=True), asking("other", 1, cpu=1, shown=True)
+    outcome = in_division(one, of_other_team(other), nodes=cores(8))
+    assert sorted(outcome.order) == ["one", "other"]
 
 
 def test_members_that_are_shown_take_what_is_kept_for_them() -> None:
