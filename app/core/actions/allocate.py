@@ -62,12 +62,12 @@ def _takes_part(cycle: Cycle, gang: Gang) -> bool:
             cycle.refuse(gang, refusal)
             return False
         cycle.admit(gang)
-    return bool(gang.waiting) or not is_reached(cycle, gang)
+    return cycle.lacks_places(gang) or not is_reached(cycle, gang)
 
 
 def _serve(cycle: Cycle, turns: Turns[Backlog], backlog: Backlog) -> Steps:
     """Give the gang its minimum, or one member more; it goes back in line while it wants more."""
-    yield from backlog.sort(cycle.opened.task_key)
+    yield from backlog.sort(cycle.unserved(backlog.gang), key=cycle.opened.task_key)
     if is_reached(cycle, backlog.gang):
         more = yield from place_next(cycle, backlog)
     else:

@@ -5,7 +5,7 @@ left to backfill. Sorting is done in runs that are merged, with a yield after ea
 """
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from operator import itemgetter
@@ -31,12 +31,11 @@ class Backlog:
     failed: set[Kind] = field(default_factory=set)
     sorted: bool = False
 
-    def sort(self, key: TaskKey) -> Generator[None, None, None]:
-        """Fill in the tasks, once."""
+    def sort(self, waiting: Sequence[Task], *, key: TaskKey) -> Generator[None, None, None]:
+        """Fill in the tasks that are ``waiting``, once."""
         if self.sorted:
             return
         self.sorted = True
-        waiting = self.gang.waiting
         if len(waiting) <= 1:
             self.tasks.extend(waiting)
             return

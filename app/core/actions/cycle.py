@@ -135,6 +135,11 @@ class Cycle:
         """Whether ``task`` has a place in the plan."""
         return task.uid in self._served.get(gang.key, ())
 
+    def unserved(self, gang: Gang) -> Sequence[Task]:
+        """Its members without a place in the plan: an action may be configured twice."""
+        served = self._served.get(gang.key)
+        return [t for t in gang.waiting if t.uid not in served] if served else gang.waiting
+
     def lacks_places(self, gang: Gang) -> bool:
         """Whether some member of ``gang`` is without a place still."""
         return len(self._served.get(gang.key, ())) < len(gang.waiting)

@@ -44,7 +44,7 @@ def lend(cycle: Cycle) -> Steps:
 
 def _place(cycle: Cycle, gang: Gang) -> Steps:
     backlog = Backlog(gang)
-    yield from backlog.sort(cycle.opened.task_key)
+    yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key)
     more = yield from place_minimum(cycle, backlog)
     while more:
         more = yield from place_next(cycle, backlog)

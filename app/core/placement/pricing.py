@@ -148,7 +148,7 @@ class Tariff:
         uses: list[tuple[int, float, bool]] = []
         for column, is_asked in enumerate(asked):
             coefficient = coefficients[column]
-            shared = coefficient != 0 or (imbalance > 0 and column <= MEMORY_COLUMN)
+            shared = coefficient != 0 or (imbalance != 0 and column <= MEMORY_COLUMN)
             if is_asked or shared:
                 uses.append((column, coefficient, shared))
         return Terms(tuple(uses), constant + 2 * imbalance, imbalance)

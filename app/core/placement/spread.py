@@ -158,7 +158,9 @@ def _counted(subject: Subject, constraint: Spread, *, within: Mask) -> Counted:
         tolerated = facts.taints.tolerated(shape.tolerations)
         included = included if tolerated is None else included & tolerated
     selector = constraint.selector
-    term = PodTerm("", selector, (identity.namespace,))
+    # Of an empty selector kube-scheduler counts no pods, though it selects the task itself.
+    counted = selector if selector is not None and selector.requirements else None
+    term = PodTerm("", counted, (identity.namespace,))
     return Counted(
         constraint,
         tally=subject.census.tally(Matching((term,), staying=True)),

@@ -21,7 +21,7 @@ from app.model.ids import NO_NODE, NodeName
 from app.model.shape import AffinityLayout, NodeTerm, Operator, PodTerm, Requirement
 from app.wire.errors import Reader
 from app.wire.interning import Interned
-from app.wire.objects.meta import ABSENT
+from app.wire.objects.meta import ABSENT, Int32
 from app.wire.objects.pod_terms import PodTermJson, WeightedPodTermJson, pod_term
 from app.wire.objects.selectors import NodeTermJson, node_term
 
@@ -39,7 +39,7 @@ class _NodeSelectorJson(Struct, rename="camel", gc=False):
 
 
 class _PreferredNodeJson(Struct, gc=False):
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeTermJson | None = None
 
 

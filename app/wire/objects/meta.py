@@ -7,8 +7,9 @@ nobody may change. Of the annotations only those that Pumice reads are kept; a m
 
 from collections.abc import Mapping
 from sys import intern
+from typing import Annotated
 
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from app.model.pod import Owner
 from app.wire.errors import DecodeError, Reader
@@ -17,6 +18,9 @@ from app.wire.times import Moment
 
 ABSENT = Raw()
 """A part that the object does not have."""
+
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+"""The API's integers; larger ones would overflow in sums."""
 
 KEPT_PREFIXES = (
     "volcano.sh/",

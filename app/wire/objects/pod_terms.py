@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from app.model.shape import LabelSelector, Operator, PodTerm, Requirement, Spread
 from app.wire.errors import Reader, joined
+from app.wire.objects.meta import Int32
 from app.wire.objects.selectors import LabelSelectorJson, label_selector
 
 SPREAD_AT: Final = "spec.topologySpreadConstraints"
@@ -32,18 +33,18 @@ class WeightedPodTermJson(Struct, rename="camel", gc=False):
     """A ``WeightedPodAffinityTerm``."""
 
     pod_affinity_term: PodTermJson
-    weight: int = 0
+    weight: Int32 = 0
 
 
 class SpreadJson(Struct, rename="camel", gc=False):
     """A ``TopologySpreadConstraint``."""
 
-    max_skew: int = 1
+    max_skew: Int32 = 1
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: LabelSelectorJson | None = None
     match_label_keys: list[str] | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
 

@@ -10,8 +10,10 @@ from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.reason import Cause, NodeCount
 from app.model.snapshot import Veto
+from app.model.workload import GroupPhase
 from tests.builders import make_gang
 from tests.core.actions.rigs import (
+    BARE,
     IDLE,
     cores,
     counts_of,
@@ -259,3 +261,21 @@ def test_a_gang_of_members_without_requests_is_a_gang(actions: tuple[str, ...]) 
     gang = team("g", members("g", 3, shape=IDLE), 3)
     assert len(cycle(gang, nodes=cores(4), by=policies(actions=actions)).members("g")) == 3
     assert cycle(gang, nodes=cores(4, pods=2), by=policies(actions=actions)).order == []
+
+
+# Actions that are configured twice
+
+
+@pytest.mark.parametrize("minimum", [1, 3])
+def test_an_action_that_comes_again_gives_nobody_a_second_place(minimum: int) -> None:
+    twice = policies(BARE, ("enqueue", "allocate", "backfill", "allocate", "backfill"))
+    outcome = cycle(team("g", members("g", 3), minimum), nodes=cores(8), by=twice)
+    assert outcome.members("g") == ["g-0", "g-1", "g-2"]
+
+
+def test_an_action_that_comes_again_serves_who_was_let_in_between() -> None:
+    late = policies(BARE, ("allocate", "enqueue", "allocate"))
+    outcome = cycle(
+        team("g", members("g", 2), 2, phase=GroupPhase.PENDING), nodes=cores(8), by=late
+    )
+    assert outcome.members("g") == ["g-0", "g-1"]

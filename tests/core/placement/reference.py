@@ -165,6 +165,7 @@ class Reference:
                     pod.row == row
                     and pod.namespace == namespace
                     and not pod.deleting
+                    and constraint.selector != LabelSelector()
                     and matches(constraint.selector, pod.labels)
                 ):
                     domains[value] += 1

@@ -21,6 +21,8 @@ TASK = make_shape(cpu=1000, memory=GIB)
         (Scoring(least_requested=3), [187.5, 253.125]),
         (Scoring(most_requested=1), [37.5, 15.625]),
         (Scoring(balanced=1), [87.5, 90.625]),
+        (Scoring(balanced=-1), [-87.5, -90.625]),
+        (Scoring(least_requested=1, most_requested=1, balanced=-1), [12.5, 9.375]),
         (Scoring(binpack_weight=1, binpack={"cpu": 1, "memory": 1}), [37.5, 15.625]),
         (Scoring(binpack_weight=2, binpack={"cpu": 3, "memory": 1}), [87.5, 40.625]),
         (Scoring(binpack_weight=1, binpack={"memory": 1, "other": 9}), [25.0, 6.25]),

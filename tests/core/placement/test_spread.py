@@ -5,7 +5,7 @@ from typing import Any
 from app.core.policy import Predicates, Scoring
 from app.model.ids import NodeName
 from app.model.node import Taint
-from app.model.shape import PodShape, Spread
+from app.model.shape import LabelSelector, PodShape, Spread
 from tests.builders import make_node
 from tests.core.placement.rigs import HOST, Rig, app_is, pod_shape, resident
 
@@ -49,6 +49,12 @@ def test_constraints_all_hold() -> None:
     rig = Rig(NODES)
     shape = web(spread(), spread(HOST))
     assert [rig.put_found(shape) for _ in range(4)] == ["a1", "b1", "a2", "b1"]
+
+
+def test_a_selector_that_takes_everything_counts_nothing() -> None:
+    rig = Rig(NODES, residents=(resident("w", 0, app="web"),), inter_pod=True)
+    shape = web(spread(selector=LabelSelector()))
+    assert [rig.put_found(shape) for _ in range(3)] == ["a1", "a1", "a1"]
 
 
 def test_fewer_domains_than_wanted_count_as_an_empty_one() -> None:

@@ -155,6 +155,10 @@ def test_behind_our_gate_the_layout_is_kept(affinity: Any, layout: AffinityLayou
             {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": term(labels=[{}])}]}},
             f"spec.affinity.nodeAffinity.{PREFERRED}[0].preference.matchExpressions[0].operator",
         ),
+        (
+            {"nodeAffinity": {PREFERRED: [{"weight": 2**31, "preference": term(labels=[ZONE])}]}},
+            f"spec.affinity.nodeAffinity.{PREFERRED}[0].weight: Expected `int` <= 2147483647",
+        ),
         ({"nodeAffinity": []}, "spec.affinity.nodeAffinity: Expected `object | null`"),
         ({"podAffinity": {REQUIRED: {}}}, f"spec.affinity.podAffinity.{REQUIRED}: Expected"),
     ],
