@@ -162,7 +162,10 @@ def _gang_key(keys: Sequence[GangKey]) -> GangKey:
 
 def _task_key(keys: Sequence[TaskKey]) -> TaskKey:
     def key(task: Task) -> tuple[object, ...]:
-        return (*[k(task) for k in keys], _trailing_number(task.name), task.created, task.name)
+        by_plugins = [k(task) for k in keys]
+        # Whoever must be near others comes when these have their places.
+        follows = bool(task.shape.pod_affinity)
+        return (*by_plugins, follows, _trailing_number(task.name), task.created, task.name)
 
     return key
 

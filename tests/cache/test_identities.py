@@ -96,11 +96,11 @@ def rig() -> Rig:
 
 def test_members_may_want_to_be_near_one_that_wants_nothing(rig: Rig) -> None:
     rig.group(minimum=3)
-    rig.pod("ps-0", PLAIN, app="ps")
-    rig.pod("worker-0", rule(near="ps", app="worker"), app="worker")
-    rig.pod("worker-1", rule(near="ps", app="worker"), app="worker")
+    rig.pod("server-0", PLAIN, app="ps")
+    rig.pod("near-0", rule(near="ps", app="worker"), app="worker")
+    rig.pod("near-1", rule(near="ps", app="worker"), app="worker")
     rig.plan()
-    assert rig.where("ps-0", "worker-0", "worker-1") == ["n0", "n0", "n0"]
+    assert rig.where("server-0", "near-0", "near-1") == ["n0", "n0", "n0"]
 
 
 def test_members_keep_apart_from_one_that_wants_nothing(rig: Rig) -> None:
