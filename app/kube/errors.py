@@ -21,11 +21,14 @@ Nothing in this package retries: that is the decision of whoever knows what the 
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 MESSAGE_LIMIT = 4096
 """Characters of the server's message that an error keeps."""
+LONGEST_WAIT_S: Final = 30.0
+"""A server that asks for an hour is back much sooner, and a thread cannot sleep for ages at all."""
 
 
 class ConfigError(Exception):
@@ -42,7 +45,7 @@ class KubeError(Exception):
         self.status = status
         self.reason = reason
         self.retry_after_s = retry_after_s
-        """How long the server asks to wait, where it says so."""
+        """How long the server asks to wait, where it says so: at most `LONGEST_WAIT_S`."""
         super().__init__(f"{status or 'no answer'} {reason}: {self.message}".replace(" :", ":"))
 
 
@@ -143,4 +146,4 @@ def from_status(status: int, said: Status, *, retry_after_s: float | None = None
 
 
 def _seconds(text: str | None) -> float | None:
-    return float(text) if text and text.isdecimal() else None
+    return min(float(text), LONGEST_WAIT_S) if text and text.isdecimal() else None

@@ -127,6 +127,23 @@ def test_throttled_tells_how_long_the_server_asks_to_wait(
     assert caught.value.retry_after_s == 3.0
 
 
+@pytest.mark.parametrize(
+    ("said", "waited_s"),
+    [
+        ("99999999999", 30.0),
+        ("9" * 400, 30.0),
+        ("0", 0.0),
+        ("-5", None),
+        ("nan", None),
+        ("inf", None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+    ],
+)
+def test_nobody_waits_long_because_a_server_says_so(said: str, waited_s: float | None) -> None:
+    error = errors.from_answer(503, b"", {"Retry-After": said})
+    assert error.retry_after_s == waited_s
+
+
 def test_a_failure_that_is_no_status_object_keeps_its_text(
     server: ScriptedServer, connection: Connection
 ) -> None:

@@ -374,6 +374,15 @@ def test_throttling_waits_as_long_as_the_server_asks(
     assert waits_until(connection, lambda events: ListDone("5") in events) == [17.0]
 
 
+def test_a_wait_longer_than_a_thread_can_sleep_is_cut_short(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    for_ever = failure(429, "TooManyRequests", "", {"Retry-After": "99999999999"})
+    script(server, [page([], version=1)], [for_ever, watch(line("ADDED", item("a", 2)))])
+    waits = waits_until(connection, lambda events: Added("a") in events)
+    assert waits == [30.0]
+
+
 def test_a_server_that_forgets_at_once_is_listed_less_and_less_often(
     server: ScriptedServer, connection: Connection
 ) -> None:
