@@ -27,6 +27,7 @@ from prometheus_client import Counter, Histogram
 from yarl import URL
 
 from app.kube import errors
+from app.kube.answers import decoded
 from app.kube.config import Connection
 from app.kube.credentials import Credentials
 from app.kube.limiter import Clock, RateLimiter, Sleep
@@ -136,7 +137,7 @@ class ApiClient:
         while True:
             page = await self._request("GET", path, params=asked)
             yield page
-            token = _decode_page_head(page).metadata.continue_
+            token = decoded(page, _decode_page_head).metadata.continue_
             if not token:
                 return
             asked["continue"] = token

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
+from app.kube.answers import decoded
 from app.kube.errors import Status
 from app.kube.stream import Change, Decoder, Line, Malformed, Page
 
@@ -51,7 +52,7 @@ def decoder(decode_object: Callable[[msgspec.Raw], T]) -> Decoder[T]:
     """Page and line decoders for the kind whose objects ``decode_object`` reads."""
 
     def page(raw: bytes) -> Page[T]:
-        listed = _page(raw)
+        listed = decoded(raw, _page)
         objects: list[T] = []
         malformed: list[Malformed] = []
         for item in listed.items or ():

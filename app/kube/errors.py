@@ -15,6 +15,7 @@
         ├── Unauthorized     401: the credentials are old; they are fetched anew for the next call
         ├── Throttled        429: too many requests, or an eviction that a budget forbids for now
         ├── ServerError      5xx
+        ├── Unreadable       2xx, but not what was asked for: somebody else answered
         └── Transport        no whole answer; ``sent`` tells whether the request may have been done
 
 Nothing in this package retries: that is the decision of whoever knows what the request is for.
@@ -97,6 +98,10 @@ class ServerError(Transient):
     """5xx."""
 
 
+class Unreadable(Transient):
+    """2xx, but the body is not what was asked for: a proxy's login page, say."""
+
+
 class Transport(Transient):
     """No whole answer came: refused, reset, timed out."""
 
@@ -128,12 +133,18 @@ _decode_status = msgspec.json.Decoder(Status).decode
 
 
 def from_answer(status: int, body: bytes, headers: Mapping[str, str]) -> KubeError:
-    """The error that an answer with this status means."""
+    """The error that an answer with this status means, whatever its body is."""
+    return from_status(
+        status, read_status(body), retry_after_s=_seconds(headers.get("Retry-After"))
+    )
+
+
+def read_status(body: bytes) -> Status:
+    """What ``body`` says; where it is no ``v1.Status``, the message is its text."""
     try:
-        said = _decode_status(body)
-    except msgspec.DecodeError:
-        said = Status(message=body[:MESSAGE_LIMIT].decode(errors="replace").strip())
-    return from_status(status, said, retry_after_s=_seconds(headers.get("Retry-After")))
+        return _decode_status(body)
+    except (ValueError, RecursionError):
+        return Status(message=body[:MESSAGE_LIMIT].decode(errors="replace").strip())
 
 
 def from_status(status: int, said: Status, *, retry_after_s: float | None = None) -> KubeError:

@@ -23,6 +23,7 @@ from typing import Protocol
 import msgspec
 
 from app.kube import bodies, paths
+from app.kube.answers import decoded
 from app.kube.client import Body
 from app.kube.errors import KubeError, NotFound
 from app.kube.limiter import Clock, Sleep
@@ -180,7 +181,7 @@ class LeaderElector:
         return True
 
     def _observe(self, raw: bytes) -> None:
-        seen = _decode(raw)
+        seen = decoded(raw, _decode)
         if self._seen is None or seen != self._seen:
             self._changed_at = self._clock()
         self._seen = seen

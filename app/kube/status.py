@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from app.kube.answers import decoded
 from app.kube.client import ApiClient
 from app.kube.errors import NotFound
 
@@ -53,6 +54,6 @@ class StatusPatcher:
 
     async def _split(self) -> bool:
         if self._has_subresource is None:
-            known = _decode_resources(await self._client.get(self._home))
+            known = decoded(await self._client.get(self._home), _decode_resources)
             self._has_subresource = any(r.name == self._subresource for r in known.resources)
         return self._has_subresource

@@ -8,6 +8,7 @@ import msgspec
 
 from app.controllers.ports import ApiError, Failure, Patch
 from app.kube import errors
+from app.kube.answers import decoded
 from app.kube.client import ApiClient, ContentType
 from app.wire.kinds import Resource
 from app.wire.unstructured import Key, Object, key_of, namespace
@@ -40,12 +41,12 @@ class ObjectApi:
         """Create ``item``."""
         path = resource.path(namespace=namespace(item))
         with _translating():
-            return _decode(await self._client.create(path, item))
+            return decoded(await self._client.create(path, item), _decode)
 
     async def get(self, resource: Resource, key: Key) -> Object:
         """The object as stored now."""
         with _translating():
-            return _decode(await self._client.get(resource.path(key)))
+            return decoded(await self._client.get(resource.path(key)), _decode)
 
     async def patch(
         self,
@@ -62,15 +63,14 @@ class ObjectApi:
             params["force"] = "true"
         path = resource.path(key, subresource=subresource)
         with _translating():
-            return _decode(
-                await self._client.patch(path, body, content_type=_CONTENT[how], params=params)
-            )
+            answer = await self._client.patch(path, body, content_type=_CONTENT[how], params=params)
+            return decoded(answer, _decode)
 
     async def update(self, resource: Resource, item: Object, *, subresource: str = "") -> Object:
         """Replace the object."""
         path = resource.path(key_of(item), subresource=subresource)
         with _translating():
-            return _decode(await self._client.replace(path, item))
+            return decoded(await self._client.replace(path, item), _decode)
 
     async def delete(
         self,

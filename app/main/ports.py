@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import TypeVar
 
 from app.kube import errors, paths
+from app.kube.answers import decoded
 from app.kube.client import ApiClient, ContentType
 from app.kube.decode import decoder
 from app.kube.writer import ClusterWriter
@@ -55,7 +56,7 @@ class ClusterPorts:
     async def read_pod(self, namespace: str, name: str) -> Pod | None:
         """The pod as stored now."""
         try:
-            return decode_pod(await self._client.get(paths.pod(namespace, name)))
+            return decoded(await self._client.get(paths.pod(namespace, name)), decode_pod)
         except errors.NotFound:
             return None
         except errors.KubeError as error:
@@ -65,7 +66,8 @@ class ClusterPorts:
         """How many pods of ``owner`` belong together; 1 for one that is gone."""
         kind = GATHERING[owner.api_version, owner.kind]
         try:
-            found = decode_owner(await self._client.get(kind.path(Key(namespace, owner.name))))
+            answer = await self._client.get(kind.path(Key(namespace, owner.name)))
+            found = decoded(answer, decode_owner)
         except errors.NotFound:
             return 1
         except errors.KubeError as error:

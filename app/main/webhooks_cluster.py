@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from app.kube.answers import decoded
 from app.kube.client import ApiClient
 from app.kube.config import Connection
 from app.kube.errors import KubeError
@@ -83,12 +84,12 @@ class StoredQueues:
         try:
             async with asyncio.timeout(READ_S):
                 return await self._read()
-        except (KubeError, TimeoutError, msgspec.DecodeError) as error:
+        except (KubeError, TimeoutError) as error:
             log.warning("queues not read, judging by those remembered", extra={"why": repr(error)})
             return None
 
     async def _read(self) -> list[Object]:
         found: list[Object] = []
         async for page in self._client.list(QUEUES.path()):
-            found += _decode_list(page).get("items") or []
+            found += decoded(page, _decode_list).get("items") or []
         return found

@@ -217,6 +217,10 @@ def failure(
     return handle
 
 
+LOGIN_PAGE = b"<html>\n<body>please log in</body>\n</html>\n"
+"""What a proxy in between may answer, as a success."""
+
+
 def item(name: str, version: int, **more: object) -> dict[str, object]:
     """An object with as much as a decoder of these tests reads."""
     metadata = {"name": name, "namespace": "ns", "uid": f"uid-{name}"}

@@ -12,7 +12,7 @@ from app.kube import errors
 from app.kube.client import ApiClient, ClientOptions, ContentType
 from app.kube.config import Connection
 from app.telemetry import metrics
-from tests.kube.server import ScriptedServer, answer, cut_off, failure, page, silent
+from tests.kube.server import LOGIN_PAGE, ScriptedServer, answer, cut_off, failure, page, silent
 
 T = TypeVar("T")
 POD = "/api/v1/namespaces/ns/pods/p"
@@ -150,6 +150,35 @@ def test_a_failure_that_is_no_status_object_keeps_its_text(
     server.on("GET", PODS, answer(b"404 page not found\n", status=404))
     with pytest.raises(errors.NotFound, match="404 page not found"):
         run(connection, lambda c: c.get(PODS))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b'{"message": "caf\xe9"}', id="not UTF-8"),
+        pytest.param(b'{"a": ' * 5000 + b"1" + b"}" * 5000, id="too deep"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b"", id="empty"),
+    ],
+)
+def test_no_body_of_a_failure_is_more_than_a_failure(
+    server: ScriptedServer, connection: Connection, body: bytes
+) -> None:
+    server.on("GET", PODS, answer(body, status=502))
+    with pytest.raises(errors.ServerError) as caught:
+        run(connection, lambda c: c.get(PODS))
+    assert caught.value.message == body[: errors.MESSAGE_LIMIT].decode(errors="replace")
+
+
+def test_a_success_that_is_no_listing_may_be_one_later(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    async def collect(client: ApiClient) -> int:
+        return len([p async for p in client.list(PODS)])
+
+    server.on("GET", PODS, answer(LOGIN_PAGE))
+    with pytest.raises(errors.Unreadable, match="not what was asked for"):
+        run(connection, collect)
 
 
 def test_nothing_is_tried_twice(server: ScriptedServer, connection: Connection) -> None:

@@ -29,6 +29,7 @@ from app.kube.stream import (
 )
 from app.telemetry import metrics
 from tests.kube.server import (
+    LOGIN_PAGE,
     PATIENCE_S,
     Handler,
     ScriptedServer,
@@ -322,7 +323,8 @@ def test_a_listing_whose_token_expired_is_begun_again(
         pytest.param(failure(403, "Forbidden"), "forbidden", id="403"),
         pytest.param(failure(429, "TooManyRequests"), "throttled", id="429"),
         pytest.param(cut_off(), "transport", id="cut off"),
-        pytest.param(answer(b"{"), "bug", id="not JSON"),
+        pytest.param(answer(b"{"), "unreadable", id="not JSON"),
+        pytest.param(answer(LOGIN_PAGE), "unreadable", id="a login page"),
     ],
 )
 def test_trouble_with_the_listing_is_tried_again(

@@ -13,7 +13,7 @@ from app.kube.client import ApiClient, Body
 from app.kube.config import Connection
 from app.kube.errors import AlreadyExists, Conflict, NotFound, Transport
 from app.kube.leader import LeaderElector, LeaseId, LeaseTiming
-from tests.kube.server import ScriptedServer, answer, failure
+from tests.kube.server import LOGIN_PAGE, ScriptedServer, answer, failure
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/work"
 HOME = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
@@ -82,10 +82,13 @@ class Store:
     def __init__(self, leases: Leases) -> None:
         self.leases = leases
         self.cut_off = False
+        self.logged_out = False
 
     async def get(self, path: str) -> bytes:
         self._pass()
         assert path == PATH
+        if self.logged_out:
+            return LOGIN_PAGE
         if self.leases.stored is None:
             raise NotFound("no lease", status=404)
         return json.dumps(self.leases.stored).encode()
@@ -239,6 +242,25 @@ def test_a_leader_that_is_cut_off_for_less_than_the_deadline_stays() -> None:
         assert b.history == []
         await a.stop()
         await b.stop()
+
+    run(story)
+
+
+def test_what_is_no_lease_is_a_try_that_failed() -> None:
+    async def story(time: VirtualTime, leases: Leases) -> None:
+        a = Candidate("a", time, leases)
+        a.store.logged_out = True
+        await time.run_until(5.0)
+        assert not a.elector.leading
+        a.store.logged_out = False
+        await time.run_until(7.0)
+        assert a.elector.leading
+        a.store.logged_out = True
+        await time.run_until(12.0)
+        a.store.logged_out = False
+        await time.run_until(60.0)
+        assert a.history == [(6.0, "started")]
+        await a.stop()
 
     run(story)
 

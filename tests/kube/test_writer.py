@@ -10,10 +10,10 @@ import pytest
 from app.kube import paths
 from app.kube.client import ApiClient
 from app.kube.config import Connection
-from app.kube.errors import Conflict, NotFound
+from app.kube.errors import Conflict, NotFound, Unreadable
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
-from tests.kube.server import Handler, ScriptedServer, answer, failure
+from tests.kube.server import LOGIN_PAGE, Handler, ScriptedServer, answer, failure
 
 POD = "/api/v1/namespaces/ns/pods/p"
 GROUP = "/apis/scheduling.volcano.sh/v1beta1/namespaces/ns/podgroups/g"
@@ -151,6 +151,21 @@ def test_a_status_that_was_not_found_makes_the_next_write_look_again(
 
     write(connection, missing, lambda w: w.patch_pod_group("ns", "g", status))
     assert told(server)[-2:] == [("GET", paths.SCHEDULING, None), ("PATCH", GROUP, status)]
+
+
+def test_a_discovery_that_somebody_else_answered_is_tried_again(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    server.on("GET", paths.SCHEDULING, answer(LOGIN_PAGE), discovery("podgroups"))
+    server.on("PATCH", GROUP, answer({}))
+    status = {"status": {"phase": "Inqueue"}}
+
+    async def unreadable(writer: ClusterWriter) -> None:
+        with pytest.raises(Unreadable):
+            await writer.patch_pod_group("ns", "g", status)
+
+    write(connection, unreadable, lambda w: w.patch_pod_group("ns", "g", status))
+    assert told(server)[-1] == ("PATCH", GROUP, status)
 
 
 def test_queues_are_created_and_their_status_is_patched(

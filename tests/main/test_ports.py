@@ -13,8 +13,9 @@ from app.kube.config import load
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
 from app.main.ports import ClusterPorts, translated
+from app.model.pod import Owner
 from app.service.ports import Reaction, WriteError
-from tests.kube.server import ScriptedServer, answer, failure, page
+from tests.kube.server import LOGIN_PAGE, ScriptedServer, answer, failure, page
 from tests.wire.manifests import pod
 
 POD = "/api/v1/namespaces/default/pods/p"
@@ -58,6 +59,7 @@ def use(server: ScriptedServer, folder: Path, call: Use) -> object:
         (errors.Unauthorized("m"), Reaction.RETRY),
         (errors.Throttled("m", retry_after_s=3.0), Reaction.RETRY),
         (errors.ServerError("m"), Reaction.RETRY),
+        (errors.Unreadable("m"), Reaction.RETRY),
         (errors.Transport("m", sent=True), Reaction.RETRY),
         (errors.KubeError("m"), Reaction.RETRY),
     ],
@@ -102,6 +104,28 @@ def test_all_pods_are_listed_and_those_that_cannot_be_read_left_out(
     assert [each.name for each in found] == ["good"]
     with pytest.raises(WriteError):
         use(server, tmp_path, lambda ports: ports.list_pods())
+
+
+OWNER = Owner("apps/v1", "ReplicaSet", "rs", "u")
+READS: dict[str, tuple[str, Use]] = {
+    "pod": (POD, lambda p: p.read_pod("default", "p")),
+    "pods": ("/api/v1/pods", lambda p: p.list_pods()),
+    "owner": (
+        "/apis/apps/v1/namespaces/default/replicasets/rs",
+        lambda p: p.read_least_members(OWNER, namespace="default"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_an_answer_from_somebody_else_is_asked_for_again(
+    name: str, server: ScriptedServer, tmp_path: Path
+) -> None:
+    path, call = READS[name]
+    server.on("GET", path, answer(LOGIN_PAGE))
+    with pytest.raises(WriteError) as unreadable:
+        use(server, tmp_path, call)
+    assert unreadable.value.reaction is Reaction.RETRY
 
 
 CALLS: dict[str, tuple[str, str, Use]] = {

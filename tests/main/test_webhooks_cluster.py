@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from app.main.webhooks_cluster import FactsFeed
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.kube.client import ApiClient
+from app.kube.config import load
+from app.main.webhooks_cluster import FactsFeed, StoredQueues
 from app.webhooks.cluster_facts import ClusterFacts
 from app.wire.kinds import NODES, QUEUES
+from app.wire.unstructured import Object
+from tests.kube.server import LOGIN_PAGE, ScriptedServer, answer
 from tests.webhooks.objects import node, queue
 
 QUEUE, NODE = str(QUEUES), str(NODES)
@@ -45,3 +53,14 @@ def test_what_cannot_be_read_is_left_out() -> None:
     facts = ClusterFacts()
     FactsFeed(facts).reject(QUEUE, "q", "no object", uid="u", deleted=True)
     assert list(facts.queues()) == []
+
+
+def test_queues_that_somebody_else_answers_for_were_not_read(tmp_path: Path) -> None:
+    async def read(server: ScriptedServer) -> Sequence[Object] | None:
+        async with ApiClient(load(server.kubeconfig(tmp_path))) as client:
+            return await StoredQueues(client).queues()
+
+    with ScriptedServer() as server:
+        server.on("GET", QUEUES.path(), answer(b'{"items": ["caf\xe9"]}'), answer(LOGIN_PAGE))
+        assert asyncio.run(read(server)) is None
+        assert asyncio.run(read(server)) is None
