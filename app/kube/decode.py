@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from app.kube.answers import decoded
-from app.kube.errors import Status
+from app.kube.errors import read_status
 from app.kube.stream import Change, Decoder, Line, Malformed, Page
 
 T = TypeVar("T")
@@ -45,7 +45,6 @@ class _Line(msgspec.Struct):
 _page = msgspec.json.Decoder(_Page).decode
 _line = msgspec.json.Decoder(_Line).decode
 _object = msgspec.json.Decoder(_Object).decode
-_status = msgspec.json.Decoder(Status).decode
 
 
 def decoder(decode_object: Callable[[msgspec.Raw], T]) -> Decoder[T]:
@@ -65,7 +64,7 @@ def decoder(decode_object: Callable[[msgspec.Raw], T]) -> Decoder[T]:
     def line(raw: bytes) -> Line[T]:
         said = _line(raw)
         if said.type is Change.ERROR:
-            return Line(said.type, "", status=_status(said.object))
+            return Line(said.type, "", status=read_status(bytes(said.object)))
         version = _identity(said.object).version
         if said.type is Change.BOOKMARK:
             return Line(said.type, version)

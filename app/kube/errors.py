@@ -129,7 +129,8 @@ _BY_STATUS: dict[int, type[KubeError]] = {
 }
 _BY_REASON: dict[str, type[KubeError]] = {"AlreadyExists": AlreadyExists, "Expired": Gone}
 
-_decode_status = msgspec.json.Decoder(Status).decode
+_decode_status = msgspec.json.Decoder(Status, strict=False).decode
+"""A code may be a text: to list again for no reason is better than never."""
 
 
 def from_answer(status: int, body: bytes, headers: Mapping[str, str]) -> KubeError:

@@ -183,7 +183,7 @@ class Informer(Generic[T]):
 
     def _watch(self) -> None:
         began = self._clock()
-        heard_any = False
+        said_something = False
         splitter = LineSplitter()
         pieces = self._source.pieces(
             self._watched.path,
@@ -194,11 +194,9 @@ class Informer(Generic[T]):
         with closing(pieces):
             for piece in pieces:
                 lines = splitter.feed(piece)
-                if lines:
-                    heard_any = True
-                    self._heard_at = self._clock()
-                    self._hand_over(lines)
-        if not heard_any and self._clock() - began < SHORTEST_WATCH_S:
+                if lines and self._hand_over(lines):
+                    said_something = True
+        if not said_something and self._clock() - began < SHORTEST_WATCH_S:
             raise errors.Transport("the watch ended at once", sent=True)
 
     def _watch_params(self) -> dict[str, str]:
@@ -211,9 +209,10 @@ class Informer(Generic[T]):
             "timeoutSeconds": str(round(shortest + (longest - shortest) * self._random())),
         }
 
-    def _hand_over(self, lines: list[bytes]) -> None:
+    def _hand_over(self, lines: list[bytes]) -> bool:
+        """Whether they said something: an object that can be read, or a version that moves."""
         batch: Batch[T] = []
-        version = self._version
+        version, said_something = self._version, False
         error: errors.KubeError | None = None
         for raw in lines:
             line = self._decode(raw)
@@ -221,16 +220,21 @@ class Informer(Generic[T]):
             if line.status is not None:
                 error = errors.from_status(line.status.code or 500, line.status)
                 break
-            version = line.version or version
+            if line.version:
+                version = line.version
+                self._heard_at = self._clock()
             if line.item is not None:
+                said_something |= not isinstance(line.item, Malformed)
                 batch.append(self._event(line.change, line.item))
         if batch:
             self._sink(batch)
-        if batch or version != self._version:
+        said_something |= version != self._version
+        if said_something:
             self._backoff.reset()
         self._version = version
         if error is not None:
             raise error
+        return said_something
 
     def _decode(self, raw: bytes) -> Line[T]:
         try:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from app.kube.decode import decoder
+from app.kube.errors import Status
 from app.kube.stream import Change, Malformed
 from tests.kube.server import bookmark, item, line, status_body
 
@@ -56,6 +57,18 @@ def test_an_error_line_has_its_status() -> None:
     got = DECODER.line(line("ERROR", json.loads(status_body(410, "Expired", "too old"))))
     assert got.status is not None
     assert (got.status.code, got.status.message) == (410, "too old")
+
+
+@pytest.mark.parametrize("said", [None, "too old", [], {"code": "gone"}])
+def test_an_error_line_that_cannot_be_read_is_an_error_all_the_same(said: object) -> None:
+    got = DECODER.line(line("ERROR", said))
+    assert got.change is Change.ERROR
+    assert got.status == Status(message=json.dumps(said))
+
+
+def test_an_error_line_may_have_its_code_as_text() -> None:
+    got = DECODER.line(line("ERROR", {"code": "410", "message": "too old"}))
+    assert got.status == Status(message="too old", code=410)
 
 
 def test_a_bad_object_in_a_line_keeps_its_key_and_version() -> None:

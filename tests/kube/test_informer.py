@@ -2,11 +2,7 @@
 
 import json
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
-import msgspec
 import pytest
 
 from app.kube.config import Connection
@@ -18,7 +14,6 @@ from app.kube.stream import (
     Change,
     Decoder,
     Deleted,
-    Event,
     Line,
     ListDone,
     ListStarted,
@@ -28,6 +23,17 @@ from app.kube.stream import (
     PageListed,
 )
 from app.telemetry import metrics
+from tests.kube.informing import (
+    GONE_LINE,
+    KIND,
+    PODS,
+    Collector,
+    informing,
+    named,
+    restarts,
+    script,
+    versions,
+)
 from tests.kube.server import (
     LOGIN_PAGE,
     PATIENCE_S,
@@ -39,88 +45,11 @@ from tests.kube.server import (
     failure,
     item,
     line,
-    lists_and_watches,
     page,
     silent,
     status_body,
     watch,
 )
-
-PODS = "/api/v1/pods"
-KIND = "pods"
-
-
-def named(raw: msgspec.Raw) -> str:
-    obj = json.loads(bytes(raw))
-    if "broken" in obj:
-        raise ValueError("spec.broken: must not be there")
-    return str(obj["metadata"]["name"])
-
-
-class Collector:
-    """A sink that remembers, and can be waited on."""
-
-    def __init__(self) -> None:
-        self.batches: list[Batch[str]] = []
-        self._changed = threading.Condition()
-
-    @property
-    def events(self) -> list[Event[str]]:
-        return [event for batch in self.batches for event in batch]
-
-    def __call__(self, batch: Batch[str]) -> None:
-        with self._changed:
-            self.batches.append(batch)
-            self._changed.notify_all()
-
-    def wait(self, enough: Callable[[list[Event[str]]], bool]) -> list[Event[str]]:
-        with self._changed:
-            arrived = self._changed.wait_for(lambda: enough(self.events), PATIENCE_S)
-            assert arrived, self.events
-            return self.events
-
-    def wait_for(self, event: Event[str]) -> list[Event[str]]:
-        return self.wait(lambda events: event in events)
-
-
-@contextmanager
-def informing(
-    connection: Connection,
-    sink: Callable[[Batch[str]], None],
-    *,
-    decode: Decoder[str] | None = None,
-    silence_s: float = 60.0,
-    selectors: dict[str, str] | None = None,
-) -> Iterator[Informer[str]]:
-    watched = Watched(
-        kind=KIND,
-        path=PODS,
-        decoder=decode or decoder(named),
-        page_limit=2,
-        silence_s=silence_s,
-        selectors=selectors or {},
-    )
-    informer = Informer(watched, connection=connection, sink=sink, random=lambda: 0.0)
-    informer.start()
-    try:
-        yield informer
-    finally:
-        informer.stop()
-        assert not any(t.name == "informer-pods" for t in threading.enumerate())
-
-
-def script(server: ScriptedServer, lists: list[Handler], watches: list[Handler]) -> None:
-    server.on("GET", PODS, lists_and_watches(lists, watches))
-
-
-def versions(server: ScriptedServer) -> list[str]:
-    """The versions that watches were begun from."""
-    return [s.query["resourceVersion"] for s in server.asked("GET", PODS) if "watch" in s.query]
-
-
-def restarts(cause: str) -> float:
-    labels = {"kind": KIND, "cause": cause}
-    return metrics.REGISTRY.get_sample_value("pumice_informer_restarts_total", labels) or 0.0
 
 
 def test_pages_are_handed_over_as_they_arrive_and_then_the_changes(
@@ -231,9 +160,6 @@ def test_a_watch_that_breaks_off_is_resumed_from_the_last_whole_line(
     assert sink.events.count(ListStarted()) == 1
 
 
-GONE_LINE = line("ERROR", json.loads(status_body(410, "Expired", "too old resource version")))
-
-
 @pytest.mark.parametrize(
     "gone",
     [
@@ -338,81 +264,39 @@ def test_trouble_with_the_listing_is_tried_again(
     assert restarts(cause) == before + 1
 
 
-class Instant(threading.Event):
-    """Waits for nothing, and remembers how long it was asked to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waits: list[float] = []
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.waits.append(timeout or 0.0)
-        return self.is_set()
-
-
-def waits_until(connection: Connection, enough: Callable[[list[Event[str]]], bool]) -> list[float]:
-    """How long an informer paused, time after time, until it had brought enough."""
-    sink, stopping = Collector(), Instant()
-    watched = Watched(kind=KIND, path=PODS, decoder=decoder(named))
-    informer = Informer(
-        watched, connection=connection, sink=sink, random=lambda: 1.0, stopping=stopping
+def test_an_error_line_that_cannot_be_read_is_an_error_of_the_server(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(
+        server,
+        [page([], version=1)],
+        [watch(bookmark(3) + line("ERROR", None)), watch(line("ADDED", item("a", 4)))],
     )
+    before = restarts("servererror")
+    sink = Collector()
+    with informing(connection, sink):
+        events = sink.wait_for(Added("a"))
+    assert events == [ListStarted(), PageListed([]), ListDone("1"), Added("a")]
+    assert versions(server) == ["1", "3"]
+    assert restarts("servererror") == before + 1
+
+
+def test_garbage_is_not_heard(server: ScriptedServer, connection: Connection) -> None:
+    script(server, [page([], version=1)], [watch(LOGIN_PAGE)])
+    sink, now = Collector(), [0.0]
+
+    def a_minute_each(batch: Batch[str]) -> None:
+        now[0] += 60.0
+        sink(batch)
+
+    watched = Watched(kind=KIND, path=PODS, decoder=decoder(named))
+    informer = Informer(watched, connection=connection, sink=a_minute_each, clock=lambda: now[0])
     informer.start()
     try:
-        sink.wait(enough)
+        sink.wait(lambda events: len(events) > 3)
+        assert informer.lag_s == 120.0
     finally:
         informer.stop()
-    return stopping.waits
-
-
-def test_throttling_waits_as_long_as_the_server_asks(
-    server: ScriptedServer, connection: Connection
-) -> None:
-    script(
-        server,
-        [failure(429, "TooManyRequests", "", {"Retry-After": "17"}), page([], version=5)],
-        [watch()],
-    )
-    assert waits_until(connection, lambda events: ListDone("5") in events) == [17.0]
-
-
-def test_a_wait_longer_than_a_thread_can_sleep_is_cut_short(
-    server: ScriptedServer, connection: Connection
-) -> None:
-    for_ever = failure(429, "TooManyRequests", "", {"Retry-After": "99999999999"})
-    script(server, [page([], version=1)], [for_ever, watch(line("ADDED", item("a", 2)))])
-    waits = waits_until(connection, lambda events: Added("a") in events)
-    assert waits == [30.0]
-
-
-def test_a_server_that_forgets_at_once_is_listed_less_and_less_often(
-    server: ScriptedServer, connection: Connection
-) -> None:
-    script(
-        server,
-        [page([], version=1)],
-        [watch(GONE_LINE), failure(410, "Expired"), watch(GONE_LINE), watch()],
-    )
-    waits = waits_until(connection, lambda events: events.count(ListDone("1")) == 4)
-    assert waits[:3] == [pytest.approx(0.2), pytest.approx(0.4), pytest.approx(0.8)]
-
-
-def test_a_line_makes_the_waits_short_again(server: ScriptedServer, connection: Connection) -> None:
-    script(
-        server,
-        [page([], version=1)],
-        [failure(500), failure(500), watch(bookmark(2) + GONE_LINE), watch()],
-    )
-    waits = waits_until(connection, lambda events: events.count(ListDone("1")) == 2)
-    assert waits[:3] == [pytest.approx(0.2), pytest.approx(0.4), pytest.approx(0.2)]
-
-
-def test_a_listing_without_a_version_is_no_listing(
-    server: ScriptedServer, connection: Connection
-) -> None:
-    script(server, [answer({"metadata": {}, "items": []}), page([], version=5)], [watch()])
-    waits = waits_until(connection, lambda events: ListDone("5") in events)
-    assert waits == [pytest.approx(0.2)]
 
 
 def test_an_informer_that_was_never_started_can_be_stopped(connection: Connection) -> None:
@@ -434,21 +318,6 @@ def test_a_silent_watch_is_given_up_and_resumed(
     with informing(connection, sink, silence_s=0.1):
         sink.wait_for(Added("a"))
     assert versions(server)[:2] == ["1", "3"]
-
-
-def test_a_watch_that_ends_at_once_without_a_word_is_not_hammered(
-    server: ScriptedServer, connection: Connection
-) -> None:
-    script(
-        server,
-        [page([], version=1)],
-        [watch(then="end"), watch(line("ADDED", item("a", 4)))],
-    )
-    before = restarts("transport")
-    sink = Collector()
-    with informing(connection, sink):
-        sink.wait_for(Added("a"))
-    assert restarts("transport") == before + 1
 
 
 def test_malformed_objects_are_told_of_and_stop_nothing(
