@@ -27,9 +27,9 @@ from prometheus_client import Counter, Histogram
 from yarl import URL
 
 from app.kube import errors
-from app.kube.answers import decoded
 from app.kube.config import Connection
 from app.kube.credentials import Credentials
+from app.kube.envelopes import next_token
 from app.kube.limiter import Clock, RateLimiter, Sleep
 from app.telemetry import metrics
 
@@ -61,17 +61,6 @@ class ClientOptions:
     deadline_s: float = 10.0
     connect_s: float = 3.0
     user_agent: str = "pumice"
-
-
-class _PageMeta(msgspec.Struct):
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _PageHead(msgspec.Struct):
-    metadata: _PageMeta = msgspec.field(default_factory=_PageMeta)
-
-
-_decode_page_head = msgspec.json.Decoder(_PageHead).decode
 
 
 class ApiClient:
@@ -137,7 +126,7 @@ class ApiClient:
         while True:
             page = await self._request("GET", path, params=asked)
             yield page
-            token = decoded(page, _decode_page_head).metadata.continue_
+            token = next_token(page)
             if not token:
                 return
             asked["continue"] = token

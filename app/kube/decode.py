@@ -1,6 +1,6 @@
-"""The envelopes of lists and watches around a decoder of single objects.
+"""Lists and watches of one kind, read with a decoder of its single objects.
 
-Only the envelope is decoded here; each object stays raw and goes through the given function by
+Only the envelope is decoded at once; each object stays raw and goes through the given function by
 itself, so one object that it refuses, whatever it raises, costs that object and nothing else.
 """
 
@@ -9,49 +9,18 @@ from typing import TypeVar
 
 import msgspec
 
-from app.kube.answers import decoded
+from app.kube.envelopes import read_identity, read_line, read_page
 from app.kube.errors import read_status
 from app.kube.stream import Change, Decoder, Line, Malformed, Page
 
 T = TypeVar("T")
 
 
-class _Meta(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    version: str = msgspec.field(default="", name="resourceVersion")
-
-
-class _Object(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-
-
-class _PageMeta(msgspec.Struct):
-    version: str = msgspec.field(default="", name="resourceVersion")
-    token: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct):
-    metadata: _PageMeta
-    items: list[msgspec.Raw] | None = None
-
-
-class _Line(msgspec.Struct):
-    type: Change
-    object: msgspec.Raw
-
-
-_page = msgspec.json.Decoder(_Page).decode
-_line = msgspec.json.Decoder(_Line).decode
-_object = msgspec.json.Decoder(_Object).decode
-
-
 def decoder(decode_object: Callable[[msgspec.Raw], T]) -> Decoder[T]:
     """Page and line decoders for the kind whose objects ``decode_object`` reads."""
 
     def page(raw: bytes) -> Page[T]:
-        listed = decoded(raw, _page)
+        listed = read_page(raw)
         objects: list[T] = []
         malformed: list[Malformed] = []
         for item in listed.items or ():
@@ -62,10 +31,10 @@ def decoder(decode_object: Callable[[msgspec.Raw], T]) -> Decoder[T]:
         return Page(objects, malformed, listed.metadata.version, listed.metadata.token)
 
     def line(raw: bytes) -> Line[T]:
-        said = _line(raw)
+        said = read_line(raw)
         if said.type is Change.ERROR:
             return Line(said.type, "", status=read_status(bytes(said.object)))
-        version = _identity(said.object).version
+        version = read_identity(said.object).version
         if said.type is Change.BOOKMARK:
             return Line(said.type, version)
         try:
@@ -77,15 +46,8 @@ def decoder(decode_object: Callable[[msgspec.Raw], T]) -> Decoder[T]:
     return Decoder(page, line)
 
 
-def _identity(raw: msgspec.Raw) -> _Meta:
-    try:
-        return _object(raw).metadata
-    except msgspec.DecodeError:
-        return _Meta()
-
-
 def _malformed(raw: msgspec.Raw, error: Exception, *, deleted: bool = False) -> Malformed:
-    meta = _identity(raw)
+    meta = read_identity(raw)
     key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
     message = str(error) or type(error).__name__
     return Malformed(key=key, message=message, uid=meta.uid, deleted=deleted)

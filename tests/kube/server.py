@@ -227,6 +227,19 @@ def item(name: str, version: int, **more: object) -> dict[str, object]:
     return {"metadata": metadata | {"resourceVersion": str(version)}} | more
 
 
+def raw_item(name: str, version: int) -> bytes:
+    """The same as text."""
+    return json.dumps(item(name, version)).encode()
+
+
+def too_deep(name: str, version: int) -> bytes:
+    """An object that only somebody who wants to can make, with its managedFields."""
+    depth = 5000
+    nested = b'{"a": ' * depth + b"1" + b"}" * depth
+    managed = b'"managedFields": [{"fieldsV1": %s}], "name"' % nested
+    return raw_item(name, version).replace(b'"name"', managed)[:-1] + b', "spec": %s}' % nested
+
+
 def page(items: Sequence[object], *, version: int, token: str = "") -> Handler:
     """One page of a list; ``token`` when more follow."""
     return answer(

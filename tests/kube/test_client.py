@@ -12,7 +12,16 @@ from app.kube import errors
 from app.kube.client import ApiClient, ClientOptions, ContentType
 from app.kube.config import Connection
 from app.telemetry import metrics
-from tests.kube.server import LOGIN_PAGE, ScriptedServer, answer, cut_off, failure, page, silent
+from tests.kube.server import (
+    LOGIN_PAGE,
+    ScriptedServer,
+    answer,
+    cut_off,
+    failure,
+    page,
+    silent,
+    too_deep,
+)
 
 T = TypeVar("T")
 POD = "/api/v1/namespaces/ns/pods/p"
@@ -168,6 +177,19 @@ def test_no_body_of_a_failure_is_more_than_a_failure(
     with pytest.raises(errors.ServerError) as caught:
         run(connection, lambda c: c.get(PODS))
     assert caught.value.message == body[: errors.MESSAGE_LIMIT].decode(errors="replace")
+
+
+def test_list_goes_on_after_an_object_too_deep_to_be_read(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    deep = b'{"items": [%s], "metadata": {"continue": "t"}}' % too_deep("a", 1)
+    server.on("GET", PODS, answer(deep), page([], version=7))
+
+    async def collect(client: ApiClient) -> int:
+        return len([p async for p in client.list(PODS)])
+
+    assert run(connection, collect) == 2
+    assert server.seen[1].query["continue"] == "t"
 
 
 def test_a_success_that_is_no_listing_may_be_one_later(

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from app.kube.decode import decoder
-from app.kube.errors import Status
+from app.kube.errors import Status, Unreadable
 from app.kube.stream import Change, Malformed
-from tests.kube.server import bookmark, item, line, status_body
+from tests.kube.server import bookmark, item, line, raw_item, status_body, too_deep
 
 
 def named(raw: msgspec.Raw) -> str:
@@ -19,6 +19,7 @@ def named(raw: msgspec.Raw) -> str:
 
 
 DECODER = decoder(named)
+NOT_UTF8 = raw_item("a", 1).replace(b'"a"', b'"caf\xe9"')
 
 
 def test_a_page_separates_good_objects_from_bad_ones() -> None:
@@ -34,6 +35,49 @@ def test_a_page_separates_good_objects_from_bad_ones() -> None:
         Malformed(key="ns/b", message="spec.broken: must not be there", uid="uid-b")
     ]
     assert (page.version, page.token) == ("5", "next")
+
+
+def in_a_page(*items: bytes) -> bytes:
+    head = b'{"kind": "List", "items": [' + b", ".join(items)
+    return head + b'], "metadata": {"resourceVersion": "5", "continue": "next"}}'
+
+
+def in_a_line(change: Change, obj: bytes) -> bytes:
+    return b'{"type": "%s", "object": %s}' % (change.value.encode(), obj)
+
+
+def test_an_object_too_deep_to_be_read_costs_no_other() -> None:
+    page = DECODER.page(in_a_page(raw_item("a", 1), too_deep("b", 2), raw_item("c", 3)))
+    assert list(page.objects) == ["a", "c"]
+    assert [(m.key, m.uid) for m in page.malformed] == [("ns/b", "uid-b")]
+    assert "recursion" in page.malformed[0].message
+    assert (page.version, page.token) == ("5", "next")
+
+
+def test_a_page_too_deep_may_still_be_no_page() -> None:
+    with pytest.raises(Unreadable):
+        DECODER.page(in_a_page(too_deep("a", 1))[:-90])
+
+
+@pytest.mark.parametrize("change", [Change.ADDED, Change.MODIFIED, Change.DELETED])
+def test_a_line_with_an_object_too_deep_is_about_that_object(change: Change) -> None:
+    got = DECODER.line(in_a_line(change, too_deep("a", 7)))
+    assert (got.change, got.version) == (change, "7")
+    assert isinstance(got.item, Malformed)
+    assert (got.item.key, got.item.uid) == ("ns/a", "uid-a")
+    assert got.item.deleted is (change is Change.DELETED)
+
+
+def test_a_name_that_is_no_text_costs_no_other_object() -> None:
+    page = DECODER.page(in_a_page(NOT_UTF8, raw_item("b", 2)))
+    assert list(page.objects) == ["b"]
+    assert [(m.key, m.uid) for m in page.malformed] == [("ns/caf\ufffd", "uid-a")]
+
+
+def test_a_line_with_a_name_that_is_no_text_has_its_version() -> None:
+    got = DECODER.line(in_a_line(Change.ADDED, NOT_UTF8))
+    assert isinstance(got.item, Malformed)
+    assert (got.item.key, got.version) == ("ns/caf\ufffd", "1")
 
 
 @pytest.mark.parametrize("items", ["null", "[]"])

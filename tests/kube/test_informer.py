@@ -46,8 +46,10 @@ from tests.kube.server import (
     item,
     line,
     page,
+    raw_item,
     silent,
     status_body,
+    too_deep,
     watch,
 )
 
@@ -320,6 +322,11 @@ def test_a_silent_watch_is_given_up_and_resumed(
     assert versions(server)[:2] == ["1", "3"]
 
 
+def malformed() -> float:
+    labels = {"kind": KIND}
+    return metrics.REGISTRY.get_sample_value("pumice_informer_malformed_total", labels) or 0.0
+
+
 def test_malformed_objects_are_told_of_and_stop_nothing(
     server: ScriptedServer, connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -353,6 +360,26 @@ def test_malformed_objects_are_told_of_and_stop_nothing(
     ]
     reported = [r for r in caplog.records if r.message == "object cannot be decoded"]
     assert [vars(r)["key"] for r in reported] == ["ns/a", ""]
+
+
+def test_an_object_too_deep_to_be_read_is_told_of_once_and_stops_nothing(
+    server: ScriptedServer, connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    deep = too_deep("a", 1)
+    listed = b'{"metadata": {"resourceVersion": "1"}, "items": [%s, %s]}' % (deep, raw_item("b", 1))
+    changed = b'{"type": "MODIFIED", "object": %s}\n' % deep
+    script(server, [answer(listed)], [watch(changed, line("ADDED", item("c", 4)))])
+    before = malformed()
+    sink = Collector()
+    with caplog.at_level(logging.WARNING), informing(connection, sink) as informer:
+        events = sink.wait_for(Added("c"))
+        assert informer.synced
+    assert PageListed(["b"]) in events
+    told = [event for event in events if isinstance(event, Malformed)]
+    assert [(event.key, event.uid) for event in told] == [("ns/a", "uid-a")] * 2
+    assert malformed() == before + 2
+    reported = [r for r in caplog.records if r.message == "object cannot be decoded"]
+    assert [vars(r)["key"] for r in reported] == ["ns/a"]
 
 
 def test_a_decoder_with_a_bug_in_its_pages_is_tried_again(
