@@ -65,7 +65,9 @@ class Group:
         """Count ``member`` in its present state."""
         self._count(member, 1)
         self.members[member.pod.uid] = member
-        self.role_shapes[member.pod.role] = member.pod.shape
+        if not member.pod.node or member.pod.role not in self.role_shapes:
+            # one on a node may have been resized: those to come are made as those that wait
+            self.role_shapes[member.pod.role] = member.pod.shape
 
     def remove(self, member: Member) -> None:
         """Stop counting ``member``; it must not have changed since it was added."""

@@ -4,30 +4,35 @@ The request of a pod (volcano.md §3.1, the same formula as the stock scheduler'
 run together, after the ordinary init containers have run one by one; restartable init containers
 (sidecars) start in their turn and stay. So it is the larger of *all that stays* and *the largest
 moment of the start*; requests of the pod as a whole (KEP-2837) take the place of that sum, and the
-overhead of its runtime comes on top. A limit without a request is a request, as the API server
-has it.
+overhead of its runtime comes on top.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Raw, Struct, field
 
 from app.model.resources import LARGEST_POD, PODS, Amounts, amounts
 from app.model.shape import HostPort
-from app.wire import quantity
-from app.wire.errors import DecodeError, Reader, joined
+from app.wire.errors import Reader
+from app.wire.objects.asking import limited, listed, requested
 from app.wire.objects.meta import ABSENT
 
 MARKER: Final = "pumice.sh/gang"
 """The resource by which a shared scheduler knows our pods; no node has it, none needs to."""
 
+WHOLE_AT: Final = "spec.resources"
+_OVERHEAD_AT: Final = "spec.overhead"
 _ANY_ADDRESS: Final = "0.0.0.0"
+
+Charged = Callable[[dict[str, int], str], dict[str, int]]
+"""What a pod is charged for what its spec asks for at a path (``spec.containers[0].resources``)."""
 
 
 class ContainerJson(Struct, rename="camel", gc=False):
     """A container or init container."""
 
+    name: str | None = None
     image: str | None = None
     resources: Raw = ABSENT
     ports: Raw = ABSENT
@@ -39,11 +44,6 @@ class ContainerJson(Struct, rename="camel", gc=False):
         return self.restart_policy == "Always"
 
 
-class _ResourcesJson(Struct, gc=False):
-    requests: quantity.QuantityMap | None = None
-    limits: quantity.QuantityMap | None = None
-
-
 class _PortJson(Struct, rename="camel", gc=False):
     container_port: int = 0
     host_port: int | None = None
@@ -51,12 +51,7 @@ class _PortJson(Struct, rename="camel", gc=False):
     protocol: str | None = None
 
 
-_read_resources: Reader[_ResourcesJson | None] = Reader(_ResourcesJson | None)
 _read_ports: Reader[list[_PortJson] | None] = Reader(list[_PortJson] | None)
-_read_list: Reader[quantity.QuantityMap | None] = Reader(quantity.QuantityMap | None)
-
-
-_NO_RESOURCES: Final = _ResourcesJson()
 
 
 class Containers(NamedTuple):
@@ -73,12 +68,20 @@ class Containers(NamedTuple):
             yield f"spec.containers[{i}]", container
 
 
-def requests(containers: Containers, *, whole: Raw, overhead: Raw) -> Amounts:
+def as_asked(asked: dict[str, int], _at: str) -> dict[str, int]:
+    """Just that, as of all pods that nobody resizes."""
+    return asked
+
+
+def requests(
+    containers: Containers, *, whole: Raw, overhead: Raw, charged: Charged = as_asked
+) -> Amounts:
     """What the pod takes on a node; ``whole`` is ``spec.resources``."""
-    total = _started(containers, _requested)
-    total.update(_requested(whole, "spec.resources", beside=total))
-    if bytes(overhead):
-        _add(total, _asked(_read_list(overhead, "spec.overhead"), "spec.overhead"))
+    total = _started(containers, lambda raw, at: charged(requested(raw, at), at))
+    asked = requested(whole, WHOLE_AT, beside=total)
+    held = charged(asked, WHOLE_AT)
+    total.update({name: held.get(name, 0) for name in asked})
+    _add(total, listed(overhead, _OVERHEAD_AT))
     found = {name: min(value, LARGEST_POD) for name, value in total.items() if value}
     found.pop(MARKER, None)
     return amounts({**found, PODS: 1})
@@ -86,11 +89,10 @@ def requests(containers: Containers, *, whole: Raw, overhead: Raw) -> Amounts:
 
 def limits(containers: Containers, *, whole: Raw, overhead: Raw) -> Amounts:
     """What the pod may take, as a ResourceQuota counts it: nothing of what it has no limit for."""
-    total = _started(containers, _limited)
-    total.update(_limited(whole, "spec.resources"))
-    if bytes(overhead):
-        more = _asked(_read_list(overhead, "spec.overhead"), "spec.overhead")
-        _add(total, {name: value for name, value in more.items() if name in total})
+    total = _started(containers, limited)
+    total.update(limited(whole, WHOLE_AT))
+    more = listed(overhead, _OVERHEAD_AT)
+    _add(total, {name: value for name, value in more.items() if name in total})
     return amounts({name: min(value, LARGEST_POD) for name, value in total.items() if value})
 
 
@@ -131,28 +133,6 @@ def _started(
     return {
         name: max(staying.get(name, 0), peak.get(name, 0)) for name in staying.keys() | peak.keys()
     }
-
-
-def _requested(raw: Raw, at: str, *, beside: Container[str] = ()) -> dict[str, int]:
-    """Requests, and limits where neither they nor ``beside`` say anything."""
-    limited, requested = _limited(raw, at), _asked(_resources(raw, at).requests, f"{at}.requests")
-    return {name: n for name, n in limited.items() if name not in beside} | requested
-
-
-def _limited(raw: Raw, at: str) -> dict[str, int]:
-    return _asked(_resources(raw, at).limits, f"{at}.limits")
-
-
-def _resources(raw: Raw, at: str) -> _ResourcesJson:
-    return (_read_resources(raw, at) if bytes(raw) else None) or _NO_RESOURCES
-
-
-def _asked(values: quantity.QuantityMap | None, at: str) -> dict[str, int]:
-    found = quantity.read(values, at)
-    for name, value in found.items():
-        if value < 0:
-            raise DecodeError(joined(at, name), "is less than nothing")
-    return found
 
 
 def _add(total: dict[str, int], more: Mapping[str, int]) -> None:

@@ -8,36 +8,23 @@ from app.wire import times
 from app.wire.errors import Bytes, Reader
 from app.wire.objects import meta
 from app.wire.objects.meta import MetaJson
+from app.wire.objects.pod_status import StatusJson, conditions_of
+from app.wire.objects.resizes import resize
 from app.wire.objects.shapes import SpecJson, shape
-from app.wire.times import Moment
 
 DEFAULT_SCHEDULER = "default-scheduler"
 _LONGEST_COMPLAINT = 500
 """Characters; kube-scheduler counts nodes by reason and can become long-winded."""
 
 
-class _ConditionJson(Struct, gc=False):
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-
-
-class _StatusJson(Struct, rename="camel", gc=False):
-    phase: str | None = None
-    conditions: list[_ConditionJson] | None = None
-    nominated_node_name: str | None = None
-    start_time: Moment | None = None
-
-
 class _PodJson(Struct, gc=False):
     metadata: MetaJson
     spec: SpecJson
-    status: _StatusJson | None = None
+    status: StatusJson | None = None
 
 
 _read: Reader[_PodJson] = Reader(_PodJson)
-_NO_STATUS = _StatusJson()
+_NO_STATUS = StatusJson()
 
 
 def decode_pod(text: Bytes) -> Pod:
@@ -47,7 +34,12 @@ def decode_pod(text: Bytes) -> Pod:
     namespace = head.namespace or ""
     pod_labels = meta.labels(head.labels)
     gates = tuple(gate.name for gate in spec.scheduling_gates or ())
-    fits, pinned = shape(spec, namespace=namespace, pod_labels=pod_labels, gates=gates)
+    resizing = None
+    if spec.node_name:
+        resizing = resize(status, spec.containers, spec.init_containers, spec.resources)
+    fits, pinned = shape(
+        spec, namespace=namespace, pod_labels=pod_labels, gates=gates, resizing=resizing
+    )
     return Pod(
         uid=PodUid(meta.identified(head)),
         namespace=namespace,
@@ -73,8 +65,8 @@ def decode_pod(text: Bytes) -> Pod:
     )
 
 
-def _complaint(status: _StatusJson) -> str:
-    for condition in status.conditions or ():
+def _complaint(status: StatusJson) -> str:
+    for condition in conditions_of(status):
         if condition.type == "PodScheduled" and condition.status == "False":
             told = condition.message or ""
             return told[:_LONGEST_COMPLAINT] if condition.reason == "Unschedulable" else ""

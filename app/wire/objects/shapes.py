@@ -3,7 +3,8 @@
 A shape is found again by the text of the parts it is made of, without decoding them: resources,
 ports, images, selectors, tolerations. (Not by the text of whole containers: environment variables
 and token volumes differ between pods that are otherwise equal.) The pod's namespace and labels
-belong to the key only when rules about other pods look at them.
+belong to the key only when rules about other pods look at them, what a kubelet reports only while
+the pod is resized.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from msgspec import Raw, Struct
 
 from app.model.ids import NodeName
 from app.model.pod import GATE, QUEUE_GATE
+from app.model.resources import Amounts
 from app.model.shape import PodShape, Toleration
 from app.wire.errors import Reader
 from app.wire.interning import Interned
@@ -20,6 +22,7 @@ from app.wire.objects import affinity, containers, pod_terms
 from app.wire.objects.affinity import AffinityRules
 from app.wire.objects.containers import ContainerJson, Containers
 from app.wire.objects.meta import ABSENT, labels
+from app.wire.objects.resizes import Resize
 
 _TOLERATIONS_AT: Final = "spec.tolerations"
 _SELECTOR_AT: Final = "spec.nodeSelector"
@@ -66,7 +69,12 @@ _by_value: Interned[PodShape, PodShape] = Interned(limit=32_768)
 
 
 def shape(
-    spec: SpecJson, *, namespace: str, pod_labels: Mapping[str, str], gates: tuple[str, ...]
+    spec: SpecJson,
+    *,
+    namespace: str,
+    pod_labels: Mapping[str, str],
+    gates: tuple[str, ...],
+    resizing: Resize | None = None,
 ) -> tuple[PodShape, NodeName]:
     """The shape of a pod, and the node that it is pinned to."""
     pinned, rules = affinity.affinity(spec.affinity)
@@ -78,6 +86,7 @@ def shape(
     key = (
         rules,
         gated,
+        resizing,
         identity,
         spread_text,
         bytes(spec.node_selector),
@@ -91,7 +100,14 @@ def shape(
     )
     known = _by_text.get(key)
     if known is None:
-        made = _made(spec, rules, namespace=namespace, pod_labels=pod_labels, gated=gated)
+        made = _made(
+            spec,
+            rules,
+            requests=_requests(spec, resizing),
+            namespace=namespace,
+            pod_labels=pod_labels,
+            gated=gated,
+        )
         known = _by_text.keep(key, _by_value.keep(made, made))
     return known, pinned
 
@@ -107,6 +123,7 @@ def _made(
     spec: SpecJson,
     rules: AffinityRules,
     *,
+    requests: Amounts,
     namespace: str,
     pod_labels: Mapping[str, str],
     gated: bool,
@@ -116,7 +133,7 @@ def _made(
     constraints = _spread(spec.topology_spread_constraints)
     looks_at_pods = any((*pods, constraints))
     return PodShape(
-        requests=containers.requests(inside, whole=spec.resources, overhead=spec.overhead),
+        requests=requests,
         node_selector=tuple(sorted(labels(spec.node_selector, _SELECTOR_AT).items())),
         required_terms=rules.required,
         preferred_terms=rules.preferred,
@@ -129,6 +146,14 @@ def _made(
         images=containers.images(inside),
         spread_identity=(namespace, tuple(sorted(pod_labels.items()))) if looks_at_pods else None,
         affinity_layout=rules.layout if gated else None,
+    )
+
+
+def _requests(spec: SpecJson, resizing: Resize | None) -> Amounts:
+    inside = Containers(spec.containers or [], spec.init_containers or [])
+    charged = resizing.charged if resizing else containers.as_asked
+    return containers.requests(
+        inside, whole=spec.resources, overhead=spec.overhead, charged=charged
     )
 
 

@@ -41,6 +41,7 @@ NODE_TERM = {
     "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}],
 }
 RESOURCES = {"requests": {"cpu": "1", "memory": 5}, "limits": {"cpu": "2"}}
+HELD = {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}
 
 META = metadata(
     "x",
@@ -51,7 +52,14 @@ META = metadata(
 )
 POD = pod(
     meta=META,
-    status={"nominatedNodeName": "n1", "startTime": "2026-11-21T04:32:15Z"},
+    status={
+        "nominatedNodeName": "n1",
+        "startTime": "2026-11-21T04:32:15Z",
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
+        "containerStatuses": [{"name": "c", **HELD}],
+        "initContainerStatuses": [{"name": "c", **HELD}],
+        **HELD,
+    },
     nodeName="n1",
     priority=5,
     schedulingGates=[{"name": "pumice.sh/plan"}],

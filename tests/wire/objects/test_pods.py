@@ -181,6 +181,10 @@ def test_null_is_the_same_as_absent() -> None:
         ),
         (pod(nodeSelector={"a": None}), "spec.nodeSelector[...]: Expected `str`, got `null`"),
         (pod(schedulingGates=[{"name": None}]), "spec.schedulingGates[0].name: Expected `str`"),
+        (
+            pod(status={"conditions": [{"type": 1}]}),
+            "status.conditions[0].type: Expected `str | null`, got `int`",
+        ),
         ([], "Expected `object`, got `array`"),
     ],
 )

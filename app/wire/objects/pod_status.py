@@ -1,0 +1,52 @@
+"""``status`` of a pod, as far as it is read."""
+
+from collections.abc import Sequence
+
+from msgspec import Raw, Struct
+
+from app.wire.errors import Reader
+from app.wire.objects.meta import ABSENT
+from app.wire.times import Moment
+
+
+class ConditionJson(Struct, gc=False):
+    """An entry of ``conditions``."""
+
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
+class HeldJson(Struct, rename="camel", gc=False):
+    """What a container or the pod as a whole has, and what the kubelet has accepted."""
+
+    resources: Raw = ABSENT
+    allocated_resources: Raw = ABSENT
+
+
+class ContainerStatusJson(HeldJson, gc=False):
+    """An entry of ``containerStatuses`` or ``initContainerStatuses``."""
+
+    name: str | None = None
+
+
+class StatusJson(HeldJson, rename="camel", gc=False):
+    """All of it. Conditions wait to be read, as of most pods nobody asks for them."""
+
+    phase: str | None = None
+    conditions: Raw = ABSENT
+    nominated_node_name: str | None = None
+    start_time: Moment | None = None
+    container_statuses: list[ContainerStatusJson] | None = None
+    init_container_statuses: list[ContainerStatusJson] | None = None
+
+
+_read_conditions: Reader[list[ConditionJson] | None] = Reader(list[ConditionJson] | None)
+
+
+def conditions_of(status: StatusJson) -> Sequence[ConditionJson]:
+    """Its conditions; raises `DecodeError`."""
+    if not status.conditions:
+        return ()
+    return _read_conditions(status.conditions, "status.conditions") or ()
