@@ -14,7 +14,7 @@ from app.cli import explain_text, output
 from app.cli.cluster import Where, ask
 from app.cli.commands import Context, Kubeconfig, Master, Namespace
 from app.cli.endings import Code, CommandFailed, failing_to
-from app.cli.findings import Findings
+from app.cli.findings import Findings, tells_of
 from app.cli.gathering import ask_extender, gather
 from app.main.clock import steady_clock
 from app.wire.kinds import JOBS, POD_GROUPS, PODS, Resource
@@ -70,9 +70,10 @@ def _wanted(what: str, namespace: str) -> tuple[tuple[Resource, ...], Key]:
 
 def _told(found: Findings, url: str) -> tuple[Findings, str]:
     """With what the extender says, if anything, and who says it."""
-    if not url or found.group is None:
+    about = found.group or next(iter(found.pods), None)
+    if not url or about is None:
         return found, FROM_OBJECTS
-    story = ask_extender(url, key_of(found.group))
-    if story is None:
+    story = ask_extender(url, key_of(about))
+    if story is None or not (found.group or tells_of(story, about)):
         return found, f"{FROM_OBJECTS}; the extender at {url} does not tell"
     return replace(found, story=story), f"the extender at {url}"

@@ -2,7 +2,7 @@
 
 Gathered by `app.cli.explain`; here it is only judged. What the extender says is the reason, for it
 decides. Without it the objects speak: how the job ended, a queue that is missing or shut, the
-group's conditions, what the pods say, the last warning.
+group's conditions, what is said on the pods, the last warning.
 """
 
 from collections import Counter
@@ -20,6 +20,8 @@ Story = Mapping[str, Any]
 """An answer of the extender's ``/explain``."""
 
 FINE = "nothing is missing"
+PLACED = "pumice.sh/Placed"
+"""The condition in which the extender says on pods behind the gate why they are there."""
 
 _NEXT: Mapping[str, str] = {
     "QueueMissing": "create the queue, or name another one",
@@ -95,6 +97,12 @@ def counts(pods: Sequence[Object]) -> dict[str, int]:
     return dict(sorted(Counter(pod_status(pod) for pod in pods).items()))
 
 
+def tells_of(story: Story, pod: Object) -> bool:
+    """Whether the pod is in it: a PodGroup of other pods may have the name of the pod."""
+    members = story.get("members") or ()
+    return any(member["pod"] == str(key_of(pod)) for member in members)
+
+
 Verdict = tuple[str, str] | None
 
 
@@ -136,7 +144,13 @@ def _shut(state: str, waits: bool) -> bool:
 
 
 def _objects(found: Findings) -> tuple[str, str]:
-    return _conditions(found) or _pods(found) or _warning(found) or ("", _quiet(found))
+    return (
+        _conditions(found)
+        or _gates(found)
+        or _pods(found)
+        or _warning(found)
+        or ("", _quiet(found))
+    )
 
 
 def _conditions(found: Findings) -> Verdict:
@@ -151,18 +165,34 @@ def _conditions(found: Findings) -> Verdict:
     return str(last.get("reason") or last["type"]), str(last.get("message") or last["type"])
 
 
+def _gates(found: Findings) -> Verdict:
+    """What the extender says on a pod behind the gate; ``PodScheduled`` knows only of the gate."""
+    for pod in found.pods:
+        unmet = _unmet(pod, PLACED)
+        if unmet is not None and unmet.get("message"):
+            return str(unmet.get("reason") or ""), str(unmet["message"])
+    return None
+
+
 def _pods(found: Findings) -> Verdict:
     for pod in found.pods:
-        for condition in status(pod).get("conditions") or ():
-            if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-                said = condition.get("message") or "is not scheduled"
-                return str(condition.get("reason") or ""), f"pod {key_of(pod)}: {said}"
+        unmet = _unmet(pod, "PodScheduled")
+        if unmet is not None:
+            said = unmet.get("message") or "is not scheduled"
+            return str(unmet.get("reason") or ""), f"pod {key_of(pod)}: {said}"
         for container in status(pod).get("containerStatuses") or ():
             waiting = (container.get("state") or {}).get("waiting") or {}
             if waiting.get("reason") not in {None, "", "ContainerCreating", "PodInitializing"}:
                 said = waiting.get("message") or waiting["reason"]
                 return str(waiting["reason"]), f"pod {key_of(pod)}: {said}"
     return None
+
+
+def _unmet(pod: Object, kind: str) -> Object | None:
+    """The pod's condition of that kind, if it is False."""
+    conditions = status(pod).get("conditions") or ()
+    unmet = (c for c in conditions if c.get("type") == kind and c.get("status") == "False")
+    return next(unmet, None)
 
 
 def _warning(found: Findings) -> Verdict:

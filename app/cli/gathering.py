@@ -1,7 +1,8 @@
 """Everything in the API server that bears on why a job, a PodGroup or a pod waits.
 
 Job, PodGroup and pods name each other by owner, annotation and label; whichever of them is asked
-about, the others are found from it. The extender is asked about the PodGroup.
+about, the others are found from it. The extender is asked about the PodGroup, or where there is
+none about a pod.
 """
 
 from collections.abc import Sequence
@@ -35,14 +36,14 @@ async def gather(cluster: Cluster, resources: Sequence[Resource], key: Key) -> F
     raise CommandFailed(Code.NOT_FOUND, f"there is no {kinds} {key}")
 
 
-def ask_extender(url: str, group: Key) -> Story | None:
-    """The extender's story of a PodGroup; None when it does not tell one."""
+def ask_extender(url: str, about: Key) -> Story | None:
+    """The extender's story of a PodGroup or a pod; None when it does not tell one."""
     # Nobody else needs it, and it takes a while to load.
     import httpx2
 
     try:
         answer = httpx2.get(
-            f"{url.rstrip('/')}/explain/{group.namespace}/{group.name}", timeout=_DEADLINE_S
+            f"{url.rstrip('/')}/explain/{about.namespace}/{about.name}", timeout=_DEADLINE_S
         )
         return _story(answer.content) if answer.status_code == httpx2.codes.OK else None
     except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError):

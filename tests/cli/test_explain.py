@@ -54,6 +54,46 @@ def waiting(stand: Stand, *conditions: Object) -> Object:
     return made
 
 
+GROUP_MISSING = "default/not-there: waiting for the pod group to exist"
+"""The sentence of the extender, in its answers and on pods."""
+
+LONELY = {
+    **STORY,
+    "group": "default/not-there",
+    "phase": "Pending",
+    "summary": GROUP_MISSING,
+    "slots": {},
+    "reason": {"cause": "PodGroupMissing", "where": "default/not-there"},
+    "members": [{"pod": "default/p", "gates": ["pumice.sh/plan"], **MEMBER}],
+}
+
+
+def gated(*conditions: Object) -> Object:
+    """A pod behind the gate whose PodGroup does not exist."""
+    behind = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
+    return pod(
+        "p",
+        annotations={"scheduling.k8s.io/group-name": "not-there"},
+        status={"phase": "Pending", "conditions": [behind, *conditions]},
+    )
+
+
+def put(stand: Stand, item: Object) -> None:
+    """Create a pod with the status that it has: the API server takes none from who creates it."""
+    [made] = stand.create(item)
+    stand.server.store.put("/pods", {**made, "status": item["status"]})
+
+
+def placed(status: str, reason: str, message: str) -> Object:
+    """What the extender writes on pods behind the gate."""
+    return {"type": "pumice.sh/Placed", "status": status, "reason": reason, "message": message}
+
+
 def first(stand: Stand, *arguments: str) -> str:
     return stand.printed("explain", *arguments).splitlines()[0]
 
@@ -219,9 +259,62 @@ def test_a_job_that_has_ended_says_how(stand: Stand) -> None:
 def test_a_pod_may_be_what_waits(status: Object, why: str, stand: Stand) -> None:
     waiting(stand)
     item = pod("a-0", labels={"volcano.sh/job-name": "a"})
-    [made] = stand.create(item)
-    stand.server.store.put("/pods", {**made, "status": status})
+    put(stand, {**item, "status": status})
     assert first(stand, "a") == f"job default/a is Pending: {why}"
+
+
+def test_the_extender_is_asked_about_a_pod_without_its_group(stand: Stand) -> None:
+    put(stand, gated())
+    with answering(json.dumps(LONELY).encode()) as (url, asked):
+        lines = stand.printed("explain", "pod/p", "--extender-url", url).splitlines()
+    assert asked == ["/explain/default/p"]
+    assert lines[:5] == [
+        f"pod default/p is SchedulingGated: {GROUP_MISSING}",
+        "",
+        "Reason:     PodGroupMissing",
+        "Next step:  create the PodGroup that the pods name",
+        "Pods:       1 SchedulingGated",
+    ]
+    assert lines[5] == f"Source:     the extender at {url}"
+
+
+def test_the_story_of_a_group_that_has_the_name_of_the_pod_is_another_one(stand: Stand) -> None:
+    put(stand, gated(placed("False", "PodGroupMissing", GROUP_MISSING)))
+    with answering(json.dumps({**LONELY, "members": []}).encode()) as (url, _):
+        shown = json.loads(stand.printed("explain", "p", "--extender-url", url, "-o", "json"))
+    assert (shown["reason"], shown["numbers"]) == ("PodGroupMissing", {})
+    assert shown["source"].endswith(f"; the extender at {url} does not tell")
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "step"),
+    [
+        ("PodGroupMissing", GROUP_MISSING, "create the PodGroup that the pods name"),
+        ("QueueMissing", "queue none does not exist", "create the queue, or name another one"),
+    ],
+)
+def test_why_a_pod_is_behind_the_gate_is_on_the_pod_itself(
+    reason: str, message: str, step: str, stand: Stand
+) -> None:
+    put(stand, gated(placed("False", reason, message)))
+    lines = stand.printed("explain", "p").splitlines()
+    assert lines[0] == f"pod default/p is SchedulingGated: {message}"
+    assert lines[2:4] == [f"Reason:     {reason}", f"Next step:  {step}"]
+
+
+def test_what_the_extender_says_of_one_pod_goes_before_the_gates_of_all(stand: Stand) -> None:
+    waiting(stand)
+    told = placed("False", "NotEnoughResources", "cluster: cpu asked 3, free 1")
+    for name, item in (("a-0", gated()), ("a-1", gated(told))):
+        labelled = {**item["metadata"], "name": name, "labels": {"volcano.sh/job-name": "a"}}
+        put(stand, {**item, "metadata": labelled})
+    assert first(stand, "a") == "job default/a is Pending: cluster: cpu asked 3, free 1"
+
+
+def test_a_pod_that_has_a_place_no_longer_waits_for_one(stand: Stand) -> None:
+    put(stand, gated(placed("True", "Planned", "planned on n1")))
+    gates = "Scheduling is blocked due to non-empty scheduling gates"
+    assert first(stand, "p") == f"pod default/p is SchedulingGated: pod default/p: {gates}"
 
 
 def test_what_else_there_is_to_say(stand: Stand) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import root, standalone, vcctl
-from tests.cli.stand import Done, invoke
+from tests.cli.stand import Done, invoke, pod
 from tests.clusters.processes import wait_until
 from tests.sandbox.started import KUBECTL, Started, started
 
@@ -117,6 +117,22 @@ def test_a_job_that_is_too_big_is_explained_with_numbers(sandbox: Started) -> No
     from_objects = run(sandbox, "pumice", "explain", "big")
     assert from_objects.out.splitlines()[0] == told.out.splitlines()[0]
     assert run(sandbox, "vcctl", "job", "delete", "-N", "big").code == 0
+
+
+def test_a_pod_whose_group_does_not_exist_is_explained(sandbox: Started) -> None:
+    lonely = pod("lonely", annotations={"scheduling.k8s.io/group-name": "not-there"})
+    lonely["spec"]["schedulerName"] = "volcano"
+    sandbox.kubectl("create", "--filename=-", stdin=lonely)
+    why = "default/not-there: waiting for the pod group to exist"
+    wanted = f"pod default/lonely is SchedulingGated: {why}"
+
+    def told(*flags: str) -> str:
+        return run(sandbox, "pumice", "explain", "lonely", *flags).out.partition("\n")[0]
+
+    url = sandbox.said("extender")
+    wait_until(lambda: told("--extender-url", url) == wanted, timeout_s=10, what="its answer")
+    wait_until(lambda: told() == wanted, timeout_s=20, what="the condition on the pod")
+    sandbox.kubectl("delete", "pod", "lonely")
 
 
 def test_kubectl_finds_the_plugin(sandbox: Started) -> None:
