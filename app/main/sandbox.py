@@ -136,6 +136,7 @@ def url_of(listener: socket.socket) -> str:
 
 
 def _cluster(options: SandboxOptions, extender: HttpExtender) -> Sandbox:
+    # An installation refuses such volumes; a job of the demo has two, as Volcano's guides had.
     webhooks = EmbeddedWebhooks(Options(gate_pods=True, loose_volumes=True))
     sandbox = build_sandbox(
         clock=WallClock(),

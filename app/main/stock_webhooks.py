@@ -63,7 +63,7 @@ async def judged(kubeconfig: Path, client: ApiClient) -> AsyncIterator[asyncio.T
             webhook_namespace=NAMESPACE,
             leader_elect=False,
             failure_policy="Fail",
-            loose_volumes=True,
+            loose_volumes=True,  # as in the embedded one
         )
         bind = Bind(host=LOOPBACK, port=0)
         work = WebhookProcess(settings, client).run(listener, bind, stopping)

@@ -19,6 +19,7 @@ from app.sandbox.controlplane.processes import wait_until
 from app.sandbox.documents import Document
 from tests.sandbox.documents import cpu, pod
 from tests.sandbox.started import KUBECTL, Started, started
+from tests.webhooks.objects import job
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -75,6 +76,20 @@ def reaches(sandbox: Started, value: str, *arguments: str) -> None:
         wait_until(is_there, timeout_s=LIMIT_S, what=" ".join(arguments))
     finally:
         assert last == value
+
+
+def warning(sandbox: Started, *arguments: str, stdin: Document | None = None) -> str:
+    """What kubectl warns of while it does as it is told."""
+    done = subprocess.run(
+        [KUBECTL, *arguments],
+        input=json.dumps(stdin),
+        env=sandbox.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    return done.stderr
 
 
 def phase(sandbox: Started, name: str, value: str) -> None:
@@ -223,16 +238,8 @@ def test_objects_are_labelled_annotated_patched_and_edited(
 
 
 def test_a_workload_is_scaled_and_says_that_nobody_tends_it(sandbox: Started) -> None:
-    create = ["create", "deployment", "web", "--image=nginx", "--replicas=2"]
-    done = subprocess.run(
-        [KUBECTL, *create],
-        env=sandbox.environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    )
-    assert "Warning: the embedded sandbox stores deployments, but makes no pods" in done.stderr
+    warned = warning(sandbox, "create", "deployment", "web", "--image=nginx", "--replicas=2")
+    assert "Warning: the embedded sandbox stores deployments, but makes no pods" in warned
     assert sandbox.kubectl("scale", "deployment", "web", "--replicas=5") == (
         "deployment.apps/web scaled\n"
     )
@@ -262,6 +269,14 @@ def test_a_mistake_in_a_manifest_is_named(sandbox: Started) -> None:
     assert 'unknown field "spec.wieght"' in refused
     refused = sandbox.kubectl("apply", "-f", "-", stdin=queue("wrong", weight=-1), fails=True)
     assert "spec.weight in body should be greater than or equal to 1" in refused
+
+
+def test_a_volume_without_a_claim_is_taken_with_a_warning(sandbox: Started) -> None:
+    warned = warning(
+        sandbox, "apply", "-f", "-", stdin=job(called="roomy", volumes=[{"mountPath": "/scratch"}])
+    )
+    assert "spec.volumes[0]: either VolumeClaim or VolumeClaimName must be specified" in warned
+    sandbox.kubectl("delete", "vcjob", "roomy")
 
 
 def test_the_default_namespace_stays_and_others_go_with_their_pods(sandbox: Started) -> None:
