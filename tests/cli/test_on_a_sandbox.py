@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from app.cli import root, standalone, vcctl
 from tests.cli.stand import Done, invoke, pod
+from tests.clusters.installation import ROOT
 from tests.clusters.processes import wait_until
 from tests.sandbox.started import KUBECTL, Started, started
 
@@ -117,6 +119,30 @@ def test_a_job_that_is_too_big_is_explained_with_numbers(sandbox: Started) -> No
     from_objects = run(sandbox, "pumice", "explain", "big")
     assert from_objects.out.splitlines()[0] == told.out.splitlines()[0]
     assert run(sandbox, "vcctl", "job", "delete", "-N", "big").code == 0
+
+
+def test_the_manual_prints_what_is_printed(sandbox: Started) -> None:
+    manual = (ROOT / "README.md").read_text()
+    [manifests] = re.findall(r"```yaml\n(apiVersion[^`]*name: job-2.*?)```", manual, re.DOTALL)
+    [shown] = re.findall(r"\$ pumice explain job-2\n(.*?)```", manual, re.DOTALL)
+    new_queue, waiting = manifests.split("---\n")
+    holding = waiting.replace("job-2", "job-1").replace("cpu: 2", "cpu: 1")
+    sandbox.kubectl("apply", "--filename=-", stdin=f"{new_queue}---\n{holding}")
+    wait_until(lambda: pods(sandbox, "job-1") == ["Running"], timeout_s=20, what="job-1")
+    sandbox.kubectl("apply", "--filename=-", stdin=waiting)
+
+    def nameless(text: str) -> str:
+        return re.sub(r"(?<=job-\d-)[0-9a-f]{8}-[-0-9a-f.]+", "UID", text)
+
+    def printed() -> str:
+        return nameless(run(sandbox, "pumice", "explain", "job-2").out).partition("\n\nAge")[0]
+
+    wanted = nameless(shown).strip()
+    try:
+        wait_until(lambda: printed() == wanted, timeout_s=20, what="the answer of the manual")
+    finally:
+        assert printed() == wanted
+    sandbox.kubectl("delete", "vcjob", "job-1", "job-2")
 
 
 def test_a_pod_whose_group_does_not_exist_is_explained(sandbox: Started) -> None:
