@@ -2,13 +2,15 @@
 
 What looks like a date or a time of day is text (PyYAML: a date, a number to base 60), numbers
 may be octal as ``0o17`` and have an exponent without a dot, and whole numbers are integers however
-they are written: JSON knows no difference.
+they are written: JSON knows no difference. Tabs may separate.
 """
 
 import re
 from typing import Final
 
 import yaml
+
+from app.wire import go_yaml
 
 _INTEGER: Final = "tag:yaml.org,2002:int"
 _NUMBER: Final = "tag:yaml.org,2002:float"
@@ -24,7 +26,7 @@ _NUMBERS: Final = re.compile(
 _STARTS: Final = "-+.0123456789"
 
 
-class Loader(yaml.SafeLoader):
+class Loader(go_yaml.Loader):
     """For `yaml.load_all`."""
 
 

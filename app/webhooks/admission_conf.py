@@ -20,6 +20,7 @@ import yaml
 
 from app.webhooks.reading import mapping
 from app.webhooks.resource_groups import ResourceGroup
+from app.wire import go_yaml
 
 Source = Mapping[str, Any]
 
@@ -124,6 +125,6 @@ def _affinity(given: object, at: str) -> Source:
 
 def _yaml(text: str, at: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return go_yaml.load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ConfError(f"{at}: not YAML: {' '.join(str(error).split())}") from error

@@ -17,6 +17,7 @@ from app.core.conf_error import ConfError
 from app.core.plugins import catalogue
 from app.core.tiers import unknown_plugin
 from app.model.conf import PluginConf, SchedulerConf
+from app.wire import go_yaml
 
 DEFAULT_CONF = """\
 actions: "enqueue, allocate, backfill"
@@ -59,7 +60,7 @@ def parse_scheduler_conf(text: str) -> SchedulerConf:
 
 def _load(text: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return go_yaml.load(text)
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark
         at = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "

@@ -36,6 +36,11 @@ def test_each_document_is_an_object_and_empty_ones_are_none(tmp_path: Path) -> N
     assert second["metadata"] == {"generateName": "b-", "namespace": "here"}
 
 
+def test_tabs_separate_as_for_kubectl(tmp_path: Path) -> None:
+    [item] = loaded(GOOD.replace("kind: Job", "kind:\tJob\t# one"), tmp_path)
+    assert item["kind"] == "Job"
+
+
 def test_a_namespace_in_the_file_stays(tmp_path: Path) -> None:
     [item] = loaded(GOOD.replace("name: a", "name: a, namespace: there"), tmp_path)
     assert item["metadata"]["namespace"] == "there"

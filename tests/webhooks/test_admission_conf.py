@@ -41,6 +41,10 @@ def test_a_whole_file_is_read() -> None:
     assert (gpu.namespaces, gpu.annotations, gpu.name) == (None, None, "gpu")
 
 
+def test_tabs_separate_as_for_volcano() -> None:
+    assert parse(WHOLE.replace("key: namespace", "key:\tnamespace\t# of pods")) == parse(WHOLE)
+
+
 @pytest.mark.parametrize("text", ["", "{}", "resourceGroups:", "resourceGroups: []"])
 def test_an_empty_file_has_no_groups(text: str) -> None:
     assert parse(text) == ()

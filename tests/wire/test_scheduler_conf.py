@@ -197,6 +197,14 @@ metrics:
     )
 
 
+def test_tabs_separate_and_do_not_indent() -> None:
+    tabbed = HELM.replace("actions: ", "actions:\t").replace(": gang", ": gang\t# or none")
+    assert parse_scheduler_conf(tabbed).actions == ("enqueue", "allocate", "backfill")
+    assert names(tabbed) == names(HELM)
+    with pytest.raises(ConfError, match=r"^not valid YAML: line 4, column 1: found character"):
+        parse_scheduler_conf(HELM.replace("- plugins", "\t- plugins", 1))
+
+
 def test_no_tiers_is_no_plugins() -> None:
     assert parse_scheduler_conf("actions: allocate").tiers == ()
     assert parse_scheduler_conf("actions: allocate\ntiers:\n- plugins:\n").tiers == ((),)

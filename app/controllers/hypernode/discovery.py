@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import yaml
 
+from app.wire import go_yaml
 from app.wire.kinds import HYPER_NODES
 from app.wire.unstructured import Object, labels, name
 
@@ -49,7 +50,7 @@ class _Place:
 def read(text: str) -> Discovery:
     """The part of ``volcano-controller.conf`` about topology; raises `DiscoveryError`."""
     try:
-        document = yaml.safe_load(text) or {}
+        document = go_yaml.load(text) or {}
         entries = document.get("networkTopologyDiscovery") or []
         enabled = [entry for entry in entries if entry.get("enabled")]
         by_label = [entry for entry in enabled if entry.get("source") == LABEL]

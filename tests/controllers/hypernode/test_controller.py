@@ -274,6 +274,17 @@ def test_a_change_of_the_configuration_takes_effect_and_switching_off_deletes_no
     assert run(scenario).told.told == []
 
 
+def test_tabs_separate_in_the_configuration() -> None:
+    async def scenario(stage: Play) -> None:
+        node(stage, "n1", rack="r1")
+        text = yaml.safe_dump({"networkTopologyDiscovery": [by_label("rack")]})
+        configure(stage, text=text.replace("source: ", "source:\t"))
+        await stage.start()
+        assert discovered(stage) == {(1, "r1"): ["n1"]}
+
+    assert run(scenario).told.told == []
+
+
 def test_a_source_there_is_none_of_is_told_of_once() -> None:
     async def scenario(stage: Play) -> None:
         configure(stage, {"source": "ufm", "enabled": True}, by_label("rack"))

@@ -1,0 +1,42 @@
+"""YAML with tabs where Go's reader takes them: as white space after something on the same line.
+
+PyYAML's own scanner refuses them everywhere; libyaml's takes them as Go's does, but through it a
+text that is nested deeply enough ends the process, and what is read here is what somebody wrote.
+"""
+
+from typing import Any
+
+import yaml
+
+_BLANKS = " \t"
+_BREAKS = "\r\n\x85\u2028\u2029"
+
+
+class Loader(yaml.SafeLoader):
+    """For `yaml.load`: as in Go a tab still does not indent, nor follow the dash of a list."""
+
+    def scan_to_next_token(self) -> None:
+        """Skip what separates tokens."""
+        super().scan_to_next_token()
+        # Where a key may begin, white space is indentation.
+        while self.peek() == "\t" and (self.flow_level or not self.allow_simple_key):
+            self.forward()
+            super().scan_to_next_token()
+
+    def scan_plain_spaces(self, indent: int, start_mark: yaml.Mark) -> list[str] | None:
+        """Skip what follows a word of plain text, and return what is text if more words follow."""
+        length = 0
+        while self.peek(length) in _BLANKS:
+            length += 1
+        blanks = self.prefix(length)
+        if "\t" not in blanks:
+            return super().scan_plain_spaces(indent, start_mark)
+        self.forward(length)
+        if self.peek() in _BREAKS:
+            return super().scan_plain_spaces(indent, start_mark)
+        return [blanks]
+
+
+def load(text: str) -> Any:
+    """The one document in ``text``; raises what `yaml.safe_load` raises."""
+    return yaml.load(text, Loader)
