@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.model.integers import int64
 from app.model.resources import Amounts
 
 
@@ -47,9 +48,8 @@ class Requirement:
         return value is not None and self._compares(value)
 
     def _compares(self, value: str) -> bool:
-        try:
-            have, bound = int(value), int(self.values[0])
-        except (ValueError, IndexError):
+        have, bound = int64(value), int64(self.values[0]) if self.values else None
+        if have is None or bound is None:
             return False
         return have > bound if self.operator is Operator.GREATER else have < bound
 

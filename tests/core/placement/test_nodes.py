@@ -67,6 +67,43 @@ def test_selectors_and_affinity_choose_nodes(shape: PodShape, names: list[str]) 
     assert Rig(NODES).names(shape) == names
 
 
+@pytest.mark.parametrize("label", ["6", "06", "1000", "+6", "9223372036854775807", f"{6:0>5000}"])
+def test_what_go_reads_as_an_integer_is_compared(label: str) -> None:
+    node = make_node("a", labels={"gen": label})
+    assert Rig((node,)).names(affinity(require("gen", Operator.GREATER, "5"))) == ["a"]
+    assert Rig((node,)).names(affinity(require("gen", Operator.LESS, "5"))) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "1_000",
+        " 6",
+        "6\n",
+        "\u0666",
+        "\uff16",
+        "6.0",
+        "0x6",
+        "+-6",
+        "+",
+        "9223372036854775808",
+    ],
+)
+def test_what_go_does_not_read_as_an_integer_satisfies_no_comparison(text: str) -> None:
+    labelled, plain = make_node("a", labels={"gen": text}), make_node("b", labels={"gen": "7"})
+    for operator in (Operator.GREATER, Operator.LESS):
+        assert Rig((labelled,)).names(affinity(require("gen", operator, "5"))) == []
+        assert Rig((plain,)).names(affinity(require("gen", operator, text))) == []
+
+
+def test_negative_integers_reach_as_far_as_64_bits() -> None:
+    least, beyond = "-9223372036854775808", "-9223372036854775809"
+    nodes = [make_node(name, labels={"gen": gen}) for name, gen in (("a", least), ("b", beyond))]
+    assert Rig(tuple(nodes)).names(affinity(require("gen", Operator.LESS, "-5"))) == ["a"]
+
+
 @pytest.mark.parametrize(
     ("toleration", "names"),
     [
