@@ -16,7 +16,7 @@ from pathlib import Path
 import urllib3
 import yaml
 from kubernetes.client import Configuration
-from kubernetes.client.rest import RESTClientObject
+from kubernetes.client.rest import RESTClientObject, should_bypass_proxies
 from kubernetes.config import (
     ConfigException,
     load_incluster_config,
@@ -80,8 +80,15 @@ def from_configuration(configuration: Configuration) -> Connection:
         headers=_header_source(configuration),
         pool=lambda: RESTClientObject(configuration).pool_manager,
         server_name=configuration.tls_server_name or None,
-        proxy=configuration.proxy or None,
+        proxy=_proxy(configuration),
     )
+
+
+def _proxy(configuration: Configuration) -> str | None:
+    """The proxy by the rule of the pool, so that what is read and what is written go one way."""
+    if should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
+        return None
+    return configuration.proxy or None
 
 
 def _header_source(configuration: Configuration) -> Callable[[], Headers]:

@@ -14,12 +14,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from kubernetes.client import Configuration
+from urllib3 import ProxyManager
 
 from app.kube import config
 from app.kube.client import ApiClient
 from app.kube.config import Connection, load
 from app.kube.errors import ConfigError, Transport
 from tests.kube.server import ScriptedServer, answer, silent
+
+NO_PROXY_THERE = "http://127.0.0.1:9"
+"""The port of `discard`, on which nobody listens."""
 
 
 def self_signed(folder: Path) -> tuple[ssl.SSLContext, bytes]:
@@ -124,6 +128,28 @@ def test_a_path_in_the_servers_url_is_kept(server: ScriptedServer, tmp_path: Pat
     server.on("GET", "/k8s/clusters/c-1/version", answer(b"{}"))
     kubeconfig = server.kubeconfig(tmp_path, cluster={"server": f"{server.base}/k8s/clusters/c-1/"})
     assert get_version(load(kubeconfig)) == b"{}"
+
+
+def test_what_no_proxy_excepts_is_asked_and_told_directly(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.on("GET", "/version", answer(b"{}"))
+    monkeypatch.setenv("http_proxy", NO_PROXY_THERE)
+    monkeypatch.setenv("no_proxy", "10.0.0.0/8,127.0.0.0/8")
+    connection = load(server.kubeconfig(tmp_path))
+    assert get_version(connection) == b"{}"
+    assert connection.pool().request("GET", f"{connection.host}/version").data == b"{}"
+
+
+def test_what_no_proxy_does_not_name_goes_through_the_proxy(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", NO_PROXY_THERE)
+    monkeypatch.setenv("no_proxy", "10.0.0.0/8,.example.org")
+    connection = load(server.kubeconfig(tmp_path))
+    with pytest.raises(Transport, match=r"127\.0\.0\.1:9"):
+        get_version(connection)
+    assert isinstance(connection.pool(), ProxyManager)
 
 
 def test_a_pod_uses_its_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
