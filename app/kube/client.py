@@ -77,7 +77,7 @@ class ApiClient:
         self.options = options or ClientOptions()
         self._connection = connection
         self._clock = clock
-        self._credentials = Credentials(connection.headers, clock=clock)
+        self._credentials = Credentials(connection.headers, clock=clock, refused=connection.refused)
         self._limiter = RateLimiter(
             qps=self.options.qps, burst=self.options.burst, clock=clock, sleep=sleep
         )
@@ -203,7 +203,7 @@ class ApiClient:
         if status < 300:
             return answer
         if status == 401:
-            self._credentials.expire()
+            self._credentials.refused(headers)
         raise errors.from_answer(status, answer, answer_headers)
 
     async def _exchange(

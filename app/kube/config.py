@@ -1,15 +1,16 @@
 """Where the API server is and how to prove who we are.
 
-The `kubernetes` package reads the kubeconfig or the service account and keeps the credentials
-fresh (exec plugins, OIDC, rotating tokens); what both of our clients need of it is taken out here
-as one frozen value. Asking for the headers may run a plugin or read a file, and its refresh hook is
-not made for several threads, so it is called under a lock and never from the event loop.
+The `kubernetes` package reads the kubeconfig or the service account and keeps some credentials
+fresh (OIDC, the service account's token), `app.kube.login` the others; what both of our clients
+need of it is taken out here as one frozen value. Asking for the headers may run a plugin or read a
+file, and the package's refresh hook is not made for several threads, so it is called under a lock
+and never from the event loop.
 """
 
 import os
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,17 +18,17 @@ import urllib3
 import yaml
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject, should_bypass_proxies
-from kubernetes.config import (
-    ConfigException,
-    load_incluster_config,
-    load_kube_config,
-)
+from kubernetes.config import ConfigException, load_incluster_config
 
+from app.kube import kubeconfig as kubeconfigs
 from app.kube.errors import ConfigError as ConfigError  # whoever loads needs it too
+from app.kube.login import HEADER, Headers, Login
 
 SERVICE_HOST = "KUBERNETES_SERVICE_HOST"
 
-Headers = dict[str, str]
+
+def _heedless(headers: Mapping[str, str]) -> None:
+    """What cannot be had anew, or is when its time has come, is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,6 +43,8 @@ class Connection:
     """Authorization as of now; may block, safe from any thread, raises `ConfigError`."""
     pool: Callable[[], urllib3.PoolManager]
     """A new pool for the streaming connection of an informer."""
+    refused: Callable[[Mapping[str, str]], None] = _heedless
+    """To be told the headers that were answered with 401; never blocks."""
     server_name: str | None = None
     """Name to expect in the certificate, where it is not the host's."""
     proxy: str | None = None
@@ -50,17 +53,14 @@ class Connection:
 def load(kubeconfig: Path | None = None, *, context: str | None = None) -> Connection:
     """Connection from that kubeconfig; without one, from the pod we run in, else from kubectl's."""
     configuration = Configuration()
+    login: Login | None = None
     try:
         if kubeconfig is None and os.environ.get(SERVICE_HOST):
             load_incluster_config(  # type: ignore[no-untyped-call]  # only `client` is typed
                 client_configuration=configuration
             )
         else:
-            load_kube_config(  # type: ignore[no-untyped-call]  # likewise
-                config_file=None if kubeconfig is None else str(kubeconfig),
-                context=context,
-                client_configuration=configuration,
-            )
+            login = kubeconfigs.load(configuration, kubeconfig, context)
     except (ConfigException, OSError) as error:
         source = "the service account" if kubeconfig is None else str(kubeconfig)
         raise ConfigError(f"no connection from {source}: {error}") from error
@@ -68,16 +68,17 @@ def load(kubeconfig: Path | None = None, *, context: str | None = None) -> Conne
         # The package takes for granted that the file is YAML and has the shape of a kubeconfig.
         raise ConfigError(f"{kubeconfig} is not a kubeconfig: {error}") from error
     configuration.keep_alive = True
-    return from_configuration(configuration)
+    return from_configuration(configuration, login)
 
 
-def from_configuration(configuration: Configuration) -> Connection:
-    """The values of a loaded client configuration."""
+def from_configuration(configuration: Configuration, login: Login | None = None) -> Connection:
+    """The values of a loaded client configuration, and of who renews what it does not."""
     host = str(configuration.host).rstrip("/")
     return Connection(
         host=host,
         ssl_context=_ssl_context(configuration) if host.startswith("https:") else None,
-        headers=_header_source(configuration),
+        headers=login.headers if login else _header_source(configuration),
+        refused=login.refused if login else _heedless,
         pool=lambda: RESTClientObject(configuration).pool_manager,
         server_name=configuration.tls_server_name or None,
         proxy=_proxy(configuration),
@@ -100,7 +101,7 @@ def _header_source(configuration: Configuration) -> Callable[[], Headers]:
                 token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         except (ConfigException, OSError) as error:
             raise ConfigError(f"the credentials cannot be renewed: {error}") from error
-        return {"authorization": token.strip()} if token else {}
+        return {HEADER: token.strip()} if token else {}
 
     return headers
 

@@ -1,7 +1,7 @@
 """Authorization headers for the event loop: fetched in a thread, kept for a short while.
 
 Fetching may run an exec plugin, so it never happens on the loop; while one caller fetches, the
-others wait for the same answer. A 401 makes the next call fetch again.
+others wait for the same answer. A 401 makes the next call fetch again, unless that was done since.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from typing import Final
 
 from app.kube.errors import ConfigError, Unauthorized
 from app.kube.limiter import Clock
+from app.kube.login import HEADER, Headers
 
 KEEP_S: Final = 20.0
 """Shorter than the minute by which a service-account token is read from its file again."""
@@ -18,16 +19,25 @@ KEEP_S: Final = 20.0
 class Credentials:
     """The headers that prove who we are."""
 
-    def __init__(self, fetch: Callable[[], dict[str, str]], *, clock: Clock) -> None:
+    def __init__(
+        self,
+        fetch: Callable[[], Headers],
+        *,
+        clock: Clock,
+        refused: Callable[[Mapping[str, str]], None],
+    ) -> None:
         self._fetch = fetch
+        self._tell_refused = refused
         self._clock = clock
         self._headers: Mapping[str, str] = {}
         self._fresh_until = clock()
         self._fetching = asyncio.Lock()
 
-    def expire(self) -> None:
-        """Have the next call fetch them anew."""
-        self._fresh_until = self._clock()
+    def refused(self, sent: Mapping[str, str]) -> None:
+        """A 401 answered these: have the next call fetch them anew, if they still are the same."""
+        self._tell_refused(sent)
+        if sent.get(HEADER) == self._headers.get(HEADER):
+            self._fresh_until = self._clock()
 
     async def current(self) -> Mapping[str, str]:
         """Headers that were fetched a short while ago at most; raises `Unauthorized`."""

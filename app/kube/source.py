@@ -96,15 +96,19 @@ class Source:
                 response.release_conn()
 
     def _request(self, path: str, params: Mapping[str, str], silence_s: float) -> BaseHTTPResponse:
-        return self._pool.request(
+        login = self._connection.headers()
+        response = self._pool.request(
             "GET",
             f"{self._connection.host}{path}?{urlencode(params)}",
-            headers={"accept": "application/json", **self._connection.headers()},
+            headers={"accept": "application/json", **login},
             preload_content=False,
             redirect=False,
             retries=False,
             timeout=urllib3.Timeout(connect=CONNECT_S, read=silence_s),
         )
+        if response.status == 401:
+            self._connection.refused(login)
+        return response
 
     def _track(self, connection: HTTPConnection) -> None:
         with self._lock:

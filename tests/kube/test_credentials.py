@@ -1,6 +1,7 @@
 """When authorization headers are fetched."""
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
@@ -13,6 +14,10 @@ class Source:
         self.fetched = 0
         self.now = 0.0
         self.error: ConfigError | None = None
+        self.refused: list[Mapping[str, str]] = []
+
+    def credentials(self) -> Credentials:
+        return Credentials(self.fetch, clock=self.clock, refused=self.refused.append)
 
     def clock(self) -> float:
         return self.now
@@ -31,7 +36,7 @@ async def token(credentials: Credentials) -> str:
 def test_headers_are_kept_for_a_while_and_then_fetched_again() -> None:
     async def story() -> None:
         source = Source()
-        credentials = Credentials(source.fetch, clock=source.clock)
+        credentials = source.credentials()
         assert [await token(credentials) for _ in range(3)] == ["Bearer 1"] * 3
         source.now += KEEP_S
         assert await token(credentials) == "Bearer 2"
@@ -39,13 +44,26 @@ def test_headers_are_kept_for_a_while_and_then_fetched_again() -> None:
     asyncio.run(story())
 
 
-def test_expired_headers_are_fetched_at_the_next_call() -> None:
+def test_refused_headers_are_fetched_at_the_next_call() -> None:
     async def story() -> None:
         source = Source()
-        credentials = Credentials(source.fetch, clock=source.clock)
-        await token(credentials)
-        credentials.expire()
+        credentials = source.credentials()
+        sent = await credentials.current()
+        credentials.refused(sent)
         assert await token(credentials) == "Bearer 2"
+        assert source.refused == [sent]
+
+    asyncio.run(story())
+
+
+def test_headers_that_were_replaced_since_may_be_refused() -> None:
+    async def story() -> None:
+        source = Source()
+        credentials = source.credentials()
+        sent = await credentials.current()
+        for _ in range(3):
+            credentials.refused(sent)
+            assert await token(credentials) == "Bearer 2"
 
     asyncio.run(story())
 
@@ -53,7 +71,7 @@ def test_expired_headers_are_fetched_at_the_next_call() -> None:
 def test_callers_who_come_together_fetch_once() -> None:
     async def story() -> None:
         source = Source()
-        credentials = Credentials(source.fetch, clock=source.clock)
+        credentials = source.credentials()
         tokens = await asyncio.gather(*(token(credentials) for _ in range(5)))
         assert tokens == ["Bearer 1"] * 5
 
@@ -64,7 +82,7 @@ def test_headers_that_cannot_be_had_are_a_transient_error() -> None:
     async def story() -> None:
         source = Source()
         source.error = ConfigError("plugin failed")
-        credentials = Credentials(source.fetch, clock=source.clock)
+        credentials = source.credentials()
         with pytest.raises(Unauthorized, match="plugin failed"):
             await token(credentials)
         source.error = None

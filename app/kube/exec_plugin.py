@@ -1,0 +1,86 @@
+"""Credentials by a command (``exec``), as managed clusters hand them out.
+
+The `kubernetes` package runs the command; a command that fails is an error here, where the package
+would go on without credentials.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kubernetes.config import ConfigException
+from kubernetes.config.dateutil import parse_rfc3339
+from kubernetes.config.exec_provider import ExecProvider
+from kubernetes.config.kube_config import ConfigNode
+
+from app.kube.limiter import Clock
+from app.kube.login import Token
+
+EARLY_S: Final = 60.0
+"""So long before it expires a token is replaced: longer than headers are kept for the writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the command gave: a token, a certificate with its key, or both."""
+
+    token: Token | None
+    certificate: str = ""
+    key: str = ""
+
+
+class ExecPlugin:
+    """The command that a kubeconfig names."""
+
+    def __init__(
+        self,
+        wanted: ConfigNode,
+        *,
+        cluster: ConfigNode,
+        folder: Path,
+        wall: Clock = time.time,  # noqa: TID251 - tokens expire by the clock that people set
+    ) -> None:
+        self._provider = ExecProvider(wanted, str(folder), cluster)  # type: ignore[no-untyped-call]
+        self._command = wanted["command"]
+        self._wall = wall
+
+    def run(self) -> Given:
+        """Run it; raises `ConfigException`."""
+        try:
+            given = self._read(self._provider.run())  # type: ignore[no-untyped-call]
+        except (AttributeError, TypeError) as error:
+            # The package stumbles over a failure whose reason the terminal got instead of us, and
+            # both of us over an answer of another shape.
+            raise self._failure("it failed, or printed no ExecCredential") from error
+        except (LookupError, ValueError) as error:
+            raise self._failure(f"it printed no ExecCredential ({error})") from error
+        except (ConfigException, OSError) as error:
+            raise self._failure(str(error)) from error
+        if given.token is None and not given.certificate:
+            raise self._failure("it gave neither a token nor a certificate with its key")
+        return given
+
+    def token(self) -> Token:
+        """Run it for a token alone."""
+        token = self.run().token
+        if token is None:
+            raise self._failure("it gave a token before, and gives none now")
+        return token
+
+    def _read(self, status: dict[str, Any]) -> Given:
+        certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
+        text = status.get("token")
+        return Given(
+            Token(str(text), self._keep_s(status.get("expirationTimestamp"))) if text else None,
+            *((str(certificate), str(key)) if certificate and key else ()),
+        )
+
+    def _keep_s(self, expires: str | None) -> float:
+        if not expires:
+            return math.inf
+        return float(parse_rfc3339(expires).timestamp()) - EARLY_S - self._wall()  # type: ignore[no-untyped-call]
+
+    def _failure(self, why: str) -> ConfigException:
+        return ConfigException(f"the plugin {self._command} gives no credentials: {why}")

@@ -1,0 +1,101 @@
+"""A kubeconfig, as kubectl understands it.
+
+The `kubernetes` package reads it, and logs in by most of what a user may have. What it does once
+and never again (a token's file, a plugin that does not say when its token expires), or passes over
+(a plugin that fails, an order to act as somebody else), is seen to here, before the package looks.
+"""
+
+import base64
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from kubernetes.client import Configuration
+from kubernetes.config import ConfigException
+from kubernetes.config.kube_config import (
+    KUBE_CONFIG_DEFAULT_LOCATION,
+    ConfigNode,
+    KubeConfigLoader,
+    KubeConfigMerger,
+)
+
+from app.kube import token_file
+from app.kube.exec_plugin import ExecPlugin, Given
+from app.kube.login import Login
+
+_AS_ANOTHER: Final = ("as", "as-uid", "as-groups", "as-user-extra")
+
+
+def load(configuration: Configuration, file: Path | None, context: str | None) -> Login | None:
+    """Fill the configuration from that file (else from kubectl's).
+
+    Returns how to log in, where that is more than what the configuration now holds.
+    """
+    files = KubeConfigMerger(str(file or KUBE_CONFIG_DEFAULT_LOCATION))  # type: ignore[no-untyped-call]
+    if files.config is None:
+        raise ConfigException("there is no such file, or nothing in it")
+    merged: ConfigNode = files.config
+    login = _login(merged, _context(merged, context))
+    KubeConfigLoader(  # type: ignore[no-untyped-call]
+        merged,
+        active_context=context,
+        config_base_path=None,
+        config_persister=files.save_changes,
+    ).load_and_set(configuration)
+    return login
+
+
+def _context(merged: ConfigNode, name: str | None) -> ConfigNode:
+    name = name or merged["current-context"]
+    found: ConfigNode = merged["contexts"].get_with_name(name)["context"]
+    return found
+
+
+def _login(merged: ConfigNode, context: ConfigNode) -> Login | None:
+    entry = _user(merged, context)
+    user = None if entry is None else entry["user"]
+    if entry is None or user is None:
+        return None
+    _refuse_disguise(user.value, entry["name"])
+    if "auth-provider" in user:
+        return None
+    folder = Path(os.path.abspath(user.path)).parent
+    if user.safe_get("tokenFile"):
+        read = partial(token_file.read, folder / user["tokenFile"])
+        return Login(read, first=read())
+    if user.safe_get("token") or "exec" not in user:
+        return None
+    cluster = merged["clusters"].get_with_name(context["cluster"])["cluster"]
+    plugin = ExecPlugin(user["exec"], cluster=cluster, folder=folder)
+    given = plugin.run()
+    entry.value = {**entry.value, "user": _without_plugin(user.value, given)}
+    return None if given.token is None else Login(plugin.token, first=given.token)
+
+
+def _user(merged: ConfigNode, context: ConfigNode) -> ConfigNode | None:
+    name = context.safe_get("user")  # type: ignore[no-untyped-call]
+    users = merged.safe_get("users")  # type: ignore[no-untyped-call]
+    if not name or not users:
+        return None
+    found: ConfigNode | None = merged["users"].get_with_name(name, safe=True)
+    return found
+
+
+def _refuse_disguise(user: Mapping[str, Any], name: str) -> None:
+    """We would do as ourselves what was to be done as another."""
+    for key in _AS_ANOTHER:
+        if user.get(key):
+            raise ConfigException(f"user {name} has {key!r}: impersonation is not supported")
+
+
+def _without_plugin(user: Mapping[str, Any], given: Given) -> dict[str, Any]:
+    """The user as if the kubeconfig held what the plugin gave: the package runs none then."""
+    held = {key: value for key, value in user.items() if key != "exec"}
+    if given.token is not None:
+        held["token"] = given.token.text
+    if given.certificate:
+        held["client-certificate-data"] = base64.b64encode(given.certificate.encode()).decode()
+        held["client-key-data"] = base64.b64encode(given.key.encode()).decode()
+    return held
