@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 
 from app.cli.endings import Code, CommandFailed
 from app.kube import errors
+from app.kube.web_url import is_web_url
 from app.wire.kinds import Resource
 from app.wire.unstructured import Key, Object, namespace
 
@@ -139,11 +139,7 @@ def connection(where: Where) -> Connection:
     if file is not None and not _is_there(file):
         why = f"there is no kubeconfig {file}: name one by --kubeconfig or the variable KUBECONFIG"
         raise CommandFailed(Code.USAGE, why)
-    try:
-        found = config.load(file, context=where.context or None)
-    except OSError as error:
-        why = f"the certificates of the kubeconfig cannot be read: {error}"
-        raise CommandFailed(Code.USAGE, why) from error
+    found = config.load(file, context=where.context or None)
     return replace(found, host=host) if host else found
 
 
@@ -163,12 +159,7 @@ def _is_there(file: Path | None) -> bool:
 
 def _address(master: str) -> str:
     text = master if "://" in master else f"http://{master}"
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
+    if not is_web_url(text):
         raise CommandFailed(Code.USAGE, f"--master: {master!r} is no address of an API server")
     return text.rstrip("/")
 

@@ -23,6 +23,7 @@ from kubernetes.config import ConfigException, load_incluster_config
 from app.kube import kubeconfig as kubeconfigs
 from app.kube.errors import ConfigError as ConfigError  # whoever loads needs it too
 from app.kube.login import HEADER, Headers, Login
+from app.kube.web_url import is_web_url
 
 SERVICE_HOST = "KUBERNETES_SERVICE_HOST"
 
@@ -52,28 +53,39 @@ class Connection:
 
 def load(kubeconfig: Path | None = None, *, context: str | None = None) -> Connection:
     """Connection from that kubeconfig; without one, from the pod we run in, else from kubectl's."""
+    in_pod = kubeconfig is None and bool(os.environ.get(SERVICE_HOST))
+    source = "the service account" if in_pod else str(kubeconfig or "kubectl's kubeconfig")
     configuration = Configuration()
     login: Login | None = None
     try:
-        if kubeconfig is None and os.environ.get(SERVICE_HOST):
+        if in_pod:
             load_incluster_config(  # type: ignore[no-untyped-call]  # only `client` is typed
                 client_configuration=configuration
             )
         else:
             login = kubeconfigs.load(configuration, kubeconfig, context)
     except (ConfigException, OSError) as error:
-        source = "the service account" if kubeconfig is None else str(kubeconfig)
         raise ConfigError(f"no connection from {source}: {error}") from error
     except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError) as error:
         # The package takes for granted that the file is YAML and has the shape of a kubeconfig.
-        raise ConfigError(f"{kubeconfig} is not a kubeconfig: {error}") from error
+        raise ConfigError(f"{source} is not a kubeconfig: {error}") from error
     configuration.keep_alive = True
-    return from_configuration(configuration, login)
+    try:
+        return from_configuration(configuration, login)
+    except OSError as error:  # so are those of TLS
+        raise ConfigError(f"the certificates of {source} cannot be read: {error}") from error
+    except ValueError as error:
+        raise ConfigError(f"no connection from {source}: {error}") from error
 
 
 def from_configuration(configuration: Configuration, login: Login | None = None) -> Connection:
-    """The values of a loaded client configuration, and of who renews what it does not."""
+    """The values of a loaded client configuration, and of who renews what it does not.
+
+    Raises ValueError for an address that nobody can call, OSError for certificates that are none.
+    """
     host = str(configuration.host).rstrip("/")
+    if not is_web_url(host):
+        raise ValueError(f"the server {host!r} is no http or https URL")
     return Connection(
         host=host,
         ssl_context=_ssl_context(configuration) if host.startswith("https:") else None,
@@ -89,7 +101,11 @@ def _proxy(configuration: Configuration) -> str | None:
     """The proxy by the rule of the pool, so that what is read and what is written go one way."""
     if should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
         return None
-    return configuration.proxy or None
+    proxy: str | None = configuration.proxy or None
+    if proxy is not None and not is_web_url(proxy):
+        # Not quoted: it may hold a password.
+        raise ValueError("the proxy is no http or https URL, and others are not supported")
+    return proxy
 
 
 def _header_source(configuration: Configuration) -> Callable[[], Headers]:

@@ -38,6 +38,7 @@ def load(configuration: Configuration, file: Path | None, context: str | None) -
         raise ConfigException("there is no such file, or nothing in it")
     merged: ConfigNode = files.config
     login = _login(merged, _context(merged, context))
+    configuration.host = ""  # not localhost, where no server is named
     KubeConfigLoader(  # type: ignore[no-untyped-call]
         merged,
         active_context=context,

@@ -160,7 +160,7 @@ def test_certificates_that_are_none_are_code_2(stand: Stand, tmp_path: Path) -> 
     file.write_text(yaml.safe_dump(config))
     code, said = stand.refusal("job", "list", "-k", str(file))
     assert code == 2
-    assert "the certificates of the kubeconfig cannot be read: " in said
+    assert f"the certificates of {file} cannot be read: " in said
     assert said.count("\n") == 1
 
 

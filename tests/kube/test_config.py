@@ -169,6 +169,69 @@ def test_an_unusable_kubeconfig_is_named(tmp_path: Path) -> None:
         load(tmp_path / "missing")
 
 
+@pytest.mark.parametrize(
+    ("cluster", "why"),
+    [
+        ({"server": ""}, "the server '' is no http or https URL"),
+        ({"server": None}, "Expected key server"),
+        ({"server": "127.0.0.1:6443"}, "the server '127.0.0.1:6443' is no http or https URL"),
+        ({"server": "https://127.0.0.1:notaport"}, "is no http or https URL"),
+        ({"proxy-url": "socks5://me:secret@127.0.0.1:1"}, "the proxy is no http or https URL"),
+        ({"proxy-url": "127.0.0.1:3128"}, "the proxy is no http or https URL"),
+    ],
+    ids=str,
+)
+def test_an_address_that_nobody_can_call_is_a_config_error(
+    server: ScriptedServer, tmp_path: Path, *, cluster: dict[str, object], why: str
+) -> None:
+    file = server.kubeconfig(tmp_path, cluster=cluster)
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    assert str(caught.value).startswith(f"no connection from {file}: ")
+    assert why in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_kubeconfig_that_names_no_server_does_not_lead_to_localhost(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(
+        "{current-context: x, clusters: [{name: x, cluster: {tls-server-name: x}}],"
+        " users: [], contexts: [{name: x, context: {cluster: x, user: x}}]}"
+    )
+    with pytest.raises(ConfigError, match="the server '' is no http or https URL"):
+        load(file)
+
+
+def test_a_proxy_that_is_not_used_may_be_of_any_kind(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert load(server.kubeconfig(tmp_path)).proxy is None
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user"),
+    [
+        ({"certificate-authority": "nonsense"}, {}),
+        ({}, {"client-certificate": "nonsense", "client-key": "server.pem"}),
+        ({}, {"client-certificate": "alone.pem"}),
+        ({}, {"client-certificate": "alone.pem", "client-key": "server.pem"}),
+    ],
+    ids=["authority", "certificate", "no key", "the key of another"],
+)
+def test_certificates_that_cannot_be_used_are_a_config_error(
+    server: ScriptedServer, tmp_path: Path, *, cluster: dict[str, str], user: dict[str, str]
+) -> None:
+    (tmp_path / "nonsense").write_text("nonsense")
+    (tmp_path / "alone.pem").write_bytes(self_signed(tmp_path)[1])
+    self_signed(tmp_path)
+    there = {"server": "https://127.0.0.1:1", **cluster}
+    file = server.kubeconfig(tmp_path, cluster=there, user=user)
+    with pytest.raises(ConfigError, match=rf"the certificates of {file} cannot be read: "):
+        load(file)
+
+
 def test_a_credential_that_cannot_be_renewed_is_a_config_error() -> None:
     def renew(configuration: Configuration) -> None:
         raise FileNotFoundError("token")
