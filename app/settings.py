@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.kube.web_url import is_web_url
 from app.service.activity import Activity
 from app.service.limits import Hint, Limits
 
@@ -162,6 +163,6 @@ class ControllersSettings(ProcessSettings):
     @field_validator("extender_url")
     @classmethod
     def _is_url(cls, url: str) -> str:
-        if url and not url.startswith(("http://", "https://")):
+        if url and not is_web_url(url):
             raise ValueError(f"{url!r} is no http or https URL")
         return url.rstrip("/")

@@ -18,7 +18,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 _LOGGING = {"-v", "--v", "--vmodule", "--log-flush-frequency"}
 """Flags of Go's logging, which every command of Volcano's takes; here there is nothing to set."""
 
-_WORDS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+TRUTHS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 
 class Command(TyperCommand):
@@ -54,9 +54,9 @@ def _usual(args: list[str], switches: set[str], valued: set[str]) -> Iterator[st
 
 
 def _truth(flag: str, value: str) -> bool:
-    if value.lower() not in _WORDS:
+    if value.lower() not in TRUTHS:
         raise typer.BadParameter(f"{flag}: {value!r} is neither true nor false")
-    return _WORDS[value.lower()]
+    return TRUTHS[value.lower()]
 
 
 def group(about: str) -> typer.Typer:

@@ -19,6 +19,7 @@ from app.cli import (
 )
 from app.cli.commands import Command
 from app.cli.endings import CODES, run
+from app.cli.switches import Process
 from app.telemetry import logging
 
 app = typer.Typer(
@@ -29,11 +30,11 @@ app = typer.Typer(
     help="Batch scheduling for Kubernetes on the stock kube-scheduler.",
     epilog=CODES,
 )
-app.command("extender")(extender.extender)
-app.command("controllers")(controllers.controllers)
-app.command("webhooks")(webhooks.webhooks)
-app.command("all")(together.together)
-app.command("scheduler-config")(scheduler_config.scheduler_config)
+app.command("extender", cls=Process)(extender.extender)
+app.command("controllers", cls=Process)(controllers.controllers)
+app.command("webhooks", cls=Process)(webhooks.webhooks)
+app.command("all", cls=Process)(together.together)
+app.command("scheduler-config", cls=Process)(scheduler_config.scheduler_config)
 app.command("crds")(crds.crds)
 app.command("sandbox")(sandbox.sandbox)
 app.command("demo")(sandbox.demo)

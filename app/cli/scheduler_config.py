@@ -8,12 +8,14 @@ alone, text from values; all other settings and their reasons stand in the files
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 import yaml
 
+from app.cli.processes import Switch
+from app.kube.web_url import is_web_url
 from app.wire import manifests
 
 _OUR_PROFILE = "volcano"
@@ -54,10 +56,12 @@ def render(
 def _set_extender(
     config: manifests.SchedulerConfiguration, *, url: str, tls: manifests.TlsConfig | None
 ) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if not is_web_url(url):
         raise ValueError(f"{url!r} is no http or https URL")
-    if tls and parts.scheme != "https":
+    if "?" in url or "#" in url:
+        # kube-scheduler appends the verb, which would become a part of it.
+        raise ValueError(f"{url!r} has a query or a fragment, behind which no path can be put")
+    if tls and urlsplit(url).scheme != "https":
         raise ValueError(f"certificates are given, but {url!r} is no https URL")
     if tls and ("certFile" in tls) != ("keyFile" in tls):
         raise ValueError("a client certificate and its key go together")
@@ -131,7 +135,7 @@ def scheduler_config(
         str, typer.Option(envvar="PUMICE_SCHEDULER_NAME", help="schedulerName of our pods.")
     ] = _OUR_PROFILE,
     leader_elect: Annotated[
-        Literal["true", "false"] | None,
+        Switch | None,
         typer.Option(
             envvar="PUMICE_LEADER_ELECT",
             case_sensitive=False,

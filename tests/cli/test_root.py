@@ -74,3 +74,11 @@ def test_a_bad_configuration_is_one_line_and_exit_code_2(arguments: list[str]) -
     done = runner.invoke(app, ["scheduler-config", *arguments])
     assert done.exit_code == 2
     [_] = [line for line in done.output.splitlines() if line.startswith("Error: ")]
+
+
+def test_controllers_are_not_sent_to_an_address_that_nobody_can_call() -> None:
+    done = runner.invoke(app, ["controllers", "--extender-url=http://127.0.0.1:notaport"])
+    assert done.exit_code == 2
+    assert done.output == (
+        "pumice: --extender-url: 'http://127.0.0.1:notaport' is no http or https URL\n"
+    )

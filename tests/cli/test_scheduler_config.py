@@ -212,10 +212,23 @@ def test_every_option_has_an_environment_variable() -> None:
     [
         ([], "extender-url"),
         (["--extender-url=nowhere"], "'nowhere' is no http or https URL"),
+        (["--extender-url=http://127.0.0.1:notaport"], "is no http or https URL"),
+        (["--extender-url=http://127.0.0.1:99999"], "is no http or https URL"),
+        (["--extender-url=http://127.0.0.1:1/?a=b"], "has a query or a fragment"),
+        (["--extender-url=http://127.0.0.1:1/#a"], "has a query or a fragment"),
         ([f"--extender-url={URL}", "--form=d"], "--form"),
         ([f"--extender-url={URL}", "--leader-elect=perhaps"], "--leader-elect"),
     ],
-    ids=["no url", "bad url", "unknown form", "neither true nor false"],
+    ids=[
+        "no url",
+        "bad url",
+        "bad port",
+        "port out of range",
+        "query",
+        "fragment",
+        "unknown form",
+        "neither true nor false",
+    ],
 )
 def test_a_wrong_call_is_a_usage_error(arguments: list[str], complaint: str) -> None:
     result = invoke(*arguments)

@@ -1,0 +1,52 @@
+"""How the switches of processes may be written: as Go's, since manifests come from Volcano's.
+
+That is ``--switch`` alone and ``--switch=`` with any of Go's words for true and false. A value that
+stands apart (``--switch false``), which Go would take for an argument, counts as well.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from typer.core import TyperCommand
+
+from app.cli.commands import TRUTHS
+from app.cli.processes import Switch
+
+
+class Process(TyperCommand):
+    """A command that starts a process."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Bring the switches into one form before anything else looks at them."""
+        switches, valued = set[str](), set[str]()
+        for parameter in self.params:
+            if not getattr(parameter, "is_flag", False):
+                (switches if _is_switch(parameter) else valued).update(parameter.opts)
+        return super().parse_args(ctx, list(_usual(args, switches, valued)))
+
+
+def _is_switch(parameter: Any) -> bool:
+    return bool(parameter.type_descriptor.annotation == Switch)
+
+
+def _usual(args: Iterable[str], switches: set[str], valued: set[str]) -> Iterator[str]:
+    """Every switch as ``--switch=true`` or ``--switch=false``."""
+    rest = deque(args)
+    while rest:
+        argument = rest.popleft()
+        flag, equals, value = argument.partition("=")
+        if flag in switches:
+            if not equals:
+                value = rest.popleft() if rest and rest[0].lower() in TRUTHS else "true"
+            yield f"{flag}={_usual_word(value)}"
+        else:
+            yield argument
+            if argument in valued and rest:
+                yield rest.popleft()
+
+
+def _usual_word(value: str) -> str:
+    """What is neither true nor false is complained about by whoever reads it."""
+    known = TRUTHS.get(value.lower())
+    return value if known is None else str(known).lower()
