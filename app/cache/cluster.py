@@ -6,6 +6,7 @@ call: the rooms hold exactly one charge for every member that has a node (bound 
 not done, one for every slot, and one for every foreign pod on a node; nothing else.
 """
 
+from app.cache.departed import Departed
 from app.cache.history import History
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
 from app.cache.promises import Lost, Promises
@@ -44,6 +45,7 @@ class ClusterCache(Promises):
         """Owners that do not, the latest known last."""
         self._observed: dict[PodUid, float] = {}
         self._history = History()
+        self._departed = Departed()
 
     # --- events: nodes ---------------------------------------------------------------------------
 
@@ -71,8 +73,9 @@ class ClusterCache(Promises):
 
     def set_pod(self, pod: Pod, *, now: float, observed: bool = False) -> None:
         """Add or replace a pod. ``observed``: seen in a Filter call, the watch is still behind."""
-        if observed and (pod.uid in self._history or self._is_history(pod)):
+        if observed and self._is_past(pod):
             return
+        self._departed.discard(pod.uid)
         self._note_rules(pod)
         self._history.drop(pod.uid)
         if not self.ours(pod):
@@ -96,7 +99,12 @@ class ClusterCache(Promises):
             self._replace(old, pod, now=now)
 
     def drop_pod(self, uid: PodUid) -> None:
-        """Forget a pod; what it held is free at once."""
+        """A pod is gone; what it held is free at once, and only the watch can bring it back."""
+        if uid in self.members or uid in self._history:
+            self._departed.add(uid)
+        self._drop(uid)
+
+    def _drop(self, uid: PodUid) -> None:
         self._forget_rules(uid)
         self._history.drop(uid)
         if self.foreign.pop(uid, None) is not None:
@@ -108,6 +116,11 @@ class ClusterCache(Promises):
         if member.stage is not Stage.WAITING and not member.pod.node:
             self.lost.append(Lost(uid, member.group, "pod was deleted"))
         self._leave(member)
+
+    def _is_past(self, pod: Pod) -> bool:
+        """Whether it is gone or over, though kube-scheduler does not know that yet."""
+        gone = pod.uid in self._departed or pod.uid in self._history
+        return gone or self._is_history(pod)
 
     def _is_history(self, pod: Pod) -> bool:
         """Whether it is over, and its PodGroup too: nobody counts it."""
@@ -132,7 +145,7 @@ class ClusterCache(Promises):
 
     def _set_foreign(self, pod: Pod) -> None:
         if not pod.node or pod.status in TERMINAL:
-            self.drop_pod(pod.uid)
+            self._drop(pod.uid)
             return
         self.foreign[pod.uid] = pod
         changed = self.rooms.charge(
@@ -252,7 +265,8 @@ class ClusterCache(Promises):
     def forget_observed(self, *, before: float) -> None:
         """Drop pods that only a Filter call showed and the watch never did.
 
-        Not those whose Binding was sent: the API server knows them, so the watch is late.
+        Not those whose Binding was sent: the API server knows them, so the watch is late. It may
+        be so for the others too: a call brings them back.
         """
         for uid, seen in list(self._observed.items()):
             member = self.members.get(uid)
@@ -260,7 +274,7 @@ class ClusterCache(Promises):
                 del self._observed[uid]
             elif seen < before and member.stage is not Stage.BINDING:
                 del self._observed[uid]
-                self.drop_pod(uid)
+                self._drop(uid)
 
     # --- events: groups and the rest -------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class Filtering:
                 return self._guard(pod, question.names)
             self._cache.set_pod(pod, now=self._clock(), observed=True)
             member = self._cache.members.get(question.uid)
-            if member is None:  # it is over, and its group is not there
+            if member is None:  # it is gone, or it is over and its group is not there
                 return Wait(filter_text(Cause.GROUP_MISSING))
         self._planning.asked_at = self._clock()
         answer = self._place(member, question.names)

@@ -1,7 +1,7 @@
 """What the API server may say: nodes, pods, groups and queues come, change and go."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -146,6 +146,28 @@ class Events(Machine):
         self.unseen[pod.uid] = pod
         with self.adopting(pod):
             self.cache.set_pod(pod, now=self.now, observed=True)
+
+    @precondition(lambda self: self.gone)
+    @rule(data=st.data(), phase=st.sampled_from(["Pending", "Running"]))
+    def filter_shows_a_pod_that_is_gone(self, data: st.DataObject, phase: str) -> None:
+        pod = self.gone[data.draw(st.sampled_from(sorted(self.gone)))]
+        before = Promises.read(self.cache)
+        self.cache.signals.dirty = False
+        with self.step():
+            late = replace(pod, phase=phase, deleting=False, node=NodeName(""), gates=())
+            self.cache.set_pod(late, now=self.now, observed=True)
+        assert pod.uid not in self.cache.members
+        assert Promises.read(self.cache) == before
+        assert not self.cache.signals.dirty
+
+    @precondition(lambda self: self.gone and len(self.api.pods) < len(PODS))
+    @rule(data=st.data())
+    def the_watch_shows_a_pod_that_was_gone(self, data: st.DataObject) -> None:
+        """It cannot; if it does it is believed."""
+        pod = self.gone[data.draw(st.sampled_from(sorted(self.gone)))]
+        fresh = replace(pod, phase="Pending", deleting=False, node=NodeName(""))
+        with self.adopting(fresh):
+            self.put(fresh)
 
     @precondition(lambda self: self.unseen)
     @rule(data=st.data())
@@ -308,11 +330,15 @@ class Events(Machine):
     def a_pod_is_gone(self, data: st.DataObject, readable: bool) -> None:
         pod = self.some_pod(data)
         del self.api.pods[pod.uid]
+        self.are_gone([pod])
         with self.step():
             if readable:
                 self.feed.remove("pods", pod)
             else:
                 self.feed.reject("pods", pod.key, "broken", uid=pod.uid, deleted=True)
+
+    def are_gone(self, pods: Iterable[Pod]) -> None:
+        self.gone |= {pod.uid: pod for pod in pods if pod.scheduler == OURS}
 
     @precondition(lambda self: self.api.pods)
     @rule(data=st.data())
@@ -334,8 +360,10 @@ class Events(Machine):
 
     @rule(data=st.data())
     def pods_are_listed_again(self, data: st.DataObject) -> None:
-        self.api.pods = {uid: p for uid, p in self.api.pods.items() if not data.draw(ODD)}
-        self.unseen = {}
+        stay = {uid: p for uid, p in self.api.pods.items() if not data.draw(ODD)}
+        self.are_gone(pod for uid, pod in self.api.pods.items() if uid not in stay)
+        self.are_gone(self.unseen.values())
+        self.api.pods, self.unseen = stay, {}
         with self.step():
             self.feed.begin_listing("pods")
             for pod in self.api.pods.values():

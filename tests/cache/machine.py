@@ -100,6 +100,8 @@ class Machine(RuleBasedStateMachine):
         self.snapshotter = Snapshotter(self.cache)
         self.api = Api()
         self.unseen: dict[PodUid, Pod] = {}
+        self.gone: dict[PodUid, Pod] = {}
+        """Pods that the API server had; a call of kube-scheduler does not bring them back."""
         self.phases: dict[GroupKey, GroupPhase] = {}
         self.now = 100.0
         self.births = 0
@@ -209,6 +211,7 @@ class Machine(RuleBasedStateMachine):
 
     def put(self, pod: Pod) -> None:
         self.unseen.pop(pod.uid, None)
+        self.gone.pop(pod.uid, None)
         self.api.pods[pod.uid] = pod
         self.feed.upsert("pods", pod)
 
