@@ -3,7 +3,9 @@
 A change marks the planner dirty. The next cycle starts at once, but not sooner than 20 ms (and four
 times the last cycle's length) after the last one, and at least every second. A cycle works on its
 own snapshot in slices of half a millisecond, so calls of kube-scheduler are answered in between.
-When nobody waits there is nothing to plan: then a cycle only reports what changed.
+When nobody waits there is nothing to plan: then a cycle only reports what changed, as it does when
+what changed cannot bring anybody a place. Time can (pauses and vetoes end), so all is planned a
+second after it was last, whatever other news there was.
 
 A gang, or all when they are few, can be planned *on demand* in between
 (:meth:`Planning.on_demand`), on what is true at that moment. Two plans can then disagree, so
@@ -16,6 +18,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
@@ -48,6 +51,11 @@ def open_placer(snapshot: Snapshot, policies: Policies, now: float, shapes: Shap
     ledger = Ledger(snapshot)
     opened = open_policies(policies, ledger, now=now)
     return Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes)
+
+
+def _loop_time() -> float:
+    """Seconds that nobody sets back."""
+    return asyncio.get_running_loop().time()
 
 
 log = logging.getLogger(__name__)
@@ -114,6 +122,8 @@ class Planning:
     _in_one_go: bool = False
     _standing_by: bool = False
     _next_expiry: float = 0.0
+    _due_at: float = float("-inf")
+    """When all is planned again in any case, by the loop's clock."""
     _stuck: dict[GroupKey, float] = field(default_factory=dict)
     _causes: dict[GroupKey, Cause] = field(default_factory=dict)
     """Why groups waited after the last cycle."""
@@ -140,10 +150,8 @@ class Planning:
         while True:
             gap = max(self.limits.cycle_gap_s, 4 * self.log.last_s)
             await asyncio.sleep(gap)
-            try:
-                await asyncio.wait_for(self._wake.wait(), self.limits.cycle_idle_s)
-            except TimeoutError:
-                self.cache.signals.dirty = True
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), self._due_at - _loop_time())
             self._wake.clear()
             if self.activity.active:
                 self._lead()
@@ -166,10 +174,12 @@ class Planning:
         started = self.clock()
         self._expire(started)
         signals = self.cache.signals
+        signals.dirty |= self._due_at <= _loop_time()
         changed, signals.groups = signals.groups, set()
         self._refused_with.clear()
         if signals.dirty:
             signals.dirty = False
+            self._put_off()
             await self._plan(started)
         self.log.cycles += 1
         self.log.last_at = started
@@ -180,6 +190,9 @@ class Planning:
             tell(changed)
         self.first_cycle.set()
         self.deciding.set()
+
+    def _put_off(self) -> None:
+        self._due_at = _loop_time() + self.limits.cycle_idle_s
 
     async def _plan(self, now: float) -> None:
         if not self.cache.registry.pending:
@@ -325,6 +338,7 @@ class Planning:
     def _stand_by(self) -> None:
         """Another replica decides: whatever was promised here is void, and nothing is said."""
         self._standing_by = True
+        self._put_off()
         self.deciding.clear()
         for key in list(self.cache.registry.promised):
             self.cache.release(key, why="another replica leads")

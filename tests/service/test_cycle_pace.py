@@ -1,0 +1,72 @@
+"""Whatever is said meanwhile, all is planned at least once a second: time alone changes much."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.core.planner import plan_steps
+from app.model.ids import NodeName
+from app.service import planning
+from app.service.limits import Limits
+from app.service.vetoes import FIRST_S
+from tests.builders import make_shape
+from tests.service.rig import Rig, working
+from tests.service.virtual_time import advance, clock, run
+
+N1 = NodeName("n1")
+
+
+class Chatty(Rig):
+    """A pod runs, and somebody goes on labelling it: news that no plan depends on."""
+
+    def __init__(self, *, every_s: float, limits: Limits | None = None) -> None:
+        super().__init__(limits)
+        self.node("n1")
+        self.pod("busy", node=N1, phase="Running", shape=make_shape(cpu=100))
+        self._every_s = every_s
+
+    async def chatter(self, *, until: float) -> None:
+        while clock() < until:
+            busy = self.api.pods["default/busy"]
+            self.store(replace(busy, labels={"at": str(clock())}))
+            await advance(self._every_s)
+
+
+@pytest.mark.parametrize("every_s", [0.01, 0.2, 0.9])
+def test_a_veto_that_ends_is_noticed_within_a_second(every_s: float) -> None:
+    async def scenario() -> None:
+        rig = Chatty(every_s=every_s, limits=Limits(veto_s=FIRST_S))
+        pod = rig.pod("p")
+        rig.planning.vetoes.add(pod.shape, N1, now=clock())
+        ends = clock() + FIRST_S
+        with working(rig):
+            await rig.chatter(until=ends - 0.1)
+            assert not rig.place("p")
+            while not rig.place("p") and clock() < ends + 60:
+                await rig.chatter(until=clock() + 0.1)
+            assert clock() < ends + 1 + rig.limits.cycle_gap_s + every_s
+
+    run(scenario())
+
+
+def test_chatter_sets_off_as_many_plans_as_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        rig = Chatty(every_s=0.05)
+        rig.node("n1", cpu=50)
+        rig.pod("big")
+        plans: list[float] = []
+        whole = plan_steps
+
+        def noted(*given: Any, **named: Any) -> Any:
+            plans.append(clock())
+            return whole(*given, **named)
+
+        monkeypatch.setattr(planning, "plan_steps", noted)
+        with working(rig):
+            await advance(1)
+            plans.clear()
+            await rig.chatter(until=clock() + 10)
+        assert 9 <= len(plans) <= 11
+
+    run(scenario())
