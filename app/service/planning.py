@@ -174,8 +174,17 @@ class Planning:
         started = self.clock()
         self._expire(started)
         signals = self.cache.signals
-        signals.dirty |= self._due_at <= _loop_time()
         changed, signals.groups = signals.groups, set()
+        try:
+            await self._follow(changed, started)
+        except Exception:
+            signals.groups |= changed  # the next cycle tells of them
+            raise
+
+    async def _follow(self, changed: set[GroupKey], started: float) -> None:
+        """Plan if need be, and tell what ``changed``, to which comes what does meanwhile."""
+        signals = self.cache.signals
+        signals.dirty |= self._due_at <= _loop_time()
         self._refused_with.clear()
         if signals.dirty:
             signals.dirty = False
@@ -185,7 +194,7 @@ class Planning:
         self.log.last_at = started
         self.log.last_s = self.clock() - started
         metrics.CYCLE_SECONDS.observe(self.log.last_s)
-        changed |= self.cache.signals.groups | self._note_causes()
+        changed |= signals.groups | self._note_causes()
         for tell in self.after:
             tell(changed)
         self.first_cycle.set()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -102,6 +103,37 @@ def test_a_cycle_that_fails_stops_nothing(
         await advance(2)
         assert rig.place("p") == "n1"
         running.cancel()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("fails", ["planning", "telling"])
+def test_what_changed_is_told_after_a_cycle_that_failed(
+    monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("waits", size=1)
+        rig.gang("g", size=1)
+        await rig.cycle()
+        told: list[GroupKey] = []
+
+        def broken(*_given: object, **_named: object) -> object:
+            raise ZeroDivisionError("oh")
+
+        with monkeypatch.context() as patched:
+            if fails == "planning":
+                patched.setattr(planning, "plan_steps", broken)
+            else:
+                patched.setattr(rig.planning, "after", [broken])
+            rig.pod("more", group="waits")
+            rig.store(replace(rig.api.pods["default/g-0"], phase="Succeeded"))
+            with pytest.raises(ZeroDivisionError):
+                await rig.cycle()
+        rig.planning.after.append(told.extend)
+        await rig.cycle()
+        assert rig.key("g") in told
 
     run(scenario())
 
