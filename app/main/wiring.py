@@ -108,6 +108,7 @@ def assemble(
     planning.after.append(filtering.after_cycle)
     planning.after.append(partial(forgive, cache))
     planning.stood_by.append(barrier.settle)
+    planning.stood_by.append(status.forget)
 
     def settled(changed: Iterable[GroupKey]) -> None:
         barrier.settle(changed)

@@ -340,6 +340,7 @@ class Planning:
             return
         self._standing_by = False
         self.cache.signals.dirty = True
+        self.cache.signals.groups.update(self.cache.groups)
         for key, group in list(self.cache.groups.items()):
             if group.pod_group is not None:
                 self.cache.set_phase(key, group.pod_group.phase)
@@ -353,6 +354,7 @@ class Planning:
             self.cache.release(key, why="another replica leads")
         self.refusals = {}
         self.shown = frozenset()
+        self.cache.signals.groups.clear()  # all are looked at when this one leads again
         for tell in self.stood_by:
             tell()
         self.first_cycle.set()

@@ -124,6 +124,11 @@ class StatusWriter:
         if pause:
             raise Again("members may be on their way", after_s=pause)
 
+    def forget(self) -> None:
+        """Another replica writes: what was written here says nothing about what stands there."""
+        for known in (self._written, self._unsettled, self._told, self._summed):
+            known.clear()
+
     def stale_queues(self) -> list[QueueName]:
         """Queues whose ``status.allocated`` is not what is stored."""
         self._allocated = self._sums()

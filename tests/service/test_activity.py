@@ -1,13 +1,16 @@
 """Who leads: read off kube-scheduler's Lease, whatever the clocks of other machines say."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from app.model.ids import NodeName
 from app.model.lease import Lease
 from app.model.workload import GroupPhase
 from app.service.activity import Activity
-from tests.service.rig import Rig
+from tests.service.rig import Rig, working
+from tests.service.statuses import statuses
 from tests.service.virtual_time import advance, clock, run, settle
 
 
@@ -193,5 +196,63 @@ def test_a_replica_that_takes_over_begins_with_the_phases_the_other_stored() -> 
         await advance(2)
         assert rig.cache.groups[rig.key("g")].phase is GroupPhase.INQUEUE
         working.cancel()
+
+    run(scenario())
+
+
+def test_a_replica_that_stands_by_keeps_nothing_of_what_comes_and_goes() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-b")
+        with working(rig):
+            await advance(2)
+            for number in range(10):
+                rig.gang(f"g{number}", size=1)
+                rig.delete(f"g{number}-0")
+                rig.unsee("podgroups", rig.cache.groups[rig.key(f"g{number}")].pod_group)
+            await advance(2)
+            assert not rig.cache.signals.groups
+
+    run(scenario())
+
+
+def test_a_replica_that_takes_over_looks_at_every_group() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-b")
+        rig.group("g", minimum=1, phase=GroupPhase.RUNNING, running=1)
+        pod = rig.pod("g-0", group="g", node=NodeName("n1"), phase="Running")
+        with working(rig):
+            await advance(2)
+            rig.store(replace(pod, phase="Succeeded"))
+            await advance(20)
+            assert statuses(rig, "g") == []
+            lead(rig, "host-a")
+            await advance(5)
+            assert [status["phase"] for status in statuses(rig, "g")] == ["Completed"]
+
+    run(scenario())
+
+
+def test_a_replica_that_takes_over_again_has_forgotten_what_it_wrote() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-a")
+        with working(rig):
+            rig.gang("g", size=1, gated=True)
+            group = rig.cache.groups[rig.key("g")].pod_group
+            await advance(10)
+            written = statuses(rig, "g")
+            assert len(written) == 1
+            lead(rig, "host-b")
+            await advance(2)
+            rig.delete("g-0")
+            rig.unsee("podgroups", group)
+            await advance(2)
+            lead(rig, "host-a")
+            await advance(2)
+            rig.gang("g", size=1, gated=True)
+            await advance(10)
+            assert len(statuses(rig, "g")) == 2, "it is another group of that name"
 
     run(scenario())
