@@ -17,6 +17,9 @@ from app.model.node import Node
 from app.model.resources import CPU_COLUMN, Amounts, Matrix, ResourceAxis, Vector
 from app.model.snapshot import NodeTable
 
+VECTORS_KEPT = 1_000
+"""Distinct amounts whose vectors are shared; far more come and go in the life of a cluster."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Charge:
@@ -61,12 +64,14 @@ class Rooms:
     def vector(self, values: Amounts) -> Vector:
         """``values`` on the axis, shape ``(R,)``; the axis grows when a name is new.
 
-        Equal amounts share one read-only vector.
+        Equal amounts share one read-only vector as a rule; there is no counting on it.
         """
         known = self._vectors.get(values)
         if known is not None:
             return known
         self._cover(name for name, _ in values)
+        if len(self._vectors) >= VECTORS_KEPT:
+            self._vectors.clear()  # those in use live on with who uses them
         vector = self._vectors[values] = frozen(self.axis.vector(values))
         return vector
 

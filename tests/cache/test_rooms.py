@@ -1,11 +1,12 @@
 """Who takes how much where: one charge per holder, sums that follow, rows that are given back."""
 
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from app.cache.rooms import Rooms
+from app.cache.rooms import VECTORS_KEPT, Rooms
 from app.model.ids import NodeName
 from app.model.node import Taint
 from app.model.resources import Amounts
@@ -183,6 +184,16 @@ def test_equal_amounts_share_one_read_only_vector(rooms: Rooms) -> None:
     assert rooms.vector(make_amounts(cpu=1000, pods=1)) is vector
     with pytest.raises(ValueError, match="read-only"):
         vector += np.int64(1)
+
+
+def test_amounts_that_nobody_asks_for_any_more_are_forgotten(rooms: Rooms) -> None:
+    held = make_amounts(cpu=1)
+    charge(rooms, "a", N, held)
+    vectors = [weakref.ref(rooms.vector(make_amounts(cpu=cpu))) for cpu in range(2, 5000)]
+    assert sum(vector() is not None for vector in vectors) <= VECTORS_KEPT
+    assert np.array_equal(rooms.charges["a"].vector, rooms.vector(held)), "it lives on"
+    assert rooms.discharge("a")
+    assert not rooms.sorted_used()[0].any()
 
 
 @pytest.mark.parametrize(
