@@ -113,7 +113,7 @@ def ask(where: Where, use: Callable[[Cluster], Awaitable[T]]) -> T:
     to = connection(where)
     try:
         return asyncio.run(_ask(to, use))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, errors.Unreadable) as error:
         why = f"what answers at {to.host} is no API server: {error}"
         raise CommandFailed(Code.UNREACHABLE, why) from error
 
