@@ -170,5 +170,8 @@ class Gang:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether it was let in, so that these members are about to be created."""
-        return self.phase is GroupPhase.INQUEUE and self.lacks_members and not self.given_up
+        """Whether it was let in, so that these members are about to be created.
+
+        It may run by now and have lost some: its owner makes them anew.
+        """
+        return self.inqueue and self.lacks_members and not self.given_up

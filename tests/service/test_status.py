@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.model.ids import NodeName, QueueName
-from app.model.resources import CPU
+from app.model.resources import CPU, Amounts
 from app.model.workload import Condition, GroupPhase, QueueState
 from app.service import status as status_module
 from app.service.ports import WriteError
@@ -164,6 +164,30 @@ def test_a_running_gang_that_cannot_replace_a_member_is_unknown() -> None:
             await advance(1)
         assert statuses(rig, "g")[-1]["phase"] == "Unknown"
         assert conditions(rig, "g")["Unschedulable"][0] == "True"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("minimum", [(), make_amounts(cpu=3000)], ids=["plain", "minResources"])
+def test_a_gang_with_a_finished_member_that_loses_another_lacks_it_and_no_share_of_its_queue(
+    minimum: Amounts,
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=3, phase=GroupPhase.RUNNING, min_resources=minimum or None)
+        for i, phase in enumerate(("Succeeded", "Running", "Running")):
+            rig.pod(f"g-{i}", group="g", node=NodeName("n1"), phase=phase)
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            rig.delete("g-2")
+            await advance(1)
+            text = "Not enough valid tasks for gang-scheduling, valid: 2, min: 3"
+            assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughTasks", text)
+            await advance(rig.planning.limits.slot_s + 2 * status_module.TEXT_EVERY_S)
+            assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughTasks", text)
+        assert not [event for event in rig.api.events if "used up" in event.message]
 
     run(scenario())
 

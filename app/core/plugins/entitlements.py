@@ -104,13 +104,20 @@ def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
     found: dict[QueueName, Vector] = {}
     admitted = (gang for gang in ledger.admitted if gang.lacks_members)
     for gang in chain(ledger.snapshot.awaited, admitted):
-        unseen = np.zeros_like(gang.request)
-        if gang.min_request is not None:
-            np.maximum(gang.min_request - gang.request, 0, out=unseen)
-        if gang.role_shapes or gang.min_request is None:
-            np.maximum(unseen, request_of(gang, ledger.snapshot), out=unseen)
         # No queue deserves more than there is, whatever its groups say that they need.
-        unseen = np.minimum(unseen, ledger.snapshot.table.total)
+        unseen = np.minimum(_unseen_of(gang, ledger.snapshot), ledger.snapshot.table.total)
         at = found.get(gang.queue)
         found[gang.queue] = unseen if at is None else at + unseen
     return found
+
+
+def _unseen_of(gang: Gang, snapshot: Snapshot) -> Vector:
+    """What members of ``gang`` that do not exist yet will ask for.
+
+    Finished members hold nothing any more: what ``minResources`` leave after those that do would
+    count them once again.
+    """
+    if gang.min_request is None or gang.counts.completed:
+        return request_of(gang, snapshot)
+    unseen: Vector = np.maximum(gang.min_request - gang.request, 0)
+    return np.maximum(unseen, request_of(gang, snapshot)) if gang.role_shapes else unseen

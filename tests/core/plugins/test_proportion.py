@@ -13,6 +13,7 @@ from app.core.policy import Vote
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import Cause, Shortfall
+from app.model.resources import Vector
 from app.model.snapshot import QueueUsage, Snapshot
 from app.model.workload import GroupPhase, Queue
 from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot
@@ -125,6 +126,21 @@ class TestDeserved:
         first = sized_task(cpu=1, gib=0)
         gang = make_gang("g", waiting=(first,), min_member=3, min_request=room(cpu=1))
         assert deserved_cpu(snapshot_of(gang)) == {"default": 3}
+
+    @pytest.mark.parametrize("minimum", [None, room(cpu=3)], ids=["shapes", "minResources"])
+    @pytest.mark.parametrize("phase", [GroupPhase.RUNNING, GroupPhase.UNKNOWN])
+    def test_members_that_a_running_gang_has_lost_count_like_those_that_never_were(
+        self, phase: GroupPhase, minimum: Vector | None
+    ) -> None:
+        one_is_done = make_gang(
+            phase=phase,
+            min_member=3,
+            min_request=minimum,
+            allocated=room(cpu=1),
+            counts=Counts(running=1, succeeded=1),
+            role_shapes={"": sized_task(cpu=1, gib=0).shape},
+        )
+        assert deserved_cpu(snapshot_of(one_is_done)) == {"default": 2}
 
     def test_no_groups_no_entitlements(self) -> None:
         assert deserved_cpu(snapshot_of()) == {}
