@@ -6,9 +6,12 @@ to write comes out. The phase is decided in the order of the table there:
 1. some members run and the gang lacks its minimum -> Unknown
 2. enough members reached a node and all of those are finished -> Completed
 3. enough members reached a node -> Running
-4. it is not in the queue -> Pending; else it stays Inqueue
+4. some members run, and who takes the place of those that are gone has one -> as it was
+5. it is not in the queue -> Pending; else it stays Inqueue
 
-A group that nobody has created pods for is none of 1 to 3, whatever its minimum.
+A group that nobody has created pods for is none of 1 to 3, whatever its minimum. Room that is kept
+for members that do not exist changes no phase. Without 4, a job's group would be Pending for the
+moment in which a pod that was made anew is bound.
 """
 
 from collections.abc import Callable
@@ -32,6 +35,7 @@ _OF_PLACED = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.SCHEDULER_REFUSES})
 _BEFORE_RUNNING = frozenset(
     {GroupPhase.NEW, GroupPhase.PENDING, GroupPhase.INQUEUE, GroupPhase.UNKNOWN}
 )
+_RAN = frozenset({GroupPhase.RUNNING, GroupPhase.UNKNOWN})
 
 Describe = Callable[[Refusal], str]
 
@@ -50,7 +54,7 @@ class GroupStatus:
 def lacks_minimum(gang: Gang) -> bool:
     """Whether it has members and cannot reach its minimum with those that have a place."""
     counts = gang.counts
-    if not counts.tasks or counts.ready >= gang.min_member:
+    if not counts.tasks or counts.ready_members >= gang.min_member:
         return False
     return counts.pending > 0 or counts.scheduled < gang.min_member
 
@@ -63,6 +67,8 @@ def next_phase(gang: Gang) -> GroupPhase:
     if counts.scheduled and counts.scheduled >= gang.min_member:
         done = counts.scheduled == counts.completed
         return GroupPhase.COMPLETED if done else GroupPhase.RUNNING
+    if counts.running and gang.phase in _RAN:
+        return gang.phase
     return GroupPhase.INQUEUE if gang.phase is GroupPhase.INQUEUE else GroupPhase.PENDING
 
 

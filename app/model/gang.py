@@ -68,9 +68,14 @@ class Counts:
     """Places promised to members that do not exist yet."""
 
     @property
+    def ready_members(self) -> int:
+        """Volcano's ReadyTaskNum: members that exist and have a place."""
+        return self.placed + self.bound + self.running + self.succeeded
+
+    @property
     def ready(self) -> int:
-        """Volcano's ReadyTaskNum, a slot counting as its future member."""
-        return self.placed + self.bound + self.running + self.succeeded + self.slots
+        """The same, a slot counting as its future member: what planning goes by."""
+        return self.ready_members + self.slots
 
     @property
     def scheduled(self) -> int:

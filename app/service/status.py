@@ -39,6 +39,10 @@ SETTLING_S = 2.0
 one, and a gang that has its places runs soon."""
 PLACED_SETTLING_S = 5.0
 """The same for a gang that has its places and needs only be bound, unless it was said to wait."""
+REPLACED_S = 0.5
+"""So long a running gang may lack members that do not exist before it is Unknown: a job makes an
+evicted pod anew at once, and its policies are not to answer what is over then. (Volcano looks once
+a second.)"""
 FIRST_LOOK_S = 0.25
 """After so long the planner has looked at a new group."""
 TEXT_EVERY_S = 5.0
@@ -102,8 +106,7 @@ class StatusWriter:
             for known in (self._written, self._unsettled, self._told):
                 known.pop(key, None)
             return
-        phase = next_phase(gang)
-        self._cache.set_phase(key, phase)
+        phase = self._decide_phase(gang)
         stored = group.pod_group
         if stored is None or stored.deleting:
             return
@@ -157,6 +160,15 @@ class StatusWriter:
         except WriteError as error:
             again_unless_gone(error)
         self._summed[name] = (allocated, queue.resource_version)
+
+    def _decide_phase(self, gang: Gang) -> GroupPhase:
+        """The phase from now on; raises `Again` while it may soon be another."""
+        phase = next_phase(gang)
+        if phase is GroupPhase.UNKNOWN and _may_soon_be_whole(gang):
+            self._unsettled.setdefault(gang.key, self._clock())
+            self._wait_until_settled(gang.key, REPLACED_S)
+        self._cache.set_phase(gang.key, phase)
+        return phase
 
     def _is_written(self, key: GroupKey, wanted: GroupStatus, stored: PodGroup) -> bool:
         """Whether the same was written already and the watch has not caught up; or texts only."""
@@ -262,6 +274,11 @@ class StatusWriter:
                 totals[above] = usage.allocated.copy() if here is None else here + usage.allocated
         axis = cache.rooms.axis
         return {name: axis.amounts(total) for name, total in totals.items()}
+
+
+def _may_soon_be_whole(gang: Gang) -> bool:
+    """Whether it is not Unknown yet, and lacks members that somebody may be making."""
+    return gang.phase is not GroupPhase.UNKNOWN and gang.counts.tasks < gang.min_member
 
 
 def _complains(stored: PodGroup) -> bool:

@@ -45,6 +45,7 @@ def test_a_gang_that_loses_a_member_is_unknown_until_it_is_back(place: Place) ->
     place.set_pod_phase("gang-1", "Failed")
     place.wait_group("gang", lambda group: group["status"].get("failed") == 1)
     place.delete_pod("gang-1")
+    place.wait_phase("gang", "Unknown")
     place.submit_one(workloads.pod("gang-2", group="gang"))
     place.wait_pod_bound("gang-2")
     place.wait_phase("gang", "Running")

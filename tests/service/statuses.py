@@ -1,6 +1,7 @@
 """Statuses of PodGroups while cycles run: what was written, and the watch that shows it."""
 
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from app.model.ids import NodeName
@@ -62,6 +63,12 @@ def statuses(rig: Rig, name: str) -> list[dict[str, Any]]:
         for write in rig.api.of("group-status")
         if write.target == f"default/{name}"
     ]
+
+
+def phases(rig: Rig, name: str) -> list[str]:
+    """The phases written for a group, one after the other."""
+    written = [status["phase"] for status in statuses(rig, name)]
+    return [phase for phase, _ in groupby(written)]
 
 
 def conditions(rig: Rig, name: str) -> dict[str, tuple[str, str, str]]:

@@ -13,8 +13,16 @@ from app.service.ports import WriteError
 from app.service.workqueue import Again
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import CONFLICT, FAILING, GONE, Rig, Told, working
-from tests.service.statuses import TOLD_S, conditions, full, show, statuses, writer_of
+from tests.service.statuses import TOLD_S, conditions, full, phases, show, statuses, writer_of
 from tests.service.virtual_time import advance, run, settle
+
+
+def running(rig: Rig, *names: str) -> None:
+    """A gang ``g`` that needs all of these, on one node."""
+    rig.node("n1")
+    rig.group("g", minimum=len(names), phase=GroupPhase.RUNNING)
+    for name in names:
+        rig.pod(name, group="g", node=NodeName("n1"), phase="Running")
 
 
 def test_a_gang_goes_from_pending_over_inqueue_to_running_and_completed() -> None:
@@ -164,6 +172,67 @@ def test_a_running_gang_that_cannot_replace_a_member_is_unknown() -> None:
             await advance(1)
         assert statuses(rig, "g")[-1]["phase"] == "Unknown"
         assert conditions(rig, "g")["Unschedulable"][0] == "True"
+
+    run(scenario())
+
+
+def test_a_running_gang_that_lost_a_member_is_unknown_while_room_is_kept_for_the_next() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        running(rig, "g-0", "g-1")
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            rig.delete("g-1")
+            await advance(1)
+            show(rig, "g")
+            assert conditions(rig, "g")["Reserved"][0] == "True"
+            await advance(rig.planning.limits.slot_s + TOLD_S)
+        assert phases(rig, "g") == ["Running", "Unknown"]
+
+    run(scenario())
+
+
+def test_a_running_gang_stays_what_it_is_when_the_member_it_lost_is_made_anew_at_once() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        running(rig, "g-0", "g-1")
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            rig.delete("g-1")
+            await advance(status_module.REPLACED_S / 2)
+            rig.pod("g-2", group="g")
+            await advance(1)
+            assert rig.place("g-2") == "n1"
+            call = rig.bind("g-2")
+            await settle()
+            assert call.answer == ""
+            rig.show_bindings()
+            await advance(status_module.SETTLING_S + 1)
+        assert phases(rig, "g") == ["Running"]
+
+    run(scenario())
+
+
+def test_a_gang_that_is_unknown_stays_so_until_the_next_member_is_on_a_node() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        running(rig, "g-0", "g-1")
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            rig.delete("g-1")
+            await advance(1)
+            show(rig, "g")
+            rig.pod("g-2", group="g")
+            await advance(status_module.SETTLING_S + 1)
+            show(rig, "g")
+            rig.bind("g-2")
+            await settle()
+            rig.show_bindings()
+            await advance(1)
+        assert phases(rig, "g") == ["Running", "Unknown", "Running"]
 
     run(scenario())
 
