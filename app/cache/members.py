@@ -62,7 +62,15 @@ class Kind(Enum):
 PLACED_KINDS = frozenset({Kind.PLACED, Kind.BOUND, Kind.RUNNING})
 """Members whose room counts as their group's allocation (volcano.md §3.1, Allocated statuses)."""
 
-VALID_KINDS = PLACED_KINDS | {Kind.SUCCEEDED, Kind.WAITING}
+SCHEDULED_KINDS = frozenset(
+    {Kind.BOUND, Kind.RUNNING, Kind.SUCCEEDED, Kind.FAILED, Kind.RELEASING_PLACED}
+)
+"""Members that reached a node, terminating ones included (volcano.md §4.1)."""
+
+READY_KINDS = PLACED_KINDS | {Kind.SUCCEEDED}
+"""Members that count as ready (volcano.md §3.1, ReadyTaskNum)."""
+
+VALID_KINDS = READY_KINDS | {Kind.WAITING}
 """Members that count for their role's minimum, or will when they are placed."""
 
 _KIND_OF = {

@@ -1,9 +1,10 @@
 """The planner's picture of a group, made from its running counts."""
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from app.cache.groups import Group
-from app.cache.members import PLACED_KINDS, VALID_KINDS, Kind
+from app.cache.members import READY_KINDS, SCHEDULED_KINDS, VALID_KINDS
 from app.cache.rooms import frozen
 from app.model.gang import Gang, Task
 from app.model.pod import Pod
@@ -62,7 +63,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
     pod_group = group.pod_group
     minimum = pod_group.min_resources if pod_group else _solo_request(group)
     counts = group.counts()
-    ready, valid = _roles(group)
+    roles = _roles(group)
     namespace, _, name = group.key.partition("/")
     return Gang(
         key=group.key,
@@ -84,8 +85,10 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         waiting=waiting,
         queue_first=_queue_first(group, waiting),
         role_minimum=group.role_minimum,
-        role_ready=ready,
-        role_valid=valid,
+        role_ready=roles.ready,
+        role_valid=roles.valid,
+        role_slots=roles.slots,
+        role_scheduled=roles.scheduled,
         role_shapes={**group.template_shapes, **group.role_shapes},
         annotations=pod_group.annotations if pod_group else {},
         solo=group.solo,
@@ -123,15 +126,27 @@ def _sum(requests: Mapping[Amounts, int], vector: ToVector) -> Vector:
     return frozen(total)
 
 
-def _roles(group: Group) -> tuple[dict[str, int], dict[str, int]]:
-    ready: dict[str, int] = {}
-    valid: dict[str, int] = {}
+class _Roles(NamedTuple):
+    """How many members and slots each role has, as in :class:`Gang`."""
+
+    ready: dict[str, int]
+    valid: dict[str, int]
+    scheduled: dict[str, int]
+    slots: dict[str, int]
+
+
+def _roles(group: Group) -> _Roles:
+    found = _Roles({}, {}, {}, {})
     for (role, kind), count in group.role_kinds.items():
-        if count and (kind in PLACED_KINDS or kind is Kind.SUCCEEDED):
-            ready[role] = ready.get(role, 0) + count
-        if count and kind in VALID_KINDS:
-            valid[role] = valid.get(role, 0) + count
+        if not count:
+            continue
+        if kind in READY_KINDS:
+            found.ready[role] = found.ready.get(role, 0) + count
+        if kind in VALID_KINDS:
+            found.valid[role] = found.valid.get(role, 0) + count
+        if kind in SCHEDULED_KINDS:
+            found.scheduled[role] = found.scheduled.get(role, 0) + count
     for slot in group.slots.values():
-        ready[slot.role] = ready.get(slot.role, 0) + 1
-        valid[slot.role] = valid.get(slot.role, 0) + 1
-    return ready, valid
+        for counts in (found.ready, found.valid, found.slots):
+            counts[slot.role] = counts.get(slot.role, 0) + 1
+    return found

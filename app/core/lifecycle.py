@@ -14,9 +14,10 @@ for members that do not exist changes no phase. Without 4, a job's group would b
 moment in which a pod that was made anew is bound.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from app.core.actions.need import role_minimums
 from app.model.gang import Counts, Gang
 from app.model.reason import Cause, Refusal
 from app.model.workload import Condition, GroupPhase, PodGroup
@@ -26,6 +27,7 @@ SCHEDULED = "Scheduled"
 RESERVED = "Reserved"
 
 _READY = "tasks in gang are ready to be scheduled"
+_OPPOSITE = {SCHEDULED: UNSCHEDULABLE, UNSCHEDULABLE: SCHEDULED}
 _REASONS = {
     Cause.NOT_ENOUGH_TASKS: "NotEnoughTasks",
     Cause.NOT_ENOUGH_PODS_OF_TASK: "NotEnoughPodsOfTask",
@@ -54,9 +56,23 @@ class GroupStatus:
 def lacks_minimum(gang: Gang) -> bool:
     """Whether it has members and cannot reach its minimum with those that have a place."""
     counts = gang.counts
-    if not counts.tasks or counts.ready_members >= gang.min_member:
+    if not counts.tasks or _is_ready(gang):
         return False
-    return counts.pending > 0 or counts.scheduled < gang.min_member
+    if counts.pending or counts.scheduled < gang.min_member:
+        return True
+    return _lacks_of_role(gang, gang.role_scheduled)
+
+
+def _is_ready(gang: Gang) -> bool:
+    """Whether the members that have a place make its minimum, slots apart."""
+    if gang.counts.ready_members < gang.min_member:
+        return False
+    slots = gang.role_slots
+    return not _lacks_of_role(gang, {r: n - slots.get(r, 0) for r, n in gang.role_ready.items()})
+
+
+def _lacks_of_role(gang: Gang, have: Mapping[str, int]) -> bool:
+    return any(have.get(role, 0) < least for role, least in role_minimums(gang).items())
 
 
 def next_phase(gang: Gang) -> GroupPhase:
@@ -130,19 +146,25 @@ def stamped(
 def _conditions(
     gang: Gang, stored: PodGroup, refusal: Refusal | None, describe: Describe
 ) -> tuple[Condition, ...]:
-    found: list[Condition] = []
+    found = _verdict(gang, refusal, describe)
+    opposite = UNSCHEDULABLE if any(c.type == SCHEDULED for c in found) else SCHEDULED
+    if _find(stored, opposite) is not None:
+        found.append(Condition(opposite, "False", _OPPOSITE[opposite]))
+    reserved = _reserved(gang, refusal, describe)
+    if reserved is not None:
+        found.append(reserved)
+    return tuple(_kept(stored, condition) for condition in found)
+
+
+def _verdict(gang: Gang, refusal: Refusal | None, describe: Describe) -> list[Condition]:
+    """Unschedulable or Scheduled; neither while members may be on their way."""
     if refusal is not None and _is_kept_waiting(gang, refusal):
         reason = _REASONS.get(refusal.cause, "NotEnoughResources")
         text = unschedulable_text(gang, refusal, describe=describe)
-        found.append(_kept(stored, Condition(UNSCHEDULABLE, "True", reason, text)))
-    elif gang.counts.tasks and not lacks_minimum(gang):
-        found.append(_kept(stored, Condition(SCHEDULED, "True", _READY)))
-        if _find(stored, UNSCHEDULABLE) is not None:
-            found.append(_kept(stored, Condition(UNSCHEDULABLE, "False", "Scheduled")))
-    reserved = _reserved(gang, refusal, describe)
-    if reserved is not None:
-        found.append(_kept(stored, reserved))
-    return tuple(found)
+        return [Condition(UNSCHEDULABLE, "True", reason, text)]
+    if gang.counts.tasks and not lacks_minimum(gang):
+        return [Condition(SCHEDULED, "True", _READY)]
+    return []
 
 
 def _is_kept_waiting(gang: Gang, refusal: Refusal) -> bool:

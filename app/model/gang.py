@@ -139,6 +139,10 @@ class Gang:
     role_minimum: Mapping[str, int] = field(default_factory=dict)
     role_ready: Mapping[str, int] = field(default_factory=dict)
     role_valid: Mapping[str, int] = field(default_factory=dict)
+    role_slots: Mapping[str, int] = field(default_factory=dict)
+    """Of both: the slots."""
+    role_scheduled: Mapping[str, int] = field(default_factory=dict)
+    """Like :attr:`Counts.scheduled`, per role."""
     role_shapes: Mapping[str, PodShape] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     solo: bool = False

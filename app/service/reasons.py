@@ -28,7 +28,7 @@ def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal 
     if not group.known:
         return Refusal(Cause.GROUP_MISSING, where=group.key)
     refusal = planning.refusals.get(group.key)
-    if refusal is None:
+    if refusal is None or _is_of_others(cache, group):
         on_the_way = settles_in_s(cache, planning, group)
         missing = None if on_the_way else _unseen(cache, group)
         return _complaint(group, of=_PLACED) or missing
@@ -37,6 +37,11 @@ def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal 
     if refusal.cause is Cause.GATED:
         return replace(refusal, holders=_gates(group))
     return refusal
+
+
+def _is_of_others(cache: ClusterCache, group: Group) -> bool:
+    """Whether a refusal is that of members beyond a minimum that waits for its own members."""
+    return group.placed_minimum and _unseen(cache, group) is not None
 
 
 def _complaint(group: Group, *, of: frozenset[Kind]) -> Refusal | None:

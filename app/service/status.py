@@ -21,6 +21,7 @@ from app.core.lifecycle import (
     unschedulable_text,
     waits,
 )
+from app.core.plugins.gang import unmade
 from app.core.texts import describe
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
@@ -278,7 +279,7 @@ class StatusWriter:
 
 def _may_soon_be_whole(gang: Gang) -> bool:
     """Whether it is not Unknown yet, and lacks members that somebody may be making."""
-    return gang.phase is not GroupPhase.UNKNOWN and gang.counts.tasks < gang.min_member
+    return gang.phase is not GroupPhase.UNKNOWN and unmade(gang) is not None
 
 
 def _complains(stored: PodGroup) -> bool:

@@ -183,6 +183,67 @@ def test_a_gang_of_slots_is_reserved_and_not_scheduled_yet() -> None:
     assert said(status(group(slots=3))) == {"Reserved": ("True", "Placed", "")}
 
 
+def test_a_gang_that_lacks_members_is_not_scheduled_whatever_room_is_kept_for_them() -> None:
+    gang = group(placed=2, slots=1)
+    assert said(status(gang)).keys() == {"Reserved"}
+    told = said(status(gang, refusal=TOO_FEW))
+    assert told["Unschedulable"] == ("True", "NotEnoughTasks", TOO_FEW.detail)
+    assert "Scheduled" not in told
+
+
+ROLES = {"ps": 1, "worker": 2}
+NO_PS = replace(TOO_FEW, cause=Cause.NOT_ENOUGH_PODS_OF_TASK, where="ps", detail="Not enough of ps")
+
+
+def of_roles(phase: GroupPhase = INQUEUE, *, counts: Counts, **fields: Any) -> Gang:
+    """Three workers with places, of a gang that needs a ps too."""
+    workers: dict[str, Any] = {"role_ready": {"worker": 3}, "role_valid": {"worker": 3}}
+    return make_gang(
+        min_member=3, role_minimum=ROLES, phase=phase, counts=counts, **(workers | fields)
+    )
+
+
+def test_a_gang_without_a_member_of_one_role_is_not_scheduled() -> None:
+    found = said(status(of_roles(counts=Counts(placed=3)), refusal=NO_PS))
+    assert found["Unschedulable"] == ("True", "NotEnoughPodsOfTask", "Not enough of ps")
+    assert "Scheduled" not in found
+
+
+def test_room_that_is_kept_for_a_role_is_no_member_of_it() -> None:
+    gang = of_roles(
+        counts=Counts(placed=2, pending=1, slots=1),
+        role_ready={"worker": 2, "ps": 1},
+        role_slots={"ps": 1},
+    )
+    assert said(status(gang)).keys() == {"Reserved"}
+
+
+@pytest.mark.parametrize("before", [RUNNING, UNKNOWN, INQUEUE])
+def test_a_gang_that_lost_the_only_member_of_a_role_is_unknown(before: GroupPhase) -> None:
+    gang = of_roles(before, counts=Counts(running=3), role_scheduled={"worker": 3})
+    assert lifecycle.next_phase(gang) is UNKNOWN
+
+
+def test_a_terminating_member_of_a_role_keeps_the_gang() -> None:
+    there = {"worker": 3, "ps": 1}
+    counts = Counts(running=3, releasing=1, releasing_placed=1)
+    gang = of_roles(RUNNING, counts=counts, role_scheduled=there)
+    assert lifecycle.next_phase(gang) is RUNNING
+
+
+@pytest.mark.parametrize(
+    ("counts", "refusal"),
+    [({"running": 2, "slots": 1}, TOO_FEW), ({"running": 2, "slots": 1}, None), ({}, None)],
+    ids=["told why", "not yet told", "no members left"],
+)
+def test_what_was_said_of_a_complete_gang_is_taken_back(
+    counts: dict[str, int], refusal: Refusal | None
+) -> None:
+    old = Condition("Scheduled", "True", "tasks in gang are ready to be scheduled", "", "t1")
+    found = said(status(group(RUNNING, **counts), old, refusal=refusal))
+    assert found["Scheduled"] == ("False", "Unschedulable", "")
+
+
 def test_members_that_wait_beyond_the_minimum_change_nothing() -> None:
     found = said(status(group(RUNNING, running=3, pending=2), refusal=SHORT))
     assert found["Scheduled"][0] == "True"

@@ -110,3 +110,15 @@ def test_a_group_with_too_few_pods_says_how_many_there_are(place: Place) -> None
     place.add_group("few", 4)
     told = place.wait_condition("few", "Reserved", "False", reason="NotEnoughTasks")
     assert "pods asked 4, free 0" in told["message"]
+
+
+def test_a_gang_that_lacks_the_member_of_one_role_is_not_scheduled(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    place.add_group("roles", 3, minTaskMember={"ps": 1, "worker": 2})
+    place.submit(workloads.pod(f"worker-{i}", group="roles", role="worker") for i in range(3))
+    place.wait_condition("roles", "Unschedulable", "True", reason="NotEnoughPodsOfTask")
+    assert condition(place.group("roles"), "Scheduled") is None
+
+    place.submit_one(workloads.pod("ps", group="roles", role="ps"))
+    place.wait_phase("roles", "Running")
+    place.wait_condition("roles", "Scheduled", "True")

@@ -10,7 +10,7 @@ from app.service.limits import Limits
 from app.service.reasons import CREATING_S
 from tests.builders import make_amounts
 from tests.service.rig import Rig, Told, working
-from tests.service.statuses import TOLD_S, conditions
+from tests.service.statuses import TOLD_S, conditions, statuses
 from tests.service.virtual_time import advance, clock, run
 
 UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
@@ -115,6 +115,27 @@ def test_a_gang_that_waits_for_members_nobody_has_created_says_how_many_there_ar
         )
         assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
         assert story(rig, rig.key("g")).summary == "group default/g: pods asked 3, free 1"
+
+    run(scenario())
+
+
+def test_a_gang_that_waits_for_a_member_of_one_role_says_so_though_it_has_enough_in_all() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=3, role_minimum={"ps": 1, "worker": 2})
+        for i in range(3):
+            rig.pod(f"g-{i}", group="g", annotations={"volcano.sh/task-spec": "worker"})
+        with working(rig):
+            await advance(TOLD_S + 1)
+        text = "Not enough valid pods of each task for gang-scheduling"
+        assert len(statuses(rig, "g")) == 1, "what a worker too many waits for is not the reason"
+        said = conditions(rig, "g")
+        assert said["Unschedulable"] == ("True", "NotEnoughPodsOfTask", text)
+        assert "Scheduled" not in said
+        assert said["Reserved"][0] == "True"
+        assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
+        assert story(rig, rig.key("g")).summary == "task ps: pods asked 1, free 0"
 
     run(scenario())
 

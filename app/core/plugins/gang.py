@@ -6,6 +6,9 @@ members will do. Members that request nothing count as ready while they wait, si
 them.
 """
 
+from collections.abc import Mapping
+
+from app.core.actions.need import role_minimums
 from app.core.ledger import GangAccount, Ledger
 from app.core.policy import Hooks, OpenPlugin, Session
 from app.model.conf import PluginConf
@@ -32,19 +35,17 @@ def _open(session: Session) -> Hooks:
 
 
 def validity(gang: Gang) -> Refusal | None:
-    """Why ``gang`` has too few members to become ready, or None."""
-    if _roles_count(gang):
-        for role, minimum in gang.role_minimum.items():
-            valid = gang.role_valid.get(role, 0)
-            if valid < minimum:
-                return _too_few(
-                    Cause.NOT_ENOUGH_PODS_OF_TASK,
-                    where=role,
-                    valid=valid,
-                    minimum=minimum,
-                    detail=_TOO_FEW_OF_ROLE,
-                )
-    return _enough_tasks(gang, gang.counts.pending + gang.counts.ready)
+    """Why ``gang`` has too few members to become ready, or None; a slot counts as its member."""
+    return _too_few_of_role(gang, {}) or _enough_tasks(
+        gang, gang.counts.pending + gang.counts.ready
+    )
+
+
+def unmade(gang: Gang) -> Refusal | None:
+    """Why ``gang`` has too few members that exist, whatever room is kept for others, or None."""
+    return _too_few_of_role(gang, gang.role_slots) or _enough_tasks(
+        gang, gang.counts.pending + gang.counts.ready_members
+    )
 
 
 def unseen(gang: Gang) -> Refusal | None:
@@ -52,10 +53,7 @@ def unseen(gang: Gang) -> Refusal | None:
 
     None too while it has no member at all: then somebody is about to create them.
     """
-    counts = gang.counts
-    if not (counts.slots and counts.tasks):
-        return None
-    return _enough_tasks(gang, counts.pending + counts.ready - counts.slots)
+    return unmade(gang) if gang.counts.slots and gang.counts.tasks else None
 
 
 def is_ready(gang: Gang, ledger: Ledger) -> bool:
@@ -65,6 +63,21 @@ def is_ready(gang: Gang, ledger: Ledger) -> bool:
     if account.ready + waiting < gang.min_member:
         return False
     return not _roles_count(gang) or _roles_ready(gang, account)
+
+
+def _too_few_of_role(gang: Gang, slots: Mapping[str, int]) -> Refusal | None:
+    """The refusal of the first role that has too few members besides ``slots``, or None."""
+    for role, minimum in role_minimums(gang).items():
+        valid = gang.role_valid.get(role, 0) - slots.get(role, 0)
+        if valid < minimum:
+            return _too_few(
+                Cause.NOT_ENOUGH_PODS_OF_TASK,
+                where=role,
+                valid=valid,
+                minimum=minimum,
+                detail=_TOO_FEW_OF_ROLE,
+            )
+    return None
 
 
 def _enough_tasks(gang: Gang, valid: int) -> Refusal | None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from app.core.plugins.gang import unseen
 from app.model.gang import Counts, Task
 from app.model.reason import Cause, Shortfall
 from tests.builders import make_gang, make_node, make_shape, make_snapshot, make_task
@@ -67,6 +68,33 @@ class TestValidity:
         assert hooks.gang_valid
         gang = make_gang(waiting=tasks("ps", 3), min_member=3, role_minimum={"ps": 1, "worker": 3})
         assert hooks.gang_valid(gang) is None
+
+
+class TestUnseen:
+    """Members that nobody has created, though room is kept for them."""
+
+    def test_kept_room_makes_no_member(self) -> None:
+        refusal = unseen(make_gang(min_member=3, counts=Counts(placed=2, slots=1)))
+        assert refusal is not None
+        assert refusal.cause is Cause.NOT_ENOUGH_TASKS
+        assert refusal.detail.endswith("valid: 2, min: 3")
+
+    def test_a_role_can_lack_one_though_there_are_enough_in_all(self) -> None:
+        gang = make_gang(
+            min_member=3,
+            role_minimum={"ps": 1, "worker": 2},
+            role_valid={"ps": 1, "worker": 3},
+            role_slots={"ps": 1},
+            counts=Counts(placed=2, pending=1, slots=1),
+        )
+        refusal = unseen(gang)
+        assert refusal is not None
+        assert refusal.cause is Cause.NOT_ENOUGH_PODS_OF_TASK
+        assert refusal.where == "ps"
+        assert refusal.shortfalls == (Shortfall("pods", asked=1, free=0),)
+
+    def test_a_group_that_has_no_pods_yet_is_not_missing_any(self) -> None:
+        assert unseen(make_gang(min_member=3, counts=Counts(slots=3))) is None
 
 
 class TestReadiness:
