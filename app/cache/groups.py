@@ -8,7 +8,16 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.cache.members import ARRIVED, PLACED_KINDS, VALID_KINDS, Kind, Member, Slot, Stage
+from app.cache.members import (
+    ARRIVED,
+    PLACED_KINDS,
+    READY_KINDS,
+    VALID_KINDS,
+    Kind,
+    Member,
+    Slot,
+    Stage,
+)
 from app.model.gang import Counts
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.pod import QUEUE_ANNOTATION
@@ -187,8 +196,17 @@ class Group:
 
     @property
     def placed_minimum(self) -> bool:
-        """Whether its minimum has places, kept or taken."""
-        return self.counts().ready >= self.min_member
+        """Whether its minimum has places, kept or taken, and that of each role."""
+        if self.counts().ready < self.min_member:
+            return False
+        minimum = self.role_minimum
+        if not minimum:
+            return True
+        kept = Counter(slot.role for slot in self.slots.values())
+        return all(
+            kept[role] + sum(self.role_kinds[role, kind] for kind in READY_KINDS) >= least
+            for role, least in minimum.items()
+        )
 
     @property
     def promises(self) -> bool:

@@ -122,8 +122,15 @@ def unschedulable_text(gang: Gang, refusal: Refusal, *, describe: Describe) -> s
     """Volcano's sentence: how many members of how many, and why."""
     if refusal.cause in _REASONS and refusal.detail:
         return refusal.detail
-    unready = max(gang.min_member - gang.counts.ready, 0) or refusal.lacking
+    unready = _unready(gang) or refusal.lacking
     return f"{unready}/{gang.counts.tasks} tasks in gang unschedulable: {describe(refusal)}"
+
+
+def _unready(gang: Gang) -> int:
+    """How many places the minimum lacks, in all or for roles."""
+    of_roles = role_minimums(gang).items()
+    lacking = sum(max(least - gang.role_ready.get(role, 0), 0) for role, least in of_roles)
+    return max(gang.min_member - gang.counts.ready, lacking, 0)
 
 
 def waits(phase: GroupPhase) -> bool:
@@ -174,7 +181,8 @@ def _is_kept_waiting(gang: Gang, refusal: Refusal) -> bool:
 def _reserved(gang: Gang, refusal: Refusal | None, describe: Describe) -> Condition | None:
     """Design §4: room for the minimum is kept (or taken), or why it is not."""
     counts = gang.counts
-    if counts.ready >= gang.min_member and (counts.tasks or counts.slots):
+    enough = counts.ready >= gang.min_member and not _lacks_of_role(gang, gang.role_ready)
+    if enough and (counts.tasks or counts.slots):
         return Condition(RESERVED, "True", "Placed", _kept_for(counts))
     if refusal is None:
         return None

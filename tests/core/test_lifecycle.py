@@ -218,6 +218,17 @@ def test_room_that_is_kept_for_a_role_is_no_member_of_it() -> None:
     assert said(status(gang)).keys() == {"Reserved"}
 
 
+def test_no_room_is_reserved_for_a_gang_that_has_none_for_one_of_its_roles() -> None:
+    gang = of_roles(RUNNING, counts=Counts(running=3, pending=1), role_scheduled={"worker": 3})
+    found = said(status(gang, refusal=SHORT))
+    assert found["Reserved"] == (
+        "False",
+        "NotEnoughResources",
+        "group default/g: cpu asked 4, free 1 of 8",
+    )
+    assert found["Unschedulable"][2].startswith("1/4 tasks in gang unschedulable: ")
+
+
 @pytest.mark.parametrize("before", [RUNNING, UNKNOWN, INQUEUE])
 def test_a_gang_that_lost_the_only_member_of_a_role_is_unknown(before: GroupPhase) -> None:
     gang = of_roles(before, counts=Counts(running=3), role_scheduled={"worker": 3})

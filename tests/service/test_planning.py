@@ -18,7 +18,7 @@ from app.service import planning
 from app.service.filtering import Chosen
 from app.service.limits import Limits
 from app.telemetry import metrics
-from tests.builders import make_amounts, make_node, make_queue, make_shape
+from tests.builders import GIB, make_amounts, make_node, make_queue, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import START, advance, clock, run, settle
 
@@ -518,6 +518,32 @@ def test_a_gang_that_cannot_get_the_rest_gives_back_what_it_has() -> None:
             await rig.cycle()
         assert rig.promises() == 0
         assert released("stuck") == before + 1
+
+    run(scenario())
+
+
+def test_a_gang_that_lost_the_place_of_one_role_gives_back_what_the_others_have() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(stuck_s=3.0))
+        rig.node("n1", cpu=4000, memory=2 * GIB)
+        rig.node("n2", cpu=1000, memory=8 * GIB)
+        rig.group("g", minimum=2, role_minimum={"ps": 1, "worker": 1})
+        worker, ps = make_shape(cpu=2000, memory=GIB), make_shape(cpu=1000, memory=8 * GIB)
+        for name, role, shape in [
+            ("g-0", "worker", worker),
+            ("g-1", "worker", worker),
+            ("ps", "ps", ps),
+        ]:
+            rig.pod(name, group="g", shape=shape, annotations={"volcano.sh/task-spec": role})
+        await rig.cycle()
+        await rig.cycle()
+        assert rig.promises() == 3
+        rig.see("nodes", make_node("n2", cpu=1000, unschedulable=True))
+        for _ in range(6):
+            await rig.cycle()
+            await advance(1)
+            rig.cache.signals.dirty = True
+        assert rig.promises() == 0
 
     run(scenario())
 
