@@ -255,7 +255,7 @@ class Group:
             return False
         if self.phase in (GroupPhase.NEW, GroupPhase.PENDING):
             return True
-        return self.on_nodes + self.kinds[Kind.PLACED] + len(self.slots) < self.min_member
+        return not self.placed_minimum
 
     def counts(self) -> Counts:
         """Counts in the planner's terms."""

@@ -17,7 +17,6 @@ moment in which a pod that was made anew is bound.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from app.core.actions.need import role_minimums
 from app.model.gang import Counts, Gang
 from app.model.reason import Cause, Refusal
 from app.model.workload import Condition, GroupPhase, PodGroup
@@ -72,7 +71,7 @@ def _is_ready(gang: Gang) -> bool:
 
 
 def _lacks_of_role(gang: Gang, have: Mapping[str, int]) -> bool:
-    return any(have.get(role, 0) < least for role, least in role_minimums(gang).items())
+    return any(have.get(role, 0) < least for role, least in gang.role_minimums.items())
 
 
 def next_phase(gang: Gang) -> GroupPhase:
@@ -128,7 +127,7 @@ def unschedulable_text(gang: Gang, refusal: Refusal, *, describe: Describe) -> s
 
 def _unready(gang: Gang) -> int:
     """How many places the minimum lacks, in all or for roles."""
-    of_roles = role_minimums(gang).items()
+    of_roles = gang.role_minimums.items()
     lacking = sum(max(least - gang.role_ready.get(role, 0), 0) for role, least in of_roles)
     return max(gang.min_member - gang.counts.ready, lacking, 0)
 

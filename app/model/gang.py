@@ -173,9 +173,21 @@ class Gang:
         return rest
 
     @property
+    def role_minimums(self) -> Mapping[str, int]:
+        """The minimums per role that count: not when ``min_member`` is less than their sum."""
+        minimums = self.role_minimum
+        return minimums if minimums and self.min_member >= sum(minimums.values()) else {}
+
+    @property
     def lacks_members(self) -> bool:
-        """Whether its minimum takes members that nobody has created, nor is a place kept for."""
-        return self.counts.tasks + self.counts.slots < self.min_member
+        """Whether its minimum takes members that nobody has created, nor is a place kept for.
+
+        Of a role too, where others exist that cannot be placed: they may be of that role.
+        """
+        if self.counts.tasks + self.counts.slots < self.min_member:
+            return True
+        valid = self.role_valid
+        return any(valid.get(role, 0) < least for role, least in self.role_minimums.items())
 
     @property
     def is_awaited(self) -> bool:

@@ -172,7 +172,7 @@ class Recount:
     arrived: Counter[str] = field(default_factory=Counter)
     waiting: set[PodUid] = field(default_factory=set)
     best_effort: int = 0
-    slots: int = 0
+    slots: Counter[str] = field(default_factory=Counter)
 
     def add(self, pod: Pod, promise: Promise | None) -> None:
         kind = kind_of(pod, promised=promise is not None)
@@ -195,7 +195,7 @@ class Recount:
 
     @property
     def promised(self) -> bool:
-        return self.kinds[Kind.PLACED] + self.slots > 0
+        return self.kinds[Kind.PLACED] + self.slots.total() > 0
 
     def pending(self, pod_group: PodGroup | None, phase: GroupPhase, *, solo: bool) -> bool:
         """Whether there is something to decide."""
@@ -205,8 +205,19 @@ class Recount:
             return False
         if self.waiting or phase in (GroupPhase.NEW, GroupPhase.PENDING):
             return True
-        lacking = self.on_nodes + self.kinds[Kind.PLACED] + self.slots < pod_group.min_member
-        return lacking and phase is not GroupPhase.COMPLETED
+        return self.lacks(pod_group) and phase is not GroupPhase.COMPLETED
+
+    def lacks(self, pod_group: PodGroup) -> bool:
+        """Whether places are lacking, in all or for a role."""
+        if self.on_nodes + self.kinds[Kind.PLACED] + self.slots.total() < pod_group.min_member:
+            return True
+        minimum = pod_group.role_minimum
+        if sum(minimum.values()) > pod_group.min_member:
+            return False
+        ready = Counter(self.slots)
+        for (role, kind), count in self.roles.items():
+            ready[role] += count if kind in (*ON_A_NODE, Kind.PLACED) else 0
+        return any(ready[role] < least for role, least in minimum.items())
 
 
 def recount(pods: Iterable[Pod], promises: Promises) -> dict[GroupKey, Recount]:
@@ -217,6 +228,6 @@ def recount(pods: Iterable[Pod], promises: Promises) -> dict[GroupKey, Recount]:
             out.setdefault(pod.group, Recount()).add(pod, promises.members.get(pod.uid))
     for slot in promises.slots.values():
         group = out.setdefault(slot.group, Recount())
-        group.slots += 1
+        group.slots[slot.role] += 1
         group.held[slot.shape.requests] += 1
     return out

@@ -2,15 +2,18 @@
 
 from dataclasses import replace
 
+import pytest
+
 from app.core.texts import filter_text
-from app.model.ids import GroupKey
+from app.model.ids import GroupKey, NodeName
 from app.model.reason import Cause
+from app.model.workload import GroupPhase
 from app.service.explanations import Story, explain_group
 from app.service.limits import Limits
 from app.service.reasons import CREATING_S
 from tests.builders import make_amounts
 from tests.service.rig import Rig, Told, working
-from tests.service.statuses import TOLD_S, conditions, statuses
+from tests.service.statuses import TOLD_S, conditions, phases, show, statuses
 from tests.service.virtual_time import advance, clock, run
 
 UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
@@ -136,6 +139,37 @@ def test_a_gang_that_waits_for_a_member_of_one_role_says_so_though_it_has_enough
         assert said["Reserved"][0] == "True"
         assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
         assert story(rig, rig.key("g")).summary == "task ps: pods asked 1, free 0"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("first", ["Running", "Succeeded", "Failed"])
+def test_a_running_gang_that_lost_the_only_member_of_a_role_says_so_at_once_and_later(
+    first: str,
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=3, role_minimum={"ps": 1, "worker": 2}, phase=GroupPhase.RUNNING)
+        for name, role, phase in [
+            ("g-0", "worker", first),
+            ("g-1", "worker", "Running"),
+            ("g-2", "worker", "Running"),
+            ("ps", "ps", "Running"),
+        ]:
+            of_role = {"volcano.sh/task-spec": role}
+            rig.pod(name, group="g", node=NodeName("n1"), phase=phase, annotations=of_role)
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            rig.delete("ps")
+            await advance(TOLD_S)
+            text = "Not enough valid pods of each task for gang-scheduling"
+            assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughPodsOfTask", text)
+            await advance(rig.planning.limits.slot_s + TOLD_S)
+            assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughPodsOfTask", text)
+        assert phases(rig, "g") == ["Running", "Unknown"]
+        assert not [event for event in rig.api.events if "used up" in event.message]
 
     run(scenario())
 

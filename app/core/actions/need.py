@@ -29,7 +29,7 @@ class Need:
             return cls(gang.min_member - account.ready, {}, 0)
         roles = {
             role: least - account.role_ready.get(role, 0)
-            for role, least in role_minimums(gang).items()
+            for role, least in gang.role_minimums.items()
             if least > account.role_ready.get(role, 0)
         }
         return cls(gang.min_member - account.ready, roles, sum(roles.values()))
@@ -79,10 +79,3 @@ class Need:
         if self.is_of_role(role):
             self.roles[role] -= 1
             self.of_roles -= 1
-
-
-def role_minimums(gang: Gang) -> dict[str, int]:
-    """The minimums per role that count."""
-    if not gang.role_minimum or gang.min_member < sum(gang.role_minimum.values()):
-        return {}
-    return dict(gang.role_minimum)

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 
 import numpy as np
 
-from app.core.actions.need import role_minimums
 from app.core.ledger import claimable
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid
@@ -83,7 +82,7 @@ def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
         return {}
     if not gang.role_shapes and gang.min_request is None:
         return {}
-    if not gang.role_minimum and not gang.lacks_members:
+    if not gang.lacks_members:
         return {}
     lacking = _lacking(gang)
     missing = _count_missing(gang, lacking)
@@ -102,7 +101,7 @@ def _lacking(gang: Gang) -> dict[str, int]:
     """How many members roles lack of their minimums."""
     lacks = {
         role: least - gang.role_valid.get(role, 0)
-        for role, least in sorted(role_minimums(gang).items())
+        for role, least in sorted(gang.role_minimums.items())
     }
     return {role: lack for role, lack in lacks.items() if lack > 0}
 

@@ -8,7 +8,6 @@ them.
 
 from collections.abc import Mapping
 
-from app.core.actions.need import role_minimums
 from app.core.ledger import GangAccount, Ledger
 from app.core.policy import Hooks, OpenPlugin, Session
 from app.model.conf import PluginConf
@@ -62,12 +61,12 @@ def is_ready(gang: Gang, ledger: Ledger) -> bool:
     waiting = gang.counts.pending_best_effort - sum(account.best_effort.values())
     if account.ready + waiting < gang.min_member:
         return False
-    return not _roles_count(gang) or _roles_ready(gang, account)
+    return _roles_ready(gang, account)
 
 
 def _too_few_of_role(gang: Gang, slots: Mapping[str, int]) -> Refusal | None:
     """The refusal of the first role that has too few members besides ``slots``, or None."""
-    for role, minimum in role_minimums(gang).items():
+    for role, minimum in gang.role_minimums.items():
         valid = gang.role_valid.get(role, 0) - slots.get(role, 0)
         if valid < minimum:
             return _too_few(
@@ -93,7 +92,7 @@ def _enough_tasks(gang: Gang, valid: int) -> Refusal | None:
 
 
 def _roles_ready(gang: Gang, account: GangAccount) -> bool:
-    for role, minimum in gang.role_minimum.items():
+    for role, minimum in gang.role_minimums.items():
         lacking = minimum - account.role_ready.get(role, 0)
         if lacking > 0 and lacking > _waiting_best_effort(gang, account, role=role):
             return False
@@ -105,10 +104,6 @@ def _waiting_best_effort(gang: Gang, account: GangAccount, *, role: str) -> int:
         return 0
     waiting = sum(task.best_effort and task.role == role for task in gang.waiting)
     return waiting - account.best_effort.get(role, 0)
-
-
-def _roles_count(gang: Gang) -> bool:
-    return bool(gang.role_minimum) and gang.min_member >= sum(gang.role_minimum.values())
 
 
 def _too_few(cause: Cause, *, where: str, valid: int, minimum: int, detail: str) -> Refusal:
