@@ -154,10 +154,16 @@ def _objects(found: Findings) -> tuple[str, str]:
 
 
 def _conditions(found: Findings) -> Verdict:
-    """The last of the group's conditions that speaks against it."""
+    """The last of the group's conditions that speaks against it.
+
+    `Scheduled` never does: where it is taken back, others say why.
+    """
     conditions = status(found.group or {}).get("conditions") or ()
     against = [
-        c for c in conditions if (c.get("status") == "True") == (c["type"] == "Unschedulable")
+        c
+        for c in conditions
+        if c["type"] != "Scheduled"
+        and (c.get("status") == "True") == (c["type"] == "Unschedulable")
     ]
     if not against:
         return None

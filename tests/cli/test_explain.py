@@ -200,6 +200,12 @@ def test_the_last_condition_that_speaks_against_it_counts(stand: Stand) -> None:
     assert first(stand, "a") == "job default/a is Pending: queue default: cpu asked 3, free 1"
 
 
+def test_a_condition_that_is_only_taken_back_does_not_say_why(stand: Stand) -> None:
+    back = {**AGAINST, "type": "Scheduled", "status": "False", "reason": "Unschedulable"}
+    waiting(stand, {**back, "message": ""}, AGAINST)
+    assert first(stand, "a") == "job default/a is Pending: 3/3 tasks in gang unschedulable"
+
+
 def test_a_queue_that_is_missing_or_shut_goes_before_conditions(stand: Stand) -> None:
     waiting(stand, AGAINST)
     stand.status(QUEUES, "default", {"state": "Closed"})
