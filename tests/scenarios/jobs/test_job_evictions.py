@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -121,3 +122,41 @@ def test_whenever_a_pod_is_evicted_its_policy_answers_once(ground: Ground) -> No
     assert not {name: (plans[name], record.lives[name].status) for name in unanswered}
     outcomes = {name: _outcome(life) for name, life in record.lives.items()}
     assert outcomes == {name: plan.outcome for name, plan in plans.items()}
+
+
+def test_the_group_of_a_pod_that_is_made_anew_does_not_wait_again(ground: Ground) -> None:
+    with Record(ground) as record:
+        ground.submit("anew", make_job(up(3, "main"), needs=3))
+        _follow(record, _all_run)
+        before = record.lives["anew"].staying["main-0"]
+        ground.evict("anew-main-0")
+        phases = _follow(record, lambda life: _all_run(life) and life.staying["main-0"] != before)
+    assert phases <= {"Running", "Unknown"}
+    events = ground.api.events_of("anew", namespace=ground.name)
+    assert not [event for event in events if event["message"].endswith("reason: ")]
+
+
+def _follow(record: Record, is_over: Callable[[Life], bool]) -> set[str]:
+    """The phases of the group of the job `anew` until it is over with it."""
+    phases: set[str] = set()
+    deadline = time.monotonic() + ROUND_S / 2
+    while life := record.follow(timeout_s=deadline - time.monotonic()):
+        if life.name == "anew":
+            phases.add(_group_phase(life))
+            if is_over(life):
+                return phases
+    raise AssertionError(phases)
+
+
+def _all_run(life: Life) -> bool:
+    running = [life.pods[name] for name in life.staying if _runs(life.pods[name])]
+    return len(running) == 3 and _group_phase(life) == "Running"
+
+
+def _runs(pod: Object) -> bool:
+    return str(pod["status"].get("phase")) == "Running"
+
+
+def _group_phase(life: Life) -> str:
+    group = life.group or {}
+    return str((group.get("status") or {}).get("phase") or "")
