@@ -82,7 +82,12 @@ class Registry:
             self._all_changed()
 
     def set_template(self, owner: str, shapes: Mapping[str, PodShape]) -> None:
-        """The shapes of each role as the vcjob of UID ``owner`` describes them; empty: forget."""
+        """The shapes of each role as the vcjob of UID ``owner`` describes them; empty: forget.
+
+        They are planned with before a pod has one, and may ask for what nobody has named so far.
+        """
+        for shape in shapes.values():
+            self._rooms.vector(shape.requests)
         if shapes:
             self.templates[owner] = shapes
         else:

@@ -95,6 +95,13 @@ class Checks(Machine):
             assert np.array_equal(member.task.request, vector(member.pod.shape.requests))
 
     @invariant()
+    def what_members_to_come_ask_for_is_on_the_axis(self) -> None:
+        axis = self.cache.rooms.axis
+        for group in self.cache.groups.values():
+            for shape in group.template_shapes.values():
+                assert {name for name, _ in shape.requests} <= set(axis.names)
+
+    @invariant()
     def the_audit_finds_nothing(self) -> None:
         outcome = audit(self.cache, [*self.api.pods.values(), *self.unseen.values()])
         assert outcome.drifts == ()

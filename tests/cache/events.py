@@ -446,9 +446,12 @@ class Events(Machine):
 
     @rule(name=st.sampled_from(GROUPS), there=st.booleans(), role=ROLE, data=st.data())
     def job_changes(self, name: str, there: bool, role: str, data: st.DataObject) -> None:
-        """The vcjob that owns a group: its templates are the shapes of members not seen yet."""
+        """The vcjob that owns a group: its templates are the shapes of members not seen yet.
+
+        They may ask for what nobody has named so far.
+        """
         uid = f"uid-job-{name}"
-        job = JobTemplate(uid, "default", name, {role: data.draw(shapes(self.extended))})
+        job = JobTemplate(uid, "default", name, {role: data.draw(shapes(self.extended + 1))})
         if there:
             self.templates[uid] = job.role_shapes
         else:

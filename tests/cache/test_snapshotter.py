@@ -204,6 +204,21 @@ def test_host_ports_are_taken_by_pods_promises_and_slots(rig: Rig) -> None:
     assert rig.now().ports == {1: {PORT}}
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["job first", "group first"])
+def test_what_the_task_of_a_job_asks_for_is_on_the_axis_though_no_node_has_it(
+    rig: Rig, *, late: bool
+) -> None:
+    """GPU nodes are scaled to zero until somebody waits for one."""
+    if late:
+        rig.group(owner_uid="uid-job")
+    gpu = PodShape(requests=make_amounts(cpu=1000, pods=1, **{"nvidia.com/gpu": 1}))
+    rig.cache.registry.set_template("uid-job", {"worker": gpu})
+    rig.group(owner_uid="uid-job")
+    snapshot = rig.now()
+    for shape in snapshot.gangs[KEY].role_shapes.values():
+        assert snapshot.axis.amounts(snapshot.axis.vector(shape.requests)) == shape.requests
+
+
 def test_a_priority_class_changes_the_groups_that_name_it(rig: Rig) -> None:
     rig.group(priority_class="high")
     assert rig.now().gangs[KEY].priority == 0

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from app.core.planner import plan_steps
 from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.job import JobTemplate
 from app.model.pod import GATE
 from app.model.reason import Cause
+from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 from app.service import planning
 from app.service.filtering import Chosen
@@ -243,6 +245,24 @@ def test_a_gang_planned_on_demand_meanwhile_keeps_its_place_and_the_queue_its_li
         assert rig.promises() == 2, "both would be over the queue's limit"
         await rig.cycle()
         assert rig.promises() == 2
+
+    run(scenario())
+
+
+def test_a_job_that_asks_for_what_no_node_has_keeps_nobody_else_from_being_planned() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        gpu = PodShape(requests=make_amounts(cpu=1000, pods=1, **{"nvidia.com/gpu": 1}))
+        rig.see("jobs", JobTemplate("uid-job", "default", "job", {"worker": gpu}))
+        rig.group("job", minimum=2, phase=GroupPhase.PENDING, owner_uid="uid-job")
+        others = rig.gang("others", size=2)
+        await rig.cycle()
+        assert {rig.place(name) for name in others} == {"n1"}
+        (lacks,) = rig.planning.refusals[rig.key("job")].shortfalls
+        assert (lacks.resource, lacks.asked, lacks.free) == ("nvidia.com/gpu", 2, 0)
+        rig.pod("alone")
+        assert rig.filter("alone") == Chosen(NodeName("n1"))
 
     run(scenario())
 
