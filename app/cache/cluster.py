@@ -7,6 +7,7 @@ not done, one for every slot, and one for every foreign pod on a node; nothing e
 """
 
 from app.cache.departed import Departed
+from app.cache.groups import Group
 from app.cache.history import History
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
 from app.cache.promises import Lost, Promises
@@ -167,8 +168,8 @@ class ClusterCache(Promises):
         self.members[member.pod.uid] = member
         group.add(member)
         group.given_up = False
-        if group.solo and member.kind in _UNPLACED and self._may_be_gathered(member.pod):
-            group.awaited = True
+        if group.solo:
+            self._await_owner(group, member)
         if group.slots and member.kind in (Kind.WAITING, *PLACED_KINDS):
             self._adopt_slot(group, member, now=now)  # first: it need not have room besides
         self._charge(member)
@@ -178,8 +179,7 @@ class ClusterCache(Promises):
         group = self.groups[member.group]
         group.remove(member)
         del self.members[member.pod.uid]
-        if group.awaited:
-            self._await_not(member.pod)
+        self._await_not(group, member.pod.uid)
         self.rooms.discharge(member.pod.uid)
         self.registry.changed(group)
 
@@ -211,9 +211,9 @@ class ClusterCache(Promises):
             why = "pod is being deleted" if pod.deleting else "pod is over"
             self.lost.append(Lost(pod.uid, member.group, why))
             member.stage, member.node = Stage.WAITING, NO_NODE
-        if group.awaited and member.kind not in _UNPLACED:
-            self._await_not(pod)
-            group.awaited = False
+        if group.awaits:
+            self._await_not(group, pod.uid)
+            self._await_owner(group, member)
         member.task = task_of(pod, self.rooms.vector)
         group.add(member)
         moved = self._charge(member)
@@ -226,20 +226,22 @@ class ClusterCache(Promises):
 
     # --- pods whose owner may want a gang --------------------------------------------------------
 
-    def _may_be_gathered(self, pod: Pod) -> bool:
-        """Whether its owner may want a gang; if so the pod waits until that is known."""
-        owner = pod.owner
-        if owner is None or not owner.may_gather or owner.uid in self._apart:
-            return False
-        self.awaited.setdefault(owner.uid, {})[pod.uid] = pod
-        return True
+    def _await_owner(self, group: Group, member: Member) -> None:
+        """Let a pod without a node wait if its owner may want a gang, until that is known."""
+        owner = member.pod.owner
+        if member.kind not in _UNPLACED or owner is None:
+            return
+        if owner.may_gather and owner.uid not in self._apart:
+            self.awaited.setdefault(owner.uid, {})[member.pod.uid] = member.pod
+            group.awaits = owner.uid
 
-    def _await_not(self, pod: Pod) -> None:
-        owner = pod.owner.uid if pod.owner else ""
-        pods = self.awaited.get(owner, {})
-        pods.pop(pod.uid, None)
+    def _await_not(self, group: Group, uid: PodUid) -> None:
+        """Take a pod out from where it was filed, whoever owns it by now."""
+        pods = self.awaited.get(group.awaits, {})
+        pods.pop(uid, None)
         if not pods:
-            self.awaited.pop(owner, None)
+            self.awaited.pop(group.awaits, None)
+        group.awaits = ""
 
     def await_no_group(self, owner: str) -> None:
         """The owner of that UID wants no gang: its pods stand alone, those to come too."""
@@ -247,9 +249,11 @@ class ClusterCache(Promises):
         if len(self._apart) > _OWNERS_KEPT:
             del self._apart[next(iter(self._apart))]
         for uid in self.awaited.pop(owner, {}):
-            group = self.groups[self.members[uid].group]
-            group.awaited = False
-            self.registry.changed(group)
+            member = self.members.get(uid)
+            if member is not None:
+                group = self.groups[member.group]
+                group.awaits = ""
+                self.registry.changed(group)
 
     # --- events: pods that only a Filter call has shown ------------------------------------------
 

@@ -31,7 +31,8 @@ class Group:
     """One PodGroup (or a pod alone: ``pod_group`` None and ``solo``) and its members.
 
     ``phase`` is ours to decide, so the local one counts; the stored one is read once.
-    ``awaited``: a controller may still give its pod to a PodGroup with others (volcano.md §5.3).
+    ``awaits``: UID of the owner that its pod is filed under while a controller may still give it to
+    a PodGroup with others (volcano.md §5.3), else empty.
     ``hold_until`` and ``failures`` keep a gang whose reservation was not used from being placed
     again at once. ``given_up``: nobody created the members that slots were kept for; ``filled_at``
     is when one last came into a slot.
@@ -62,7 +63,7 @@ class Group:
     role_shapes: dict[str, PodShape] = field(default_factory=dict)
     template_shapes: Mapping[str, PodShape] = field(default_factory=dict)
     """Shapes of the roles as the owning vcjob describes them."""
-    awaited: bool = False
+    awaits: str = ""
     hold_until: float = 0.0
     failures: int = 0
     given_up: bool = False
@@ -136,7 +137,7 @@ class Group:
     @property
     def known(self) -> bool:
         """Whether it can be planned at all: its PodGroup exists, or it needs none."""
-        return (self.solo and not self.awaited) or self.pod_group is not None
+        return (self.solo and not self.awaits) or self.pod_group is not None
 
     @property
     def deleting(self) -> bool:

@@ -84,9 +84,21 @@ class Checks(Machine):
             stored = self.api.groups.get(key)
             if stored is not None:
                 assert group.phase is self.phases[key]
-            wants = expected.pending(stored, group.phase, solo=group.solo)
+            wants = expected.pending(stored, group.phase, solo=group.solo) and not group.awaits
             assert (key in self.cache.registry.pending) is wants
             assert (key in self.cache.registry.promised) is expected.promised
+
+    @invariant()
+    def pods_are_awaited_under_the_owner_they_have(self) -> None:
+        awaited = self.cache.awaited
+        assert all(awaited.values()), "an owner is asked about for nobody"
+        filed = {uid: owner for owner, pods in awaited.items() for uid in pods}
+        owners = {p.uid: p.owner for p in (*self.api.pods.values(), *self.unseen.values())}
+        for uid, member in self.cache.members.items():
+            group, owner = self.cache.groups[member.group], owners[uid]
+            assert (uid in filed) is bool(group.awaits)
+            assert uid not in filed or (owner is not None and filed[uid] == owner.uid)
+        assert filed.keys() <= self.cache.members.keys()
 
     @invariant()
     def tasks_fit_the_axis(self) -> None:
@@ -138,6 +150,7 @@ class Checks(Machine):
             pod_group=group.pod_group,
             phase=group.phase,
             template_shapes=self.templates_of(group),
+            awaits=group.awaits,
             hold_until=group.hold_until,
             given_up=group.given_up,
         )

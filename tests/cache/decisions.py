@@ -95,9 +95,9 @@ class Decisions(Machine):
     def bears(self, decided: GangPlacement, before: Promises) -> bool:
         """Whether the cluster, looked at afresh, can take the whole of it."""
         key = decided.gang
-        solo = self.cache.groups[key].solo
+        group = self.cache.groups[key]
         stored = self.api.groups.get(key)
-        if not solo and (stored is None or stored.deleting):
+        if group.awaits or (not group.solo and (stored is None or stored.deleting)):
             return False
         taken = list(self.api.taken(before).values())
         asked: dict[NodeName, Counter[str]] = {}
@@ -129,6 +129,7 @@ class Decisions(Machine):
         expected = (
             movable
             and self.api.has_group(member.pod)
+            and not self.cache.groups[member.group].awaits
             and self.api.takes(NodeName(node))
             and self.fits(Counter(dict(member.pod.shape.requests)), free)
         )

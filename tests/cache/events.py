@@ -11,7 +11,7 @@ from hypothesis.stateful import precondition, rule
 from app.cache.members import PLACED_KINDS, Kind, Stage
 from app.model.ids import NodeName, QueueName
 from app.model.job import JobTemplate
-from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_GATE, TASK_SPEC, Pod, TaskStatus
+from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_GATE, TASK_SPEC, Owner, Pod, TaskStatus
 from app.model.resources import amounts
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase, PodGroup, PriorityClass
@@ -20,6 +20,7 @@ from tests.cache.machine import (
     GROUPS,
     NODES,
     ODD,
+    OWNERS,
     PODS,
     QUEUES,
     ROLE,
@@ -120,6 +121,7 @@ class Events(Machine):
             shape=data.draw(shapes(self.extended)),
             annotations=annotations | ({TASK_SPEC: role} if role else {}),
             gates=data.draw(st.sampled_from([()] * 4 + GATES)),
+            owner=data.draw(st.sampled_from([None, None, *OWNERS])),
             pinned=NodeName(data.draw(st.sampled_from([""] * 5 + [*NODES]))),
             nominated=NodeName(data.draw(st.sampled_from([""] * 5 + [*NODES]))),
         )
@@ -305,6 +307,17 @@ class Events(Machine):
         else:
             with self.filling(moved):
                 self.put(moved)
+
+    @precondition(lambda self: self.has_ours)
+    @rule(data=st.data(), owner=st.sampled_from([None, *OWNERS]))
+    def a_pod_gets_another_owner(self, data: st.DataObject, owner: Owner | None) -> None:
+        with self.step():
+            self.put(replace(self.some_pod(data, ours=True), owner=owner))
+
+    @rule(owner=st.sampled_from(OWNERS))
+    def an_owner_wants_no_gang(self, owner: Owner) -> None:
+        with self.step():
+            self.cache.await_no_group(owner.uid)
 
     @precondition(lambda self: self.has_ours)
     @rule(data=st.data(), gates=st.sampled_from([(), *GATES]))

@@ -18,7 +18,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.members import Kind
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import GroupKey, NodeName, PodUid
-from app.model.pod import Pod, TaskStatus
+from app.model.pod import Owner, Pod, TaskStatus
 from app.model.shape import HostPort, LabelSelector, PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase
@@ -32,6 +32,7 @@ PODS = tuple(f"p{i}" for i in range(7))
 GROUPS = ("g0", "g1")
 ROLES = ("", "a", "b")
 QUEUES = ("default", "q1")
+OWNERS = tuple(Owner("apps/v1", "ReplicaSet", name, f"uid-{name}") for name in ("rs0", "rs1"))
 TERMINAL = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 

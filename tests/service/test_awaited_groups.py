@@ -154,3 +154,74 @@ def test_pods_that_go_or_are_bound_are_waited_for_no_longer() -> None:
             assert rig.cache.awaited == {}
 
     run(scenario())
+
+
+def let_go(rig: Rig, name: str, *, owner: Owner | None = None) -> None:
+    """Somebody changes the labels of a pod: its ReplicaSet wants it no more, another one may."""
+    rig.store(replace(rig.api.pods[f"default/{name}"], owner=owner))
+
+
+def test_pods_are_freed_whatever_became_of_their_siblings() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.api.owners["web"] = 3
+        rig.node("n1")
+        with working(rig):
+            for name in NAMES:
+                rig.pod(name, owner=WEB)
+            await advance(1)
+            let_go(rig, "web-0")
+            rig.delete("web-0")
+            del rig.api.owners["web"]
+            await advance(AGAIN_AFTER_S)
+            assert rig.promises() == 2
+
+    run(scenario())
+
+
+def test_an_owner_without_pods_is_asked_no_more() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.api.owners["web"] = 3
+        with working(rig):
+            rig.pod("web-0", owner=WEB)
+            await advance(1)
+            let_go(rig, "web-0")
+            rig.delete("web-0")
+            await advance(LONG_S)
+            assert rig.cache.awaited == {}
+            assert len(rig.api.tries) == 1
+
+    run(scenario())
+
+
+def test_a_pod_that_its_owner_let_go_waits_for_nobody() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.api.owners["web"] = 3
+        rig.node("n1")
+        with working(rig):
+            rig.pod("web-0", owner=WEB)
+            await advance(1)
+            let_go(rig, "web-0")
+            await advance(1)
+            assert rig.filter("web-0") == ALONE
+
+    run(scenario())
+
+
+def test_a_pod_that_another_owner_took_waits_for_that_one() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.api.owners["web"] = rig.api.owners["next"] = 3
+        rig.node("n1")
+        with working(rig):
+            rig.pod("web-0", owner=WEB)
+            await advance(1)
+            let_go(rig, "web-0", owner=replace(WEB, name="next", uid="uid-next"))
+            await advance(1)
+            assert set(rig.cache.awaited) == {"uid-next"}
+            assert rig.api.tries == [("owner", "default/web"), ("owner", "default/next")]
+            assert rig.filter("web-0") == WAITS
+
+    run(scenario())
