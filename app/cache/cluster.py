@@ -284,9 +284,9 @@ class ClusterCache(Promises):
 
     def set_group(self, pod_group: PodGroup) -> None:
         """Add or replace a PodGroup; its phase is taken over only the first time we see it."""
+        before = self._before(pod_group)
         group = self.registry.open(pod_group.key, solo=False)
-        before = group.pod_group
-        if before is None or before.uid != pod_group.uid:
+        if before is None:
             group.phase = pod_group.phase
         if before is None or before.minimum != pod_group.minimum:
             group.given_up = False
@@ -297,7 +297,25 @@ class ClusterCache(Promises):
         for pod in self._history.take(pod_group.key):
             self.members[pod.uid] = member = Member(pod, group.key, task_of(pod, self.rooms.vector))
             group.add(member)
+        if before is not None:
+            self._take_back(group, before=before, now=pod_group)
         self.registry.changed(group)
+
+    def _before(self, pod_group: PodGroup) -> PodGroup | None:
+        """The same one as it was; another of its name has gone while nobody watched."""
+        group = self.groups.get(pod_group.key)
+        before = group.pod_group if group else None
+        if before is not None and before.uid != pod_group.uid:
+            self.drop_group(pod_group.key)
+            return None
+        return before
+
+    def _take_back(self, group: Group, *, before: PodGroup, now: PodGroup) -> None:
+        """Give back what it was promised as it was and may not keep as it is."""
+        if now.queue != before.queue:
+            self.release(group.key, why="PodGroup moved to another queue")
+        elif now.minimum != before.minimum:
+            self._drop_surplus(group)
 
     def drop_group(self, key: GroupKey) -> None:
         """Forget a PodGroup; members that are not on a node yet lose their places.

@@ -219,12 +219,9 @@ class Group:
 
         They are of roles that were guessed wrong: members of others came instead.
         """
-        lacking = {
-            role: max(least - self._valid(role), 0) for role, least in self.role_minimum.items()
-        }
-        needed = max(self.min_member - len(self.members), sum(lacking.values()))
-        if len(self.slots) <= needed:
+        if not self.excess:
             return []
+        lacking = self._lacking()
         seen: Counter[str] = Counter()
         beyond = []
         for slot in self.slots.values():
@@ -232,6 +229,18 @@ class Group:
             if seen[slot.role] > lacking.get(slot.role, 0):
                 beyond.append(slot)
         return beyond
+
+    @property
+    def excess(self) -> int:
+        """How many of these can go: it does not matter which."""
+        needed = max(self.min_member - len(self.members), sum(self._lacking().values()))
+        return max(len(self.slots) - needed, 0)
+
+    def _lacking(self) -> dict[str, int]:
+        """How many members roles lack of their minimums."""
+        return {
+            role: max(least - self._valid(role), 0) for role, least in self.role_minimum.items()
+        }
 
     def _valid(self, role: str) -> int:
         """How many members the role has, placed or not."""

@@ -267,6 +267,12 @@ class Promises:
         self.with_ports.pop(holder, None)
         self.registry.changed(group)
 
+    def _drop_surplus(self, group: Group) -> None:
+        """Give back the slots that its minimum does not need, the latest of them."""
+        excess = group.excess
+        for slot in group.surplus()[-excess:]:
+            self._drop_slot(group, slot.holder)
+
     def _adopt_slot(self, group: Group, member: Member, *, now: float) -> None:
         """Give a new member the room kept for it.
 

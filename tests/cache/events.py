@@ -1,6 +1,5 @@
-"""What the API server may say: nodes, pods, groups and queues come, change and go."""
+"""What the API server may say: nodes and pods come, change and go."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,12 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from app.cache.members import PLACED_KINDS, Kind, Stage
-from app.model.ids import NodeName, QueueName
-from app.model.job import JobTemplate
+from app.model.ids import NodeName
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_GATE, TASK_SPEC, Owner, Pod, TaskStatus
 from app.model.resources import amounts
 from app.model.shape import PodShape
-from app.model.workload import GroupPhase, PodGroup, PriorityClass
 from tests.builders import make_amounts, make_node, make_pod, make_queue
 from tests.cache.machine import (
     GROUPS,
@@ -22,7 +19,6 @@ from tests.cache.machine import (
     ODD,
     OWNERS,
     PODS,
-    QUEUES,
     ROLE,
     TERMINAL,
     Machine,
@@ -35,7 +31,7 @@ GATES = [(GATE,), (QUEUE_GATE,), (GATE, QUEUE_GATE), ("other.io/gate",)]
 
 
 class Events(Machine):
-    """Rules that change the API's objects."""
+    """Rules that change them."""
 
     # --- events: nodes ---------------------------------------------------------------------------
 
@@ -234,13 +230,7 @@ class Events(Machine):
         if stored is None or not slots:
             assert used == []
             return
-        roles = self.cache.groups[pod.group].role_minimum
-        valid = (*PLACED_KINDS, Kind.SUCCEEDED, Kind.WAITING)
-        members = [m for m in self.cache.members.values() if m.group == pod.group]
-        there = Counter(m.pod.role for m in members if m.kind in valid)
-        lacking = sum(max(least - there[role], 0) for role, least in roles.items())
-        needed = max(stored.min_member - len(members), lacking)
-        assert len(used) == (len(slots) > needed)
+        assert len(used) == (len(slots) > self.slots_needed(stored))
         member = self.cache.members[pod.uid]
         if used and member.stage is not Stage.WAITING:
             assert (member.stage, member.node) == (Stage.PLANNED, used[0].node)
@@ -391,91 +381,3 @@ class Events(Machine):
             for node in self.api.nodes.values():
                 self.feed.upsert("nodes", node)
             self.feed.end_listing("nodes")
-
-    # --- events: groups and queues ---------------------------------------------------------------
-
-    @rule(
-        name=st.sampled_from(GROUPS),
-        least=st.integers(0, 4),
-        role_least=st.sampled_from([{}, {"a": 1}, {"a": 1, "b": 2}]),
-        phase=st.sampled_from(list(GroupPhase)),
-        queue=st.sampled_from(QUEUES),
-        deleting=st.sampled_from([False] * 9 + [True]),
-    )
-    def set_group(
-        self,
-        *,
-        name: str,
-        least: int,
-        role_least: dict[str, int],
-        phase: GroupPhase,
-        queue: str,
-        deleting: bool,
-    ) -> None:
-        """Made, or its minimum raised or lowered; a stored phase counts only the first time."""
-        group = PodGroup(
-            namespace="default",
-            name=name,
-            uid=f"uid-{name}",
-            resource_version="1",
-            created=0.0,
-            min_member=least,
-            role_minimum=role_least,
-            queue=QueueName(queue),
-            min_resources=make_amounts(cpu=1000 * least) if least != 1 else None,
-            priority_class="high" if least == 2 else "",
-            phase=phase,
-            deleting=deleting,
-            owner_uid=f"uid-job-{name}",
-        )
-        if group.key not in self.api.groups:
-            self.phases[group.key] = phase
-        self.api.groups[group.key] = group
-        with self.step():
-            self.feed.upsert("podgroups", group)
-
-    @precondition(lambda self: self.api.groups)
-    @rule(data=st.data())
-    def drop_group(self, data: st.DataObject) -> None:
-        key = data.draw(st.sampled_from(sorted(self.api.groups)))
-        gone = self.api.groups.pop(key)
-        self.phases.pop(key)
-        with self.step(asked=self.held_by(key)):
-            self.feed.remove("podgroups", gone)
-        members = self.cache.groups[key].members.values() if key in self.cache.groups else ()
-        assert not any(m.pod.status in TERMINAL for m in members)
-        assert not self.held_by(key)
-
-    @rule(data=st.data())
-    def groups_are_listed_again(self, data: st.DataObject) -> None:
-        gone = [key for key in sorted(self.api.groups) if data.draw(ODD)]
-        for key in gone:
-            del self.api.groups[key], self.phases[key]
-        with self.step(asked={holder for key in gone for holder in self.held_by(key)}):
-            self.feed.begin_listing("podgroups")
-            for group in self.api.groups.values():
-                self.feed.upsert("podgroups", group)
-            self.feed.end_listing("podgroups")
-
-    @rule(name=st.sampled_from(GROUPS), there=st.booleans(), role=ROLE, data=st.data())
-    def job_changes(self, name: str, there: bool, role: str, data: st.DataObject) -> None:
-        """The vcjob that owns a group: its templates are the shapes of members not seen yet.
-
-        They may ask for what nobody has named so far.
-        """
-        uid = f"uid-job-{name}"
-        job = JobTemplate(uid, "default", name, {role: data.draw(shapes(self.extended + 1))})
-        if there:
-            self.templates[uid] = job.role_shapes
-        else:
-            self.templates.pop(uid, None)
-        with self.step():
-            (self.feed.upsert if there else self.feed.remove)("jobs", job)
-
-    @rule(name=st.sampled_from(QUEUES), there=st.booleans(), value=st.integers(1, 3))
-    def queues_and_classes_change(self, name: str, there: bool, value: int) -> None:
-        change = self.feed.upsert if there else self.feed.remove
-        with self.step():
-            change("queues", make_queue(name, capability=make_amounts(cpu=1000 * value)))
-        with self.step():
-            change("priorityclasses", PriorityClass("high", value))

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
 from app.cache.cluster import ClusterCache
-from app.cache.members import Kind
+from app.cache.members import PLACED_KINDS, Kind
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.pod import Owner, Pod, TaskStatus
 from app.model.shape import HostPort, LabelSelector, PodShape, PodTerm
 from app.model.snapshot import Snapshot
-from app.model.workload import GroupPhase
+from app.model.workload import GroupPhase, PodGroup
 from app.service.activity import Activity
 from app.service.feed import Feed
 from tests.builders import make_amounts
@@ -235,3 +235,15 @@ class Machine(RuleBasedStateMachine):
         """Holders whose place a release of that group gives back."""
         now = Promises.read(self.cache)
         return {p.holder for p in now.places() if p.group == key} & now.revocable()
+
+    def lacking(self, group: PodGroup) -> Counter[str]:
+        """How many members its roles lack."""
+        valid = (*PLACED_KINDS, Kind.SUCCEEDED, Kind.WAITING)
+        members = [m for m in self.cache.members.values() if m.group == group.key]
+        there = Counter(m.pod.role for m in members if m.kind in valid)
+        roles = self.cache.groups[group.key].role_minimum
+        return Counter({role: max(least - there[role], 0) for role, least in roles.items()})
+
+    def slots_needed(self, group: PodGroup) -> int:
+        members = sum(m.group == group.key for m in self.cache.members.values())
+        return max(group.min_member - members, self.lacking(group).total())

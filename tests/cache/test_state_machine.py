@@ -1,7 +1,8 @@
 """Whatever events and promises come in whatever order, the cache equals what is worked out anew.
 
-:mod:`tests.cache.events` and :mod:`tests.cache.decisions` are the steps, :mod:`tests.cache.checks`
-is what must hold after each, :mod:`tests.cache.naive` is the model that it is compared with.
+:mod:`tests.cache.events`, :mod:`tests.cache.group_events` and :mod:`tests.cache.decisions` are the
+steps, :mod:`tests.cache.checks` is what must hold after each, :mod:`tests.cache.naive` is the model
+that it is compared with.
 """
 
 import pytest
@@ -13,10 +14,11 @@ from app.model.workload import GroupPhase
 from tests.cache.checks import Checks
 from tests.cache.decisions import Decisions
 from tests.cache.events import Events
+from tests.cache.group_events import GroupEvents
 from tests.cache.machine import GROUPS, NODES
 
 
-class CacheMachine(Events, Decisions, Checks):
+class CacheMachine(Events, GroupEvents, Decisions, Checks):
     """All of it together, on a cluster where something goes on already."""
 
     @initialize(
@@ -36,6 +38,7 @@ class CacheMachine(Events, Decisions, Checks):
                 phase=GroupPhase.INQUEUE,
                 queue="default",
                 deleting=False,
+                anew=False,
             )
         for _ in range(pods):
             self.create_pod(data=data)
