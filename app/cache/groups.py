@@ -18,7 +18,7 @@ from app.cache.members import (
     Slot,
     Stage,
 )
-from app.model.gang import Counts
+from app.model.gang import Counts, Gang
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.resources import Amounts
@@ -164,6 +164,15 @@ class Group:
             return self.pod_group.queue
         named = next((m.pod.annotations.get(QUEUE_ANNOTATION) for m in self.members.values()), None)
         return QueueName(named) if named else self.default_queue
+
+    def asks_like(self, view: Gang) -> bool:
+        """Whether it is the group of an earlier view, of the same queue and the same minimum."""
+        return (
+            (self.pod_group is None or self.pod_group.uid == view.uid)
+            and self.queue == view.queue
+            and self.min_member == view.min_member
+            and self.role_minimum == view.role_minimum
+        )
 
     @property
     def on_nodes(self) -> int:

@@ -11,7 +11,8 @@ A gang, or all when they are few, can be planned *on demand* in between
 (:meth:`Planning.on_demand`), on what is true at that moment. Two plans can then disagree, so
 publishing checks every gang against the live cluster again: room on the nodes always, and what
 queues may hold when something was placed on demand during the cycle (:mod:`app.core.confirm`). What
-does not hold any more is left to the next cycle, which then runs in one go.
+does not hold any more is left to the next cycle, which then runs in one go. So is a gang whose
+PodGroup asks for something else by now, or is another one.
 """
 
 import asyncio
@@ -215,7 +216,7 @@ class Planning:
             plan = await self._drive(steps)
         finally:
             self._under_way = False
-        self._in_one_go = self._publish(plan, now=now, overtaken=self._overtaken)
+        self._in_one_go = self._publish(plan, snapshot, now=now, overtaken=self._overtaken)
         if self._in_one_go:
             self.cache.signals.dirty = True
             self.notice()
@@ -233,12 +234,17 @@ class Planning:
                 await asyncio.sleep(0)
                 slice_ends = self.clock() + self.limits.slice_s
 
-    def _publish(self, plan: Plan, *, now: float, overtaken: bool) -> bool:
+    def _publish(self, plan: Plan, snapshot: Snapshot, *, now: float, overtaken: bool) -> bool:
         """Make the plan true; returns whether part of it has to be planned again."""
         for key in plan.admitted:
-            self.cache.admit(key)
+            if self._is_as_planned(key, snapshot):
+                self.cache.admit(key)
         pending = self.cache.registry.pending
-        wanted = [each for each in plan.placed if each.gang in pending]
+        wanted = [
+            each
+            for each in plan.placed
+            if each.gang in pending and self._is_as_planned(each.gang, snapshot)
+        ]
         standing = self._confirmed(wanted, now) if overtaken else wanted
         taken = sum(self._take(decided, now=now) for decided in standing)
         self.log.stale += len(plan.placed) - taken
@@ -247,6 +253,10 @@ class Planning:
         self._give_back_stuck(now)
         self.log.generation = plan.generation
         return taken < len(wanted)
+
+    def _is_as_planned(self, key: GroupKey, snapshot: Snapshot) -> bool:
+        group, gang = self.cache.groups.get(key), snapshot.gangs.get(key)
+        return group is not None and gang is not None and group.asks_like(gang)
 
     def _confirmed(self, placed: Sequence[GangPlacement], now: float) -> list[GangPlacement]:
         """What queues may hold besides what was placed on demand meanwhile."""
@@ -297,7 +307,7 @@ class Planning:
         self.cache.signals.dirty = False
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
         decided = plan(snapshot, self.configuration.policies, now=now, shapes=self._shapes)
-        if self._publish(decided, now=now, overtaken=False):
+        if self._publish(decided, snapshot, now=now, overtaken=False):
             self.cache.signals.dirty = True
         self._refused_with |= {key: len(self.cache.groups[key].members) for key in self.refusals}
         self.notice()

@@ -1,6 +1,7 @@
 """A PodGroup is changed, or is another one of the same name, while room is promised to its gang."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from app.model.reason import Cause
 from app.model.workload import GroupPhase, PodGroup
 from tests.builders import make_amounts, make_queue
 from tests.service.rig import Rig
+from tests.service.test_planning import ALWAYS_YIELD, during_a_cycle
 from tests.service.virtual_time import run, settle
 
 FULL, WIDE = QueueName("full"), QueueName("wide")
@@ -206,5 +208,45 @@ def test_a_role_that_needs_fewer_gives_room_back_though_the_minimum_stays() -> N
         assert slots(rig) == ["a", "a", "b", "b"]
         change(rig, role_minimum={"a": 1, "b": 1})
         assert slots(rig) == ["a", "b"]
+
+    run(scenario())
+
+
+# --- while a cycle plans on what it was -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("happens", "published", "then"),
+    [
+        pytest.param(lambda rig: change(rig, queue=FULL), 0, 0, id="another queue"),
+        pytest.param(lambda rig: change(rig, min_member=2), 0, 3, id="another minimum"),
+        pytest.param(make_anew, 0, 3, id="another group"),
+        pytest.param(lambda rig: change(rig, labels={"of": "somebody"}), 3, 3, id="nothing of it"),
+    ],
+)
+def test_a_plan_for_what_the_group_was_is_not_published(
+    happens: Callable[[Rig], object], published: int, then: int
+) -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.queue(make_queue("full", capability=make_amounts(cpu=1000)))
+        rig.node("n1")
+        rig.gang("g", size=3)
+        await during_a_cycle(rig, lambda: happens(rig))
+        assert rig.promises() == published
+        await rig.cycle()
+        assert rig.promises() == then
+
+    run(scenario())
+
+
+def test_a_group_made_anew_is_not_let_in_by_a_plan_for_the_one_before() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.queue(make_queue("full", capability=make_amounts(cpu=1000)))
+        rig.node("n1")
+        rig.group("g", minimum=3, phase=GroupPhase.PENDING, min_resources=make_amounts(cpu=3000))
+        await during_a_cycle(rig, lambda: make_anew(rig, queue=FULL))
+        assert rig.cache.groups[rig.key("g")].phase is GroupPhase.PENDING
 
     run(scenario())
