@@ -197,6 +197,7 @@ class ClusterCache(Promises):
         )
         if member.stage is Stage.BINDING or pod.node:
             fresh.stage, fresh.node, fresh.since = member.stage, member.node, member.since
+            fresh.void = fresh.promised
         elif member.stage is not Stage.WAITING:
             self.lost.append(Lost(pod.uid, member.group, "pod moved to another group"))
         self._leave(member)
@@ -313,9 +314,15 @@ class ClusterCache(Promises):
     def _take_back(self, group: Group, *, before: PodGroup, now: PodGroup) -> None:
         """Give back what it was promised as it was and may not keep as it is."""
         if now.queue != before.queue:
-            self.release(group.key, why="PodGroup moved to another queue")
+            self._revoke(group, why="PodGroup moved to another queue")
         elif now.minimum != before.minimum:
             self._drop_surplus(group)
+
+    def _revoke(self, group: Group, *, why: str) -> None:
+        """Give back all it was promised; what is on its way to be bound, should that fail."""
+        self.release(group.key, why=why)
+        for member in group.members.values():
+            member.void = member.promised
 
     def drop_group(self, key: GroupKey) -> None:
         """Forget a PodGroup; members that are not on a node yet lose their places.
@@ -325,7 +332,7 @@ class ClusterCache(Promises):
         group = self.groups.get(key)
         if group is None or group.pod_group is None:
             return
-        self.release(key, why="PodGroup was deleted")
+        self._revoke(group, why="PodGroup was deleted")
         group.pod_group = None
         group.phase = GroupPhase.NEW
         self.registry.changed(group)

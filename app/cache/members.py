@@ -89,7 +89,8 @@ class Member:
     ``since`` is when it entered its stage (seconds since the epoch); ``refused`` whether the last
     Filter said "wait" (so that it must be woken when it gets a place); ``missed`` how many nodes
     it was offered since, none of which it could have; ``told`` whether somebody acts on its present
-    place (the pod has it, or kube-scheduler). ``observed`` marks a pod known from a Filter call
+    place (the pod has it, or kube-scheduler); ``void`` whether it was to lose that place while its
+    Binding was under way, and does if that fails. ``observed`` marks a pod known from a Filter call
     only, until the watch shows it.
     """
 
@@ -102,6 +103,7 @@ class Member:
     refused: bool = False
     missed: int = 0
     told: bool = False
+    void: bool = False
     observed: bool = False
 
     @property

@@ -147,7 +147,8 @@ class Promises:
         if member is None or not member.promised:
             return
         node, group = member.node, self.groups[member.group]
-        if self.rooms.takes(node) and group.known and not self.rooms.is_short(node):
+        stands = self.rooms.takes(node) and not self.rooms.is_short(node)
+        if stands and group.known and not member.void:
             group.restage(member, Stage.PLANNED, now=now)
         else:
             self._move(member, Stage.WAITING, node=NO_NODE, now=now)
@@ -246,7 +247,8 @@ class Promises:
     def _put(self, member: Member, stage: Stage, *, node: NodeName, now: float) -> None:
         group = self.groups[member.group]
         group.remove(member)
-        member.stage, member.node, member.since, member.told = stage, node, now, False
+        member.stage, member.node, member.since = stage, node, now
+        member.told = member.void = False
         group.add(member)
         self._charge(member)
 

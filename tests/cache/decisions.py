@@ -53,7 +53,8 @@ class Decisions(Machine):
         """Mostly one with a promise."""
         members = self.cache.members
         placed = [uid for uid in members if members[uid].kind is Kind.PLACED]
-        return data.draw(st.sampled_from(sorted(placed) * 4 + sorted(members)))
+        void = [PodUid(uid) for uid in sorted(self.void)]
+        return data.draw(st.sampled_from(void * 9 + sorted(placed) * 4 + sorted(members)))
 
     def some_group(self, data: st.DataObject) -> GroupKey:
         """Mostly one with something to decide."""
@@ -158,7 +159,7 @@ class Decisions(Machine):
     @rule(data=st.data(), what=st.sampled_from(["assume", "binding", "binding", "unassume"]))
     def bind_call(self, data: st.DataObject, what: str) -> None:
         uid = self.some_member(data)
-        before = Promises.read(self.cache).members
+        before, void = Promises.read(self.cache).members, uid in self.void
         with self.step(quiet={uid} if what == "unassume" else ()):
             getattr(self.cache, what)(uid, now=self.now)
         after = Promises.read(self.cache).members
@@ -166,7 +167,7 @@ class Decisions(Machine):
             assert after == before
         elif what == "unassume":
             kept = after.get(uid)
-            assert kept is None or kept.stage is Stage.PLANNED
+            assert kept is None or (kept.stage is Stage.PLANNED and not void)
             assert kept or before[uid].stage is Stage.BINDING, "only a Binding outlives its place"
         else:
             binding = what == "binding" or before[uid].stage is Stage.BINDING

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -65,6 +66,17 @@ class GroupEvents(Machine):
         with self.taking_over(old, group):
             self.feed.upsert("podgroups", group)
 
+    @precondition(lambda self: any(map(self.under_way, self.api.groups)))
+    @rule(data=st.data())
+    def a_group_moves_while_bindings_are_under_way(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from([k for k in sorted(self.api.groups) if self.under_way(k)]))
+        old = self.api.groups[key]
+        [queue] = {QueueName(name) for name in QUEUES} - {old.queue}
+        self.api.groups[key] = moved = replace(old, queue=queue)
+        with self.taking_over(old, moved):
+            self.feed.upsert("podgroups", moved)
+        assert self.void >= self.under_way(key) > set()
+
     @contextmanager
     def taking_over(self, old: PodGroup | None, new: PodGroup) -> Iterator[None]:
         """Nothing is kept for another group or another queue, nor more slots than are needed."""
@@ -73,6 +85,7 @@ class GroupEvents(Machine):
             with self.step(asked=held):
                 yield
             assert not self.held_by(new.key)
+            self.void |= self.under_way(new.key)
             return
         lower = old is not None and old.minimum != new.minimum
         slots = {holder for holder, slot in before.slots.items() if slot.group == new.key}
@@ -102,6 +115,7 @@ class GroupEvents(Machine):
             self.feed.remove("podgroups", gone)
         members = self.cache.groups[key].members.values() if key in self.cache.groups else ()
         assert not any(m.pod.status in TERMINAL for m in members)
+        self.void |= self.under_way(key)
         assert not self.held_by(key)
 
     @rule(data=st.data())

@@ -109,6 +109,8 @@ class Machine(RuleBasedStateMachine):
         self.extended = 0
         self.templates: dict[str, Mapping[str, PodShape]] = {}
         self.kept: tuple[Snapshot, list[Any]] | None = None
+        self.void: set[str] = set()
+        """Members whose Binding is under way for what their group is not any more."""
 
     # --- one step and what it may do to promises -------------------------------------------------
 
@@ -129,6 +131,7 @@ class Machine(RuleBasedStateMachine):
         self.cache.signals.dirty = False
         yield
         after = Promises.read(self.cache)
+        self.void &= {uid for uid, promise in after.members.items() if not promise.revocable}
         if self._open_questions().beyond(open_before):
             assert self.cache.signals.dirty, "somebody may have a place now, and nobody will plan"
         told, self.cache.lost = self.cache.lost, []
@@ -235,6 +238,11 @@ class Machine(RuleBasedStateMachine):
         """Holders whose place a release of that group gives back."""
         now = Promises.read(self.cache)
         return {p.holder for p in now.places() if p.group == key} & now.revocable()
+
+    def under_way(self, key: GroupKey) -> set[str]:
+        """Members of that group whose Binding is."""
+        members = Promises.read(self.cache).members.values()
+        return {p.holder for p in members if p.group == key and not p.revocable}
 
     def lacking(self, group: PodGroup) -> Counter[str]:
         """How many members its roles lack."""
