@@ -40,6 +40,7 @@ from app.model.reason import Cause, Refusal
 from app.model.snapshot import Snapshot
 from app.service.activity import Activity
 from app.service.configuration import Configuration
+from app.service.cycle_log import CycleLog
 from app.service.giving_back import Why, give_back
 from app.service.limits import Limits
 from app.service.ports import Clock
@@ -71,19 +72,6 @@ PlanSteps = Generator[None, None, Plan]
 
 Published = Callable[[GangPlacement], None]
 AfterCycle = Callable[[Collection[GroupKey]], None]
-
-
-@dataclass(slots=True, eq=False)
-class CycleLog:
-    """What the last cycles came to, for ``/debug`` and the metrics."""
-
-    cycles: int = 0
-    on_demand: int = 0
-    stale: int = 0
-    """Placements that the live cluster did not bear any more when they were published."""
-    last_s: float = 0.0
-    last_at: float = 0.0
-    generation: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -173,7 +173,7 @@ def test_pods_are_freed_whatever_became_of_their_siblings() -> None:
             let_go(rig, "web-0")
             rig.delete("web-0")
             del rig.api.owners["web"]
-            await advance(AGAIN_AFTER_S)
+            await advance(AGAIN_AFTER_S + 2)
             assert rig.promises() == 2
 
     run(scenario())

@@ -1,4 +1,4 @@
-"""When cycles run, what of a plan takes effect, and when promises are given back."""
+"""When cycles run, and what of a plan takes effect."""
 
 import asyncio
 import logging
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from app.core.planner import plan_steps
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.job import JobTemplate
-from app.model.pod import GATE
 from app.model.reason import Cause
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
@@ -20,9 +19,9 @@ from app.service import planning
 from app.service.filtering import Chosen
 from app.service.limits import Limits
 from app.telemetry import metrics
-from tests.builders import GIB, make_amounts, make_node, make_queue, make_shape
+from tests.builders import make_amounts, make_node, make_queue, make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import START, advance, clock, run, settle
+from tests.service.virtual_time import START, advance, clock, run
 
 TREE = """
 actions: "enqueue, allocate, backfill"
@@ -36,10 +35,6 @@ tiers:
 
 ALWAYS_YIELD = Limits(slice_s=-1.0)
 """Virtual time does not pass while a cycle computes: give the loop a turn at every step."""
-
-
-def released(why: str) -> float:
-    return float(metrics.GANGS_RELEASED.labels(why)._value.get())
 
 
 # --- when -----------------------------------------------------------------------------------------
@@ -390,216 +385,5 @@ def test_no_interleaving_promises_more_than_there_is(data: st.DataObject) -> Non
                 assert len(group.waiting) in (0, 2), "whole or not at all"
             await asyncio.sleep(0)
         await asyncio.gather(*cycles)
-
-    run(scenario())
-
-
-# --- giving back ----------------------------------------------------------------------------------
-
-
-def test_a_gang_nobody_came_for_gives_its_room_to_others() -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(planned_s=30.0))
-        rig.node("n1")
-        rig.gang("first", size=2, shape=make_shape(cpu=4000))
-        await rig.cycle()
-        rig.gang("second", size=2, shape=make_shape(cpu=4000))
-        await rig.cycle()
-        assert rig.place("first-0")
-        assert not rig.place("second-0")
-        before = released("unused")
-        await advance(31)
-        await rig.cycle()
-        assert released("unused") == before + 1
-        assert rig.place("second-0")
-        assert rig.planning.refusals[rig.key("first")]
-
-    run(scenario())
-
-
-def test_a_planned_pod_may_wait_while_kube_scheduler_works_off_a_queue() -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(planned_s=30.0, backlog_s=5.0))
-        rig.node("n1")
-        rig.gang("late", size=2)
-        rig.pod("busy")
-        await rig.cycle()
-        for _ in range(10):
-            await advance(4)
-            rig.filter("busy", ["n1"])
-            await rig.cycle()
-        assert rig.place("late-0"), "40 s, and the scheduler is busy"
-        await advance(6)
-        await rig.cycle()
-        assert released("unused")
-        assert rig.planning.refusals[rig.key("late")]
-
-    run(scenario())
-
-
-def test_one_member_that_comes_does_not_save_a_gang_whose_others_do_not() -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(planned_s=30.0, barrier_s=100.0, barrier_limit_s=100.0))
-        rig.node("n1")
-        rig.gang("g", size=2)
-        await rig.cycle()
-        call = rig.bind("g-0")
-        await advance(31)
-        await rig.cycle()
-        await settle()
-        assert call.answer == "the place was not used in time"
-        assert rig.promises() == 0
-
-    run(scenario())
-
-
-def test_a_member_beyond_the_minimum_alone_loses_its_place() -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(planned_s=30.0))
-        rig.node("n1")
-        rig.gang("g", size=3, minimum=2)
-        await rig.cycle()
-        calls = [rig.bind("g-0"), rig.bind("g-1")]
-        await settle()
-        rig.show_bindings()
-        late = released("unused")
-        group = rig.cache.groups[rig.key("g")]
-        await advance(31)
-        rig.planning._expire(clock())
-        assert rig.place("g-2") == ""
-        assert [call.answer for call in calls] == ["", ""]
-        assert released("unused") == late
-        assert group.failures == 0
-
-    run(scenario())
-
-
-def test_room_for_pods_that_nobody_creates_is_given_back() -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(slot_s=60.0))
-        rig.node("n1")
-        rig.group("g", minimum=3, phase=GroupPhase.PENDING, min_resources=make_amounts(cpu=3000))
-        await rig.cycle()
-        group = rig.cache.groups[rig.key("g")]
-        assert len(group.slots) == 3
-        await advance(59)
-        await rig.cycle()
-        assert len(group.slots) == 3
-        await advance(2)
-        await rig.cycle()
-        assert group.slots == {}
-        assert group.hold_until > clock()
-        await advance(600)
-        rig.cache.signals.dirty = True
-        await rig.cycle()
-        assert group.slots == {}, "it may have been left behind"
-        assert rig.planning.refusals[rig.key("g")].cause is Cause.NOT_ENOUGH_TASKS
-        rig.pod("g-0", group="g")
-        await rig.cycle()
-        assert rig.place("g-0") == "n1"
-        assert len(group.slots) == 2
-
-    run(scenario())
-
-
-def test_room_is_kept_for_as_long_as_members_come() -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(slot_s=60.0, planned_s=600.0))
-        rig.node("n1")
-        rig.group("g", minimum=5, phase=GroupPhase.PENDING, min_resources=make_amounts(cpu=3000))
-        await rig.cycle()
-        group = rig.cache.groups[rig.key("g")]
-        for number in range(4):
-            await advance(50)
-            rig.pod(f"g-{number}", group="g")
-            await rig.cycle()
-            assert len(group.slots) == 4 - number
-        await advance(61)
-        await rig.cycle()
-        assert rig.promises() == 0
-
-    run(scenario())
-
-
-def test_a_gang_that_cannot_get_the_rest_gives_back_what_it_has() -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(stuck_s=3.0))
-        rig.node("n1", "n2", cpu=2000)
-        rig.gang("g", size=4)
-        await rig.cycle()
-        assert rig.promises() == 4
-        before = released("stuck")
-        rig.see("nodes", make_node("n2", cpu=2000, unschedulable=True))
-        await rig.cycle()
-        assert rig.promises() == 2, "for a moment: another cycle may find the rest"
-        for _ in range(5):
-            await advance(1)
-            rig.cache.signals.dirty = True
-            await rig.cycle()
-        assert rig.promises() == 0
-        assert released("stuck") == before + 1
-
-    run(scenario())
-
-
-def test_a_gang_that_lost_the_place_of_one_role_gives_back_what_the_others_have() -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(stuck_s=3.0))
-        rig.node("n1", cpu=4000, memory=2 * GIB)
-        rig.node("n2", cpu=1000, memory=8 * GIB)
-        rig.group("g", minimum=2, role_minimum={"ps": 1, "worker": 1})
-        worker, ps = make_shape(cpu=2000, memory=GIB), make_shape(cpu=1000, memory=8 * GIB)
-        for name, role, shape in [
-            ("g-0", "worker", worker),
-            ("g-1", "worker", worker),
-            ("ps", "ps", ps),
-        ]:
-            rig.pod(name, group="g", shape=shape, annotations={"volcano.sh/task-spec": role})
-        await rig.cycle()
-        await rig.cycle()
-        assert rig.promises() == 3
-        rig.see("nodes", make_node("n2", cpu=1000, unschedulable=True))
-        for _ in range(6):
-            await rig.cycle()
-            await advance(1)
-            rig.cache.signals.dirty = True
-        assert rig.promises() == 0
-
-    run(scenario())
-
-
-def test_a_gang_that_finds_the_rest_in_time_keeps_what_it_has() -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(stuck_s=3.0))
-        rig.node("n1", "n2", cpu=2000)
-        rig.gang("g", size=4)
-        await rig.cycle()
-        rig.see("nodes", make_node("n2", cpu=2000, unschedulable=True))
-        await rig.cycle()
-        await advance(1)
-        rig.node("n3", cpu=2000)
-        await rig.cycle()
-        assert rig.promises() == 4
-
-    run(scenario())
-
-
-def test_the_rest_of_a_gang_that_was_cut_in_half_goes_first() -> None:
-    """As after a crash in the middle of binding: before a gang that is older."""
-
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=4000)
-        rig.group("half", minimum=4, created=100.0)
-        for i in range(2):
-            rig.pod(f"half-{i}", group="half", node=NodeName("n1"))
-        for i in range(2, 4):
-            rig.pod(f"half-{i}", group="half", gates=(GATE,))
-        rig.group("older", minimum=2, created=1.0)
-        for i in range(2):
-            rig.pod(f"older-{i}", group="older")
-        await rig.cycle()
-        assert rig.place("half-2") == rig.place("half-3") == "n1"
-        assert rig.place("older-0") == ""
 
     run(scenario())
