@@ -54,10 +54,9 @@ class Identities:
         before, self._views = self._views, {}
         for gang in gangs:
             known = before.get(gang.key)
-            is_current = known is not None and known[0] is gang
-            self._views[gang.key] = (
-                known if known and is_current else (gang, self._view(gang, groups[gang.key]))
-            )
+            if known is None or known[0] is not gang:
+                known = (gang, self._view(gang, groups[gang.key]))
+            self._views[gang.key] = known
         return {key: view for key, (_, view) in self._views.items()}
 
     def _view(self, gang: Gang, group: Group) -> Gang:
