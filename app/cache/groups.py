@@ -207,7 +207,7 @@ class Group:
     @property
     def placed_minimum(self) -> bool:
         """Whether its minimum has places, kept or taken, and that of each role."""
-        if self.counts().ready < self.min_member:
+        if self.on_nodes + self.kinds[Kind.PLACED] + len(self.slots) < self.min_member:
             return False
         minimum = self.role_minimum
         if not minimum:

@@ -43,7 +43,7 @@ class Snapshotter:
             shown=tuple(pending[key] for key in views.shown),
             queues=dict(cache.queues),
             usage=cache.registry.usage(),
-            residents=self._residents(table.index) if inter_pod else (),
+            residents=tuple(self._residents(table.index)) if inter_pod else (),
             inter_pod=inter_pod,
             ports=self._ports(table.index),
             vetoes=vetoes,
@@ -58,10 +58,7 @@ class Snapshotter:
         shapes += [s for gang in views.choosy.values() for s in gang.role_shapes.values()]
         return self._identities.of(views.pending.values(), cache.groups, asked=keys_asked(shapes))
 
-    def _residents(self, index: Mapping[NodeName, int]) -> tuple[Resident, ...]:
-        return tuple(self._placed(index))
-
-    def _placed(self, index: Mapping[NodeName, int]) -> Iterator[Resident]:
+    def _residents(self, index: Mapping[NodeName, int]) -> Iterator[Resident]:
         cache = self._cache
         for member in cache.members.values():
             node = member.charged_node
