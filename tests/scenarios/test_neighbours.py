@@ -95,19 +95,6 @@ def test_pods_of_others_are_heeded(place: Place) -> None:
     assert {workloads.node_of(pod) for pod in bound} == {free}
 
 
-def test_workers_are_near_a_server_that_asks_for_nothing(place: Place) -> None:
-    """No member is on a node yet: the rule has to see those that are planned with it."""
-    place.add_nodes(2, cpu="4")
-    server = workloads.pod("near-server", group="near")
-    server["metadata"]["labels"]["part"] = "server"
-    to_server = {"labelSelector": {"matchLabels": {"part": "server"}}, "topologyKey": HOST}
-    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [to_server]}}
-    workers = [workloads.pod(f"near-{n}", group="near", affinity=near) for n in range(2)]
-    place.add_group("near", 3)
-    place.submit([*workers, server])
-    assert counts(place.wait_bound("near", 3)) == [3]
-
-
 def test_pods_keep_off_those_that_do_not_want_them(place: Place) -> None:
     taken, free = place.add_nodes(2, cpu="4")
     lonely = workloads.pod("lonely", scheduler="other", nodeName=taken, **apart("noisy"))
