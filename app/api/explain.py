@@ -27,7 +27,8 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         """Where members that do not exist yet may be created, pinned: role -> nodes.
 
         Not of roles whose pods kube-scheduler would refuse when pinned, by a rule of their topology
-        spread: those come by the gate. 503 where another replica decides.
+        spread or as they must be near members that come with them: those come by the gate. 503
+        where another replica decides.
         """
         if not planning.activity.active:
             raise BadRequest("another replica leads, ask that one", status=503)
@@ -37,7 +38,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         body = {
             "phase": group.phase.value,
             "generation": planning.log.generation,
-            "slots": slots_to_pin(group),
+            "slots": slots_to_pin(cache, group),
         }
         return json_value(body)
 

@@ -292,7 +292,7 @@ class ClusterCache(Promises):
         if before is None or before.minimum != pod_group.minimum:
             group.given_up = False
         group.pod_group = pod_group
-        group.template_shapes = self.registry.templates.get(pod_group.owner_uid, {})
+        group.templates = self.registry.templates.get(pod_group.owner_uid, {})
         if pod_group.min_resources:
             self.rooms.vector(pod_group.min_resources)
         for pod in self._history.take(pod_group.key):

@@ -20,6 +20,7 @@ from app.cache.members import (
 )
 from app.model.gang import Counts, Gang
 from app.model.ids import GroupKey, PodUid, QueueName
+from app.model.job import Template
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.resources import Amounts
 from app.model.shape import PodShape
@@ -61,8 +62,8 @@ class Group:
     wanted: dict[Amounts, int] = field(default_factory=dict)
     """The same for members that wait."""
     role_shapes: dict[str, PodShape] = field(default_factory=dict)
-    template_shapes: Mapping[str, PodShape] = field(default_factory=dict)
-    """Shapes of the roles as the owning vcjob describes them."""
+    templates: Mapping[str, Template] = field(default_factory=dict)
+    """The roles' pods as the owning vcjob describes them."""
     awaits: str = ""
     hold_until: float = 0.0
     failures: int = 0
@@ -260,7 +261,7 @@ class Group:
         """How many places it may want before its members exist, at most."""
         if self.given_up:
             return 0
-        described = self.template_shapes or (self.pod_group and self.pod_group.min_resources)
+        described = self.templates or (self.pod_group and self.pod_group.min_resources)
         return max(self.min_member - len(self.members), 0) if described else 0
 
     @property

@@ -62,7 +62,8 @@ class Identities:
     def _view(self, gang: Gang, group: Group) -> Gang:
         labels: dict[PodUid, Labels] = {uid: m.pod.labels for uid, m in group.waiting.items()}
         tasks = {task: self._task(task, gang, labels[task.uid]) for task in gang.waiting}
-        siblings: dict[str, Labels] = {m.pod.role: m.pod.labels for m in group.members.values()}
+        siblings: dict[str, Labels] = {role: t.labels for role, t in group.templates.items()}
+        siblings.update({m.pod.role: m.pod.labels for m in group.members.values()})
         return replace(
             gang,
             waiting=tuple(tasks.values()),

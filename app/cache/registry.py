@@ -14,7 +14,7 @@ from app.cache.sums import Part, QueueSums, part_of
 from app.cache.views import gang_view, task_of
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
-from app.model.shape import PodShape
+from app.model.job import Template
 from app.model.snapshot import QueueUsage
 from app.model.workload import PriorityClass
 
@@ -38,7 +38,7 @@ class Registry:
         self.pending: dict[GroupKey, Group] = {}
         self.promised: dict[GroupKey, Group] = {}
         self.classes: dict[str, PriorityClass] = {}
-        self.templates: dict[str, Mapping[str, PodShape]] = {}
+        self.templates: dict[str, Mapping[str, Template]] = {}
         self.signals = Signals()
         self._rooms = rooms
         self._grown = False
@@ -81,20 +81,20 @@ class Registry:
         if self.classes.pop(name, None) is not None:
             self._all_changed()
 
-    def set_template(self, owner: str, shapes: Mapping[str, PodShape]) -> None:
-        """The shapes of each role as the vcjob of UID ``owner`` describes them; empty: forget.
+    def set_template(self, owner: str, roles: Mapping[str, Template]) -> None:
+        """Each role's pods as the vcjob of UID ``owner`` describes them; empty: forget.
 
         They are planned with before a pod has one, and may ask for what nobody has named so far.
         """
-        for shape in shapes.values():
-            self._rooms.vector(shape.requests)
-        if shapes:
-            self.templates[owner] = shapes
+        for template in roles.values():
+            self._rooms.vector(template.shape.requests)
+        if roles:
+            self.templates[owner] = roles
         else:
             self.templates.pop(owner, None)
         for group in self.groups.values():
             if group.pod_group is not None and group.pod_group.owner_uid == owner:
-                group.template_shapes = shapes
+                group.templates = roles
                 self.changed(group)
 
     def refresh(self) -> GangViews:

@@ -64,6 +64,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
     minimum = pod_group.min_resources if pod_group else _solo_request(group)
     counts = group.counts()
     roles = _roles(group)
+    described = {role: template.shape for role, template in group.templates.items()}
     namespace, _, name = group.key.partition("/")
     return Gang(
         key=group.key,
@@ -89,7 +90,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         role_valid=roles.valid,
         role_slots=roles.slots,
         role_scheduled=roles.scheduled,
-        role_shapes={**group.template_shapes, **group.role_shapes},
+        role_shapes={**described, **group.role_shapes},
         annotations=pod_group.annotations if pod_group else {},
         solo=group.solo,
         partial=bool(group.on_nodes) and not group.reached_minimum and not counts.completed,

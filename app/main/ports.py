@@ -97,11 +97,15 @@ class ClusterPorts:
         """Merge into the status."""
         await _guarded(self._writer.patch_pod_status(namespace, name, merge))
 
-    async def wake_pod(self, namespace: str, name: str, *, token: str) -> None:
+    async def wake_pod(
+        self, namespace: str, name: str, *, token: str, by_label: bool = False
+    ) -> None:
         """Set our annotation, so that kube-scheduler tries the pod again."""
         await _guarded(
             self._client.patch(
-                paths.pod(namespace, name), patches.wake(token), content_type=ContentType.MERGE
+                paths.pod(namespace, name),
+                patches.wake(token, by_label=by_label),
+                content_type=ContentType.MERGE,
             )
         )
 

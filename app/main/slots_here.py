@@ -17,5 +17,6 @@ class SlotsHere:
         planning = self._parts.planning
         if not planning.deciding.is_set():
             return None
-        group = self._parts.cache.groups.get(group_key(namespace, podgroup))
-        return Slots(planning.log.generation, {} if group is None else slots_to_pin(group))
+        cache = self._parts.cache
+        group = cache.groups.get(group_key(namespace, podgroup))
+        return Slots(planning.log.generation, {} if group is None else slots_to_pin(cache, group))

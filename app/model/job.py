@@ -2,15 +2,34 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from app.model.pod import TASK_SPEC
 from app.model.shape import PodShape
+
+JOB_NAME: Final = "volcano.sh/job-name"
+JOB_NAMESPACE: Final = "volcano.sh/job-namespace"
+QUEUE_NAME: Final = "volcano.sh/queue-name"
+
+
+def pod_labels(*, job: str, namespace: str, queue: str, task: str) -> dict[str, str]:
+    """The labels by which the pods of a job's task are found; all of them have these."""
+    return {JOB_NAME: job, TASK_SPEC: task, JOB_NAMESPACE: namespace, QUEUE_NAME: queue}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """What the pods of one task will ask for, and their labels."""
+
+    shape: PodShape
+    labels: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobTemplate:
-    """``role_shapes``: task name -> the shape of its pods (volcano.md §2.3)."""
+    """``roles``: task name -> its template (volcano.md §2.3)."""
 
     uid: str
     namespace: str
     name: str
-    role_shapes: Mapping[str, PodShape]
+    roles: Mapping[str, Template]

@@ -11,6 +11,8 @@ A pod that got its place is told in the cheapest way that reaches it (design §4
   nothing said (:mod:`app.service.hints`);
 * refused by Filter before: woken by an annotation, which wakes nobody else;
 * otherwise nothing: kube-scheduler will ask.
+
+Those that must be near others of their gang are told after these (:mod:`app.service.following`).
 """
 
 import asyncio
@@ -23,6 +25,7 @@ from app.model.ids import NO_NODE, GroupKey, PodUid, QueueName
 from app.model.plan import GangPlacement
 from app.service.corrections import Corrections
 from app.service.failed_writes import again_unless_gone
+from app.service.following import Following, follows
 from app.service.hints import hint_for
 from app.service.limits import Hint, Limits
 from app.service.nominations import Nominations
@@ -61,6 +64,7 @@ class Actuator:
         self._limits = limits
         self._clock = clock
         self._nominations = Nominations(cache, pods=pods, failed=log_failure)
+        self._following = Following(cache, tell=self._tell_soon, failed=log_failure)
         self._told: dict[PodUid, float] = {}
         self._next_look = 0.0
         self._pod_work: WorkQueue[PodUid] = WorkQueue(self._tell, failed=log_failure)
@@ -75,6 +79,7 @@ class Actuator:
             group.create_task(self._group_work.run(max(workers // 4, 1)))
             group.create_task(self._queue_work.run(2))
             group.create_task(self._nominations.run(2))
+            group.create_task(self._following.run())
             group.create_task(self._reasons.run(max(workers // 4, 1)))
             group.create_task(self._corrections.run(1))
             group.create_task(self._showing.run(max(workers // 4, 1)))
@@ -83,6 +88,7 @@ class Actuator:
         """Placements took effect: tell the pods that must be told."""
         for placement in decided.placements:
             self._ask(placement.task.uid)
+        self._following.look_again(decided.gang)
 
     def housed(self) -> None:
         """Members may have come into slots that were kept for them: tell these."""
@@ -90,10 +96,22 @@ class Actuator:
         for uid in housed:
             self._ask(uid)
 
+    def arrived(self, key: GroupKey) -> None:
+        """A member of the group has come to Bind: it may be the turn of others."""
+        self._following.look_again(key)
+
     def _ask(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
-        if member is not None and _must_be_told(member):
-            self._pod_work.add(uid)
+        if member is None:
+            return
+        if follows(member):
+            self._following.look(member.group)
+        else:
+            self._tell_soon(member)
+
+    def _tell_soon(self, member: Member) -> None:
+        if _must_be_told(member):
+            self._pod_work.add(member.pod.uid)
 
     def after_cycle(self, changed: Collection[GroupKey]) -> None:
         """A cycle ended: bring up to date what is said of groups that changed, or why they wait."""
@@ -118,7 +136,7 @@ class Actuator:
             for member in group.members.values():
                 uid = member.pod.uid
                 if _must_be_told(member) and self._told.get(uid, 0.0) < before:
-                    self._pod_work.add(uid)
+                    self._ask(uid)
         self._told = {uid: at for uid, at in self._told.items() if at >= before}
 
     async def _tell(self, uid: PodUid) -> None:
@@ -163,7 +181,11 @@ class Actuator:
             False  # before it is woken: kube-scheduler may ask, and be refused, at once
         )
         try:
-            await self._pods.wake_pod(pod.namespace, pod.name, token=f"{self._clock():.3f}")
+            token = f"{self._clock():.3f}"
+            # Whom kube-scheduler's own rule refused, no annotation wakes.
+            await self._pods.wake_pod(
+                pod.namespace, pod.name, token=token, by_label=follows(member)
+            )
         except Exception:
             member.refused = True
             raise

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
-from app.model.ids import NodeName, PodUid
+from app.model.ids import GroupKey, NodeName, PodUid
 from app.service.barrier import OPEN, Barrier
 from app.service.bursts import Bursts
 from app.service.limits import Limits
@@ -48,8 +48,11 @@ class Binding:
         binder: Binder,
         limits: Limits,
         clock: Clock,
+        arrived: Callable[[GroupKey], None],
     ) -> None:
+        """``arrived``: told the group of each member that has come, held or not."""
         self._cache = cache
+        self._arrived = arrived
         self._barrier = barrier
         self._binder = binder
         self._limits = limits
@@ -69,6 +72,7 @@ class Binding:
         if refusal:
             return refusal
         self._cache.assume(call.uid, now=self._clock())
+        self._arrived(member.group)
         turn = self._latest[call.uid] = object()
         error = "call was cancelled"
         try:

@@ -13,6 +13,7 @@ from app.cache.members import Member, Slot
 from app.core.texts import describe
 from app.model.ids import GroupKey
 from app.model.reason import Refusal
+from app.service.following import must_follow
 from app.service.planning import Planning
 from app.service.reasons import reason_of
 
@@ -67,9 +68,11 @@ def slots_of(group: Group) -> dict[str, tuple[str, ...]]:
     return _by_role(group.slots.values())
 
 
-def slots_to_pin(group: Group) -> dict[str, tuple[str, ...]]:
+def slots_to_pin(cache: ClusterCache, group: Group) -> dict[str, tuple[str, ...]]:
     """Those that members may be created pinned to; others have to come by the gate."""
-    return _by_role(slot for slot in group.slots.values() if slot.shape.bears_pin)
+    behind = must_follow(cache, group)
+    slots = [slot for slot in group.slots.values() if slot.shape.bears_pin]
+    return _by_role(slot for slot in slots if slot.holder not in behind)
 
 
 def _by_role(slots: Iterable[Slot]) -> dict[str, tuple[str, ...]]:

@@ -162,7 +162,7 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             activity.set_lease, activity.drop_lease, lambda lease: f"{lease.namespace}/{lease.name}"
         ),
         "jobs": KindFeed(
-            lambda job: cache.registry.set_template(job.uid, job.role_shapes),
+            lambda job: cache.registry.set_template(job.uid, job.roles),
             lambda uid: cache.registry.set_template(uid, {}),
             lambda job: job.uid,
             by_uid=True,

@@ -68,8 +68,13 @@ class PodWriter(Protocol):
     ) -> None:
         """Merge into the status; raises WriteError."""
 
-    async def wake_pod(self, namespace: str, name: str, *, token: str) -> None:
-        """Set our annotation to ``token``, so that kube-scheduler tries the pod again."""
+    async def wake_pod(
+        self, namespace: str, name: str, *, token: str, by_label: bool = False
+    ) -> None:
+        """Set our annotation to ``token``, so that kube-scheduler tries the pod again.
+
+        ``by_label``: a label too, for a pod that its rule about other pods' labels refused.
+        """
 
 
 class GroupWriter(Protocol):

@@ -21,7 +21,8 @@ from app.wire.objects.affinity import NODE_NAME_FIELD, REQUIRED
 
 JsonObject = dict[str, Any]
 
-WAKE_ANNOTATION: Final = "pumice.sh/wake"
+WAKE: Final = "pumice.sh/wake"
+"""The annotation, or the label, whose change wakes a pod."""
 
 _GATES: Final = "/spec/schedulingGates"
 _AFFINITY: Final = "/spec/affinity"
@@ -69,9 +70,16 @@ def without_condition(kind: str) -> JsonObject:
     return {"status": {"conditions": [{"type": kind, "$patch": "delete"}]}}
 
 
-def wake(token: str) -> JsonObject:
-    """Merge patch of a pod that makes kube-scheduler try it again; each time another ``token``."""
-    return {"metadata": {"annotations": {WAKE_ANNOTATION: token}}}
+def wake(token: str, *, by_label: bool) -> JsonObject:
+    """Merge patch of a pod that makes kube-scheduler try it again; each time another ``token``.
+
+    kube-scheduler asks the plugin that refused a pod whether a change helps. The one for affinity
+    to other pods looks at the pod's own labels (as their anti-affinity may) and at no annotation.
+    """
+    metadata: JsonObject = {"annotations": {WAKE: token}}
+    if by_label:
+        metadata["labels"] = {WAKE: token}
+    return {"metadata": metadata}
 
 
 def group_status(

@@ -15,6 +15,7 @@ from app.cache.groups import Group
 from app.cache.sums import part_of
 from app.cache.views import gang_view
 from app.model.gang import Gang
+from app.model.job import Template
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 from tests.cache.machine import TERMINAL, Machine
@@ -110,8 +111,8 @@ class Checks(Machine):
     def what_members_to_come_ask_for_is_on_the_axis(self) -> None:
         axis = self.cache.rooms.axis
         for group in self.cache.groups.values():
-            for shape in group.template_shapes.values():
-                assert {name for name, _ in shape.requests} <= set(axis.names)
+            for template in group.templates.values():
+                assert {name for name, _ in template.shape.requests} <= set(axis.names)
 
     @invariant()
     def the_audit_finds_nothing(self) -> None:
@@ -149,7 +150,7 @@ class Checks(Machine):
             group.default_queue,
             pod_group=group.pod_group,
             phase=group.phase,
-            template_shapes=self.templates_of(group),
+            templates=self.templates_of(group),
             awaits=group.awaits,
             hold_until=group.hold_until,
             given_up=group.given_up,
@@ -173,7 +174,7 @@ class Checks(Machine):
             else:
                 assert np.array_equal(left, right), name
 
-    def templates_of(self, group: Group) -> Mapping[str, PodShape]:
+    def templates_of(self, group: Group) -> Mapping[str, Template]:
         stored = self.api.groups.get(group.key)
         return {} if stored is None else self.templates.get(stored.owner_uid, {})
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from app.model.ids import QueueName, group_key
-from app.model.job import JobTemplate
+from app.model.job import JobTemplate, Template
 from app.model.workload import GroupPhase, PodGroup, PriorityClass
 from tests.builders import make_amounts, make_queue
 from tests.cache.machine import GROUPS, ODD, QUEUES, ROLE, TERMINAL, Machine, shapes
@@ -136,9 +136,10 @@ class GroupEvents(Machine):
         They may ask for what nobody has named so far.
         """
         uid = f"uid-job-{name}"
-        job = JobTemplate(uid, "default", name, {role: data.draw(shapes(self.extended + 1))})
+        template = Template(data.draw(shapes(self.extended + 1)), {})
+        job = JobTemplate(uid, "default", name, {role: template})
         if there:
-            self.templates[uid] = job.role_shapes
+            self.templates[uid] = job.roles
         else:
             self.templates.pop(uid, None)
         with self.step():

@@ -18,6 +18,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.members import PLACED_KINDS, Kind
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.job import Template
 from app.model.pod import Owner, Pod, TaskStatus
 from app.model.shape import HostPort, LabelSelector, PodShape, PodTerm
 from app.model.snapshot import Snapshot
@@ -107,7 +108,7 @@ class Machine(RuleBasedStateMachine):
         self.now = 100.0
         self.births = 0
         self.extended = 0
-        self.templates: dict[str, Mapping[str, PodShape]] = {}
+        self.templates: dict[str, Mapping[str, Template]] = {}
         self.kept: tuple[Snapshot, list[Any]] | None = None
         self.void: set[str] = set()
         """Members whose Binding is under way for what their group is not any more."""

@@ -9,6 +9,7 @@ from app.cache.snapshotter import Snapshotter
 from app.core.planner import plan
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, PodUid, group_key
+from app.model.job import Template
 from app.model.plan import Plan
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
 from app.model.shape import LabelSelector, Operator, PodShape, PodTerm, Requirement
@@ -134,7 +135,7 @@ def test_where_nobody_wants_it_no_room_is_promised(rig: Rig) -> None:
 def test_room_that_is_kept_for_a_member_keeps_others_away(rig: Rig) -> None:
     apart = rule(apart="x", app="x")
     group = rig.cache.groups[KEY]
-    group.template_shapes = {"w": apart}
+    group.templates = {"w": Template(apart, {"app": "x"})}
     rig.cache.registry.changed(group)
     rig.plan()
     [slot] = group.slots.values()
@@ -145,6 +146,21 @@ def test_room_that_is_kept_for_a_member_keeps_others_away(rig: Rig) -> None:
     )
     rig.plan()
     assert {slot.node, *rig.where("x")} == {"n0", "n1"}
+
+
+@pytest.mark.parametrize("seen", [0, 1])
+def test_room_is_kept_near_a_server_that_nobody_has_created_yet(rig: Rig, seen: int) -> None:
+    """What its job says of its labels is all that is known; it comes before those near it."""
+    near = rule(near="ps", app="a-worker")
+    rig.group(minimum=3)
+    group = rig.cache.groups[KEY]
+    group.templates = {"a-worker": Template(near, {}), "ps": Template(PLAIN, {"app": "ps"})}
+    rig.cache.registry.changed(group)
+    for number in range(seen):
+        rig.pod(f"w-{number}", near, app="a-worker")
+    rig.plan()
+    nodes = [slot.node for slot in group.slots.values()] + rig.where(*("w-0",)[:seen])
+    assert nodes == ["n0"] * 3
 
 
 def test_labels_nobody_asks_for_make_no_difference(rig: Rig) -> None:

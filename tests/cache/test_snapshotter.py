@@ -7,6 +7,7 @@ import pytest
 from app.cache.cluster import ClusterCache
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import NodeName, PodUid, QueueName, group_key
+from app.model.job import Template
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_ANNOTATION, QUEUE_GATE, TASK_SPEC, Pod
 from app.model.shape import HostPort, LabelSelector, PodShape, PodTerm
@@ -212,7 +213,7 @@ def test_what_the_task_of_a_job_asks_for_is_on_the_axis_though_no_node_has_it(
     if late:
         rig.group(owner_uid="uid-job")
     gpu = PodShape(requests=make_amounts(cpu=1000, pods=1, **{"nvidia.com/gpu": 1}))
-    rig.cache.registry.set_template("uid-job", {"worker": gpu})
+    rig.cache.registry.set_template("uid-job", {"worker": Template(gpu, {})})
     rig.group(owner_uid="uid-job")
     snapshot = rig.now()
     for shape in snapshot.gangs[KEY].role_shapes.values():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.place import Place
@@ -93,6 +95,23 @@ def test_pods_of_others_are_heeded(place: Place) -> None:
     place.add_gang("shy", 2, cpu="500m", **apart("foreign"))
     bound = place.wait_bound("shy", 2)
     assert {workloads.node_of(pod) for pod in bound} == {free}
+
+
+@pytest.mark.parametrize("gated", [True, False])
+def test_workers_are_near_a_server_that_asks_for_nothing(place: Place, gated: bool) -> None:
+    """No member is on a node yet: kube-scheduler refuses the workers before the server's Bind."""
+    place.add_nodes(2, cpu="4")
+    server = workloads.pod("near-server", group="near")
+    server["metadata"]["labels"]["part"] = "server"
+    to_server = {"labelSelector": {"matchLabels": {"part": "server"}}, "topologyKey": HOST}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [to_server]}}
+    workers = [workloads.pod(f"near-{n}", group="near", affinity=near) for n in range(3)]
+    for pod in (*workers, server):
+        pod["metadata"]["annotations"] |= {} if gated else workloads.UNGATED
+    place.add_group("near", 4)
+    for pod in (*workers, server):
+        place.submit_one(pod)
+    assert counts(place.wait_bound("near", 4)) == [4]
 
 
 def test_pods_keep_off_those_that_do_not_want_them(place: Place) -> None:

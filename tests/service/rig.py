@@ -115,8 +115,10 @@ class FakeApi:
     ) -> None:
         self._done("pod-status", f"{namespace}/{name}", merge)
 
-    async def wake_pod(self, namespace: str, name: str, *, token: str) -> None:
-        self._done("wake", f"{namespace}/{name}", token)
+    async def wake_pod(
+        self, namespace: str, name: str, *, token: str, by_label: bool = False
+    ) -> None:
+        self._done("wake by label" if by_label else "wake", f"{namespace}/{name}", token)
 
     async def patch_pod_group(self, namespace: str, name: str, merge: Mapping[str, object]) -> None:
         self._done("group-status", f"{namespace}/{name}", merge)

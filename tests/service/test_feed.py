@@ -10,7 +10,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.members import Stage
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, NodeName, PodUid, group_key
-from app.model.job import JobTemplate
+from app.model.job import JobTemplate, Template
 from app.model.lease import Lease
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, Pod
@@ -135,7 +135,7 @@ CASES = (
     ),
     Case(
         "jobs",
-        JobTemplate("uid-job", "ns", "job", {"worker": make_shape()}),
+        JobTemplate("uid-job", "ns", "job", {"worker": Template(make_shape(), {})}),
         "ns/job",
         lambda r: "uid-job" in r.cache.registry.templates,
         uid="uid-job",

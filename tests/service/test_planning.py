@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.core.planner import plan_steps
 from app.model.ids import GroupKey, NodeName, QueueName
-from app.model.job import JobTemplate
+from app.model.job import JobTemplate, Template
 from app.model.reason import Cause
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
@@ -249,7 +249,7 @@ def test_a_job_that_asks_for_what_no_node_has_keeps_nobody_else_from_being_plann
         rig = Rig()
         rig.node("n1")
         gpu = PodShape(requests=make_amounts(cpu=1000, pods=1, **{"nvidia.com/gpu": 1}))
-        rig.see("jobs", JobTemplate("uid-job", "default", "job", {"worker": gpu}))
+        rig.see("jobs", JobTemplate("uid-job", "default", "job", {"worker": Template(gpu, {})}))
         rig.group("job", minimum=2, phase=GroupPhase.PENDING, owner_uid="uid-job")
         others = rig.gang("others", size=2)
         await rig.cycle()

@@ -135,10 +135,13 @@ def test_a_pod_that_has_changed_is_not_touched(changed: Json) -> None:
 
 def test_a_nomination_and_a_wake_change_one_field() -> None:
     body = pod()
+    pod_labels = decode_pod(encode(body)).labels
     nominated = decode_pod(encode(merge_patch(body, patches.nomination(NODE))))
     assert (nominated.nominated, nominated.phase) == (NODE, "Pending")
-    woken = decode_pod(encode(merge_patch(body, patches.wake("17"))))
-    assert woken.annotations == {"pumice.sh/wake": "17"}
+    woken = decode_pod(encode(merge_patch(body, patches.wake("17", by_label=False))))
+    assert (woken.annotations, woken.labels) == ({"pumice.sh/wake": "17"}, pod_labels)
+    woken = decode_pod(encode(merge_patch(body, patches.wake("17", by_label=True))))
+    assert woken.labels == {**pod_labels, "pumice.sh/wake": "17"}
 
 
 def test_a_groups_status_is_read_back_as_written() -> None:

@@ -11,16 +11,14 @@ from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import (
     EVICTED_AT,
     JOB_FORWARDING,
-    JOB_NAME,
-    JOB_NAMESPACE,
     JOB_RETRY_COUNT,
     JOB_VERSION,
     NUMA_POLICY,
     PARTITION_ID,
-    QUEUE_NAME,
     TASK_INDEX,
     TEMPLATE_UID,
 )
+from app.model.job import JOB_NAME, QUEUE_NAME, pod_labels
 from app.model.pod import GATE, GROUP_ANNOTATION, SECOND_TRY, TASK_SPEC
 from app.wire import times, unstructured
 from app.wire.unstructured import Object
@@ -110,10 +108,9 @@ def _labels(job: Job, replica: Replica) -> dict[str, str]:
     made = {
         **unstructured.labels(task.template),
         TASK_INDEX: str(replica.index),
-        JOB_NAME: job.key.name,
-        TASK_SPEC: task.name,
-        JOB_NAMESPACE: job.key.namespace,
-        QUEUE_NAME: job.queue,
+        **pod_labels(
+            job=job.key.name, namespace=job.key.namespace, queue=job.queue, task=task.name
+        ),
         **_some(unstructured.labels(job.item), _INHERITED_LABELS),
         **_forwarding(job),
     }

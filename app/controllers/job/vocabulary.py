@@ -51,13 +51,10 @@ ANY: Final = "*"
 FINISHED: Final = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED})
 TARGETED: Final = frozenset({Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION})
 
-JOB_NAME: Final = "volcano.sh/job-name"
-JOB_NAMESPACE: Final = "volcano.sh/job-namespace"
 JOB_VERSION: Final = "volcano.sh/job-version"
 JOB_RETRY_COUNT: Final = "volcano.sh/job-retry-count"
 JOB_FORWARDING: Final = "volcano.sh/job-forwarding"
 TASK_INDEX: Final = "volcano.sh/task-index"
-QUEUE_NAME: Final = "volcano.sh/queue-name"
 TEMPLATE_UID: Final = "volcano.sh/template-uid"
 PARTITION_ID: Final = "volcano.sh/partition-id"
 NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"

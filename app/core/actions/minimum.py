@@ -1,8 +1,9 @@
 """Placing a gang up to its minimum: all of it or nothing.
 
 Inside a trial, members are placed in their order (those that a role's minimum needs first, slots
-for members that do not exist yet last) until the gang has its minimum. When it cannot get there the
-trial is undone and the gang holds nothing, so two gangs never keep parts of each other's room.
+for members that do not exist yet last, and those that must be near others after these) until the
+gang has its minimum. When it cannot get there the trial is undone and the gang holds nothing, so
+two gangs never keep parts of each other's room.
 
 A member that does not fit ends the attempt only if the members not tried yet could not make up for
 it; equal ones are not tried again (volcano.md §3.5, NeedContinueAllocating). The reason of the
@@ -49,7 +50,7 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     demand = futility.demand_of(cycle.ledger, gang.queue, tasks, need=need)
     failure = cycle.futile.recall(demand)
     if failure is None:
-        attempt = _Attempt(cycle, backlog, tasks, need.copy())
+        attempt = _Attempt(cycle, backlog, _followers_last(cycle, tasks), need.copy())
         failure = yield from _try(cycle, attempt)
         if failure is None:
             return True
@@ -84,6 +85,13 @@ def _try(cycle: Cycle, attempt: "_Attempt") -> Generator[None, None, futility.Fa
     if attempt.first is not None:
         cycle.refuse(backlog.gang, refusals.of_member(backlog.gang, attempt.first))
     return None
+
+
+def _followers_last(cycle: Cycle, tasks: list[Task]) -> list[Task]:
+    """``tasks`` with those last that must be near others: these may be among them."""
+    if not cycle.snapshot.inter_pod:
+        return tasks
+    return sorted(tasks, key=lambda task: bool(task.shape.pod_affinity))
 
 
 def _too_few(cycle: Cycle, gang: Gang, need: Need, extra: Sequence[Task]) -> Refusal | None:

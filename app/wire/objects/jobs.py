@@ -6,8 +6,8 @@ average of the group's.
 
 from msgspec import Raw, Struct
 
-from app.model.job import JobTemplate
-from app.model.shape import PodShape
+from app.model.ids import DEFAULT_QUEUE
+from app.model.job import JobTemplate, Template, pod_labels
 from app.wire.errors import Bytes, DecodeError, Reader
 from app.wire.objects import meta
 from app.wire.objects.meta import ABSENT, MetaJson
@@ -29,6 +29,7 @@ class _TaskJson(Struct, gc=False):
 
 
 class _SpecJson(Struct, gc=False):
+    queue: str | None = None
     tasks: list[_TaskJson] | None = None
 
 
@@ -41,29 +42,34 @@ _read: Reader[_JobJson] = Reader(_JobJson)
 
 
 def decode_job(text: Bytes) -> JobTemplate:
-    """A vcjob's task shapes; raises `DecodeError`. A task without a usable template has none."""
+    """A vcjob's templates; raises `DecodeError`. A task without a usable template has none."""
     json = _read(text)
-    namespace = json.metadata.namespace or ""
-    shapes: dict[str, PodShape] = {}
+    namespace, job = json.metadata.namespace or "", meta.named(json.metadata)
+    queue = (json.spec.queue if json.spec else None) or DEFAULT_QUEUE
+    roles: dict[str, Template] = {}
     for index, task in enumerate((json.spec.tasks if json.spec else None) or ()):
-        made = _shape(task, namespace=namespace, at=f"spec.tasks[{index}].template.spec")
+        role = task.name or f"default{index}"
+        given = pod_labels(job=job, namespace=namespace, queue=queue, task=role)
+        made = _made(task, given, namespace=namespace, at=f"spec.tasks[{index}].template.spec")
         if made is not None:
-            shapes[task.name or f"default{index}"] = made
+            roles[role] = made
     return JobTemplate(
         uid=meta.identified(json.metadata),
         namespace=namespace,
-        name=meta.named(json.metadata),
-        role_shapes=shapes,
+        name=job,
+        roles=roles,
     )
 
 
-def _shape(task: _TaskJson, *, namespace: str, at: str) -> PodShape | None:
+def _made(task: _TaskJson, given: dict[str, str], *, namespace: str, at: str) -> Template | None:
+    """The template of a task; ``given`` are the labels that all its pods get."""
     template = task.template
     if template is None or template.spec is None:
         return None
-    labels = meta.labels(template.metadata.labels) if template.metadata else {}
+    own = meta.labels(template.metadata.labels) if template.metadata else {}
+    labels = {**own, **given}
     try:
         made, _ = shape(template.spec, namespace=namespace, pod_labels=labels, gates=())
     except DecodeError as error:
         raise DecodeError(f"{at}.{error.path}", error.message) from error
-    return made
+    return Template(made, labels)

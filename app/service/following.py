@@ -1,0 +1,120 @@
+"""Members that must be near others of their gang are told their places when these are at Bind.
+
+Before that kube-scheduler would refuse them, without asking us, and would try them again only when
+it is woken. Which members these are is decided in :mod:`app.core.placement.company`.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from app.cache.cluster import ClusterCache
+from app.cache.groups import Group
+from app.cache.members import ARRIVED, Member, Stage
+from app.core.placement.company import Companion, followers
+from app.core.placement.residents import Identity, identity_of
+from app.model.ids import GroupKey, NodeName
+from app.model.shape import PodShape
+from app.service.workqueue import WorkQueue
+
+_GATHER_S: Final = 0.02
+"""So long a group is not looked at again: its members come one after the other."""
+
+_LOOKING_AT_ONCE: Final = 4
+
+
+class Following:
+    """Finds out whose turn it is, again and again as members of their gangs arrive."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        *,
+        tell: Callable[[Member], None],
+        failed: Callable[[GroupKey, Exception], None],
+    ) -> None:
+        """``tell``: what happens with a member whose turn it is."""
+        self._cache = cache
+        self._tell = tell
+        self._incomplete: set[GroupKey] = set()
+        """Groups with members whose turn it was not."""
+        self._work: WorkQueue[GroupKey] = WorkQueue(self._look, failed=failed)
+
+    async def run(self) -> None:
+        """Work for ever; cancel to stop."""
+        await self._work.run(_LOOKING_AT_ONCE)
+
+    def look(self, key: GroupKey) -> None:
+        """Members of the group got places."""
+        self._work.add(key)
+
+    def look_again(self, key: GroupKey) -> None:
+        """A member of the group got its place, or has come to Bind: others may wait for it."""
+        if key in self._incomplete:
+            self._work.add(key)
+
+    async def _look(self, key: GroupKey) -> None:
+        self._incomplete.discard(key)
+        group = self._cache.groups.get(key)
+        if group is None:
+            return
+        behind = must_follow(self._cache, group)
+        if behind or not group.placed_minimum:
+            self._incomplete.add(key)
+        if not group.placed_minimum:
+            return  # the one that they must be near may be lacking
+        for uid, member in tuple(group.members.items()):
+            if not follows(member) or member.stage is not Stage.PLANNED:
+                continue
+            if uid not in behind:
+                self._tell(member)
+            elif not member.pod.gates:
+                member.refused = True  # or will be: kube-scheduler does not ask us first
+        await asyncio.sleep(_GATHER_S)
+
+
+def follows(member: Member) -> bool:
+    """Whether it may have to wait for others."""
+    return bool(member.pod.shape.pod_affinity)
+
+
+def must_follow(cache: ClusterCache, group: Group) -> frozenset[str]:
+    """UIDs of members, and holders of slots, whose turn comes when others have arrived at Bind."""
+
+    def label(node: NodeName, key: str) -> str | None:
+        known = cache.rooms.nodes.get(node)
+        return known.labels.get(key) if known else None
+
+    asked = _keys_asked(group)
+    if not asked:
+        return frozenset()
+    companions = _companions(group, asked)
+    return followers(companions, label=label, namespaces=cache.namespaces)
+
+
+def _keys_asked(group: Group) -> frozenset[str]:
+    """The label keys that members and slots look at in those that they must be near."""
+    shapes = [member.pod.shape for member in group.members.values()]
+    shapes += [slot.shape for slot in group.slots.values()]
+    different = {id(shape): shape for shape in shapes if shape.pod_affinity}.values()
+    selectors = (term.selector for shape in different for term in shape.pod_affinity)
+    return frozenset(r.key for selector in selectors if selector for r in selector.requirements)
+
+
+def _companions(group: Group, asked: frozenset[str]) -> Iterator[Companion]:
+    for uid, member in group.members.items():
+        node, pod = member.charged_node, member.pod
+        if node:
+            labels = tuple(sorted((key, pod.labels[key]) for key in asked & pod.labels.keys()))
+            arrived = bool(pod.node) or member.stage in ARRIVED
+            identity = Identity(pod.namespace, labels)
+            yield Companion(uid, node, identity, pod.shape.pod_affinity, arrived)
+    for holder, slot in group.slots.items():
+        identity = _of_slot(slot.shape, group.namespace, asked)
+        yield Companion(holder, slot.node, identity, slot.shape.pod_affinity)
+
+
+def _of_slot(shape: PodShape, namespace: str, asked: frozenset[str]) -> Identity:
+    known = identity_of(shape, namespace=namespace)
+    seen = tuple(pair for pair in known.labels if pair[0] in asked)
+    return Identity(known.namespace, seen)

@@ -1,0 +1,69 @@
+"""What a vcjob's pods will ask for, and their labels, before there is one."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.wire.errors import DecodeError
+from app.wire.objects.jobs import decode_job
+from tests.builders import make_amounts
+
+GIVEN = {
+    "volcano.sh/job-name": "job",
+    "volcano.sh/job-namespace": "team",
+    "volcano.sh/queue-name": "default",
+    "volcano.sh/task-spec": "worker",
+}
+
+
+def encoded(*tasks: Any, **spec: Any) -> bytes:
+    metadata = {"name": "job", "namespace": "team", "uid": "uid-job", "resourceVersion": "1"}
+    return msgspec.json.encode({"metadata": metadata, "spec": {"tasks": tasks, **spec}})
+
+
+def task(template: Any, name: str | None = "worker") -> Any:
+    return {"name": name, "replicas": 2, "template": template}
+
+
+def container(cpu: str = "1") -> Any:
+    return {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+
+
+def test_each_task_has_its_own_shape() -> None:
+    tasks = [task({"spec": {"containers": [container(c)]}}, name) for name, c in TWO.items()]
+    roles = decode_job(encoded(*tasks)).roles
+    assert {name: role.shape.requests for name, role in roles.items()} == {
+        "ps": make_amounts(cpu=1000, pods=1),
+        "default1": make_amounts(cpu=2000, pods=1),
+    }
+
+
+TWO: dict[str | None, str] = {"ps": "1", None: "2"}
+
+
+def test_the_labels_are_those_of_the_template_and_those_that_the_controller_gives() -> None:
+    labels = {"part": "w", "volcano.sh/job-name": "another"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container()]}}
+    assert decode_job(encoded(task(template))).roles["worker"].labels == {"part": "w", **GIVEN}
+    elsewhere = decode_job(encoded(task(template), queue="research")).roles["worker"].labels
+    assert elsewhere["volcano.sh/queue-name"] == "research"
+
+
+def test_rules_about_other_pods_count_a_pod_to_come_by_these_labels() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"part": "w"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    template = {"spec": {"containers": [container()], "affinity": apart}}
+    shape = decode_job(encoded(task(template))).roles["worker"].shape
+    assert shape.spread_identity == ("team", tuple(sorted(GIVEN.items())))
+
+
+@pytest.mark.parametrize("template", [None, {}, {"metadata": {}}])
+def test_a_task_that_describes_no_pod_is_left_out(template: Any) -> None:
+    assert decode_job(encoded(task(template))).roles == {}
+
+
+def test_what_is_wrong_is_named_by_its_path() -> None:
+    template = {"spec": {"containers": [container("much")]}}
+    with pytest.raises(DecodeError, match=r"tasks\[0\]\.template\.spec"):
+        decode_job(encoded(task(template)))
