@@ -10,6 +10,8 @@
     ├── Outdated           what we believed is old; read again, then decide anew
     │   ├── Conflict         409: another version, or a precondition (uid) does not hold
     │   ├── AlreadyExists    409 AlreadyExists: somebody made it first
+    │   ├── Replaced         422 metadata.uid: a patch named the UID of an object that is gone, and
+    │   │                    another has its name
     │   └── Gone             410: that resourceVersion is no longer kept; list again
     └── Transient          the same request may succeed later
         ├── Unauthorized     401: the credentials are old; they are fetched anew for the next call
@@ -78,6 +80,10 @@ class AlreadyExists(Outdated):
     """409, reason AlreadyExists."""
 
 
+class Replaced(Outdated):
+    """422, as no patch may change a UID: the one that it named is not the object's."""
+
+
 class Gone(Outdated):
     """410, also reason Expired."""
 
@@ -117,6 +123,15 @@ class Status(msgspec.Struct):
     message: str | None = None
     reason: str | None = None
     code: int | None = None
+    details: msgspec.Raw = msgspec.Raw()
+
+
+class _Cause(msgspec.Struct):
+    field: str | None = None
+
+
+class _Details(msgspec.Struct):
+    causes: list[_Cause] | None = None
 
 
 _BY_STATUS: dict[int, type[KubeError]] = {
@@ -131,6 +146,7 @@ _BY_REASON: dict[str, type[KubeError]] = {"AlreadyExists": AlreadyExists, "Expir
 
 _decode_status = msgspec.json.Decoder(Status, strict=False).decode
 """A code may be a text: to list again for no reason is better than never."""
+_decode_details = msgspec.json.Decoder(_Details).decode
 
 
 def from_answer(status: int, body: bytes, headers: Mapping[str, str]) -> KubeError:
@@ -150,11 +166,23 @@ def read_status(body: bytes) -> Status:
 
 def from_status(status: int, said: Status, *, retry_after_s: float | None = None) -> KubeError:
     """The error that this status code and ``v1.Status`` mean (also inside a watch)."""
-    reason = said.reason or ""
-    kind = _BY_REASON.get(reason) or _BY_STATUS.get(status)
-    if kind is None:
-        kind = ServerError if status >= 500 else Invalid
+    kind, reason = _kind(status, said), said.reason or ""
     return kind(said.message or "", status=status, reason=reason, retry_after_s=retry_after_s)
+
+
+def _kind(status: int, said: Status) -> type[KubeError]:
+    if status == 422 and _has_another_uid(said):
+        return Replaced
+    found = _BY_REASON.get(said.reason or "") or _BY_STATUS.get(status)
+    return found or (ServerError if status >= 500 else Invalid)
+
+
+def _has_another_uid(said: Status) -> bool:
+    try:
+        causes = _decode_details(said.details).causes
+    except (ValueError, RecursionError):
+        return False
+    return any(cause.field == "metadata.uid" for cause in causes or ())
 
 
 def _seconds(text: str | None) -> float | None:

@@ -53,10 +53,15 @@ class ClusterWriter:
             paths.pod(namespace, name), json_patch, content_type=ContentType.JSON_PATCH
         )
 
-    async def patch_pod_status(self, namespace: str, name: str, merge: Merge) -> None:
-        """Merge into the pod's status; lists keyed by a field (conditions) merge by that key."""
+    async def patch_pod_status(self, namespace: str, name: str, merge: Merge, *, uid: str) -> None:
+        """Merge into the status of the pod with that UID; Replaced when it is another one.
+
+        Lists keyed by a field (conditions) merge by that key.
+        """
         await self._client.patch(
-            f"{paths.pod(namespace, name)}/status", merge, content_type=ContentType.STRATEGIC
+            f"{paths.pod(namespace, name)}/status",
+            {**merge, "metadata": {"uid": uid}},
+            content_type=ContentType.STRATEGIC,
         )
 
     async def patch_pod_group(self, namespace: str, name: str, merge: Merge) -> None:

@@ -21,6 +21,7 @@ T = TypeVar("T")
 _REACTIONS: tuple[tuple[type[errors.KubeError], Reaction], ...] = (
     (errors.NotFound, Reaction.GONE),
     (errors.Gone, Reaction.GONE),
+    (errors.Replaced, Reaction.GONE),
     (errors.Outdated, Reaction.CONFLICT),
     (errors.Transient, Reaction.RETRY),
     (errors.Refused, Reaction.REFUSED),
@@ -92,21 +93,18 @@ class ClusterPorts:
         await _guarded(self._writer.patch_pod(namespace, name, json_patch))
 
     async def patch_pod_status(
-        self, namespace: str, name: str, merge: Mapping[str, object]
+        self, namespace: str, name: str, merge: Mapping[str, object], *, uid: str
     ) -> None:
-        """Merge into the status."""
-        await _guarded(self._writer.patch_pod_status(namespace, name, merge))
+        """Merge into the status of the pod with that UID."""
+        await _guarded(self._writer.patch_pod_status(namespace, name, merge, uid=uid))
 
     async def wake_pod(
-        self, namespace: str, name: str, *, token: str, by_label: bool = False
+        self, namespace: str, name: str, *, uid: str, token: str, by_label: bool = False
     ) -> None:
         """Set our annotation, so that kube-scheduler tries the pod again."""
+        body = patches.wake(token, uid=uid, by_label=by_label)
         await _guarded(
-            self._client.patch(
-                paths.pod(namespace, name),
-                patches.wake(token, by_label=by_label),
-                content_type=ContentType.MERGE,
-            )
+            self._client.patch(paths.pod(namespace, name), body, content_type=ContentType.MERGE)
         )
 
     async def patch_pod_group(self, namespace: str, name: str, merge: Mapping[str, object]) -> None:

@@ -170,7 +170,7 @@ class Actuator:
             status = patches.merged(status, patches.nomination(node))
             self._nominations.wrote(pod.uid)
         if status is not None:
-            await self._pods.patch_pod_status(pod.namespace, pod.name, status)
+            await self._pods.patch_pod_status(pod.namespace, pod.name, status, uid=pod.uid)
             self._reasons.taken_back(pod.uid)
         pin = node if hint is Hint.PIN and not pod.pinned else NO_NODE
         await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod, pin=pin))
@@ -184,7 +184,7 @@ class Actuator:
             token = f"{self._clock():.3f}"
             # Whom kube-scheduler's own rule refused, no annotation wakes.
             await self._pods.wake_pod(
-                pod.namespace, pod.name, token=token, by_label=follows(member)
+                pod.namespace, pod.name, uid=pod.uid, token=token, by_label=follows(member)
             )
         except Exception:
             member.refused = True

@@ -62,7 +62,8 @@ class Corrections:
             return
         pod = member.pod
         try:
-            await self._pods.wake_pod(pod.namespace, pod.name, token=f"{self._clock():.3f}")
+            token = f"{self._clock():.3f}"
+            await self._pods.wake_pod(pod.namespace, pod.name, uid=pod.uid, token=token)
         except WriteError as error:
             metrics.WRITES.labels("wake", error.reaction.value).inc()
         else:

@@ -77,7 +77,9 @@ class Nominations:
             return
         pod = member.pod
         try:
-            await self._pods.patch_pod_status(pod.namespace, pod.name, patches.nomination(None))
+            await self._pods.patch_pod_status(
+                pod.namespace, pod.name, patches.nomination(None), uid=uid
+            )
         except WriteError as error:
             again_unless_gone(error)
 

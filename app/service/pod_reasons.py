@@ -91,7 +91,7 @@ class PodReasons:
         self._said[uid] = cause  # from now on: it may get its place while this is written
         try:
             await self._pods.patch_pod_status(
-                pod.namespace, pod.name, self._patch("False", told.cause, describe(told))
+                pod.namespace, pod.name, self._patch("False", told.cause, describe(told)), uid=uid
             )
         except WriteError as error:
             self._said.pop(uid, None)

@@ -18,7 +18,7 @@ class Reaction(Enum):
     """What a failed write asks of the caller."""
 
     GONE = "gone"
-    """The object does not exist (any more)."""
+    """The object does not exist (any more), or its name is another one's by now."""
     CONFLICT = "conflict"
     """It is not as expected: look at it before doing anything."""
     REFUSED = "refused"
@@ -56,7 +56,11 @@ class OwnerReader(Protocol):
 
 
 class PodWriter(Protocol):
-    """Opens gates and wakes pods."""
+    """Opens gates and wakes pods.
+
+    Every write is for the pod with one UID (a JSON patch tests it itself); when the name is another
+    pod's by now, the one that was meant is GONE.
+    """
 
     async def patch_pod(
         self, namespace: str, name: str, json_patch: Sequence[Mapping[str, object]]
@@ -64,12 +68,12 @@ class PodWriter(Protocol):
         """Apply a JSON patch; raises WriteError."""
 
     async def patch_pod_status(
-        self, namespace: str, name: str, merge: Mapping[str, object]
+        self, namespace: str, name: str, merge: Mapping[str, object], *, uid: str
     ) -> None:
         """Merge into the status; raises WriteError."""
 
     async def wake_pod(
-        self, namespace: str, name: str, *, token: str, by_label: bool = False
+        self, namespace: str, name: str, *, uid: str, token: str, by_label: bool = False
     ) -> None:
         """Set our annotation to ``token``, so that kube-scheduler tries the pod again.
 

@@ -64,7 +64,7 @@ class Showing:
             return
         try:
             await self._pods.patch_pod_status(
-                pod.namespace, pod.name, patches.without_condition(CONDITION)
+                pod.namespace, pod.name, patches.without_condition(CONDITION), uid=uid
             )
             self._reasons.taken_back(uid)
             await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))

@@ -70,13 +70,13 @@ def without_condition(kind: str) -> JsonObject:
     return {"status": {"conditions": [{"type": kind, "$patch": "delete"}]}}
 
 
-def wake(token: str, *, by_label: bool) -> JsonObject:
+def wake(token: str, *, uid: str, by_label: bool = False) -> JsonObject:
     """Merge patch of a pod that makes kube-scheduler try it again; each time another ``token``.
 
     kube-scheduler asks the plugin that refused a pod whether a change helps. The one for affinity
     to other pods looks at the pod's own labels (as their anti-affinity may) and at no annotation.
     """
-    metadata: JsonObject = {"annotations": {WAKE: token}}
+    metadata: JsonObject = {"uid": uid, "annotations": {WAKE: token}}
     if by_label:
         metadata["labels"] = {WAKE: token}
     return {"metadata": metadata}

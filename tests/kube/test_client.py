@@ -1,6 +1,7 @@
 """What the client asks, and what it makes of the answers."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
@@ -109,6 +110,35 @@ def test_a_failure_is_the_error_of_its_reaction(
     assert (caught.value.status, caught.value.reason) == (code, reason)
     assert caught.value.message.startswith("why why")
     assert len(caught.value.message) <= errors.MESSAGE_LIMIT
+
+
+def invalid(*fields: str) -> bytes:
+    """The API server's refusal of an object with these wrong fields."""
+    causes = [{"reason": "FieldValueInvalid", "message": "why", "field": each} for each in fields]
+    return json.dumps({"reason": "Invalid", "code": 422, "details": {"causes": causes}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(invalid("metadata.uid", "metadata.uid"), errors.Replaced, id="uid"),
+        pytest.param(invalid("spec", "metadata.uid"), errors.Replaced, id="uid among others"),
+        pytest.param(invalid("spec.nodeName"), errors.Invalid, id="another field"),
+        pytest.param(invalid("metadata.ownerReferences[0].uid"), errors.Invalid, id="owner"),
+        pytest.param(invalid(), errors.Invalid, id="no field"),
+        pytest.param(b'{"reason": "Invalid", "details": {}}', errors.Invalid, id="no causes"),
+        pytest.param(b'{"reason": "Invalid", "details": "a"}', errors.Invalid, id="odd details"),
+        pytest.param(b'{"reason": "Invalid"}', errors.Invalid, id="no details"),
+    ],
+)
+def test_a_patch_that_names_another_uid_was_for_an_object_that_is_gone(
+    server: ScriptedServer, connection: Connection, body: bytes, expected: type[errors.KubeError]
+) -> None:
+    server.on("PATCH", POD, answer(body, status=422))
+    with pytest.raises(errors.KubeError) as caught:
+        run(connection, lambda c: c.patch(POD, {"metadata": {"uid": "old"}}))
+    assert type(caught.value) is expected
+    assert caught.value.reason == "Invalid"
 
 
 def test_who_is_not_known_any_more_says_anew_who_it_is(

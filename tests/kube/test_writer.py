@@ -90,9 +90,9 @@ def test_pods_are_patched_by_operations_and_their_status_by_keyed_merge(
     write(
         connection,
         lambda w: w.patch_pod("ns", "p", operations),
-        lambda w: w.patch_pod_status("ns", "p", status),
+        lambda w: w.patch_pod_status("ns", "p", status, uid="u1"),
     )
-    assert [s.json() for s in server.seen] == [operations, status]
+    assert [s.json() for s in server.seen] == [operations, status | {"metadata": {"uid": "u1"}}]
     assert [s.headers["Content-Type"] for s in server.seen] == [
         "application/json-patch+json",
         "application/strategic-merge-patch+json",

@@ -52,6 +52,7 @@ def use(server: ScriptedServer, folder: Path, call: Use) -> object:
     [
         (errors.NotFound("m"), Reaction.GONE),
         (errors.Gone("m"), Reaction.GONE),
+        (errors.Replaced("m"), Reaction.GONE),
         (errors.Conflict("m"), Reaction.CONFLICT),
         (errors.AlreadyExists("m"), Reaction.CONFLICT),
         (errors.Forbidden("m"), Reaction.REFUSED),
@@ -131,8 +132,12 @@ def test_an_answer_from_somebody_else_is_asked_for_again(
 CALLS: dict[str, tuple[str, str, Use]] = {
     "bind": ("POST", f"{POD}/binding", lambda p: p.bind("default", "p", uid="u", node="n")),
     "patch": ("PATCH", POD, lambda p: p.patch_pod("default", "p", [{"op": "remove"}])),
-    "status": ("PATCH", f"{POD}/status", lambda p: p.patch_pod_status("default", "p", {"a": 1})),
-    "wake": ("PATCH", POD, lambda p: p.wake_pod("default", "p", token="7")),
+    "status": (
+        "PATCH",
+        f"{POD}/status",
+        lambda p: p.patch_pod_status("default", "p", {"a": 1}, uid="u"),
+    ),
+    "wake": ("PATCH", POD, lambda p: p.wake_pod("default", "p", uid="u", token="7")),
     "queue": ("POST", QUEUES, lambda p: p.create_queue({"metadata": {"name": "q"}})),
     "event": (
         "POST",
@@ -164,11 +169,13 @@ def test_writes_go_where_they_belong_and_their_failures_are_translated(
     assert conflict.value.reaction is Reaction.CONFLICT
 
 
-def test_a_pod_is_woken_by_an_annotation_alone(server: ScriptedServer, tmp_path: Path) -> None:
+def test_a_pod_is_woken_by_an_annotation_alone_and_no_other_pod_of_its_name(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
     server.on("PATCH", POD, answer({}))
-    use(server, tmp_path, lambda ports: ports.wake_pod("default", "p", token="7"))
+    use(server, tmp_path, lambda ports: ports.wake_pod("default", "p", uid="u", token="7"))
     [seen] = server.asked("PATCH", POD)
-    assert seen.json() == {"metadata": {"annotations": {"pumice.sh/wake": "7"}}}
+    assert seen.json() == {"metadata": {"uid": "u", "annotations": {"pumice.sh/wake": "7"}}}
     assert seen.headers["Content-Type"] == "application/merge-patch+json"
 
 

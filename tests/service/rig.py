@@ -72,6 +72,18 @@ class FakeApi:
         self._attempt(verb, target)
         self.writes.append(Write(verb, target, body))
 
+    def _change_pod(
+        self, verb: str, key: str, uid: object, body: Any, *, other: WriteError = GONE
+    ) -> None:
+        """``other`` is the answer when the pod of that name is another one."""
+        self._attempt(verb, key)
+        pod = self.pods.get(key)
+        if pod is None:
+            raise GONE
+        if pod.uid != uid:
+            raise other
+        self.writes.append(Write(verb, key, body))
+
     def of(self, verb: str) -> list[Write]:
         """The accepted writes of that verb."""
         return [write for write in self.writes if write.verb == verb]
@@ -108,17 +120,19 @@ class FakeApi:
     async def patch_pod(
         self, namespace: str, name: str, json_patch: Sequence[Mapping[str, object]]
     ) -> None:
-        self._done("patch", f"{namespace}/{name}", list(json_patch))
+        [uid] = [step["value"] for step in json_patch if step["path"] == "/metadata/uid"]
+        self._change_pod("patch", f"{namespace}/{name}", uid, list(json_patch), other=REFUSED)
 
     async def patch_pod_status(
-        self, namespace: str, name: str, merge: Mapping[str, object]
+        self, namespace: str, name: str, merge: Mapping[str, object], *, uid: str
     ) -> None:
-        self._done("pod-status", f"{namespace}/{name}", merge)
+        self._change_pod("pod-status", f"{namespace}/{name}", uid, merge)
 
     async def wake_pod(
-        self, namespace: str, name: str, *, token: str, by_label: bool = False
+        self, namespace: str, name: str, *, uid: str, token: str, by_label: bool = False
     ) -> None:
-        self._done("wake by label" if by_label else "wake", f"{namespace}/{name}", token)
+        verb = "wake by label" if by_label else "wake"
+        self._change_pod(verb, f"{namespace}/{name}", uid, token)
 
     async def patch_pod_group(self, namespace: str, name: str, merge: Mapping[str, object]) -> None:
         self._done("group-status", f"{namespace}/{name}", merge)
@@ -246,6 +260,12 @@ class Rig:
         for pod in names:
             self.pod(pod, group=name, gates=gates, **fields)
         return names
+
+    def make_anew(self, *names: str) -> None:
+        """Others have taken the places of these pods, and the watch is late to show it."""
+        for name in names:
+            key = f"default/{name}"
+            self.api.pods[key] = replace(self.api.pods[key], uid=PodUid(f"uid-another-{name}"))
 
     def show_bindings(self) -> None:
         """The watch catches up with what was bound."""

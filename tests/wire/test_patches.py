@@ -138,9 +138,10 @@ def test_a_nomination_and_a_wake_change_one_field() -> None:
     pod_labels = decode_pod(encode(body)).labels
     nominated = decode_pod(encode(merge_patch(body, patches.nomination(NODE))))
     assert (nominated.nominated, nominated.phase) == (NODE, "Pending")
-    woken = decode_pod(encode(merge_patch(body, patches.wake("17", by_label=False))))
+    uid = body["metadata"]["uid"]
+    woken = decode_pod(encode(merge_patch(body, patches.wake("17", uid=uid))))
     assert (woken.annotations, woken.labels) == ({"pumice.sh/wake": "17"}, pod_labels)
-    woken = decode_pod(encode(merge_patch(body, patches.wake("17", by_label=True))))
+    woken = decode_pod(encode(merge_patch(body, patches.wake("17", uid=uid, by_label=True))))
     assert woken.labels == {**pod_labels, "pumice.sh/wake": "17"}
 
 

@@ -133,8 +133,9 @@ def storage_precondition(key: str, word: str, wanted: str, *, found: str) -> str
 
 
 def invalid(kind: str, group: str, name: str, *, errors: Sequence[FieldError]) -> ApiError:
-    listed = ", ".join(str(error) for error in errors)
-    if len(errors) > 1:
+    texts = list(dict.fromkeys(str(error) for error in errors))
+    listed = ", ".join(texts)
+    if len(texts) > 1:
         listed = f"[{listed}]"
     causes = [
         {"reason": error.reason, "message": error.text, "field": error.path} for error in errors

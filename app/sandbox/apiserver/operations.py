@@ -243,6 +243,7 @@ class Operations:
     ) -> Written:
         old = self.stored(target)
         new = self._decoded(target, body)
+        _check_uid(target, new, old)
         return self._update(target, new, old, options=options or WriteOptions())
 
     def patch(
@@ -288,15 +289,16 @@ class Operations:
     ) -> Written:
         kind, rules = target.kind, rules_of(target.kind.key)
         self._check_revision(target, new, old)
-        _keep_identity(new, old)
         _split_status(target, new, old)
+        moved = _uid_errors(new, old)
+        _keep_identity(new, old)
         warnings = self._shaped(kind, new, options)
         rules.defaults(new)
         new, told = self.admitted("UPDATE", target, new, old=old, options=options)
         warnings = (*warnings, *told)
         _keep_identity(new, old)
         rules.prepare_update(new, old)
-        if new == old:
+        if new == old and not moved:
             return Written(self.shown(kind, old), warnings)
         if rules.counts_generations and _desired(kind, new) != _desired(kind, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
@@ -305,7 +307,7 @@ class Operations:
             if target.subresource == "status" and kind.key == "/pods"
             else rules.update_errors(new, old)
         )
-        self._refuse(target, [*problems, *self._schema_errors(kind, new)])
+        self._refuse(target, [*moved, *problems, *self._schema_errors(kind, new)])
         if options.dry_run:
             return Written(self.shown(kind, new), warnings)
         return Written(self.shown(kind, self.settle(kind, new)), warnings)
@@ -334,11 +336,6 @@ class Operations:
                 "metadata.resourceVersion", 0, "must be specified for an update"
             )
             raise errors.invalid(kind.plural, kind.group, target.name, errors=[problem])
-        uid = metadata.get("uid")
-        if uid and uid != old["metadata"]["uid"]:
-            key = f"/registry/{kind.plural}/{target.object_name}"
-            why = errors.storage_precondition(key, "UID", uid, found=old["metadata"]["uid"])
-            raise errors.conflict(kind.plural, kind.group, target.name, why=why)
 
     # Shared
 
@@ -386,6 +383,24 @@ class Operations:
 
     def _schema_errors(self, kind: ResourceKind, document: Document) -> list[errors.FieldError]:
         return list(schema.validate(document, kind.schema)) if kind.schema is not None else []
+
+
+def _check_uid(target: Target, new: Document, old: Document) -> None:
+    """The UID in a whole object is a precondition, looked at before its revision."""
+    kind, uid, found = target.kind, new["metadata"].get("uid"), old["metadata"]["uid"]
+    if uid and uid != found:
+        home = f"{kind.group}/{kind.plural}" if kind.custom else kind.plural
+        key = f"/registry/{home}/{target.object_name}"
+        why = errors.storage_precondition(key, "UID", uid, found=found)
+        raise errors.conflict(kind.plural, kind.group, target.name, why=why)
+
+
+def _uid_errors(new: Document, old: Document) -> list[errors.FieldError]:
+    """The UID in a patch is a field like others; the real server looks at it twice."""
+    uid = new["metadata"].get("uid")
+    if not uid or uid == old["metadata"]["uid"]:
+        return []
+    return [errors.invalid_value("metadata.uid", uid, "field is immutable")] * 2
 
 
 def _keep_identity(new: Document, old: Document) -> None:

@@ -36,6 +36,7 @@ NAMESPACE = "/api/v1/namespaces/default"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GATES = [{"name": "pumice.sh/plan"}]
+ANOTHER: Document = {"uid": "00000000-0000-4000-8000-000000000001"}
 MERGE, STRATEGIC, JSON = "merge-patch+json", "strategic-merge-patch+json", "json-patch+json"
 AFFINITY = {
     "nodeAffinity": {
@@ -95,6 +96,21 @@ STEPS = (
     Step("PATCH", f"{PODS}/a", {"spec": {"affinity": AFFINITY}}, STRATEGIC),
     Step("PATCH", f"{PODS}/g", {"spec": {"schedulingGates": None, "affinity": AFFINITY}}, MERGE),
     Step("PATCH", f"{PODS}/g", {"spec": {"nodeSelector": {"a": "b"}}}, MERGE),
+    Step("PATCH", f"{PODS}/g", {"metadata": ANOTHER}, MERGE),
+    Step("PATCH", f"{PODS}/g", {"metadata": {**ANOTHER, "labels": {"a": "b"}}}, STRATEGIC),
+    Step("PATCH", f"{PODS}/g", {"metadata": {**ANOTHER, "resourceVersion": "1"}}, MERGE),
+    Step(
+        "PATCH",
+        f"{PODS}/g/status",
+        {"metadata": ANOTHER, "status": {"nominatedNodeName": "n1"}},
+        STRATEGIC,
+    ),
+    Step(
+        "PATCH",
+        f"{PODS}/g",
+        [{"op": "test", "path": "/metadata/uid", "value": ANOTHER["uid"]}],
+        JSON,
+    ),
     Step(
         "POST", PODS, pod("g2", schedulingGates=GATES, affinity=AFFINITY, nodeSelector={"a": "b"})
     ),
@@ -143,6 +159,8 @@ STEPS = (
     Step("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, MERGE),
     Step("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, STRATEGIC),
     Step("PATCH", f"{WIDGETS}/w/status", {"status": {"phase": "x"}, "spec": {"size": 7}}, MERGE),
+    Step("PATCH", f"{WIDGETS}/w", {"metadata": ANOTHER, "spec": {"size": 2}}, MERGE),
+    Step("PATCH", f"{WIDGETS}/w/status", {"metadata": ANOTHER, "status": {"phase": "y"}}, MERGE),
     Step("PATCH", f"{WIDGETS}/w", [{"op": "test", "path": "/spec/size", "value": 9}], JSON),
     Step("PATCH", f"{WIDGETS}/w", {"metadata": {"resourceVersion": "1"}, "spec": {}}, MERGE),
     Step("PATCH", f"{WIDGETS}/none", {"spec": {"size": 2}}, MERGE),

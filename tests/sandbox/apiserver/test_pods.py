@@ -180,6 +180,28 @@ def test_another_pod_of_the_same_name_is_not_bound() -> None:
     assert "Precondition failed: UID in precondition: other" in message
 
 
+@pytest.mark.parametrize("subresource", ["", "status"])
+def test_a_patch_for_another_pod_of_the_same_name_is_refused(subresource: str) -> None:
+    """Not a conflict: a patch has no precondition, and no patch may change the UID."""
+    server = make_server(pod())
+    body = {"metadata": {"uid": "other"}, "status": {"nominatedNodeName": "n1"}}
+    assert refusal(lambda: patch(server, body, subresource=subresource)) == (
+        422,
+        'Pod "p" is invalid: metadata.uid: Invalid value: "other": field is immutable',
+    )
+    assert "nominatedNodeName" not in stored_pod(server, "p")["status"]
+
+
+def test_another_pod_of_the_same_name_is_not_replaced() -> None:
+    server = make_server(pod())
+    body = {**stored_pod(server, "p"), "metadata": {"name": "p", "uid": "other"}}
+    code, message = refusal(
+        lambda: server.operations.replace(server.target("/pods", at("p")), body)
+    )
+    assert code == 409
+    assert "Precondition failed: UID in precondition: other" in message
+
+
 def test_a_bound_pod_cannot_be_nominated() -> None:
     server = make_server(pod())
     bind_to(server, "n1")
