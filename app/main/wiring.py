@@ -109,6 +109,7 @@ def assemble(
     planning.after.append(partial(forgive, cache))
     planning.stood_by.append(barrier.settle)
     planning.stood_by.append(status.forget)
+    planning.stood_by.append(actuator.stood_by)
 
     def settled(changed: Iterable[GroupKey]) -> None:
         barrier.settle(changed)

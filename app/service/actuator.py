@@ -130,6 +130,10 @@ class Actuator:
             self._corrections.look(now)
             self._retell(now - REPEAT_S)
 
+    def stood_by(self) -> None:
+        """Another replica leads: pods have heard from it what this one cannot know."""
+        self._nominations.stood_by()
+
     def _retell(self, before: float) -> None:
         """Look for planned pods that still wait to be told (an effect was lost)."""
         for group in self._cache.registry.promised.values():

@@ -7,7 +7,8 @@ exist, a gate). Taking one back wakes all pods that wait in the scheduler's queu
 a moment in which the place may come back or the scheduler may do it.
 
 Only our own are taken back: the stock preemption nominates too, but never a member of a gang (see
-:mod:`app.service.preemption`), so after a restart those of gangs are known to be ours.
+:mod:`app.service.preemption`), so when this replica begins to lead those of gangs are known to be
+ours, or of the replica that led before.
 """
 
 from collections.abc import Callable, Hashable
@@ -48,6 +49,11 @@ class Nominations:
         """We nominated that pod."""
         self._ours.add(uid)
 
+    def stood_by(self) -> None:
+        """Another replica leads: it nominates too, and what is stale is its business."""
+        self._begun = False
+        self._stale_since.clear()
+
     def look(self, now: float) -> None:
         """Find nominations that have been without a promise for a moment."""
         if not self._begun:
@@ -63,7 +69,7 @@ class Nominations:
                 self._work.add(uid)
 
     def _found(self) -> set[PodUid]:
-        """Nominations of gangs, written by a process before this one."""
+        """Nominations of gangs, written by whoever led before."""
         groups = self._cache.groups
         return {
             uid
@@ -75,6 +81,8 @@ class Nominations:
         member = self._cache.members.get(uid)
         if member is None or member.pod.node or not _is_stale(member):
             return
+        if uid not in self._stale_since:
+            return  # another replica leads by now
         pod = member.pod
         try:
             await self._pods.patch_pod_status(

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from app.model.ids import NodeName
-from app.model.lease import Lease
 from app.model.workload import GroupPhase
 from app.service.activity import Activity
-from tests.service.rig import Rig, working
+from tests.service.replicas import lead, lease, replica
+from tests.service.rig import working
 from tests.service.statuses import statuses
-from tests.service.virtual_time import advance, clock, run, settle
+from tests.service.virtual_time import advance, run, settle
 
 
 class Hand:
@@ -28,10 +28,6 @@ def elected(now: Hand, *, identity: str = "host-a") -> Activity:
     return Activity(
         clock=now, elected=True, namespace="pumice-system", name="scheduler", identity=identity
     )
-
-
-def lease(holder: str, *, renew: float = 1000.0, name: str = "scheduler") -> Lease:
-    return Lease(namespace="pumice-system", name=name, holder=holder, renew=renew, duration=15)
 
 
 def test_a_process_that_is_not_elected_always_decides() -> None:
@@ -103,20 +99,6 @@ def test_a_deleted_lease_is_held_by_nobody() -> None:
     activity.drop_lease("pumice-system/scheduler")
     activity.drop_lease("pumice-system/scheduler")
     assert not activity.active
-
-
-def replica() -> Rig:
-    """A rig that decides only while ``host-a`` leads."""
-    activity = Activity(
-        clock=clock, elected=True, namespace="pumice-system", name="scheduler", identity="host-a"
-    )
-    rig = Rig(activity=activity)
-    rig.node("n1", "n2")
-    return rig
-
-
-def lead(rig: Rig, holder: str) -> None:
-    rig.see("leases", lease(f"{holder}_1", renew=clock()))
 
 
 def test_a_replica_that_does_not_lead_promises_and_writes_nothing() -> None:

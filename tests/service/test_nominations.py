@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from app.model.ids import NodeName
 from app.service.nominations import PATIENCE_S
+from tests.builders import make_shape
+from tests.service.replicas import lead, replica
 from tests.service.rig import FAILING, GONE, Rig, working
 from tests.service.virtual_time import advance, run
 
@@ -74,6 +76,50 @@ def test_a_pod_that_was_bound_meanwhile_is_left_alone() -> None:
             for name in ("g-0", "g-1"):
                 rig.store(replace(rig.api.pods[f"default/{name}"], node=N1, nominated=NodeName("")))
             await advance(3 * PATIENCE_S)
+            assert taken_back(rig) == set()
+
+    run(scenario())
+
+
+def nowhere(rig: Rig) -> None:
+    """A gang that was nominated by another process, and fits no node."""
+    rig.gang("g", size=2, nominated=N1, shape=make_shape(cpu=50_000))
+
+
+def test_a_replica_that_leads_again_looks_for_what_the_other_left() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        with working(rig):
+            for holder in ("host-a", "host-b"):
+                lead(rig, holder)
+                await advance(2)
+            nowhere(rig)
+            await advance(2)
+            assert taken_back(rig) == set()
+            lead(rig, "host-a")
+            await advance(PATIENCE_S / 2)
+            assert taken_back(rig) == set(), "the place may come back"
+            await advance(3 * PATIENCE_S)
+            assert taken_back(rig) == {"default/g-0", "default/g-1"}
+
+    run(scenario())
+
+
+def test_a_replica_that_stands_by_takes_nothing_back() -> None:
+    """Not even what it was about to: the other may have given the pod that place anew."""
+
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-a")
+        nowhere(rig)
+        rig.api.fails["pod-status"] = [FAILING] * 50
+        with working(rig):
+            await advance(1.2 * PATIENCE_S)
+            assert rig.api.tries.count(("pod-status", "default/g-0")) > 0
+            lead(rig, "host-b")
+            await advance(0.1)
+            rig.api.fails.clear()
+            await advance(10)
             assert taken_back(rig) == set()
 
     run(scenario())
