@@ -14,6 +14,9 @@ QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 SECOND_TRY = "pumice.sh/second-try"
 """Annotation of a pod made in place of one that was refused by the only node it could go to."""
 
+PLACED_CONDITION = "pumice.sh/Placed"
+"""The condition that says of a pod behind our gate whether it has a place, and why not."""
+
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 TASK_SPEC = "volcano.sh/task-spec"
@@ -68,7 +71,9 @@ class Pod:
 
     ``annotations`` holds only the keys Pumice reads; ``node`` is ``spec.nodeName`` or empty.
     ``pinned`` is the node that a required ``matchFields metadata.name`` names, or empty.
-    ``complaint`` is what kube-scheduler said when it last found no node for the pod, or empty.
+    ``complaint`` is what kube-scheduler said when it last found no node for the pod, or empty;
+    ``refused_for`` is the reason that :data:`PLACED_CONDITION` gives for its having no place, which
+    another process of ours may have written, or empty. A pod with a node shows neither.
     """
 
     uid: PodUid
@@ -92,6 +97,7 @@ class Pod:
     owner: Owner | None = None
     started: float = 0.0
     complaint: str = ""
+    refused_for: str = ""
 
     @property
     def key(self) -> str:

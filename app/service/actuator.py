@@ -133,6 +133,7 @@ class Actuator:
     def stood_by(self) -> None:
         """Another replica leads: pods have heard from it what this one cannot know."""
         self._nominations.stood_by()
+        self._reasons.stood_by()
 
     def _retell(self, before: float) -> None:
         """Look for planned pods that still wait to be told (an effect was lost)."""
@@ -175,7 +176,7 @@ class Actuator:
             self._nominations.wrote(pod.uid)
         if status is not None:
             await self._pods.patch_pod_status(pod.namespace, pod.name, status, uid=pod.uid)
-            self._reasons.taken_back(pod.uid)
+            self._reasons.taken_back(pod)
         pin = node if hint is Hint.PIN and not pod.pinned else NO_NODE
         await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod, pin=pin))
 

@@ -4,6 +4,9 @@ A pod that waits behind the gate says ``PodScheduled=False, SchedulingGated`` an
 condition ``pumice.sh/Placed`` says why, in the sentence that its group's condition and event carry.
 It is written when the cause changes, not when its numbers do, and never on a pod that is in
 kube-scheduler's queue: there, any write makes the scheduler try the pod again.
+
+What stands on a pod may have been written by another process. It is believed until this one writes,
+and then what was written last, as the watch may be late.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable
@@ -13,7 +16,7 @@ from app.cache.groups import Group
 from app.cache.members import Member, Stage
 from app.core.texts import describe
 from app.model.ids import GroupKey, PodUid
-from app.model.pod import Pod
+from app.model.pod import PLACED_CONDITION, Pod
 from app.model.reason import Cause
 from app.service.failed_writes import again_unless_gone
 from app.service.planning import Planning
@@ -22,7 +25,6 @@ from app.service.reasons import reason_of
 from app.service.workqueue import Again, WorkQueue
 from app.wire import patches, times
 
-CONDITION = "pumice.sh/Placed"
 MISSING_AFTER_S = 3.0
 
 
@@ -42,7 +44,8 @@ class PodReasons:
         self._planning = planning
         self._pods = pods
         self._clock = clock
-        self._said: dict[PodUid, Cause] = {}
+        self._said: dict[PodUid, str] = {}
+        """The cause that was written last, empty where it was taken back."""
         self._work: WorkQueue[PodUid] = WorkQueue(self._write, failed=failed)
 
     async def run(self, workers: int) -> None:
@@ -59,19 +62,28 @@ class PodReasons:
         if len(self._said) > 2 * len(self._cache.members):
             self._said = {u: c for u, c in self._said.items() if u in self._cache.members}
 
+    def stood_by(self) -> None:
+        """Another replica leads: what it writes stands on the pods."""
+        self._said.clear()
+
     def placed(self, member: Member) -> patches.JsonObject | None:
-        """The status patch that takes the reason back, None when none was ever given."""
-        if member.pod.uid not in self._said:
+        """The status patch that takes the reason back, None where none stands."""
+        if not self._stands_on(member.pod):
             return None
         return self._patch("True", "Planned", f"planned on {member.node}")
 
-    def taken_back(self, uid: PodUid) -> None:
+    def taken_back(self, pod: Pod) -> None:
         """That patch was accepted."""
-        self._said.pop(uid, None)
+        if self._stands_on(pod):
+            self._said[pod.uid] = ""
+
+    def _stands_on(self, pod: Pod) -> str:
+        """The cause that its condition names, empty where it names none."""
+        return self._said.get(pod.uid, pod.refused_for)
 
     def _ask(self, waiting: Iterable[Member], cause: Cause) -> None:
         for member in waiting:
-            if self._speaks_of(member) and self._said.get(member.pod.uid) is not cause:
+            if self._speaks_of(member) and self._stands_on(member.pod) != cause:
                 self._work.add(member.pod.uid)
 
     def _speaks_of(self, member: Member) -> bool:
@@ -84,8 +96,10 @@ class PodReasons:
             return
         pod, group = member.pod, self._cache.groups[member.group]
         cause, told = self._cause(group), reason_of(self._cache, self._planning, group)
-        if cause is None or told is None or self._said.get(uid) is cause:
+        if cause is None or told is None or self._stands_on(pod) == cause:
             return
+        if not self._planning.activity.active:
+            return  # a missing group is known to a replica that stands by, too
         if cause is Cause.GROUP_MISSING:
             self._wait_for_group(pod)
         self._said[uid] = cause  # from now on: it may get its place while this is written
@@ -112,5 +126,9 @@ class PodReasons:
 
     def _patch(self, status: str, reason: str, message: str) -> patches.JsonObject:
         return patches.pod_condition(
-            CONDITION, status, reason=reason, message=message, at=times.seconds(self._clock())
+            PLACED_CONDITION,
+            status,
+            reason=reason,
+            message=message,
+            at=times.seconds(self._clock()),
         )

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Hashable
 from app.cache.cluster import ClusterCache
 from app.cache.members import Stage
 from app.model.ids import GroupKey, PodUid
+from app.model.pod import PLACED_CONDITION
 from app.service.failed_writes import again_unless_gone
 from app.service.planning import Planning
-from app.service.pod_reasons import CONDITION, PodReasons
+from app.service.pod_reasons import PodReasons
 from app.service.ports import Clock, PodWriter, WriteError
 from app.service.workqueue import WorkQueue
 from app.telemetry import metrics
@@ -64,9 +65,9 @@ class Showing:
             return
         try:
             await self._pods.patch_pod_status(
-                pod.namespace, pod.name, patches.without_condition(CONDITION), uid=uid
+                pod.namespace, pod.name, patches.without_condition(PLACED_CONDITION), uid=uid
             )
-            self._reasons.taken_back(uid)
+            self._reasons.taken_back(pod)
             await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
         except WriteError as error:
             metrics.WRITES.labels("gate", error.reaction.value).inc()

@@ -109,7 +109,12 @@ NEWS: dict[str, Any] = {
 }
 SETTLED = {"uid", "namespace", "name", "scheduler", "created", "priority_class", "preempts"}
 """Cannot change in a pod's life."""
-NO_NEWS: dict[str, Any] = {"resource_version": "2", "started": 5.0, "complaint": "0/3 nodes"}
+NO_NEWS: dict[str, Any] = {
+    "resource_version": "2",
+    "started": 5.0,
+    "complaint": "0/3 nodes",
+    "refused_for": "QueueQuota",
+}
 
 
 @pytest.mark.parametrize("field", NEWS)

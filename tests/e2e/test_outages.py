@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from app.model.pod import PLACED_CONDITION
+from tests.clusters import workloads
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.rig import Rig
@@ -54,6 +56,22 @@ def test_nobody_is_bound_while_the_extender_is_away(rig: Rig) -> None:
             place.wait_bound("gang", 1, timeout_s=3)
         rig.restart_extender()
         place.wait_bound("gang", 8, timeout_s=40)
+
+
+def test_what_the_extender_said_before_it_was_killed_does_not_stay_on_bound_pods(rig: Rig) -> None:
+    with Place(rig) as place:
+        place.add_nodes(1, cpu="2")
+        place.submit_one(workloads.pod("first"))
+        place.wait_pod_bound("first")
+        place.add_gang("gang", 2)
+        for name in ("gang-0", "gang-1"):
+            place.wait_pod_condition(name, PLACED_CONDITION, "False")
+        rig.extender.kill()
+        place.delete_pod("first")
+        rig.restart_extender()
+        place.wait_bound("gang", 2)
+        for name in ("gang-0", "gang-1"):
+            place.wait_pod_condition(name, PLACED_CONDITION, "True", says="planned on")
 
 
 def test_the_scheduler_is_killed_while_gangs_are_bound(rig: Rig) -> None:

@@ -1,15 +1,18 @@
 """The reason on pods behind our gate: once per cause, never on a pod in the scheduler's queue."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from app.model.pod import GATE
+from app.model.ids import NodeName
+from app.model.pod import GATE, PLACED_CONDITION
 from app.model.reason import Cause
 from app.service.limits import Hint, Limits
-from app.service.pod_reasons import CONDITION, MISSING_AFTER_S
+from app.service.pod_reasons import MISSING_AFTER_S
 from app.service.status import FIRST_EVENT_AFTER_S
 from tests.builders import make_amounts, make_queue, make_shape
+from tests.service.replicas import lead, replica
 from tests.service.rig import FAILING, GONE, Rig, working
 from tests.service.virtual_time import advance, clock, run
 
@@ -39,7 +42,7 @@ def test_gated_pods_say_why_they_wait_in_the_words_of_their_group() -> None:
         for name in names:
             [condition] = said(rig, name)
             refusal = rig.planning.refusals[rig.key("g")]
-            assert condition["type"] == CONDITION
+            assert condition["type"] == PLACED_CONDITION
             assert (condition["status"], condition["reason"]) == ("False", refusal.cause.value)
             assert condition["message"] in rig.api.events[-1].message
             assert condition["lastTransitionTime"].endswith("Z")
@@ -215,5 +218,91 @@ def test_gated_pods_whose_group_does_not_exist_say_so_when_it_does_not_come() ->
         [condition] = said(rig, "never-0")
         assert (condition["status"], condition["reason"]) == ("False", "PodGroupMissing")
         assert condition["message"] == "default/never: waiting for the pod group to exist"
+
+    run(scenario())
+
+
+WAS_TOLD: dict[str, Any] = {"gates": (GATE,), "refused_for": Cause.NOT_ENOUGH_RESOURCES.value}
+"""A pod to which an extender before this one said why it waits."""
+
+
+@pytest.mark.parametrize("hint", [Hint.PIN, Hint.NOMINATE, Hint.GUIDE])
+def test_what_was_said_before_a_restart_is_taken_back_before_the_gate_opens(hint: Hint) -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(hint=hint))
+        rig.node("n1")
+        rig.pod("p", **WAS_TOLD)
+        with working(rig):
+            await advance(1)
+        [condition] = said(rig, "p")
+        assert (condition["status"], condition["reason"]) == ("True", "Planned")
+        verbs = [w.verb for w in rig.api.writes if w.target == "default/p"]
+        assert verbs == ["pod-status", "patch"]
+
+    run(scenario())
+
+
+def test_what_was_said_before_a_restart_is_said_again_only_when_it_is_another_cause() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        too_large = make_shape(cpu=50_000)
+        rig.pod("unknown", gates=(GATE,), shape=too_large)
+        with working(rig):
+            await advance(1)
+            [told] = said(rig, "unknown")
+            rig.pod("same", gates=(GATE,), refused_for=told["reason"], shape=too_large)
+            rig.pod("other", gates=(GATE,), refused_for="QueueQuota", shape=too_large)
+            await advance(1)
+        assert said(rig, "same") == []
+        assert [condition["reason"] for condition in said(rig, "other")] == [told["reason"]]
+
+    run(scenario())
+
+
+def test_a_pod_that_loses_its_place_is_told_again_though_the_watch_shows_the_old_word() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p", shape=make_shape(cpu=6000), **WAS_TOLD)
+        with working(rig):
+            await advance(1)
+            assert [condition["status"] for condition in said(rig, "p")] == ["True"]
+            rig.unsee("nodes", rig.cache.rooms.nodes[NodeName("n1")])
+            rig.node("small", cpu=4000)
+            await advance(5)
+        assert [condition["status"] for condition in said(rig, "p")] == ["True", "False"]
+
+    run(scenario())
+
+
+def test_a_replica_that_leads_again_goes_by_what_the_other_said() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-a")
+        pod = rig.pod("p", gates=(GATE,), shape=make_shape(cpu=50_000))
+        with working(rig):
+            await advance(1)
+            [first] = said(rig, "p")
+            lead(rig, "host-b")
+            await advance(2)
+            rig.store(replace(pod, refused_for="QueueQuota"))
+            lead(rig, "host-a")
+            await advance(2)
+            assert [c["reason"] for c in said(rig, "p")] == [first["reason"]] * 2
+
+    run(scenario())
+
+
+def test_a_replica_that_stands_by_says_nothing() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-a")
+        with working(rig):
+            rig.pod("p", group="none", gates=(GATE,), created=clock())
+            await advance(1)
+            lead(rig, "host-b")
+            await advance(2 * MISSING_AFTER_S)
+        assert said(rig, "p") == []
 
     run(scenario())

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.model.pod import GATE, QUEUE_GATE
+from app.model.pod import GATE, PLACED_CONDITION, QUEUE_GATE
 from app.model.workload import QueueState
 from app.service.filtering import Chosen, Protect, Wait
 from app.service.limits import Limits
-from app.service.pod_reasons import CONDITION
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import CONFLICT, FAILING, GONE, Rig, working
 from tests.service.virtual_time import advance, run, settle
@@ -98,7 +97,7 @@ def test_gates_stay_while_the_queue_has_no_room_and_what_was_said_of_it_goes_wit
             rig.queue(make_queue("default", capability=LARGE))
             await advance(1)
         assert sorted(opened(rig)) == names
-        assert statuses(rig, "g-0")[1:] == [{"type": CONDITION, "$patch": "delete"}]
+        assert statuses(rig, "g-0")[1:] == [{"type": PLACED_CONDITION, "$patch": "delete"}]
 
     run(scenario())
 

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from app.model.ids import NodeName, PodUid
-from app.model.pod import Pod
+from app.model.pod import PLACED_CONDITION, Pod
 from app.wire import times
 from app.wire.errors import Bytes, Reader
 from app.wire.objects import meta
@@ -40,6 +40,7 @@ def decode_pod(text: Bytes) -> Pod:
     fits, pinned = shape(
         spec, namespace=namespace, pod_labels=pod_labels, gates=gates, resizing=resizing
     )
+    complaint, refused_for = ("", "") if spec.node_name else _why_not(status)
     return Pod(
         uid=PodUid(meta.identified(head)),
         namespace=namespace,
@@ -61,13 +62,19 @@ def decode_pod(text: Bytes) -> Pod:
         preempts=spec.preemption_policy != "Never",
         owner=meta.owner(head.owner_references),
         started=times.epoch(status.start_time),
-        complaint="" if spec.node_name else _complaint(status),
+        complaint=complaint,
+        refused_for=refused_for,
     )
 
 
-def _complaint(status: StatusJson) -> str:
+def _why_not(status: StatusJson) -> tuple[str, str]:
+    """Why it has no node: what kube-scheduler says, and the reason that we gave."""
+    complaint = refused_for = ""
     for condition in conditions_of(status):
-        if condition.type == "PodScheduled" and condition.status == "False":
-            told = condition.message or ""
-            return told[:_LONGEST_COMPLAINT] if condition.reason == "Unschedulable" else ""
-    return ""
+        if condition.status != "False":
+            continue
+        if condition.type == "PodScheduled" and condition.reason == "Unschedulable":
+            complaint = (condition.message or "")[:_LONGEST_COMPLAINT]
+        elif condition.type == PLACED_CONDITION:
+            refused_for = condition.reason or ""
+    return complaint, refused_for

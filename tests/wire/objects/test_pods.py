@@ -229,3 +229,27 @@ def test_a_complaint_is_what_kube_scheduler_said_of_a_pod_without_a_node(
 ) -> None:
     assert decoded(status=status).complaint == complaint
     assert not decoded(status=status, nodeName="n").complaint
+
+
+SCHEDULED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no"}
+PLACED = {"type": "pumice.sh/Placed", "status": "False", "reason": "QueueQuota"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "refused_for", "complaint"),
+    [
+        ([PLACED], "QueueQuota", ""),
+        ([PLACED, SCHEDULED], "QueueQuota", "no"),
+        ([SCHEDULED, PLACED], "QueueQuota", "no"),
+        ([SCHEDULED], "", "no"),
+        ([{**PLACED, "status": "True"}], "", ""),
+        ([{**PLACED, "reason": None}], "", ""),
+        ([{**PLACED, "type": "Placed"}], "", ""),
+    ],
+)
+def test_a_pod_without_a_node_shows_why_we_said_that_it_has_no_place(
+    conditions: list[dict[str, Any]], refused_for: str, complaint: str
+) -> None:
+    found = decoded(status={"conditions": conditions})
+    assert (found.refused_for, found.complaint) == (refused_for, complaint)
+    assert not decoded(status={"conditions": conditions}, nodeName="n").refused_for
