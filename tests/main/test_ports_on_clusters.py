@@ -71,4 +71,4 @@ def test_a_pod_is_written_to_under_its_own_uid_only(place: Place, kubeconfig: Pa
     write("wake", before["metadata"]["uid"])
     after = place.pod("p")
     assert condition(after, KIND) is not None
-    assert after["metadata"]["annotations"][patches.WAKE_ANNOTATION] == "7"
+    assert after["metadata"]["annotations"][patches.WAKE] == "7"
