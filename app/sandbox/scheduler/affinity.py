@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from app.model.integers import int64
 from app.sandbox.apiserver.selectors import label_selector_matches
 from app.sandbox.documents import Document, items, labels_of, section
 from app.sandbox.scheduler.cluster import NodeState, PlacedPod
@@ -32,10 +33,10 @@ def _expression_holds(expression: Document, labels: Mapping[str, str]) -> bool:
 
 
 def _compares(present: str | None, values: list[str], holds: Callable[[int, int], bool]) -> bool:
-    try:
-        return present is not None and holds(int(present), int(values[0]))
-    except (ValueError, IndexError):
+    if present is None or not values:
         return False
+    have, bound = int64(present), int64(values[0])
+    return have is not None and bound is not None and holds(have, bound)
 
 
 def _term_holds(term: Document, node: Document) -> bool:
