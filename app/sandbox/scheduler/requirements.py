@@ -1,12 +1,20 @@
-"""What a pod asks of a node, read once from its document."""
+"""What a pod asks of a node, read once from its document.
+
+On a node it may have other resources than its spec says: it can be resized in place. What it is
+charged then is read as for the planner (:mod:`app.wire.objects.resizes`).
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from app.model.resources import CPU
 from app.sandbox.documents import Document, items, section, uid_of
-from app.sandbox.pod_resources import requests_of
+from app.sandbox.pod_resources import Amounts, requests_of
+from app.wire.errors import DecodeError
+from app.wire.objects.pods import decode_charge
 
 PODS = "pods"
 
@@ -36,7 +44,7 @@ def requirements_of(pod: Document) -> Requirements:
     return Requirements(
         uid=uid_of(pod),
         priority=int(spec.get("priority") or 0),
-        resources={**requests_of(spec), PODS: 1000},
+        resources={**_charge(pod), PODS: 1000},
         ports=frozenset(
             (port.get("protocol", "TCP"), port["hostPort"])
             for container in items(spec, "containers")
@@ -45,3 +53,19 @@ def requirements_of(pod: Document) -> Requirements:
         ),
         repels=bool(section(spec, "affinity").get("podAntiAffinity")),
     )
+
+
+def _charge(pod: Document) -> Amounts:
+    if not _is_reported(section(pod, "status")):
+        return requests_of(section(pod, "spec"))
+    try:
+        charged = decode_charge(json.dumps(pod).encode())
+    except DecodeError:  # a report that the real API server would not have taken
+        return requests_of(section(pod, "spec"))
+    return {name: amount if name == CPU else amount * 1000 for name, amount in charged}
+
+
+def _is_reported(status: Document) -> bool:
+    """Whether a kubelet says what any of its containers has."""
+    told = (status, *items(status, "containerStatuses"), *items(status, "initContainerStatuses"))
+    return any(each.get("resources") for each in told)

@@ -4,13 +4,14 @@ from msgspec import Struct
 
 from app.model.ids import NodeName, PodUid
 from app.model.pod import PLACED_CONDITION, Pod
+from app.model.resources import Amounts
 from app.wire import times
 from app.wire.errors import Bytes, Reader
 from app.wire.objects import meta
 from app.wire.objects.meta import MetaJson
 from app.wire.objects.pod_status import StatusJson, conditions_of
-from app.wire.objects.resizes import resize
-from app.wire.objects.shapes import SpecJson, shape
+from app.wire.objects.resizes import Resize, resize
+from app.wire.objects.shapes import SpecJson, charge, shape
 
 DEFAULT_SCHEDULER = "default-scheduler"
 _LONGEST_COMPLAINT = 500
@@ -34,11 +35,8 @@ def decode_pod(text: Bytes) -> Pod:
     namespace = head.namespace or ""
     pod_labels = meta.labels(head.labels)
     gates = tuple(gate.name for gate in spec.scheduling_gates or ())
-    resizing = None
-    if spec.node_name:
-        resizing = resize(status, spec.containers, spec.init_containers, spec.resources)
     fits, pinned = shape(
-        spec, namespace=namespace, pod_labels=pod_labels, gates=gates, resizing=resizing
+        spec, namespace=namespace, pod_labels=pod_labels, gates=gates, resizing=_resizing(json)
     )
     complaint, refused_for = ("", "") if spec.node_name else _why_not(status)
     return Pod(
@@ -65,6 +63,19 @@ def decode_pod(text: Bytes) -> Pod:
         complaint=complaint,
         refused_for=refused_for,
     )
+
+
+def decode_charge(text: Bytes) -> Amounts:
+    """What a pod is charged on its node, without a look at all else; raises `DecodeError`."""
+    json = _read(text)
+    return charge(json.spec, _resizing(json))
+
+
+def _resizing(json: _PodJson) -> Resize | None:
+    spec = json.spec
+    if not spec.node_name or json.status is None:
+        return None
+    return resize(json.status, spec.containers, spec.init_containers, spec.resources)
 
 
 def _why_not(status: StatusJson) -> tuple[str, str]:

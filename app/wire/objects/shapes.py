@@ -103,7 +103,7 @@ def shape(
         made = _made(
             spec,
             rules,
-            requests=_requests(spec, resizing),
+            requests=charge(spec, resizing),
             namespace=namespace,
             pod_labels=pod_labels,
             gated=gated,
@@ -149,7 +149,8 @@ def _made(
     )
 
 
-def _requests(spec: SpecJson, resizing: Resize | None) -> Amounts:
+def charge(spec: SpecJson, resizing: Resize | None) -> Amounts:
+    """What the pod takes on a node."""
     inside = Containers(spec.containers or [], spec.init_containers or [])
     charged = resizing.charged if resizing else containers.as_asked
     return containers.requests(
