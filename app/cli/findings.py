@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.cli.job_rows import phase
+from app.cli.next_steps import next_step
 from app.cli.pod_rows import QUEUE_ANNOTATION
 from app.cli.waiting import is_over
 from app.sandbox.apiserver.pod_columns import pod_status
@@ -22,23 +23,6 @@ Story = Mapping[str, Any]
 FINE = "nothing is missing"
 PLACED = "pumice.sh/Placed"
 """The condition in which the extender says on pods behind the gate why they are there."""
-
-_NEXT: Mapping[str, str] = {
-    "QueueMissing": "create the queue, or name another one",
-    "QueueNotOpen": "open the queue: pumice queue operate --action open --name {queue}",
-    "QueueNotLeaf": "name one of the queues below it",
-    "QueueTreeInvalid": "mend the parents of the queue",
-    "QueueQuota": "wait for jobs of the queue to end, or raise its capability",
-    "QueueOverused": "wait for jobs of the queue to end, or raise what it deserves",
-    "ClusterOverused": "wait for running jobs to end, or add nodes",
-    "ResourceQuota": "raise the ResourceQuota of the namespace",
-    "NotEnoughResources": "wait for running jobs to end, or ask for less per pod",
-    "NoNodeFits": "compare node selectors, tolerations and requests with the nodes",
-    "NotEnoughTasks": "create the missing pods, or lower minMember",
-    "NotEnoughPodsOfTask": "create the missing pods, or lower minAvailable of the task",
-    "Gated": "remove the scheduling gates that are not ours",
-    "PodGroupMissing": "create the PodGroup that the pods name",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +71,7 @@ class Conclusion:
 def conclude(found: Findings) -> Conclusion:
     """The one reason to name first."""
     reason, summary = _ended(found) or _told(found) or _queue(found) or _objects(found)
-    step = _NEXT.get(reason, "").format(queue=found.queue_name)
+    step = next_step(reason, summary, queue=found.queue_name)
     numbers = (found.story or {}).get("reason") or {}
     return Conclusion(reason, summary, step, numbers)
 

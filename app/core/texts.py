@@ -18,6 +18,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.QUEUE_NOT_LEAF: "the group's queue has child queues and takes no groups",
     Cause.QUEUE_BROKEN: "waiting for the tree of queues to be mended",
     Cause.QUEUE_QUOTA: "waiting for the queue's quota",
+    Cause.QUEUE_ROOM: "waiting for what the cluster leaves to the queue",
     Cause.QUEUE_OVERUSED: "waiting for the queue's share of the cluster",
     Cause.CLUSTER_OVERUSED: "waiting for room in the cluster",
     Cause.NAMESPACE_QUOTA: "waiting for the namespace's resource quota",
@@ -40,6 +41,7 @@ _SUBJECT: Mapping[Cause, str] = {
     Cause.QUEUE_NOT_LEAF: "queue",
     Cause.QUEUE_BROKEN: "queue",
     Cause.QUEUE_QUOTA: "queue",
+    Cause.QUEUE_ROOM: "queue",
     Cause.QUEUE_OVERUSED: "share of queue",
     Cause.NAMESPACE_QUOTA: "resource quota of namespace",
 }

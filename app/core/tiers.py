@@ -62,7 +62,9 @@ _SWITCHES = {
 }
 """Hook -> the key of the plugin's configuration that turns it off; the others cannot be."""
 
-_HELD = frozenset({Cause.QUEUE_QUOTA, Cause.QUEUE_OVERUSED, Cause.CLUSTER_OVERUSED})
+_HELD = frozenset(
+    {Cause.QUEUE_QUOTA, Cause.QUEUE_ROOM, Cause.QUEUE_OVERUSED, Cause.CLUSTER_OVERUSED}
+)
 """Causes where other groups hold what is short."""
 
 
@@ -274,4 +276,4 @@ class _Gate:
             return refusal
         queue = None if refusal.cause is Cause.CLUSTER_OVERUSED else QueueName(refusal.where)
         holders = self._holders.most(queue, refusal.shortfalls[0].resource)
-        return replace(refusal, holders=holders) if holders else refusal
+        return replace(refusal, holders=refusal.holders + holders) if holders else refusal

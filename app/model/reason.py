@@ -9,6 +9,8 @@ from enum import StrEnum
 
 TAKEN = "another pod took the room"
 """Why a Bind fails; kube-scheduler notes it on the pod."""
+GUARANTEE = "guarantee of"
+"""How a `Holder` begins that is no group: ``guarantee of queue a``."""
 
 
 class Cause(StrEnum):
@@ -22,6 +24,7 @@ class Cause(StrEnum):
     QUEUE_NOT_LEAF = "QueueNotLeaf"
     QUEUE_BROKEN = "QueueTreeInvalid"
     QUEUE_QUOTA = "QueueQuota"
+    QUEUE_ROOM = "QueueRoom"
     QUEUE_OVERUSED = "QueueOverused"
     CLUSTER_OVERUSED = "ClusterOverused"
     NAMESPACE_QUOTA = "ResourceQuota"
@@ -42,9 +45,10 @@ NODES_MAY_HELP = frozenset(
         Cause.CLUSTER_OVERUSED,
         Cause.QUEUE_OVERUSED,
         Cause.QUEUE_QUOTA,
+        Cause.QUEUE_ROOM,
     }
 )
-"""Causes that a larger cluster may take away; a queue's quota is its size too."""
+"""Causes that a larger cluster may take away."""
 
 
 @dataclass(frozen=True, slots=True)

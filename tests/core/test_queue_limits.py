@@ -104,7 +104,7 @@ def test_no_queue_gets_beyond_its_capability(
 
 
 def has_numbers(refusal: Refusal) -> bool:
-    assert refusal.cause in {Cause.QUEUE_QUOTA, Cause.QUEUE_OVERUSED}
+    assert refusal.cause in {Cause.QUEUE_QUOTA, Cause.QUEUE_ROOM, Cause.QUEUE_OVERUSED}
     assert refusal.where in PARENTS
     assert refusal.detail.startswith("queue resource quota insufficient: insufficient ")
     return all(s.asked > s.free and s.limit is not None for s in refusal.shortfalls)

@@ -56,7 +56,8 @@ def test_what_a_sibling_is_guaranteed_is_left_free(place: Place) -> None:
     sure = place.add_queue("sure", parent=parent, deserved=three, guarantee={"resource": three})
     loose = place.add_queue("loose", parent=parent)
     place.add_gang("loose", 2, spec={"queue": loose})
-    place.wait_condition("loose", "Reserved", "False", reason="QueueQuota", says="cpu asked 2")
+    held = f"held by guarantee of queue {sure} (cpu 3)"
+    place.wait_condition("loose", "Reserved", "False", reason="QueueRoom", says=held)
     place.add_gang("sure", 3, spec={"queue": sure})
 
     place.wait_bound("sure", 3)

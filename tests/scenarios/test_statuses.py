@@ -58,12 +58,12 @@ def test_a_waiting_pod_says_why_in_the_words_of_its_group(place: Place) -> None:
 
     def told() -> bool:
         found = condition(place.pod("big-0"), PLACED)
-        return found is not None and (found["status"], found["reason"]) == ("False", "QueueQuota")
+        return found is not None and (found["status"], found["reason"]) == ("False", "QueueRoom")
 
     wait_until(told, timeout_s=10, what="the pod says why")
     why = condition(place.pod("big-0"), PLACED)
     assert why is not None
-    assert place.explain("big")["reason"]["cause"] == "QueueQuota"
+    assert place.explain("big")["reason"]["cause"] == "QueueRoom"
     assert why["message"].startswith("queue default: cpu asked")
     assert place.wait_summary("big", sentence) == sentence
     scheduled = condition(place.pod("big-0"), "PodScheduled")
@@ -85,7 +85,11 @@ def test_a_pod_without_a_gate_does_not_go_on_waiting_for_what_has_come(place: Pl
     place.submit_ungated("big", 3)
     wait_until(lambda: said("waiting for the pod group to exist"), timeout_s=10, what="no PodGroup")
     place.add_group("big", 3)
-    wait_until(lambda: said("waiting for the queue's quota"), timeout_s=30, what="no room")
+    wait_until(
+        lambda: said("waiting for what the cluster leaves to the queue"),
+        timeout_s=30,
+        what="no room",
+    )
 
 
 def test_explain_tells_the_numbers_of_the_reason(place: Place) -> None:

@@ -12,7 +12,7 @@ from tests.service.rig import FAILING, GONE, Rig, working
 from tests.service.virtual_time import advance, run
 
 MISSING = Wait(filter_text(Cause.GROUP_MISSING))
-NO_ROOM = Wait(filter_text(Cause.QUEUE_QUOTA))
+NO_ROOM = Wait(filter_text(Cause.QUEUE_ROOM))
 
 
 def lonely(rig: Rig, count: int = 2) -> list[str]:

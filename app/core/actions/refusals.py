@@ -19,7 +19,9 @@ from app.model.gang import Gang, Task
 from app.model.reason import Cause, Refusal, Shortfall
 from app.model.resources import PODS, ResourceAxis, Vector
 
-_OF_LIMITS = frozenset({Cause.QUEUE_QUOTA, Cause.QUEUE_OVERUSED, Cause.NAMESPACE_QUOTA})
+_OF_LIMITS = frozenset(
+    {Cause.QUEUE_QUOTA, Cause.QUEUE_ROOM, Cause.QUEUE_OVERUSED, Cause.NAMESPACE_QUOTA}
+)
 
 
 def of_minimum(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[Task]) -> Refusal:

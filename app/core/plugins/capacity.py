@@ -5,7 +5,7 @@ only its leaves take groups, and a group must fit its queue *and every queue abo
 running sums come from the ledger whenever a hook is asked.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,7 @@ from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import Cause, Refusal
 from app.model.resources import Vector
+from app.model.workload import Queue
 
 QueueRank = Callable[[QueueName], tuple[float, bool]]
 """Share of what is deserved, then queues that deserve nothing last."""
@@ -43,6 +44,7 @@ def _open_flat(session: Session) -> Hooks:
     ledger = session.ledger
     snapshot = ledger.snapshot
     real = limits.real_capabilities(snapshot)
+    rivals = limits.guaranteed(snapshot.queues.values())
     deserved: dict[QueueName, Vector] = {
         name: np.maximum(
             np.minimum(limits.on_axis(queue.deserved, snapshot.axis), real[name]),
@@ -55,6 +57,7 @@ def _open_flat(session: Session) -> Hooks:
         real=real,
         given=lambda name: limits.capability(snapshot.queues[name], snapshot.axis),
         lines={name: (name,) for name in snapshot.queues},
+        rivals=lambda _queue: rivals,
         tree=False,
     )
     rank = _rank(quota, deserved)
@@ -75,7 +78,14 @@ def _open_tree(session: Session) -> Hooks:
     tree = hierarchy.plant(ledger)
     leaf_lines = {n: ledger.path(n) for n in ledger.snapshot.queues if tree.is_leaf(n)}
     real = tree.real
-    quota = Quota(ledger=ledger, real=real, given=real.__getitem__, lines=leaf_lines, tree=True)
+    quota = Quota(
+        ledger=ledger,
+        real=real,
+        given=real.__getitem__,
+        lines=leaf_lines,
+        rivals=tree.siblings,
+        tree=True,
+    )
     rank = _rank(quota, tree.deserved)
     return Hooks(
         queue_order=_tree_order(ledger, tree, rank),
@@ -91,13 +101,15 @@ class Quota:
     """Room under hard limits. ``lines`` has the queues whose limits count for a queue.
 
     Queues without a line take no groups. With ``tree`` the sums of whole subtrees count. ``given``
-    tells a limit without what the cluster happens to have, which is part of the ``real`` one.
+    tells a limit without what the cluster happens to have, which is part of the ``real`` one;
+    ``rivals`` those whose guarantees are out of a queue's reach.
     """
 
     ledger: Ledger
     real: Mapping[QueueName, Vector]
     given: Callable[[QueueName], Vector]
     lines: Mapping[QueueName, tuple[QueueName, ...]]
+    rivals: Callable[[Queue], Sequence[Queue]]
     tree: bool
 
     def enqueueable(self, gang: Gang) -> Ballot:
@@ -162,7 +174,8 @@ class Quota:
             return None
         axis = self.ledger.snapshot.axis
         lack = limits.shortfalls(short, axis=axis, asked=asked, held=held, limit=limit)
-        return limits.no_room(name, lack, cause=Cause.QUEUE_QUOTA)
+        queue = self.ledger.snapshot.queues[name]
+        return limits.over_limit(queue, lack, rivals=self.rivals(queue))
 
 
 def _rank(quota: Quota, deserved: Mapping[QueueName, Vector]) -> QueueRank:

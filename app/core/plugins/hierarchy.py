@@ -16,6 +16,7 @@ from app.model.ids import ROOT_QUEUE, QueueName
 from app.model.reason import Cause, Refusal
 from app.model.resources import UNLIMITED, Vector
 from app.model.snapshot import Snapshot
+from app.model.workload import Queue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,10 +27,16 @@ class Tree:
     parents: frozenset[QueueName]
     deserved: dict[QueueName, Vector]
     real: dict[QueueName, Vector]
+    guaranteed: dict[QueueName, tuple[Queue, ...]]
+    """Of the children of a queue those that are guaranteed something."""
 
     def is_leaf(self, queue: QueueName) -> bool:
         """Whether no queue names it as its parent."""
         return queue not in self.parents
+
+    def siblings(self, queue: Queue) -> tuple[Queue, ...]:
+        """Those with the same parent that are guaranteed something."""
+        return self.guaranteed.get(queue.parent or ROOT_QUEUE, ())
 
 
 def find_fault(ledger: Ledger) -> Refusal | None:
@@ -63,6 +70,10 @@ def plant(ledger: Ledger) -> Tree:
         parents=frozenset(children),
         deserved=deserved,
         real=_flow_down(snapshot, children=children, guarantee=guarantee),
+        guaranteed={
+            parent: limits.guaranteed(snapshot.queues[name] for name in names)
+            for parent, names in children.items()
+        },
     )
 
 

@@ -2,19 +2,24 @@
 
 All limits are vectors on the snapshot's axis with ``UNLIMITED`` where nothing is set. The numbers
 in a refusal are those of the very comparison that failed: ``asked`` is what the group or pod still
-needs, ``free`` what the queue has left of ``limit``.
+needs, ``free`` what the queue has left of ``limit``. Where that is not its capability but what the
+cluster leaves to it, whoever is guaranteed the rest holds it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from app.model.gang import Gang
 from app.model.ids import QueueName
-from app.model.reason import Cause, Refusal, Shortfall
+from app.model.reason import GUARANTEE, Cause, Holder, Refusal, Shortfall
 from app.model.resources import PODS_COLUMN, UNLIMITED, Amounts, ResourceAxis, Vector
 from app.model.snapshot import Snapshot
 from app.model.workload import Queue
+
+_MOST_RIVALS: Final = 3
 
 
 def on_axis(values: Amounts, axis: ResourceAxis, *, absent: int = 0) -> Vector:
@@ -41,6 +46,11 @@ def real_capabilities(snapshot: Snapshot) -> dict[QueueName, Vector]:
         mine = unreserved + on_axis(queue.guarantee, axis) if queue.guarantee else unreserved
         limits[name] = np.minimum(mine, capability(queue, axis)) if queue.capability else mine
     return limits
+
+
+def guaranteed(queues: Iterable[Queue]) -> tuple[Queue, ...]:
+    """Those that are guaranteed something."""
+    return tuple(queue for queue in queues if queue.guarantee)
 
 
 def total(vectors: Iterable[Vector], axis: ResourceAxis) -> Vector:
@@ -104,3 +114,25 @@ def insufficient(lack: tuple[Shortfall, ...]) -> str:
 def no_room(queue: QueueName, lack: tuple[Shortfall, ...], *, cause: Cause) -> Refusal:
     """The refusal that ``queue`` has no room for ``lack``."""
     return Refusal(cause=cause, where=queue, shortfalls=lack, detail=insufficient(lack))
+
+
+def over_limit(queue: Queue, lack: tuple[Shortfall, ...], *, rivals: Sequence[Queue]) -> Refusal:
+    """The refusal that ``queue`` may not hold so much: by its capability, or for its ``rivals``.
+
+    Those are the queues whose guarantees it cannot touch; it may be one of them itself.
+    """
+    first = lack[0]
+    if first.limit is None or first.limit >= _amount(queue.capability, first.resource):
+        return no_room(queue.name, lack, cause=Cause.QUEUE_QUOTA)
+    kept = {q.name: _amount(q.guarantee, first.resource, absent=0) for q in rivals}
+    ranked = sorted((-amount, name) for name, amount in kept.items() if name != queue.name)
+    holders = tuple(
+        Holder(f"{GUARANTEE} queue {name}", first.resource, -amount)
+        for amount, name in ranked[:_MOST_RIVALS]
+        if amount
+    )
+    return replace(no_room(queue.name, lack, cause=Cause.QUEUE_ROOM), holders=holders)
+
+
+def _amount(amounts: Amounts, resource: str, *, absent: int = UNLIMITED) -> int:
+    return next((amount for name, amount in amounts if name == resource), absent)

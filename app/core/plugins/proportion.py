@@ -49,6 +49,7 @@ class Proportion:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._real = limits.real_capabilities(ledger.snapshot)
+        self._rivals = limits.guaranteed(ledger.snapshot.queues.values())
         self._entitled: dict[QueueName, Entitlement] = {}
         self._seen: int | None = None
         nothing = np.zeros(len(self._axis), dtype=np.int64)
@@ -165,4 +166,4 @@ class Proportion:
         if not short:
             return None
         lack = limits.shortfalls(short, axis=self._axis, asked=asked, held=held, limit=limit)
-        return limits.no_room(queue, lack, cause=Cause.QUEUE_QUOTA)
+        return limits.over_limit(self._ledger.snapshot.queues[queue], lack, rivals=self._rivals)

@@ -131,6 +131,18 @@ def test_claims_add_up_against_the_capability_of_the_queue() -> None:
     )
 
 
+def test_groups_and_guarantees_of_others_hold_the_room_together() -> None:
+    one, other = newcomer("one", cpu=3, queue="q"), newcomer("other", cpu=2, queue="q", created=1.0)
+    by = policies((("gang",), ("proportion",)), ENQUEUE)
+    sure = make_queue("sure", guarantee=amounts_of(cpu=4))
+    outcome = cycle(one, other, nodes=cores(8), queues=[make_queue("q"), sure], by=by)
+    assert outcome.refusal("other").cause is Cause.QUEUE_ROOM
+    assert outcome.text("other") == (
+        "queue q: cpu asked 2, free 1 of 4; "
+        "held by guarantee of queue sure (cpu 4), default/one (cpu 3)"
+    )
+
+
 def test_members_held_by_foreign_gates_claim_nothing() -> None:
     held = newcomer("held", cpu=3, queue="q", gated_request=vector(cpu=3))
     other = newcomer("other", cpu=4, queue="q", created=1.0)

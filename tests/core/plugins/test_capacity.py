@@ -4,7 +4,7 @@ import pytest
 
 from app.core.policy import Vote
 from app.model.ids import QueueName
-from app.model.reason import Cause, Shortfall
+from app.model.reason import Cause, Holder, Shortfall
 from app.model.snapshot import QueueUsage
 from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot
 from tests.core.plugins.sessions import (
@@ -112,3 +112,17 @@ def test_a_queue_that_caps_a_resource_no_node_has_is_no_obstacle() -> None:
     hooks, _ = open_plugin("capacity", make_snapshot(nodes=NODES, queues=(queue,)))
     assert hooks.enqueueable
     assert hooks.enqueueable(claiming("fits", cpu=4, queue="a")).vote is Vote.PERMIT
+
+
+def test_a_queue_that_others_guarantees_keep_small_is_told_whose() -> None:
+    queues = (
+        make_queue("a", capability=amounts_of(cpu=8)),
+        make_queue("b", guarantee=amounts_of(cpu=6)),
+    )
+    hooks, _ = open_plugin("capacity", make_snapshot(nodes=NODES, queues=queues))
+    assert hooks.enqueueable
+    refusal = hooks.enqueueable(claiming("big", cpu=5, queue="a")).refusal
+    assert refusal is not None
+    assert (refusal.cause, refusal.where) == (Cause.QUEUE_ROOM, "a")
+    assert refusal.shortfalls == (Shortfall("cpu", asked=5000, free=4000, limit=4000),)
+    assert refusal.holders == (Holder("guarantee of queue b", "cpu", 6000),)

@@ -9,7 +9,7 @@ from app.core.ledger import Ledger
 from app.core.plugins import hierarchy
 from app.core.policy import Hooks, Vote
 from app.model.ids import QueueName
-from app.model.reason import Cause, Refusal, Shortfall
+from app.model.reason import Cause, Holder, Refusal, Shortfall
 from app.model.resources import UNLIMITED
 from app.model.workload import Queue
 from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot
@@ -201,3 +201,12 @@ class TestOrder:
         hooks, _ = opened((*TREE, child("vip", "root", priority=5)))
         assert hooks.queue_order
         assert hooks.queue_order(QueueName("vip"), QueueName("sci")) < 0
+
+
+def test_a_queue_that_its_siblings_guarantees_keep_small_is_told_whose() -> None:
+    hooks, _ = opened((*TREE, child("far", "sci", guarantee=amounts_of(cpu=1))))
+    assert hooks.allocatable
+    refusal = hooks.allocatable(QueueName("prod"), sized_task(cpu=5))
+    assert refusal is not None
+    assert (refusal.cause, refusal.where) == (Cause.QUEUE_ROOM, "prod")
+    assert refusal.holders == (Holder("guarantee of queue dev", "cpu", 2000),)

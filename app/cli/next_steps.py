@@ -1,0 +1,49 @@
+"""What would help, by the reason why something waits.
+
+Read off the sentence of the reason, which is the same in the conditions and from the extender; so
+whoever may see little gets the same advice.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from app.model.reason import GUARANTEE
+
+_NEXT: Final[Mapping[str, str]] = {
+    "QueueMissing": "create the queue, or name another one",
+    "QueueNotOpen": "open the queue: pumice queue operate --action open --name {queue}",
+    "QueueNotLeaf": "name one of the queues below it",
+    "QueueTreeInvalid": "mend the parents of the queue",
+    "QueueQuota": "wait for jobs of {limiting} to end, or raise its capability",
+    "QueueRoom": "wait for jobs of {limiting} to end, {guarantees}or add nodes",
+    "QueueOverused": "wait for jobs of the queue to end, or raise what it deserves",
+    "ClusterOverused": "wait for running jobs to end, or add nodes",
+    "ResourceQuota": "raise the ResourceQuota of the namespace",
+    "NotEnoughResources": "wait for running jobs to end, or ask for less per pod",
+    "NoNodeFits": "compare node selectors, tolerations and requests with the nodes",
+    "NotEnoughTasks": "create the missing pods, or lower minMember",
+    "NotEnoughPodsOfTask": "create the missing pods, or lower minAvailable of the task",
+    "Gated": "remove the scheduling gates that are not ours",
+    "PodGroupMissing": "create the PodGroup that the pods name",
+}
+_LIMITING: Final = re.compile(r"\bqueue (\S+): ")
+_GUARANTEES: Final = re.compile(rf"\b{GUARANTEE} (queue \S+) \(")
+
+
+def next_step(reason: str, summary: str, *, queue: str) -> str:
+    """What to do about it, empty where nobody knows; ``queue`` is the one that it is in."""
+    return _NEXT.get(reason, "").format(
+        queue=queue, limiting=_limiting(summary, queue), guarantees=_guarantees(summary)
+    )
+
+
+def _limiting(summary: str, queue: str) -> str:
+    """The queue whose limit is meant: in a tree it may be one above."""
+    named = _LIMITING.search(summary)
+    return f"queue {named[1]}" if named and named[1] != queue else "the queue"
+
+
+def _guarantees(summary: str) -> str:
+    holders = " and ".join(_GUARANTEES.findall(summary))
+    return f"lower the guarantee of {holders}, " if holders else ""

@@ -1,0 +1,66 @@
+"""What ``pumice explain`` advises: what would really help."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.cli.next_steps import next_step
+from app.core.texts import describe
+from app.model.reason import GUARANTEE, Cause, Holder, Refusal, Shortfall
+
+LACK = Shortfall("cpu", asked=4000, free=1000, limit=2000)
+JOB = Holder("default/job", "cpu", 1000)
+
+
+def advice(refusal: Refusal, *, queue: str = "q") -> str:
+    return next_step(refusal.cause, describe(refusal), queue=queue)
+
+
+def guaranteed(queue: str) -> Holder:
+    return Holder(f"{GUARANTEE} queue {queue}", "cpu", 6000)
+
+
+def short(cause: Cause, *holders: Holder, where: str = "q") -> Refusal:
+    return Refusal(cause, where=where, shortfalls=(LACK,), holders=holders)
+
+
+def test_a_capability_that_is_used_up_may_be_raised() -> None:
+    quota = short(Cause.QUEUE_QUOTA, JOB)
+    assert advice(quota) == "wait for jobs of the queue to end, or raise its capability"
+
+
+def test_in_a_tree_the_queue_above_is_named_when_its_capability_is_meant() -> None:
+    quota = short(Cause.QUEUE_QUOTA, JOB, where="above")
+    assert advice(quota) == "wait for jobs of queue above to end, or raise its capability"
+
+
+@pytest.mark.parametrize(
+    ("holders", "step"),
+    [
+        ((), "wait for jobs of the queue to end, or add nodes"),
+        ((JOB,), "wait for jobs of the queue to end, or add nodes"),
+        (
+            (guaranteed("a"), JOB),
+            "wait for jobs of the queue to end, lower the guarantee of queue a, or add nodes",
+        ),
+        (
+            (guaranteed("a"), guaranteed("b")),
+            "wait for jobs of the queue to end, "
+            "lower the guarantee of queue a and queue b, or add nodes",
+        ),
+    ],
+    ids=["nothing", "a job", "a guarantee", "guarantees"],
+)
+def test_what_limits_a_queue_below_its_capability_is_named(
+    holders: tuple[Holder, ...], step: str
+) -> None:
+    assert advice(short(Cause.QUEUE_ROOM, *holders)) == step
+
+
+def test_a_queue_that_is_shut_is_opened_by_name() -> None:
+    shut = Refusal(Cause.QUEUE_CLOSED, where="q")
+    assert advice(shut) == "open the queue: pumice queue operate --action open --name q"
+
+
+def test_what_nobody_knows_gets_no_advice() -> None:
+    assert next_step("ErrImagePull", "pod default/p: ErrImagePull", queue="q") == ""
