@@ -22,6 +22,13 @@ _NEXT: Final[Mapping[str, str]] = {
     "ResourceQuota": "raise the ResourceQuota of the namespace",
     "NotEnoughResources": "wait for running jobs to end, or ask for less per pod",
     "NoNodeFits": "compare node selectors, tolerations and requests with the nodes",
+    "Vetoed": "see in the events of its pods which filter of kube-scheduler refuses; "
+    "Pumice tries these nodes again by itself, within a minute (--veto-time)",
+    "SchedulerRefuses": "mend what kube-scheduler says of the pod; it tries it again by itself",
+    "NotAdmitted": "wait for the next cycle, or see that the actions of volcano-scheduler.conf "
+    "take it up: enqueue, allocate, backfill",
+    "CoolingDown": "wait, Pumice plans it again by itself then; "
+    "see in the events of its pods why they were not bound",
     "NotEnoughTasks": "create the missing pods, or lower minMember",
     "NotEnoughPodsOfTask": "create the missing pods, or lower minAvailable of the task",
     "Gated": "remove the scheduling gates that are not ours",

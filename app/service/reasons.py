@@ -7,6 +7,7 @@ we are asked. kube-scheduler says so on the pod only; here it becomes a reason l
 
 from collections import Counter
 from dataclasses import replace
+from math import ceil
 
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
@@ -16,6 +17,7 @@ from app.core.texts import is_filter_text
 from app.model.reason import Cause, Holder, Refusal
 from app.model.resources import PODS
 from app.service.planning import Planning
+from app.wire import times
 
 CREATING_S = 3.0
 """So long after a member was created the next one may be on its way."""
@@ -33,7 +35,7 @@ def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal 
         missing = None if on_the_way else _unseen(cache, group)
         return _complaint(group, of=_PLACED) or missing
     if refusal.cause is Cause.COOLING_DOWN:
-        return _complaint(group, of=_UNBOUND) or refusal
+        return _complaint(group, of=_UNBOUND) or replace(refusal, detail=_until(group))
     if refusal.cause is Cause.GATED:
         return replace(refusal, holders=_gates(group))
     return refusal
@@ -71,6 +73,14 @@ def settles_in_s(cache: ClusterCache, planning: Planning, group: Group) -> float
 def _unseen(cache: ClusterCache, group: Group) -> Refusal | None:
     gang = cache.registry.view(group.key)
     return None if gang is None else unseen(gang)
+
+
+def _until(group: Group) -> str:
+    """It stays the same for one pause, so the condition that says it is written once."""
+    return (
+        "its places were not used in time: "
+        f"others go first until {times.seconds(ceil(group.hold_until))}"
+    )
 
 
 def _gates(group: Group) -> tuple[Holder, ...]:

@@ -62,5 +62,25 @@ def test_a_queue_that_is_shut_is_opened_by_name() -> None:
     assert advice(shut) == "open the queue: pumice queue operate --action open --name q"
 
 
+@pytest.mark.parametrize("cause", list(Cause))
+def test_there_is_something_to_say_for_every_cause(cause: Cause) -> None:
+    step = advice(Refusal(cause, where="q"))
+    assert step
+    assert not set("{}") & set(step)
+
+
+@pytest.mark.parametrize(
+    ("cause", "says"),
+    [
+        (Cause.VETOED, "tries these nodes again by itself"),
+        (Cause.SCHEDULER_REFUSES, "tries it again by itself"),
+        (Cause.NOT_ADMITTED, "actions of volcano-scheduler.conf"),
+        (Cause.COOLING_DOWN, "plans it again by itself then"),
+    ],
+)
+def test_where_there_is_something_to_wait_for_it_says_so(cause: Cause, says: str) -> None:
+    assert says in advice(Refusal(cause, where="q"))
+
+
 def test_what_nobody_knows_gets_no_advice() -> None:
     assert next_step("ErrImagePull", "pod default/p: ErrImagePull", queue="q") == ""

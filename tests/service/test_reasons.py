@@ -1,6 +1,7 @@
 """Why a group waits that has room for its minimum, or had it: the same words everywhere."""
 
 from dataclasses import replace
+from math import ceil
 
 import pytest
 
@@ -11,6 +12,7 @@ from app.model.workload import GroupPhase
 from app.service.explanations import Story, explain_group
 from app.service.limits import Limits
 from app.service.reasons import CREATING_S
+from app.wire.times import seconds
 from tests.builders import make_amounts
 from tests.service.rig import Rig, Told, working
 from tests.service.statuses import TOLD_S, conditions, phases, show, statuses
@@ -62,6 +64,25 @@ def test_it_stays_the_reason_when_the_room_was_given_back() -> None:
         assert rig.planning.refusals[rig.key("g")].cause is Cause.COOLING_DOWN
         assert UNBOUND in story(rig, rig.key("g")).summary
         assert UNBOUND in conditions(rig, "g")["Unschedulable"][2]
+
+    run(scenario())
+
+
+def test_a_gang_that_lets_others_go_first_says_until_when() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=10.0, hold_base_s=30.0))
+        rig.node("n1")
+        rig.gang("g", size=2)
+        with working(rig):
+            await advance(1)
+            while rig.promises():
+                await advance(0.1)
+            until = rig.cache.groups[rig.key("g")].hold_until
+            assert clock() < until
+            await advance(TOLD_S)
+        text = f"its places were not used in time: others go first until {seconds(ceil(until))}"
+        assert story(rig, rig.key("g")).summary == text
+        assert conditions(rig, "g")["Reserved"] == ("False", "CoolingDown", text)
 
     run(scenario())
 
