@@ -135,7 +135,7 @@ def connection(where: Where) -> Connection:
     host = _address(where.master) if where.master else ""
     file = where.kubeconfig or _usual_file()
     if host and where.kubeconfig is None and not _is_there(file):
-        return config.Connection(host=host, ssl_context=None, headers=dict, pool=PoolManager)
+        return config.Connection(host=host, headers=dict, tls=lambda: None, pool=PoolManager)
     if file is not None and not _is_there(file):
         why = f"there is no kubeconfig {file}: name one by --kubeconfig or the variable KUBECONFIG"
         raise CommandFailed(Code.USAGE, why)

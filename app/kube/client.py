@@ -86,12 +86,11 @@ class ApiClient:
         self._encode = msgspec.json.Encoder().encode
 
     async def __aenter__(self) -> Self:
-        options, connection = self.options, self._connection
+        options = self.options
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=options.connections,
                 keepalive_timeout=60.0,
-                ssl=connection.ssl_context if connection.ssl_context is not None else True,
                 enable_cleanup_closed=_LEAVES_TLS_OPEN,
             ),
             timeout=aiohttp.ClientTimeout(total=options.deadline_s, sock_connect=options.connect_s),
@@ -228,6 +227,7 @@ class ApiClient:
                 timeout=timeout,
                 allow_redirects=False,
                 proxy=self._connection.proxy,
+                ssl=self._connection.tls() or True,
                 server_hostname=self._connection.server_name,
             ) as answer:
                 body = await answer.read()

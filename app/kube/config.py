@@ -23,6 +23,7 @@ from kubernetes.config import ConfigException, load_incluster_config
 from app.kube import kubeconfig as kubeconfigs
 from app.kube.errors import ConfigError as ConfigError  # whoever loads needs it too
 from app.kube.login import HEADER, Headers, Login
+from app.kube.tls import Tls
 from app.kube.web_url import is_web_url
 
 SERVICE_HOST = "KUBERNETES_SERVICE_HOST"
@@ -38,10 +39,11 @@ class Connection:
 
     host: str
     """URL without a trailing slash; may have a path."""
-    ssl_context: ssl.SSLContext | None
-    """None for plain HTTP."""
     headers: Callable[[], Headers]
     """Authorization as of now; may block, safe from any thread, raises `ConfigError`."""
+    tls: Callable[[], ssl.SSLContext | None]
+    """For new connections, as of when `headers` was asked last; None for plain HTTP. When it is
+    another one, connections made with the one before are under a certificate that was replaced."""
     pool: Callable[[], urllib3.PoolManager]
     """A new pool for the streaming connection of an informer."""
     refused: Callable[[Mapping[str, str]], None] = _heedless
@@ -86,10 +88,13 @@ def from_configuration(configuration: Configuration, login: Login | None = None)
     host = str(configuration.host).rstrip("/")
     if not is_web_url(host):
         raise ValueError(f"the server {host!r} is no http or https URL")
+    tls = None
+    if host.startswith("https:"):
+        tls = Tls(configuration, login.certificate if login else None)
     return Connection(
         host=host,
-        ssl_context=_ssl_context(configuration) if host.startswith("https:") else None,
-        headers=login.headers if login else _header_source(configuration),
+        headers=_logged_in(login, tls) if login else _header_source(configuration),
+        tls=tls.context if tls else lambda: None,
         refused=login.refused if login else _heedless,
         pool=lambda: RESTClientObject(configuration).pool_manager,
         server_name=configuration.tls_server_name or None,
@@ -108,6 +113,22 @@ def _proxy(configuration: Configuration) -> str | None:
     return proxy
 
 
+def _logged_in(login: Login, tls: Tls | None) -> Callable[[], Headers]:
+    """The headers of the login; by then new connections are under its certificate too."""
+
+    def headers() -> Headers:
+        found = login.headers()
+        try:
+            if tls is not None:
+                tls.follow(login.certificate)
+        except OSError as error:
+            login.refused(found)  # ask for another one
+            raise ConfigError(f"the credentials cannot be renewed: {error}") from error
+        return found
+
+    return headers
+
+
 def _header_source(configuration: Configuration) -> Callable[[], Headers]:
     lock = threading.Lock()
 
@@ -120,15 +141,3 @@ def _header_source(configuration: Configuration) -> Callable[[], Headers]:
         return {HEADER: token.strip()} if token else {}
 
     return headers
-
-
-def _ssl_context(configuration: Configuration) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
-    # Cluster authorities are often made without the key identifiers that newer Pythons insist on.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return context

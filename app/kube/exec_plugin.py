@@ -6,7 +6,6 @@ would go on without credentials.
 
 import math
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,19 +15,10 @@ from kubernetes.config.exec_provider import ExecProvider
 from kubernetes.config.kube_config import ConfigNode
 
 from app.kube.limiter import Clock
-from app.kube.login import Token
+from app.kube.login import Certificate, Given
 
 EARLY_S: Final = 60.0
-"""So long before it expires a token is replaced: longer than headers are kept for the writes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What the command gave: a token, a certificate with its key, or both."""
-
-    token: Token | None
-    certificate: str = ""
-    key: str = ""
+"""So long before it expires it is replaced: longer than headers are kept for the writes."""
 
 
 class ExecPlugin:
@@ -58,23 +48,16 @@ class ExecPlugin:
             raise self._failure(f"it printed no ExecCredential ({error})") from error
         except (ConfigException, OSError) as error:
             raise self._failure(str(error)) from error
-        if given.token is None and not given.certificate:
+        if not given.token and given.certificate is None:
             raise self._failure("it gave neither a token nor a certificate with its key")
         return given
 
-    def token(self) -> Token:
-        """Run it for a token alone."""
-        token = self.run().token
-        if token is None:
-            raise self._failure("it gave a token before, and gives none now")
-        return token
-
     def _read(self, status: dict[str, Any]) -> Given:
         certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
-        text = status.get("token")
         return Given(
-            Token(str(text), self._keep_s(status.get("expirationTimestamp"))) if text else None,
-            *((str(certificate), str(key)) if certificate and key else ()),
+            token=str(status.get("token") or ""),
+            certificate=Certificate(str(certificate), str(key)) if certificate and key else None,
+            keep_s=self._keep_s(status.get("expirationTimestamp")),
         )
 
     def _keep_s(self, expires: str | None) -> float:

@@ -5,7 +5,6 @@ and never again (a token's file, a plugin that does not say when its token expir
 (a plugin that fails, an order to act as somebody else), is seen to here, before the package looks.
 """
 
-import base64
 import os
 from collections.abc import Mapping
 from functools import partial
@@ -22,7 +21,7 @@ from kubernetes.config.kube_config import (
 )
 
 from app.kube import token_file
-from app.kube.exec_plugin import ExecPlugin, Given
+from app.kube.exec_plugin import ExecPlugin
 from app.kube.login import Login
 
 _AS_ANOTHER: Final = ("as", "as-uid", "as-groups", "as-user-extra")
@@ -71,8 +70,9 @@ def _login(merged: ConfigNode, context: ConfigNode) -> Login | None:
     cluster = merged["clusters"].get_with_name(context["cluster"])["cluster"]
     plugin = ExecPlugin(user["exec"], cluster=cluster, folder=folder)
     given = plugin.run()
-    entry.value = {**entry.value, "user": _without_plugin(user.value, given)}
-    return None if given.token is None else Login(plugin.token, first=given.token)
+    without = {key: value for key, value in user.value.items() if key != "exec"}
+    entry.value = {**entry.value, "user": without}  # or the package would run it too
+    return Login(plugin.run, first=given)
 
 
 def _user(merged: ConfigNode, context: ConfigNode) -> ConfigNode | None:
@@ -89,14 +89,3 @@ def _refuse_disguise(user: Mapping[str, Any], name: str) -> None:
     for key in _AS_ANOTHER:
         if user.get(key):
             raise ConfigException(f"user {name} has {key!r}: impersonation is not supported")
-
-
-def _without_plugin(user: Mapping[str, Any], given: Given) -> dict[str, Any]:
-    """The user as if the kubeconfig held what the plugin gave: the package runs none then."""
-    held = {key: value for key, value in user.items() if key != "exec"}
-    if given.token is not None:
-        held["token"] = given.token.text
-    if given.certificate:
-        held["client-certificate-data"] = base64.b64encode(given.certificate.encode()).decode()
-        held["client-key-data"] = base64.b64encode(given.key.encode()).decode()
-    return held

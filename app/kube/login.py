@@ -1,15 +1,16 @@
-"""Who we are by a bearer token, which whoever gave it may replace at any time.
+"""Who we are by a bearer token or a certificate, which whoever gave it may replace at any time.
 
 It is asked for again when it was kept long enough, and after the API server refused it. Asking may
-run a plugin, so one thread asks while the others wait for its answer; saying that a token was
+run a plugin, so one thread asks while the others wait for its answer; saying that it was
 refused, which the event loop does, waits for nobody.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kubernetes.config import ConfigException
 
@@ -20,54 +21,77 @@ Headers = dict[str, str]
 
 HEADER: Final = "authorization"
 REST_S: Final = 5.0
-"""How long a refused token is kept when there is no other: asking for one at every 401 would run
-as many plugins as there are requests."""
+"""How long what was refused is kept when there is nothing else: asking for it at every 401 would
+run as many plugins as there are requests."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token, and how long it may be kept."""
+class Certificate(NamedTuple):
+    """A client certificate with its key, both as PEM."""
 
     text: str
-    keep_s: float
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A token, a certificate, or both, and how long they may be kept."""
+
+    token: str = ""
+    certificate: Certificate | None = None
+    keep_s: float = math.inf
 
 
 class Login:
-    """The header with the token of now; for any thread."""
+    """What was given last; for any thread."""
 
     def __init__(
-        self, ask: Callable[[], Token], *, first: Token, clock: Clock = time.monotonic
+        self, ask: Callable[[], Given], *, first: Given, clock: Clock = time.monotonic
     ) -> None:
         self._ask = ask
         self._clock = clock
         self._lock = threading.Lock()
-        self._refused = ""
-        self._take(first)
+        self._given = first
+        self._refused: str | None = None
+        self._rest_until = -math.inf
+        self._keep_until = clock() + first.keep_s
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The client certificate, where there is one; asks for nothing."""
+        return self._given.certificate
 
     def headers(self) -> Headers:
-        """The header; may ask for a token first, and raises `ConfigError` when there is none."""
+        """The header, if it takes one; may ask anew first, and raises `ConfigError` in vain."""
         with self._lock:
             if self._clock() >= self._ask_at():
                 self._take(self._asked())
-            return {HEADER: self._value}
+            value = self._value
+            return {HEADER: value} if value else {}
 
     def refused(self, headers: Mapping[str, str]) -> None:
         """The API server answered 401 to these headers."""
         self._refused = headers.get(HEADER, "")
+
+    @property
+    def _value(self) -> str:
+        return f"Bearer {self._given.token}" if self._given.token else ""
 
     def _ask_at(self) -> float:
         if self._refused == self._value:
             return min(self._keep_until, self._rest_until)
         return self._keep_until
 
-    def _asked(self) -> Token:
+    def _asked(self) -> Given:
         try:
             return self._ask()
         except (ConfigException, OSError, ValueError) as error:
             raise ConfigError(f"the credentials cannot be renewed: {error}") from error
 
-    def _take(self, token: Token) -> None:
+    def _take(self, given: Given) -> None:
         now = self._clock()
-        self._value = f"Bearer {token.text}"
-        self._keep_until = now + token.keep_s
-        self._rest_until = now + REST_S if self._value == self._refused else now
+        before, self._given = self._given, given
+        is_same = (before.token, before.certificate) == (given.token, given.certificate)
+        self._keep_until = now + given.keep_s
+        self._rest_until = now + REST_S if is_same else now
+        # Headers do not tell certificates apart: a 401 from now on is about this one.
+        self._refused = None

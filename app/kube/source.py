@@ -33,11 +33,11 @@ class Source:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._pool = connection.pool()
-        self._pool.pool_classes_by_scheme = _tracking_pools(self._track)
         self._lock = threading.Lock()
         self._current: HTTPConnection | None = None
         self._cancelled = False
+        self._tls = connection.tls()
+        self._pool = self._new_pool()
 
     def read(self, path: str, params: Mapping[str, str], *, silence_s: float) -> bytes:
         """The whole answer."""
@@ -97,7 +97,7 @@ class Source:
 
     def _request(self, path: str, params: Mapping[str, str], silence_s: float) -> BaseHTTPResponse:
         login = self._connection.headers()
-        response = self._pool.request(
+        response = self._fresh_pool().request(
             "GET",
             f"{self._connection.host}{path}?{urlencode(params)}",
             headers={"accept": "application/json", **login},
@@ -109,6 +109,19 @@ class Source:
         if response.status == 401:
             self._connection.refused(login)
         return response
+
+    def _fresh_pool(self) -> urllib3.PoolManager:
+        """The pool, without connections under a certificate that is replaced."""
+        tls = self._connection.tls()
+        if tls is not self._tls:
+            self._pool.clear()
+            self._pool, self._tls = self._new_pool(), tls
+        return self._pool
+
+    def _new_pool(self) -> urllib3.PoolManager:
+        pool = self._connection.pool()
+        pool.pool_classes_by_scheme = _tracking_pools(self._track)
+        return pool
 
     def _track(self, connection: HTTPConnection) -> None:
         with self._lock:

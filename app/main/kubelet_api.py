@@ -41,7 +41,7 @@ class HttpKubeletApi:
                 f"{self._connection.host}{_PODS}",
                 params=params,
                 headers=self._connection.headers(),
-                ssl=self._connection.ssl_context or True,
+                ssl=self._connection.tls() or True,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=5),
             ) as answer:
                 _check(answer.status)

@@ -71,7 +71,7 @@ def test_a_plain_http_server_needs_neither_tls_nor_credentials(
     server.on("GET", "/version", answer(b"{}"))
     connection = load(server.kubeconfig(tmp_path))
     assert connection.host == server.base
-    assert connection.ssl_context is None
+    assert connection.tls() is None
     assert connection.headers() == {}
     assert get_version(connection) == b"{}"
     assert connection.pool().request("GET", f"{connection.host}/version").data == b"{}"

@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime
-import json
 import logging
 import os
 import sys
@@ -15,9 +14,9 @@ from app.kube.client import ApiClient
 from app.kube.config import Connection, load
 from app.kube.errors import ConfigError, KubeError, Unauthorized
 from app.kube.source import Source
+from tests.kube.plugins import API, Plugin
 from tests.kube.server import ScriptedServer, answer, failure
 
-API = "client.authentication.k8s.io/v1"
 Load = Callable[..., Connection]
 
 
@@ -25,27 +24,6 @@ Load = Callable[..., Connection]
 def load_as(server: ScriptedServer, tmp_path: Path) -> Load:
     """A connection as a user of that kubeconfig."""
     return lambda **user: load(server.kubeconfig(tmp_path, user=user))
-
-
-class Plugin:
-    """A command that says what it is told to, and counts."""
-
-    def __init__(self, folder: Path) -> None:
-        self._said = folder / "said"
-        self._runs = folder / "runs"
-        self._runs.write_text("")
-        self.command = folder / "plugin"
-        self.command.write_text(f"#!/bin/sh\necho run >> {self._runs}\ncat {self._said}\n")
-        self.command.chmod(0o755)
-        self.user = {"exec": {"apiVersion": API, "command": str(self.command)}}
-
-    def says(self, **status: str) -> None:
-        said = {"apiVersion": API, "kind": "ExecCredential", "status": status}
-        self._said.write_text(json.dumps(said))
-
-    @property
-    def runs(self) -> int:
-        return len(self._runs.read_text().split())
 
 
 @pytest.fixture

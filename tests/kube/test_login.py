@@ -4,7 +4,7 @@ import pytest
 from kubernetes.config import ConfigException
 
 from app.kube.errors import ConfigError
-from app.kube.login import REST_S, Login, Token
+from app.kube.login import REST_S, Given, Login
 
 
 class Source:
@@ -17,14 +17,14 @@ class Source:
     def clock(self) -> float:
         return self.now
 
-    def ask(self) -> Token:
+    def ask(self) -> Given:
         self.asked += 1
         if self.error is not None:
             raise self.error
-        return Token(self.said, keep_s=60.0)
+        return Given(token=self.said, keep_s=60.0)
 
     def login(self) -> Login:
-        return Login(self.ask, first=Token("one", keep_s=60.0), clock=self.clock)
+        return Login(self.ask, first=Given(token="one", keep_s=60.0), clock=self.clock)
 
 
 def bearer(token: str) -> dict[str, str]:
