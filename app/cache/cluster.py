@@ -14,7 +14,7 @@ from app.cache.promises import Lost, Promises
 from app.cache.views import task_of
 from app.model.disruption import DisruptionBudget
 from app.model.ids import DEFAULT_QUEUE, NO_NODE, ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
-from app.model.node import Node
+from app.model.node import DeviceClass, Node
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
@@ -40,6 +40,7 @@ class ClusterCache(Promises):
         self.namespaces: dict[str, Namespace] = {}
         self.quotas: dict[str, Quota] = {}
         self.budgets: dict[str, DisruptionBudget] = {}
+        self.device_classes: dict[str, DeviceClass] = {}
         self.awaited: dict[str, dict[PodUid, Pod]] = {}
         """Pods without a PodGroup whose owners, by UID, may want them to be a gang."""
         self._apart: dict[str, None] = {}
@@ -65,6 +66,20 @@ class ClusterCache(Promises):
         if self.rooms.drop_node(name):
             self.signals.dirty = True
             self._lose_promises(name, "node is gone")
+
+    def set_device_class(self, device_class: DeviceClass) -> None:
+        """Add or replace a DeviceClass."""
+        self.device_classes[device_class.name] = device_class
+        self._follow_devices()
+
+    def drop_device_class(self, name: str) -> None:
+        """Forget a DeviceClass. Promises stay: kube-scheduler refuses what it has not."""
+        self.device_classes.pop(name, None)
+        self._follow_devices()
+
+    def _follow_devices(self) -> None:
+        names = (each.resources for each in self.device_classes.values())
+        self.signals.dirty |= self.rooms.set_devices(frozenset().union(*names))
 
     # --- events: pods ----------------------------------------------------------------------------
 

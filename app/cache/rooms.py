@@ -5,10 +5,15 @@ one charge, so nothing can be counted twice, whatever order events come in; char
 Rows of the matrices are stable for a node's life (a node that is charged before it is seen gets
 one too); :meth:`Rooms.table` gives the planner's sorted view and :meth:`Rooms.sorted_used` the
 matching copy.
+
+Some resources are devices that kube-scheduler allocates (KEP-5004): a DeviceClass maps their name,
+and no node lists them. Only kube-scheduler can count those, so there is enough of them everywhere.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +24,8 @@ from app.model.snapshot import NodeTable
 
 VECTORS_KEPT = 1_000
 """Distinct amounts whose vectors are shared; far more come and go in the life of a cluster."""
+ENOUGH: Final = 1 << 40
+"""Of devices that kube-scheduler counts: on each of thousands of nodes, for all their pods."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +62,10 @@ class Rooms:
         self._used = np.zeros((64, len(self.axis)), dtype=np.int64)
         self._releasing = np.zeros_like(self._used)
         self._allocatable = np.zeros_like(self._used)
+        self._devices: frozenset[str] = frozenset()
+        self._listing: Counter[str] = Counter()
+        """How many nodes have some of a resource, ready or not."""
+        self._uncounted: Vector | None = None
         self._vectors: dict[Amounts, Vector] = {}
         self._table: NodeTable | None = None
         self._order: np.ndarray[tuple[int], np.dtype[np.int64]] = np.zeros(0, dtype=np.int64)
@@ -103,6 +114,9 @@ class Rooms:
         if old is not None and old.places_like(node):
             return False
         self._cover(name for name, _ in node.allocatable)
+        self._listing.update(_listed(node))
+        if old is not None:
+            self._listing.subtract(_listed(old))
         row = self._row(node.name)
         self._allocatable[row] = self.axis.vector(node.allocatable) if node.ready else 0
         self._changed()
@@ -110,16 +124,38 @@ class Rooms:
 
     def drop_node(self, name: NodeName) -> bool:
         """Forget the node (its charges stay until their pods go); returns whether it was known."""
-        if self.nodes.pop(name, None) is None:
+        node = self.nodes.pop(name, None)
+        if node is None:
             return False
+        self._listing.subtract(_listed(node))
         self._allocatable[self._rows[name]] = 0
         self._vacate(name)
         self._changed()
         return True
 
+    def set_devices(self, names: frozenset[str]) -> bool:
+        """``names`` are resources that DeviceClasses map; returns whether that is news."""
+        if names == self._devices:
+            return False
+        self._devices = names
+        self._changed()
+        return True
+
     def _changed(self) -> None:
         self.generation += 1
-        self._table = None
+        self._table = self._uncounted = None
+
+    def _beyond(self) -> Vector:
+        """What every node has besides, as only kube-scheduler knows how much; shape ``(R,)``.
+
+        Where a node lists the resource, a device plugin counts it, and those nodes are the place:
+        most of the others have no such device.
+        """
+        if self._uncounted is None:
+            names = (name for name in self._devices if not self._listing[name])
+            some = tuple((name, ENOUGH) for name in names if name in self.axis.index)
+            self._uncounted = frozen(self.axis.vector(some))
+        return self._uncounted
 
     def _row(self, name: NodeName) -> int:
         row = self._rows.get(name)
@@ -231,7 +267,7 @@ class Rooms:
     def idle(self, node: NodeName) -> Vector:
         """Free room on ``node``, shape ``(R,)``; may be negative. Raises ``KeyError``."""
         row = self._rows[node]
-        free: Vector = self._allocatable[row] - self._used[row]
+        free: Vector = self._allocatable[row] - self._used[row] + self._beyond()
         return free
 
     def best_of(self, names: Sequence[NodeName], request: Vector, *, pack: bool) -> NodeName | None:
@@ -242,7 +278,7 @@ class Rooms:
         """
         known = [name for name in names if name in self.nodes]
         rows = np.fromiter(map(self._rows.__getitem__, known), dtype=np.intp, count=len(known))
-        free = self._allocatable[rows] - self._used[rows]
+        free = self._allocatable[rows] - self._used[rows] + self._beyond()
         fits = ((free >= request) | (request == 0)).all(axis=1)
         if not fits.any():
             return None
@@ -262,12 +298,13 @@ class Rooms:
         if self._table is None:
             names = sorted(self.nodes)
             self._order = np.array([self._rows[n] for n in names], dtype=np.int64)
-            allocatable = frozen(np.asfortranarray(self._allocatable[self._order]))
+            allocatable = np.asfortranarray(self._allocatable[self._order])
+            allocatable += self._beyond()
             self._table = NodeTable(
                 axis=self.axis,
                 nodes=tuple(self.nodes[n] for n in names),
                 index={name: i for i, name in enumerate(names)},
-                allocatable=allocatable,
+                allocatable=frozen(allocatable),
                 total=frozen(allocatable.sum(axis=0)),
                 generation=self.generation,
             )
@@ -277,3 +314,7 @@ class Rooms:
         """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``."""
         self.table()
         return frozen(self._used[self._order]), frozen(self._releasing[self._order])
+
+
+def _listed(node: Node) -> list[str]:
+    return [name for name, amount in node.allocatable if amount]

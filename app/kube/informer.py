@@ -55,6 +55,8 @@ SHORTEST_WATCH_S: Final = 1.0
 """A watch that ends sooner, and said nothing, counts as an error: else it would be a hot loop."""
 REPORTED_LIMIT: Final = 1024
 STOP_S: Final = 1.0
+ABSENT_S: Final = 300.0
+"""So long after it was not to be had an optional kind is asked for again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,8 @@ class Watched(Generic[T]):
     """Bookmarks come every minute: a silence of this length is a dead connection."""
     gather_s: float = GATHER_S
     """How long an event may wait for others."""
+    optional: bool = False
+    """Whether there is none of it where it is not served, or we may not read it."""
 
 
 class Informer(Generic[T]):
@@ -262,6 +266,9 @@ class Informer(Generic[T]):
     def _recover(self, error: errors.KubeError) -> None:
         if self._stopping.is_set():
             return
+        if self._watched.optional and isinstance(error, errors.NotFound | errors.Forbidden):
+            self._go_without(error)
+            return
         cause = type(error).__name__.lower()
         log.warning(
             "informer interrupted",
@@ -270,6 +277,16 @@ class Informer(Generic[T]):
         if isinstance(error, errors.Gone):
             self._version = ""
         self._pause(cause, error.retry_after_s or 0.0)
+
+    def _go_without(self, error: errors.KubeError) -> None:
+        """There are none, then; the cluster may serve the kind after an upgrade."""
+        log.info("informer goes without", extra={"kind": self.kind, "error": error.message})
+        self._version = ""
+        self._sink([ListStarted(), ListDone("")])
+        self._synced = True
+        metrics.INFORMER_SYNCED.labels(self.kind).set(1)
+        self._heard_at = self._clock()
+        self._stopping.wait(ABSENT_S)
 
     def _pause(self, cause: str, least_s: float) -> None:
         metrics.INFORMER_RESTARTS.labels(self.kind, cause).inc()

@@ -32,6 +32,7 @@ from app.wire.objects.nodes import decode_node
 from app.wire.objects.pods import decode_pod
 from app.wire.objects.policies import (
     decode_budget,
+    decode_device_class,
     decode_lease,
     decode_namespace,
     decode_priority_class,
@@ -60,6 +61,8 @@ class Kind:
     """A label selector."""
     gather_s: float = GATHER_S
     """How long an event may wait for others."""
+    optional: bool = False
+    """Not all clusters serve it, and accounts made for an older version of ours may not read it."""
 
     @property
     def selectors(self) -> dict[str, str]:
@@ -77,6 +80,12 @@ KINDS: tuple[Kind, ...] = (
     Kind("namespaces", "/api/v1/namespaces", decode_namespace),
     Kind("resourcequotas", "/api/v1/resourcequotas", decode_quota),
     Kind("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", decode_budget),
+    Kind(
+        "deviceclasses",
+        "/apis/resource.k8s.io/v1/deviceclasses",
+        decode_device_class,
+        optional=True,
+    ),
 )
 
 
@@ -145,6 +154,7 @@ class Informers:
                     decoder=decoder(kind.decode),
                     selectors=kind.selectors,
                     gather_s=kind.gather_s,
+                    optional=kind.optional,
                 ),
                 connection=connection,
                 sink=partial(self._put, kind.name),

@@ -16,6 +16,14 @@ class Taint:
     effect: str
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceClass:
+    """A class of devices, and the resources by whose names pods may ask for them."""
+
+    name: str
+    resources: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
     """A node; not ``ready`` means it takes no new pods and does not count into the total."""

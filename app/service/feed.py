@@ -158,6 +158,9 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             lambda key: cache.budgets.pop(key, None),
             lambda budget: f"{budget.namespace}/{budget.name}",
         ),
+        "deviceclasses": KindFeed(
+            cache.set_device_class, cache.drop_device_class, lambda each: each.name
+        ),
         "leases": KindFeed(
             activity.set_lease, activity.drop_lease, lambda lease: f"{lease.namespace}/{lease.name}"
         ),

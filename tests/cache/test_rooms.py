@@ -218,3 +218,59 @@ def test_the_best_of_the_offered_nodes(
     charge(rooms, "x", NodeName("full"))
     best = rooms.best_of([NodeName(n) for n in names], rooms.vector(request_), pack=pack)
     assert best == chosen
+
+
+DEVICES = frozenset({"nvidia.com/gpu"})
+"""What a DeviceClass maps."""
+
+
+def has_gpu(rooms: Rooms, node: NodeName = N) -> bool:
+    return rooms.has_room(node, rooms.vector(GPU))
+
+
+def test_what_no_node_lists_is_nowhere_unless_a_device_class_maps_it(rooms: Rooms) -> None:
+    assert not has_gpu(rooms)
+    assert rooms.set_devices(DEVICES)
+    assert has_gpu(rooms)
+    assert rooms.best_of([N, M], rooms.vector(GPU), pack=True) == "m"
+    assert not rooms.set_devices(DEVICES)
+    assert rooms.set_devices(frozenset())
+    assert not has_gpu(rooms)
+
+
+def test_whatever_takes_devices_there_are_enough_and_the_rest_is_counted(rooms: Rooms) -> None:
+    rooms.set_devices(DEVICES)
+    charge(rooms, "a", request=make_amounts(cpu=2000, **{"nvidia.com/gpu": 1000}))
+    assert has_gpu(rooms)
+    charge(rooms, "b", request=TWO)
+    assert not has_gpu(rooms)
+    assert has_gpu(rooms, M)
+
+
+def test_where_a_node_lists_the_resource_it_is_there_alone(rooms: Rooms) -> None:
+    rooms.set_devices(DEVICES)
+    listing = make_node("m", cpu=2000, extra={"nvidia.com/gpu": 1})
+    rooms.set_node(listing)
+    assert (has_gpu(rooms), has_gpu(rooms, M)) == (False, True)
+    charge(rooms, "a", M, request=GPU)
+    assert not has_gpu(rooms, M)
+    rooms.set_node(make_node("m", cpu=2000, ready=False, extra={"nvidia.com/gpu": 1}))
+    assert not has_gpu(rooms), "that node is only away"
+    rooms.set_node(make_node("m", cpu=2000, extra={"nvidia.com/gpu": 0}))
+    assert (has_gpu(rooms), has_gpu(rooms, M)) == (True, True)
+    rooms.set_node(listing)
+    assert not has_gpu(rooms)
+    rooms.drop_node(M)
+    assert has_gpu(rooms)
+
+
+def test_the_table_of_the_planner_has_the_devices_too(rooms: Rooms) -> None:
+    rooms.vector(GPU)
+    before = rooms.table()
+    at = rooms.axis.index["nvidia.com/gpu"]
+    assert before.total[at] == 0
+    rooms.set_devices(DEVICES)
+    after = rooms.table()
+    assert (after.allocatable[:, at] > 0).all()
+    assert after.total[at] == after.allocatable[:, at].sum()
+    assert (after.allocatable[:, :at] == before.allocatable[:, :at]).all()

@@ -66,6 +66,7 @@ def informing(
     decode: Decoder[str] | None = None,
     silence_s: float = 60.0,
     selectors: dict[str, str] | None = None,
+    optional: bool = False,
 ) -> Iterator[Informer[str]]:
     watched = Watched(
         kind=KIND,
@@ -74,6 +75,7 @@ def informing(
         page_limit=2,
         silence_s=silence_s,
         selectors=selectors or {},
+        optional=optional,
     )
     informer = Informer(watched, connection=connection, sink=sink, random=lambda: 0.0)
     informer.start()

@@ -308,6 +308,36 @@ def test_an_informer_that_was_never_started_can_be_stopped(connection: Connectio
     assert not informer.synced
 
 
+@pytest.mark.parametrize("code", [403, 404])
+def test_of_an_optional_kind_that_cannot_be_had_there_is_none(
+    server: ScriptedServer, connection: Connection, code: int
+) -> None:
+    script(server, [failure(code)], [watch()])
+    sink = Collector()
+    with informing(connection, sink, optional=True) as one:
+        assert sink.wait_for(ListDone("")) == [ListStarted(), ListDone("")]
+        assert one.synced
+    assert len(server.asked("GET", PODS)) == 1, "it is not asked for again and again"
+
+
+def test_an_optional_kind_that_is_served_no_longer_is_gone(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(server, [page([item("a", 1)], version=1)], [failure(404)])
+    sink = Collector()
+    with informing(connection, sink, optional=True):
+        assert sink.wait_for(ListDone(""))[-2:] == [ListStarted(), ListDone("")]
+
+
+def test_an_optional_kind_is_waited_for_while_the_server_fails(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(server, [failure(500), page([item("a", 1)], version=1)], [watch()])
+    sink = Collector()
+    with informing(connection, sink, optional=True):
+        assert sink.wait_for(ListDone("1"))[-2:] == [PageListed(["a"]), ListDone("1")]
+
+
 def test_a_silent_watch_is_given_up_and_resumed(
     server: ScriptedServer, connection: Connection
 ) -> None:

@@ -173,6 +173,17 @@ def test_every_kind_is_waited_for(tmp_path: Path) -> None:
         follow(server, tmp_path, story)
 
 
+def test_a_cluster_without_device_classes_is_not_waited_for(tmp_path: Path) -> None:
+    async def story(rig: Rig) -> None:
+        await rig.informers.synced.wait()
+        assert rig.cache.device_classes == {}
+
+    with ScriptedServer() as server:
+        serve(server, pods=[page([], version=1)], watches=[watch()])
+        server.on("GET", "/apis/resource.k8s.io/v1/deviceclasses", failure(404))
+        follow(server, tmp_path, story)
+
+
 def test_pods_of_others_are_asked_for_only_while_they_take_room() -> None:
     asked = {kind.name: kind.fields for kind in pod_kinds({"volcano", "batch"})}
     assert asked == {

@@ -255,6 +255,7 @@ def test_the_extender_has_exactly_these_rights_in_the_whole_cluster() -> None:
         "resourcequotas",
         "policy/poddisruptionbudgets",
         "scheduling.k8s.io/priorityclasses",
+        "resource.k8s.io/deviceclasses",
         "batch.volcano.sh/jobs",
         "scheduling.volcano.sh/podgroups",
         "scheduling.volcano.sh/queues",

@@ -12,6 +12,7 @@ from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, NodeName, PodUid, group_key
 from app.model.job import JobTemplate, Template
 from app.model.lease import Lease
+from app.model.node import DeviceClass
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, Pod
 from app.model.shape import LabelSelector
@@ -126,6 +127,12 @@ CASES = (
         DisruptionBudget("ns", "budget", LabelSelector(), 1),
         "ns/budget",
         lambda r: "ns/budget" in r.cache.budgets,
+    ),
+    Case(
+        "deviceclasses",
+        DeviceClass("gpu", frozenset({"example.com/gpu"})),
+        "gpu",
+        lambda r: "gpu" in r.cache.device_classes,
     ),
     Case(
         "leases",

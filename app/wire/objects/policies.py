@@ -1,11 +1,12 @@
-"""Small kinds that say what is allowed: priorities, namespaces, quotas, budgets, leases."""
+"""Small kinds: priorities, namespaces, quotas, budgets, device classes, leases."""
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
 from app.model.disruption import DisruptionBudget
 from app.model.lease import Lease
+from app.model.node import DeviceClass
 from app.model.workload import Namespace, PriorityClass, Quota
 from app.wire import quantity, times
 from app.wire.errors import Bytes, Reader
@@ -13,6 +14,8 @@ from app.wire.objects import meta
 from app.wire.objects.meta import MetaJson
 from app.wire.objects.selectors import LabelSelectorJson, label_selector
 from app.wire.times import Moment
+
+OF_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 
 
 class _PriorityClassJson(Struct, rename="camel", gc=False):
@@ -58,6 +61,15 @@ class _BudgetJson(Struct, gc=False):
     status: _BudgetStatusJson | None = None
 
 
+class _DeviceClassSpecJson(Struct, rename="camel", gc=False):
+    extended_resource_name: str | None = None
+
+
+class _DeviceClassJson(Struct, gc=False):
+    metadata: MetaJson
+    spec: _DeviceClassSpecJson | None = None
+
+
 class _LeaseSpecJson(Struct, rename="camel", gc=False):
     holder_identity: str | None = None
     renew_time: Moment | None = None
@@ -73,6 +85,7 @@ _read_class: Reader[_PriorityClassJson] = Reader(_PriorityClassJson)
 _read_namespace: Reader[_NamespaceJson] = Reader(_NamespaceJson)
 _read_quota: Reader[_QuotaJson] = Reader(_QuotaJson)
 _read_budget: Reader[_BudgetJson] = Reader(_BudgetJson)
+_read_devices: Reader[_DeviceClassJson] = Reader(_DeviceClassJson)
 _read_lease: Reader[_LeaseJson] = Reader(_LeaseJson)
 
 
@@ -126,6 +139,14 @@ def decode_budget(text: Bytes) -> DisruptionBudget:
         allowed=status.disruptions_allowed or 0,
         disrupted=frozenset(status.disrupted_pods or ()),
     )
+
+
+def decode_device_class(text: Bytes) -> DeviceClass:
+    """A DeviceClass; raises `DecodeError`. Its own name always is one of a resource too."""
+    json = _read_devices(text)
+    name = meta.named(json.metadata)
+    told = json.spec.extended_resource_name if json.spec else None
+    return DeviceClass(name, frozenset({f"{OF_DEVICE_CLASS}{name}", *filter(None, [told])}))
 
 
 def decode_lease(text: Bytes) -> Lease:

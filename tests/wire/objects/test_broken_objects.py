@@ -14,6 +14,7 @@ from app.wire.objects.nodes import decode_node
 from app.wire.objects.pods import decode_pod
 from app.wire.objects.policies import (
     decode_budget,
+    decode_device_class,
     decode_lease,
     decode_namespace,
     decode_priority_class,
@@ -140,6 +141,7 @@ KINDS: list[tuple[Decode, Json]] = [
     (decode_lease, LEASE),
     (decode_priority_class, PRIORITY),
     (decode_namespace, {"metadata": META}),
+    (decode_device_class, {"metadata": META, "spec": {"extendedResourceName": "example.com/gpu"}}),
 ]
 
 odd = st.recursive(

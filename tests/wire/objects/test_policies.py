@@ -1,4 +1,4 @@
-"""Priority classes, namespaces, quotas, budgets and leases."""
+"""Priority classes, namespaces, quotas, budgets, device classes and leases."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from app.model.workload import PriorityClass
 from app.wire.errors import DecodeError
 from app.wire.objects.policies import (
     decode_budget,
+    decode_device_class,
     decode_lease,
     decode_namespace,
     decode_priority_class,
@@ -134,3 +135,19 @@ def test_what_cannot_be_read_names_the_field(decode: Any, body: Any, message: st
     with pytest.raises(DecodeError) as caught:
         decode(encode({"metadata": metadata("x")} | body))
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ({"extendedResourceName": "example.com/gpu"}, {"example.com/gpu"}),
+        ({"selectors": []}, set()),
+        (None, set()),
+    ],
+)
+def test_a_device_class_maps_the_resource_it_names_and_its_own_name(
+    spec: Any, names: set[str]
+) -> None:
+    found = decode_device_class(encode({"metadata": metadata("gpu"), "spec": spec}))
+    assert found.name == "gpu"
+    assert found.resources == names | {"deviceclass.resource.kubernetes.io/gpu"}
