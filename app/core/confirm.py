@@ -1,34 +1,76 @@
 """Whether decisions of an older plan still fit, as the cluster stands now.
 
-While a cycle plans on its snapshot, single gangs may be planned on demand. What both decided may
-be too much for a queue or for one above it. So the cycle's decisions are taken up one by one on a
-ledger of the newer snapshot, by the same rules; nodes are not chosen again, and whether they have
-room is for whoever publishes to see.
+While a cycle plans on its snapshot, limits may be lowered and single gangs be planned on demand.
+What both decided may be too much for a queue or for one above it. So the cycle's decisions are
+taken up one by one on a ledger of the newer snapshot, by the same rules; nodes are not chosen
+again, and whether they have room is for whoever publishes to see.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
+from app.core.actions.enqueue import ballot, shut_out
 from app.core.ledger import Ledger
 from app.core.policy import Opened, Policies
 from app.core.tiers import open_policies
 from app.model.gang import Gang
-from app.model.plan import GangPlacement
+from app.model.ids import GroupKey
+from app.model.plan import GangPlacement, Plan
 from app.model.snapshot import Snapshot
 
 
-def confirmed(
-    placed: Sequence[GangPlacement], policies: Policies, *, snapshot: Snapshot, now: float
-) -> Iterator[GangPlacement]:
-    """Those of ``placed`` that their queues may hold together, the earlier first.
+def confirmed(plan: Plan, policies: Policies, *, snapshot: Snapshot, now: float) -> Plan:
+    """``plan`` with those admitted and placed that their queues may hold together by now.
 
-    All of a gang's placements or none. Raises nothing: gangs and nodes that are gone drop out.
+    The earlier go first; all of a gang's placements or none. Raises nothing: gangs, queues and
+    nodes that are gone drop out.
     """
     ledger = Ledger(snapshot)
     opened = open_policies(policies, ledger, now=now)
-    for decided in placed:
-        gang = snapshot.gangs.get(decided.gang)
-        if gang is None:
+    refuses = ballot if "enqueue" in policies.conf.actions else _closes
+    admitted = frozenset(_admitted(ledger, opened, plan.admitted, refuses=refuses))
+    placed = (each for each in plan.placed if _is_in(each.gang, snapshot, admitted))
+    return replace(
+        plan,
+        admitted=tuple(key for key in plan.admitted if key in admitted),
+        placed=tuple(_placed(ledger, opened, placed)),
+    )
+
+
+Refuses = Callable[[Gang, Opened, Snapshot], object]
+
+
+def _closes(gang: Gang, _opened: Opened, snapshot: Snapshot) -> object:
+    """Where nobody is asked to let groups in, only a closed queue keeps them out."""
+    return shut_out(gang, snapshot)
+
+
+def _admitted(
+    ledger: Ledger, opened: Opened, keys: Iterable[GroupKey], *, refuses: Refuses
+) -> Iterator[GroupKey]:
+    snapshot = ledger.snapshot
+    for key in keys:
+        gang = snapshot.gangs.get(key)
+        if gang is None or gang.queue not in snapshot.queues:
             continue
+        if not gang.inqueue:  # else it was let in on demand, and its claim counts already
+            if not gang.partial and refuses(gang, opened, snapshot):
+                continue
+            ledger.admit(gang)
+            opened.enqueued(gang)
+        yield key
+
+
+def _is_in(key: GroupKey, snapshot: Snapshot, admitted: frozenset[GroupKey]) -> bool:
+    gang = snapshot.gangs.get(key)
+    return gang is not None and (gang.inqueue or key in admitted)
+
+
+def _placed(
+    ledger: Ledger, opened: Opened, placed: Iterable[GangPlacement]
+) -> Iterator[GangPlacement]:
+    for decided in placed:
+        gang = ledger.snapshot.gangs[decided.gang]
         with ledger.trial() as trial:
             if _place(ledger, opened, gang, decided):
                 trial.keep()

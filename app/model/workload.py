@@ -111,6 +111,12 @@ class Queue:
         """Whether it takes new groups; a queue whose state nobody wrote yet is open."""
         return self.state in (QueueState.OPEN, QueueState.NEW) and not self.deleting
 
+    @property
+    def limits(self) -> tuple[object, ...]:
+        """What decides how much it may hold, to be compared: most updates are of its status."""
+        shares = self.weight, self.capability, self.deserved, self.guarantee
+        return (*shares, self.parent, self.is_open)
+
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
@@ -131,7 +137,7 @@ class Namespace:
     annotations: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Quota:
     """A ResourceQuota: ``hard`` and ``used`` by quota name (``requests.cpu``, ``pods``)."""
 

@@ -11,6 +11,8 @@ class CycleLog:
     on_demand: int = 0
     stale: int = 0
     """Placements that the live cluster did not bear any more when they were published."""
+    overtaken: int = 0
+    """Plans whose limits or claims had changed by the time they were published."""
     last_s: float = 0.0
     last_at: float = 0.0
     generation: int = 0

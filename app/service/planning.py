@@ -8,11 +8,10 @@ what changed cannot bring anybody a place. Time can (pauses and vetoes end), so 
 second after it was last, whatever other news there was.
 
 A gang, or all when they are few, can be planned *on demand* in between
-(:meth:`Planning.on_demand`), on what is true at that moment. Two plans can then disagree, so
-publishing checks every gang against the live cluster again: room on the nodes always, and what
-queues may hold when something was placed on demand during the cycle (:mod:`app.core.confirm`). What
-does not hold any more is left to the next cycle, which then runs in one go. So is a gang whose
-PodGroup asks for something else by now, or is another one.
+(:meth:`Planning.on_demand`), on what is true at that moment. Two plans can then disagree, and the
+cluster goes on while a cycle plans, so publishing checks every decision again
+(:mod:`app.service.publishing`). What does not hold any more is left to the next cycle, which then
+runs in one go.
 """
 
 import asyncio
@@ -26,7 +25,6 @@ from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import Member
 from app.cache.snapshotter import Snapshotter
-from app.core.confirm import confirmed
 from app.core.figures import QueueFigures, queue_figures
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
@@ -35,15 +33,17 @@ from app.core.planner import plan, plan_gang, plan_steps
 from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
-from app.model.plan import GangPlacement, Plan
+from app.model.plan import Plan
 from app.model.reason import Cause, Refusal
 from app.model.snapshot import Snapshot
 from app.service.activity import Activity
+from app.service.basis import Basis
 from app.service.configuration import Configuration
 from app.service.cycle_log import CycleLog
 from app.service.giving_back import Why, give_back
 from app.service.limits import Limits
 from app.service.ports import Clock
+from app.service.publishing import Published, Publisher
 from app.service.vetoes import Vetoes
 from app.telemetry import metrics
 
@@ -70,7 +70,6 @@ AT_ONCE = 128
 
 PlanSteps = Generator[None, None, Plan]
 
-Published = Callable[[GangPlacement], None]
 AfterCycle = Callable[[Collection[GroupKey]], None]
 
 
@@ -104,8 +103,6 @@ class Planning:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _shapes: ShapeCache = field(default_factory=ShapeCache)
     _under_way: bool = False
-    _overtaken: bool = False
-    """Something was placed on demand since the cycle that is under way took its snapshot."""
     _refused_with: dict[GroupKey, int] = field(default_factory=dict)
     """How many members a gang had when it was planned on demand since the last cycle."""
     _in_one_go: bool = False
@@ -118,9 +115,13 @@ class Planning:
     """Why groups waited after the last cycle."""
 
     _snapshotter: Snapshotter = field(init=False)
+    _publisher: Publisher = field(init=False)
 
     def __post_init__(self) -> None:
         self._snapshotter = Snapshotter(self.cache)
+        self._publisher = Publisher(
+            self.cache, self.configuration, self._snapshotter, self.published, self.log
+        )
         for cause in Cause:
             metrics.GROUPS_REFUSED.labels(cause.value)
 
@@ -198,13 +199,14 @@ class Planning:
             self.shown = frozenset()
             return
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
-        steps = plan_steps(snapshot, self.configuration.policies, now=now, shapes=self._shapes)
-        self._under_way, self._overtaken = True, False
+        basis = Basis(snapshot, self.configuration.policies)
+        steps = plan_steps(snapshot, basis.policies, now=now, shapes=self._shapes)
+        self._under_way = True
         try:
             plan = await self._drive(steps)
         finally:
             self._under_way = False
-        self._in_one_go = self._publish(plan, snapshot, now=now, overtaken=self._overtaken)
+        self._in_one_go = self._publish(plan, basis, now=now)
         if self._in_one_go:
             self.cache.signals.dirty = True
             self.notice()
@@ -222,41 +224,15 @@ class Planning:
                 await asyncio.sleep(0)
                 slice_ends = self.clock() + self.limits.slice_s
 
-    def _publish(self, plan: Plan, snapshot: Snapshot, *, now: float, overtaken: bool) -> bool:
+    def _publish(self, plan: Plan, basis: Basis, *, now: float) -> bool:
         """Make the plan true; returns whether part of it has to be planned again."""
-        for key in plan.admitted:
-            if self._is_as_planned(key, snapshot):
-                self.cache.admit(key)
+        again = self._publisher.publish(plan, basis, now=now)
         pending = self.cache.registry.pending
-        wanted = [
-            each
-            for each in plan.placed
-            if each.gang in pending and self._is_as_planned(each.gang, snapshot)
-        ]
-        standing = self._confirmed(wanted, now) if overtaken else wanted
-        taken = sum(self._take(decided, now=now) for decided in standing)
-        self.log.stale += len(plan.placed) - taken
         self.refusals = {k: r for k, r in plan.refused.items() if k in pending}
         self.shown = plan.shown
         self._give_back_stuck(now)
         self.log.generation = plan.generation
-        return taken < len(wanted)
-
-    def _is_as_planned(self, key: GroupKey, snapshot: Snapshot) -> bool:
-        group, gang = self.cache.groups.get(key), snapshot.gangs.get(key)
-        return group is not None and gang is not None and group.asks_like(gang)
-
-    def _confirmed(self, placed: Sequence[GangPlacement], now: float) -> list[GangPlacement]:
-        """What queues may hold besides what was placed on demand meanwhile."""
-        snapshot = self._snapshotter.snapshot()
-        return list(confirmed(placed, self.configuration.policies, snapshot=snapshot, now=now))
-
-    def _take(self, decided: GangPlacement, *, now: float) -> bool:
-        if not self.cache.promise(decided, now=now):
-            return False
-        for tell in self.published:
-            tell(decided)
-        return True
+        return again
 
     def on_demand(self, key: GroupKey) -> bool:
         """Plan one gang now; True when something was placed.
@@ -278,8 +254,7 @@ class Planning:
         )
         for admitted in gang.admitted:
             self.cache.admit(admitted)
-        placed = [decided for decided in gang.placed if self._take(decided, now=now)]
-        self._overtaken = self._overtaken or bool(placed)
+        placed = [decided for decided in gang.placed if self._publisher.take(decided, now=now)]
         self.refusals.pop(key, None)
         self.refusals.update(gang.refused)
         self._refused_with[key] = len(group.members)
@@ -294,8 +269,9 @@ class Planning:
         """A cycle's planning in one go; returns whether something of ``asked`` was placed."""
         self.cache.signals.dirty = False
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
-        decided = plan(snapshot, self.configuration.policies, now=now, shapes=self._shapes)
-        if self._publish(decided, snapshot, now=now, overtaken=False):
+        basis = Basis(snapshot, self.configuration.policies)
+        decided = plan(snapshot, basis.policies, now=now, shapes=self._shapes)
+        if self._publish(decided, basis, now=now):
             self.cache.signals.dirty = True
         self._refused_with |= {key: len(self.cache.groups[key].members) for key in self.refusals}
         self.notice()

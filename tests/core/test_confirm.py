@@ -1,6 +1,8 @@
 """What of an older plan still fits."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +12,9 @@ from app.core.policy import Policies
 from app.core.tiers import build
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.ids import NodeName, QueueName, group_key
-from app.model.plan import GangPlacement, Placement
+from app.model.plan import GangPlacement, Placement, Plan
 from app.model.snapshot import Snapshot
+from app.model.workload import GroupPhase, QueueState
 from tests.builders import (
     AXIS,
     make_amounts,
@@ -65,7 +68,8 @@ def names_of(decided: Iterable[GangPlacement]) -> list[str]:
 
 
 def confirm(placements: Sequence[GangPlacement], snapshot: Snapshot) -> list[str]:
-    return names_of(confirmed(placements, policies(), snapshot=snapshot, now=0.0))
+    plan = Plan(1, placed=tuple(placements))
+    return names_of(confirmed(plan, policies(), snapshot=snapshot, now=0.0).placed)
 
 
 def test_what_fits_stands_and_a_later_one_that_still_fits_too() -> None:
@@ -86,6 +90,59 @@ def test_decisions_from_before_a_new_kind_of_resource_are_made_again() -> None:
     gang = make_gang("g0", axis=axis, waiting=(make_task("g0-0", axis=axis),))
     node = make_node("n", extra={"nvidia.com/gpu": 8})
     assert confirm(decided, make_snapshot(nodes=(node,), gangs=(gang,), axis=axis)) == []
+
+
+def wanting(*names: str, limit: int = LIMIT, **fields: Any) -> Snapshot:
+    """Gangs of four cores each that are not let in, in a queue that may hold so many."""
+    defaults: dict[str, Any] = {
+        "queue": QueueName("q"),
+        "phase": GroupPhase.PENDING,
+        "min_request": vector(cpu=4),
+    }
+    gangs = tuple(
+        make_gang(name, waiting=(make_task(f"{name}-0"),), **(defaults | fields)) for name in names
+    )
+    queue = make_queue("q", capability=make_amounts(cpu=limit * 1000))
+    return make_snapshot(nodes=(make_node("n", cpu=100_000),), gangs=gangs, queues=(queue,))
+
+
+def confirm_all(snapshot: Snapshot, *names: str) -> tuple[list[str], list[str]]:
+    """Who of those that are let in and placed stays so, and who stays placed."""
+    plan = Plan(
+        1,
+        admitted=tuple(group_key("default", name) for name in names),
+        placed=placed(wanting(*names), *names),
+    )
+    voting = build(
+        SchedulerConf(actions=("enqueue", "allocate"), tiers=((PluginConf("capacity"),),))
+    )
+    left = confirmed(plan, voting, snapshot=snapshot, now=0.0)
+    return [key.partition("/")[2] for key in left.admitted], names_of(left.placed)
+
+
+def test_who_is_let_in_is_voted_on_again_and_is_not_placed_when_it_is_not() -> None:
+    assert confirm_all(wanting("a", "b", limit=8), "a", "b") == (["a", "b"], ["a", "b"])
+    assert confirm_all(wanting("a", "b", limit=7), "a", "b") == (["a"], ["a"])
+    assert confirm_all(wanting("a", "b", limit=3), "a", "b") == ([], [])
+
+
+def test_who_was_let_in_on_demand_meanwhile_is_not_voted_on_nor_counted_twice() -> None:
+    let_in = wanting("a", limit=1, phase=GroupPhase.INQUEUE)
+    assert confirm_all(let_in, "a") == (["a"], ["a"])
+
+
+def test_who_is_gone_or_whose_queue_is_is_not_let_in() -> None:
+    assert confirm_all(wanting("a"), "a", "b") == (["a"], ["a"])
+    assert confirm_all(wanting("a", queue=QueueName("gone")), "a") == ([], [])
+
+
+def test_without_a_vote_a_closed_queue_keeps_them_out() -> None:
+    plan = Plan(1, admitted=(group_key("default", "a"),))
+    small = wanting("a", limit=1)
+    assert confirmed(plan, policies(), snapshot=small, now=0.0).admitted == plan.admitted
+    queues = {**small.queues, QueueName("q"): make_queue("q", state=QueueState.CLOSED)}
+    closed = replace(small, queues=queues)
+    assert confirmed(plan, policies(), snapshot=closed, now=0.0).admitted == ()
 
 
 @given(

@@ -57,7 +57,7 @@ def _takes_part(cycle: Cycle, gang: Gang) -> bool:
     if not cycle.in_play(gang):
         if "enqueue" in cycle.actions:
             return False
-        refusal = shut_out(cycle, gang)
+        refusal = shut_out(gang, cycle.snapshot)
         if refusal is not None:
             cycle.refuse(gang, refusal)
             return False

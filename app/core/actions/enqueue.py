@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.turns import Turns
+from app.core.policy import Opened
 from app.model.gang import Gang
 from app.model.reason import Cause, Refusal
+from app.model.snapshot import Snapshot
 
 _PIECE = 32
 """Groups looked at between two yields."""
@@ -36,7 +38,7 @@ def enqueue(cycle: Cycle) -> Steps:
     turns.start()
     while (queue := turns.queue()) is not None:
         gang = turns.take(queue).gang
-        refusal = ballot(cycle, gang)
+        refusal = ballot(gang, cycle.opened, cycle.snapshot)
         if refusal is None:
             cycle.admit(gang)
         else:
@@ -45,15 +47,15 @@ def enqueue(cycle: Cycle) -> Steps:
         yield
 
 
-def ballot(cycle: Cycle, gang: Gang) -> Refusal | None:
+def ballot(gang: Gang, opened: Opened, snapshot: Snapshot) -> Refusal | None:
     """Why ``gang`` may not come in now; None: it may."""
     if gang.min_request is None:
-        return shut_out(cycle, gang)
-    return cycle.opened.enqueueable(gang)
+        return shut_out(gang, snapshot)
+    return opened.enqueueable(gang)
 
 
-def shut_out(cycle: Cycle, gang: Gang) -> Refusal | None:
+def shut_out(gang: Gang, snapshot: Snapshot) -> Refusal | None:
     """The refusal of a queue that takes nobody, whatever they need."""
-    if cycle.snapshot.queues[gang.queue].is_open:
+    if snapshot.queues[gang.queue].is_open:
         return None
     return Refusal(Cause.QUEUE_CLOSED, where=gang.queue)
