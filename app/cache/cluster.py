@@ -193,6 +193,7 @@ class ClusterCache(Promises):
     def _leave(self, member: Member) -> None:
         group = self.groups[member.group]
         group.remove(member)
+        group.unused.discard(member.pod.uid)
         del self.members[member.pod.uid]
         self._await_not(group, member.pod.uid)
         self.rooms.discharge(member.pod.uid)

@@ -35,8 +35,9 @@ class Group:
     ``awaits``: UID of the owner that its pod is filed under while a controller may still give it to
     a PodGroup with others (volcano.md §5.3), else empty.
     ``hold_until`` and ``failures`` keep a gang whose reservation was not used from being placed
-    again at once. ``given_up``: nobody created the members that slots were kept for; ``filled_at``
-    is when one last came into a slot.
+    again at once; ``unused`` and ``yields_until`` let others go before members beyond its minimum
+    that nobody came for. ``given_up``: nobody created the members that slots were kept for;
+    ``filled_at`` is when one last came into a slot.
     """
 
     key: GroupKey
@@ -67,6 +68,8 @@ class Group:
     awaits: str = ""
     hold_until: float = 0.0
     failures: int = 0
+    unused: set[PodUid] = field(default_factory=set)
+    yields_until: float = 0.0
     given_up: bool = False
     filled_at: float = 0.0
     serial: int = 0

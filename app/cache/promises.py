@@ -162,6 +162,27 @@ class Promises:
             self.lost.append(Lost(uid, member.group, "place was taken back"))
         self._move(member, Stage.WAITING, node=NO_NODE, now=now)
 
+    def pass_over(self, key: GroupKey, uids: Iterable[PodUid], *, until: float, now: float) -> None:
+        """Take the places of members beyond the minimum back, for which nobody came.
+
+        They go last from now on, and all others beyond that minimum do ``until`` then: the next of
+        the gang is no more likely to be fetched than somebody else's.
+        """
+        group = self.groups.get(key)
+        if group is None:
+            return
+        group.unused.update(uids)
+        group.yields_until = until
+        for uid in uids:
+            self.withdraw(uid, now=now)
+
+    def asked_for(self, member: Member) -> None:
+        """kube-scheduler came for it: it does not go last any more."""
+        group = self.groups[member.group]
+        if member.pod.uid in group.unused:
+            group.unused.discard(member.pod.uid)
+            self.registry.changed(group, replan=False)
+
     def release(self, key: GroupKey, *, why: str) -> None:
         """Give back every promise of a group whose Binding is not on its way."""
         group = self.groups.get(key)

@@ -151,6 +151,10 @@ class Gang:
     """Not to be planned before this time: its last reservation was never used."""
     given_up: bool = False
     """Room was kept for missing members that nobody created: none is, until one comes."""
+    unused: frozenset[PodUid] = frozenset()
+    """Members that nobody came for while they had a place: beyond the minimum they go last."""
+    yields_until: float = 0.0
+    """Until then all its members beyond the minimum do, as one has just lost its place so."""
 
     @property
     def inqueue(self) -> bool:

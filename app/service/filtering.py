@@ -111,6 +111,7 @@ class Filtering:
             if member is None:  # it is gone, or it is over and its group is not there
                 return Wait(filter_text(Cause.GROUP_MISSING))
         self._planning.asked_at = self._clock()
+        self._cache.asked_for(member)
         answer = self._place(member, question.names)
         if answer is not None:
             member.refused, member.missed = False, 0

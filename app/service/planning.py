@@ -343,8 +343,8 @@ class Planning:
             patience *= BACKLOG_FACTOR
         for group, uids in self.cache.overdue(before=now - patience):
             if group.reached_minimum:
-                for uid in uids:
-                    self.cache.withdraw(uid, now=now)
+                until = now + self.limits.hold_base_s
+                self.cache.pass_over(group.key, uids, until=until, now=now)
             else:
                 self._give_back(group, now, Why.UNUSED)
         for group in self.cache.stale_slots(before=now - self.limits.slot_s):

@@ -1,9 +1,12 @@
 """When promises that nobody uses are given back, so that others can have the room."""
 
+import pytest
+
 from app.model.ids import NodeName
 from app.model.pod import GATE
 from app.model.reason import Cause
 from app.model.workload import GroupPhase
+from app.service.filtering import Chosen
 from app.service.limits import Limits
 from app.telemetry import metrics
 from tests.builders import GIB, make_amounts, make_node, make_shape
@@ -88,6 +91,96 @@ def test_a_member_beyond_the_minimum_alone_loses_its_place() -> None:
         assert [call.answer for call in calls] == ["", ""]
         assert released("unused") == late
         assert group.failures == 0
+
+    run(scenario())
+
+
+def elastic(rig: Rig, name: str, *, extras: int, created: float) -> list[str]:
+    """A gang of one that runs on half a core, and members beyond that for one core each."""
+    rig.group(name, minimum=1, created=created)
+    half = make_shape(cpu=500)
+    rig.pod(f"{name}-0", group=name, node=NodeName("n1"), phase="Running", shape=half)
+    names = [f"{name}-{number + 1}" for number in range(extras)]
+    for extra in names:
+        rig.pod(extra, group=name, created=created)
+    return names
+
+
+@pytest.mark.parametrize("broken", [1, 3])
+def test_members_beyond_the_minimum_that_nobody_comes_for_let_others_go_first(broken: int) -> None:
+    """kube-scheduler never asks for them: a claim of theirs does not exist."""
+
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=30.0))
+        rig.node("n1", cpu=2000)
+        first, *_ = elastic(rig, "a", extras=broken, created=0.0)
+        (other,) = elastic(rig, "b", extras=1, created=1.0)
+        await rig.cycle()
+        assert rig.place(first)
+        await advance(31)
+        await rig.cycle()
+        assert rig.place(other)
+
+    run(scenario())
+
+
+def test_those_of_one_gang_take_turns_too() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=30.0))
+        rig.node("n1", cpu=1500)
+        broken, good = elastic(rig, "a", extras=2, created=0.0)
+        await rig.cycle()
+        assert rig.place(broken)
+        await advance(31)
+        await rig.cycle()
+        assert rig.place(good)
+
+    run(scenario())
+
+
+def test_room_that_nobody_else_wants_is_kept_for_whom_nobody_came() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=30.0))
+        rig.node("n1", cpu=1500)
+        (extra,) = elastic(rig, "a", extras=1, created=0.0)
+        await rig.cycle()
+        for _ in range(3):
+            await advance(31)
+            await rig.cycle()
+            assert rig.place(extra)
+
+    run(scenario())
+
+
+def test_a_member_that_is_asked_for_after_all_does_not_go_last_any_more() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=30.0))
+        rig.node("n1", cpu=2000)
+        (extra,) = elastic(rig, "a", extras=1, created=0.0)
+        (other,) = elastic(rig, "b", extras=1, created=1.0)
+        await rig.cycle()
+        await advance(31)
+        await rig.cycle()
+        assert rig.place(other)
+        rig.filter(extra)
+        rig.cache.withdraw(rig.member(other).pod.uid, now=clock())
+        await advance(2)
+        await rig.cycle()
+        assert rig.place(extra)
+
+    run(scenario())
+
+
+def test_a_member_that_is_asked_for_while_it_goes_last_has_free_room_at_once() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(planned_s=30.0))
+        rig.node("n1", cpu=1500)
+        (extra,) = elastic(rig, "a", extras=1, created=0.0)
+        await rig.cycle()
+        await advance(31)
+        rig.planning._expire(clock())
+        assert rig.place(extra) == ""
+        assert rig.filter(extra) == Chosen(NodeName("n1"))
 
     run(scenario())
 

@@ -5,11 +5,13 @@ nothing; one that has it gets one member more and goes back in line while more w
 gangs share what is beyond the minimums. A queue that holds all it deserves gets no more turns.
 Gangs that are bound in part come before all turns: what they lack is less than what newcomers want,
 and nothing else makes what they hold of use.
-What is left in the end may be lent (:mod:`app.core.actions.lending`).
+What is left in the end may be lent (:mod:`app.core.actions.lending`). Last of all come members
+beyond the minimum that had a place before and that nobody came for: they may have what nobody else
+wants, or they would keep it from everybody else for ever.
 Without ``enqueue`` among the actions everybody is in as soon as it is looked at here.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
@@ -18,7 +20,8 @@ from app.core.actions.extras import place_next
 from app.core.actions.lending import lend
 from app.core.actions.minimum import is_reached, lacks_members, place_minimum
 from app.core.actions.turns import Turns
-from app.model.gang import Gang
+from app.core.policy import TaskKey
+from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 
 _PIECE = 32
@@ -28,6 +31,7 @@ _PIECE = 32
 def allocate(cycle: Cycle) -> Steps:
     """Place what the gangs that are in wait for."""
     turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
+    last: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     torn: list[Gang] = []
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
@@ -35,10 +39,19 @@ def allocate(cycle: Cycle) -> Steps:
                 torn.append(gang)
             else:
                 turns.add(Backlog(gang))
+                if gang.unused:
+                    last.add(Backlog(gang, goes_last=True))
         if number % _PIECE == 0:
             yield
     for gang in sorted(torn, key=cycle.opened.gang_key):
         yield from _serve(cycle, turns, Backlog(gang))
+    yield from _take(cycle, turns)
+    yield from lend(cycle)
+    yield from _take(cycle, last)
+
+
+def _take(cycle: Cycle, turns: Turns[Backlog]) -> Steps:
+    """Serve the gangs in turn until none wants more, or can have more."""
     for queue in turns.queues():
         yield from _drop_overused(cycle, turns, queue)
     turns.start()
@@ -48,7 +61,6 @@ def allocate(cycle: Cycle) -> Steps:
             yield from _serve(cycle, turns, turns.take(at))
         turns.done(at)
         yield
-    yield from lend(cycle)
 
 
 def _takes_part(cycle: Cycle, gang: Gang) -> bool:
@@ -67,14 +79,36 @@ def _takes_part(cycle: Cycle, gang: Gang) -> bool:
 
 def _serve(cycle: Cycle, turns: Turns[Backlog], backlog: Backlog) -> Steps:
     """Give the gang its minimum, or one member more; it goes back in line while it wants more."""
-    yield from backlog.sort(cycle.unserved(backlog.gang), key=cycle.opened.task_key)
-    if is_reached(cycle, backlog.gang):
+    reached = is_reached(cycle, backlog.gang)
+    if not backlog.sorted:
+        waiting, key = _of_this_round(cycle, backlog, reached=reached)
+        yield from backlog.sort(waiting, key=key)
+    if reached:
         more = yield from place_next(cycle, backlog)
+    elif backlog.goes_last:
+        more = False  # it could not have its minimum before
     else:
         placed = yield from place_minimum(cycle, backlog)
         more = placed and bool(backlog.tasks)
     if more:
         turns.add(backlog)
+
+
+def _of_this_round(
+    cycle: Cycle, backlog: Backlog, *, reached: bool
+) -> tuple[Sequence[Task], TaskKey]:
+    """The members that want places now, and their order: those nobody came for behind the others.
+
+    For a minimum all of them count, of whichever kind.
+    """
+    gang, key = backlog.gang, cycle.opened.task_key
+    waiting = cycle.unserved(gang)
+    if not gang.unused:
+        return waiting, key
+    if reached and not backlog.goes_last:
+        yields = gang.yields_until > cycle.now
+        waiting = [] if yields else [t for t in waiting if t.uid not in gang.unused]
+    return waiting, lambda task: (task.uid in gang.unused, key(task))
 
 
 def _drop_overused(

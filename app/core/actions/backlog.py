@@ -24,12 +24,16 @@ _Entry = tuple[_Rank, Task]
 
 @dataclass(slots=True, eq=False)
 class Backlog:
-    """What a gang still wants in this cycle; ``failed`` are kinds that will not fit any more."""
+    """What a gang still wants in this cycle; ``failed`` are kinds that will not fit any more.
+
+    ``goes_last``: these are members that come when everybody else had a turn.
+    """
 
     gang: Gang
     tasks: deque[Task] = field(default_factory=deque)
     failed: set[Kind] = field(default_factory=set)
     sorted: bool = False
+    goes_last: bool = False
 
     def sort(self, waiting: Sequence[Task], *, key: TaskKey) -> Generator[None, None, None]:
         """Fill in the tasks that are ``waiting``, once."""
