@@ -19,6 +19,7 @@
         ├── ServerError      5xx
         ├── Unreadable       2xx, but not what was asked for: somebody else answered
         └── Transport        no whole answer; ``sent`` tells whether the request may have been done
+            └── Silence        it began, and then nothing more came
 
 Nothing in this package retries: that is the decision of whoever knows what the request is for.
 """
@@ -115,6 +116,10 @@ class Transport(Transient):
         super().__init__(message)
         self.sent = sent
         """Whether the server may have got the request, and so may have done it."""
+
+
+class Silence(Transport):
+    """An answer began, and nothing more of it came for as long as we listen."""
 
 
 class Status(msgspec.Struct):

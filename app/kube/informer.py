@@ -12,7 +12,8 @@ Bytes are read, split and decoded in the thread; what leaves it are batches of e
 `app.kube.stream`). Invariants: batches are handed over in the server's order; the version to
 resume from moves only with a line that was handed over; nothing but `stop` ends the thread, least
 of all an object that cannot be decoded. Pauses grow until the watch brings something: a listing
-alone proves nothing to a server that forgets at once.
+alone proves nothing to a server that forgets at once. A watch that stood and was silent for too
+long is resumed without much of a pause: the silence was one.
 """
 
 import logging
@@ -53,6 +54,7 @@ T = TypeVar("T")
 
 SHORTEST_WATCH_S: Final = 1.0
 """A watch that ends sooner, and said nothing, counts as an error: else it would be a hot loop."""
+SILENCE_S: Final = 120.0
 REPORTED_LIMIT: Final = 1024
 STOP_S: Final = 1.0
 ABSENT_S: Final = 300.0
@@ -72,8 +74,11 @@ class Watched(Generic[T]):
     page_limit: int = 500
     watch_s: tuple[float, float] = (240.0, 480.0)
     """Between these the server is asked to end each watch, so that they do not end together."""
-    silence_s: float = 120.0
-    """Bookmarks come every minute: a silence of this length is a dead connection."""
+    silence_s: float = SILENCE_S
+    """Bookmarks come every minute: a silence of this length is a dead connection.
+
+    Shorter where more is said; in a lull there is a watch every so often then, which is no harm.
+    """
     gather_s: float = GATHER_S
     """How long an event may wait for others."""
     optional: bool = False
@@ -105,6 +110,7 @@ class Informer(Generic[T]):
         )
         self._version = ""
         self._synced = False
+        self._lulled = False
         self._heard_at = clock()
         self._reported: set[str] = set()
 
@@ -234,6 +240,7 @@ class Informer(Generic[T]):
             self._sink(batch)
         said_something |= version != self._version
         if said_something:
+            self._lulled = False
             self._backoff.reset()
         self._version = version
         if error is not None:
@@ -270,10 +277,15 @@ class Informer(Generic[T]):
             self._go_without(error)
             return
         cause = type(error).__name__.lower()
-        log.warning(
-            "informer interrupted",
-            extra={"kind": self.kind, "cause": cause, "error": error.message},
-        )
+        silence = isinstance(error, errors.Silence)
+        if not (silence and self._lulled):  # of a lull, one is enough to be told
+            log.warning(
+                "informer interrupted",
+                extra={"kind": self.kind, "cause": cause, "error": error.message},
+            )
+        self._lulled = silence
+        if silence:
+            self._backoff.reset()
         if isinstance(error, errors.Gone):
             self._version = ""
         self._pause(cause, error.retry_after_s or 0.0)

@@ -47,7 +47,7 @@ class Source:
     def pieces(
         self, path: str, params: Mapping[str, str], *, silence_s: float, gather_s: float = GATHER_S
     ) -> Generator[bytes, None, None]:
-        """The answer as it arrives; a silence of ``silence_s`` is an error.
+        """The answer as it arrives; a silence of ``silence_s`` is an error (`errors.Silence`).
 
         After a piece that had to be waited for, others are given ``gather_s`` to come: a thread
         that wakes for each of a thousand events a second takes the interpreter from the event loop
@@ -55,7 +55,7 @@ class Source:
         """
         with self._opened(path, params, silence_s) as response:
             asked_at = time.monotonic()
-            while piece := response.read1(PIECE):
+            while piece := _next(response, path):
                 waited_s = time.monotonic() - asked_at
                 yield piece
                 if waited_s > _AT_HAND_S:
@@ -135,6 +135,14 @@ class Source:
             with suppress(OSError):
                 # Not SSLSocket's own, which would pull the TLS state from under the reader.
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
+def _next(response: BaseHTTPResponse, path: str) -> bytes:
+    """What came next, empty at the end."""
+    try:
+        return response.read1(PIECE)
+    except urllib3.exceptions.ReadTimeoutError as error:
+        raise errors.Silence(f"GET {path}: {error}", sent=True) from error
 
 
 def _tracking_pools(

@@ -13,7 +13,7 @@ import msgspec
 
 from app.kube.config import Connection
 from app.kube.decode import decoder
-from app.kube.informer import Informer, Watched
+from app.kube.informer import SILENCE_S, Informer, Watched
 from app.kube.mailbox import Mailbox
 from app.kube.source import GATHER_S
 from app.kube.stream import (
@@ -45,6 +45,10 @@ Decode = Callable[[msgspec.Raw], Any]
 _PODS = "/api/v1/pods"
 _OTHERS_GATHER_S = 0.05
 """Of pods that are not ours only their room counts, which kube-scheduler checks in any case."""
+_LEASE_SILENCE_S = 5.0
+"""A leader renews its Lease every 2 s, and it ends after 15 s: were a dead connection noticed any
+later, we would stand by while our kube-scheduler leads. A watch that fails is tried twice by then.
+"""
 SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
 
 
@@ -63,6 +67,8 @@ class Kind:
     """How long an event may wait for others."""
     optional: bool = False
     """Not all clusters serve it, and accounts made for an older version of ours may not read it."""
+    silence_s: float = SILENCE_S
+    """A watch that says nothing for so long is taken for dead."""
 
     @property
     def selectors(self) -> dict[str, str]:
@@ -107,7 +113,7 @@ def pod_kinds(schedulers: Iterable[str]) -> tuple[Kind, ...]:
 def lease_kind(namespace: str) -> Kind:
     """The Leases of one namespace: who leads."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-    return Kind("leases", path, decode_lease)
+    return Kind("leases", path, decode_lease, silence_s=_LEASE_SILENCE_S)
 
 
 Item = tuple[str, Batch[Any]]
@@ -155,6 +161,7 @@ class Informers:
                     selectors=kind.selectors,
                     gather_s=kind.gather_s,
                     optional=kind.optional,
+                    silence_s=kind.silence_s,
                 ),
                 connection=connection,
                 sink=partial(self._put, kind.name),

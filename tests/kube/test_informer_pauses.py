@@ -18,6 +18,7 @@ from tests.kube.informing import (
     named,
     restarts,
     script,
+    versions,
 )
 from tests.kube.server import (
     LOGIN_PAGE,
@@ -28,6 +29,7 @@ from tests.kube.server import (
     item,
     line,
     page,
+    silent,
     watch,
 )
 
@@ -44,10 +46,15 @@ class Instant(threading.Event):
         return self.is_set()
 
 
-def waits_until(connection: Connection, enough: Callable[[list[Event[str]]], bool]) -> list[float]:
+def waits_until(
+    connection: Connection,
+    enough: Callable[[list[Event[str]]], bool],
+    *,
+    silence_s: float = 60.0,
+) -> list[float]:
     """How long an informer paused, time after time, until it had brought enough."""
     sink, stopping = Collector(), Instant()
-    watched = Watched(kind=KIND, path=PODS, decoder=decoder(named))
+    watched = Watched(kind=KIND, path=PODS, decoder=decoder(named), silence_s=silence_s)
     informer = Informer(
         watched, connection=connection, sink=sink, random=lambda: 1.0, stopping=stopping
     )
@@ -112,6 +119,37 @@ def test_watches_that_say_nothing_are_opened_less_and_less_often(
     )
     waits = waits_until(connection, lambda events: Added("a") in events)
     assert waits == [pytest.approx(0.2), pytest.approx(0.4), pytest.approx(0.8)]
+
+
+def test_a_watch_that_stood_in_silence_is_resumed_at_once_every_time(
+    server: ScriptedServer, connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The silence itself is the pause. Nobody wants to read of each."""
+    script(
+        server,
+        [page([], version=1)],
+        [watch(), watch(), watch(), watch(line("ADDED", item("a", 2)))],
+    )
+    before = restarts("silence")
+    waits = waits_until(connection, lambda events: Added("a") in events, silence_s=0.1)
+    assert waits[:3] == [pytest.approx(0.2)] * 3
+    assert restarts("silence") >= before + 3
+    assert [vars(record)["cause"] for record in caplog.records][:1] == ["silence"]
+    assert len(caplog.records) <= 2, "once for the lull, and if the test was slow for the next"
+    assert versions(server)[:4] == ["1"] * 4
+    assert len(server.asked("GET", PODS)) == len(versions(server)) + 1, "it is not listed again"
+
+
+def test_a_server_that_does_not_answer_is_asked_less_and_less_often(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    script(
+        server,
+        [page([], version=1)],
+        [silent(), silent(), watch(line("ADDED", item("a", 2)))],
+    )
+    waits = waits_until(connection, lambda events: Added("a") in events, silence_s=0.1)
+    assert waits[:2] == [pytest.approx(0.2), pytest.approx(0.4)]
 
 
 def test_a_line_makes_the_waits_short_again(server: ScriptedServer, connection: Connection) -> None:

@@ -62,6 +62,7 @@ def use(server: ScriptedServer, folder: Path, call: Use) -> object:
         (errors.ServerError("m"), Reaction.RETRY),
         (errors.Unreadable("m"), Reaction.RETRY),
         (errors.Transport("m", sent=True), Reaction.RETRY),
+        (errors.Silence("m", sent=True), Reaction.RETRY),
         (errors.KubeError("m"), Reaction.RETRY),
     ],
 )
