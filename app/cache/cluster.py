@@ -206,14 +206,15 @@ class ClusterCache(Promises):
     def _regroup(self, member: Member, pod: Pod, *, now: float) -> None:
         """It moved to another group; a promise was made to the old one and stays there.
 
-        Not when its Binding is under way: that cannot be taken back.
+        Not when its Binding is under way: that cannot be taken back, and the new group does not
+        count on it before it is bound.
         """
         fresh = Member(
             pod, pod.group, task_of(pod, self.rooms.vector), since=now, refused=member.refused
         )
         if member.stage is Stage.BINDING or pod.node:
             fresh.stage, fresh.node, fresh.since = member.stage, member.node, member.since
-            fresh.void = fresh.promised
+            fresh.void, fresh.answer = fresh.promised, member.answer
         elif member.stage is not Stage.WAITING:
             self.lost.append(Lost(pod.uid, member.group, "pod moved to another group"))
         self._leave(member)
@@ -338,7 +339,8 @@ class ClusterCache(Promises):
         """Give back all it was promised; what is on its way to be bound, should that fail."""
         self.release(group.key, why=why)
         for member in group.members.values():
-            member.void = member.promised
+            if member.promised:
+                group.avoid(member)
 
     def drop_group(self, key: GroupKey) -> None:
         """Forget a PodGroup; members that are not on a node yet lose their places.

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.cache.members import (
-    ARRIVED,
     PLACED_KINDS,
     READY_KINDS,
     VALID_KINDS,
+    Answer,
     Kind,
     Member,
     Slot,
@@ -52,6 +52,8 @@ class Group:
     role_kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
     arrived: Counter[str] = field(default_factory=Counter)
     """Members per role whose Bind call has arrived and that are not on a node yet."""
+    bindings: Counter[Answer] = field(default_factory=Counter)
+    """Members whose Bindings are under way, or that the watch has not shown, by their answers."""
     best_effort_waiting: int = 0
     queue_first: int = 0
     """Waiting members whose gates go as soon as their queue has room."""
@@ -90,9 +92,21 @@ class Group:
 
     def restage(self, member: Member, stage: Stage, *, now: float) -> None:
         """Have a member that has a place go on or back to a stage in which it has one too."""
-        if member.kind is Kind.PLACED:
-            self.arrived[member.pod.role] += (stage in ARRIVED) - (member.stage in ARRIVED)
-        member.stage, member.since = stage, now
+        self._count_arrival(member, -1)
+        member.stage, member.since, member.answer = stage, now, Answer.OPEN
+        self._count_arrival(member, 1)
+
+    def answered(self, member: Member, answer: Answer) -> None:
+        """Something is known of its Binding."""
+        self._count_arrival(member, -1)
+        member.answer = answer
+        self._count_arrival(member, 1)
+
+    def avoid(self, member: Member) -> None:
+        """Have its place be void, though its Binding is under way."""
+        self._count_arrival(member, -1)
+        member.void = True
+        self._count_arrival(member, 1)
 
     def add_slot(self, slot: Slot) -> None:
         """Count a promised place without a member."""
@@ -123,8 +137,14 @@ class Group:
             _bump(self.gated, request, sign)
         elif kind in PLACED_KINDS:
             _bump(self.held, request, sign)
-            if kind is Kind.PLACED and member.stage in ARRIVED:
-                self.arrived[role] += sign
+            self._count_arrival(member, sign)
+
+    def _count_arrival(self, member: Member, sign: int) -> None:
+        if member.kind is not Kind.PLACED:
+            return
+        self.arrived[member.pod.role] += sign * member.arrived
+        if member.stage is Stage.BINDING:
+            self.bindings[member.answer] += sign
 
     # --- facts -----------------------------------------------------------------------------------
 

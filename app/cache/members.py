@@ -38,6 +38,19 @@ class Stage(Enum):
     BINDING = "binding"
 
 
+class Answer(Enum):
+    """What is known of a Binding that the watch has not shown; of one stage only, *binding*."""
+
+    __hash__ = object.__hash__
+
+    OPEN = "open"
+    """It is on its way, or its answer was lost."""
+    YES = "yes"
+    """The API server took it."""
+    NO = "no"
+    """The pod was looked at: it is not bound, and its Binding is not sent for now."""
+
+
 ARRIVED = frozenset({Stage.ASSUMED, Stage.BINDING})
 """Stages after kube-scheduler called Bind."""
 
@@ -90,8 +103,8 @@ class Member:
     Filter said "wait" (so that it must be woken when it gets a place); ``missed`` how many nodes
     it was offered since, none of which it could have; ``told`` whether somebody acts on its present
     place (the pod has it, or kube-scheduler); ``void`` whether it was to lose that place while its
-    Binding was under way, and does if that fails. ``observed`` marks a pod known from a Filter call
-    only, until the watch shows it.
+    Binding was under way, and does if that fails; ``answer`` what is known of that Binding.
+    ``observed`` marks a pod known from a Filter call only, until the watch shows it.
     """
 
     pod: Pod
@@ -104,6 +117,7 @@ class Member:
     missed: int = 0
     told: bool = False
     void: bool = False
+    answer: Answer = Answer.OPEN
     observed: bool = False
 
     @property
@@ -127,6 +141,13 @@ class Member:
     def revocable(self) -> bool:
         """Whether that place can be taken back: its Binding is not under way."""
         return self.promised and self.stage is not Stage.BINDING
+
+    @property
+    def arrived(self) -> bool:
+        """Whether it came to Bind and its gang can count on it: a void place may not be used."""
+        if self.stage is not Stage.BINDING:
+            return self.stage is Stage.ASSUMED
+        return not self.void or self.answer is Answer.YES
 
     @property
     def charged_node(self) -> NodeName:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from app.cache.groups import Group
-from app.cache.members import Kind, Member, Slot, Stage, may_change
+from app.cache.members import Answer, Kind, Member, Slot, Stage, may_change
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
 from app.model.gang import Task
@@ -134,17 +134,27 @@ class Promises:
         member = self.members.get(uid)
         if member is None or member.stage is Stage.WAITING:
             return False
-        if not member.pod.node:
+        if not member.pod.node and member.stage is not Stage.BINDING:
             self.groups[member.group].restage(member, Stage.BINDING, now=now)
         return True
+
+    def answered(self, uid: PodUid, answer: Answer) -> None:
+        """Something is known of a member's Binding; that the API server took it stays known."""
+        member = self.members.get(uid)
+        if member is None or member.stage is not Stage.BINDING or member.answer is Answer.YES:
+            return
+        if member.answer is answer:
+            return
+        self.groups[member.group].answered(member, answer)
 
     def unassume(self, uid: PodUid, *, now: float) -> None:
         """The scheduler gave the Bind call up (or it failed): planned again, the room is kept.
 
-        Unless the place became void while the Binding was under way: then it waits.
+        Unless the place became void while the Binding was under way: then it waits. Not when
+        another call for the same pod was told that it is bound.
         """
         member = self.members.get(uid)
-        if member is None or not member.promised:
+        if member is None or not member.promised or member.answer is Answer.YES:
             return
         node, group = member.node, self.groups[member.group]
         stands = self.rooms.takes(node) and not self.rooms.is_short(node)
@@ -270,6 +280,7 @@ class Promises:
         group.remove(member)
         member.stage, member.node, member.since = stage, node, now
         member.told = member.void = False
+        member.answer = Answer.OPEN
         group.add(member)
         self._charge(member)
 
@@ -322,7 +333,14 @@ class Promises:
 
     def _lose_promises(self, node: NodeName, why: str) -> None:
         for holder in sorted(self.rooms.holders(node)):
-            self._lose(holder, why)
+            if not self._lose(holder, why):
+                self._avoid(holder)
+
+    def _avoid(self, holder: str) -> None:
+        """Its Binding is under way: if that fails the place is lost."""
+        member = self.members.get(PodUid(holder))
+        if member is not None and member.promised:
+            self.groups[member.group].avoid(member)
 
     def _lose(self, holder: str, why: str) -> bool:
         member = self.members.get(PodUid(holder))
@@ -342,9 +360,13 @@ class Promises:
         """Give promises back, latest first, while the node has less room than it promised."""
         if not self.rooms.is_short(node):
             return
-        for holder in sorted(self.rooms.holders(node), key=self._age, reverse=True):
+        holders = sorted(self.rooms.holders(node), key=self._age, reverse=True)
+        for holder in holders:
             if self.rooms.is_squeezed(holder):
                 self._lose(holder, why)
+        for holder in holders:
+            if self.rooms.is_squeezed(holder):
+                self._avoid(holder)
 
     def _age(self, holder: str) -> tuple[float, str]:
         """When the promise was made; holders without one do not matter."""

@@ -2,22 +2,25 @@
 
 The answer is an error text, empty for success. kube-scheduler retries a failed Bind after 1, 2, 4,
 8, 10 seconds whatever we do, so an error is said once and early, and a Binding that failed for a
-passing reason (429, 5xx, no connection) is tried again here first. A call whose client is gone is
-never bound: the scheduler has given the room to others by then.
+passing reason (429, 5xx, no connection) is tried again here first, if its gang still stands then
+(:mod:`app.service.standing`). A call whose client is gone is never bound: the scheduler has given
+the room to others by then.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from app.cache.cluster import ClusterCache
-from app.cache.members import Member, Stage
+from app.cache.members import Answer, Member, Stage
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.service.barrier import OPEN, Barrier
 from app.service.bursts import Bursts
 from app.service.limits import Limits
 from app.service.ports import Binder, Clock, Reaction, WriteError
+from app.service.standing import Standing, standing
 
 Gone = Callable[[], Awaitable[None]]
 """Returns when the client has closed the connection."""
@@ -25,6 +28,8 @@ Gone = Callable[[], Awaitable[None]]
 _FIRST_PAUSE_S = 0.05
 _CLIENT_GONE = "client is gone"
 _NO_PLACE = "the place was given back; the pod is planned again"
+_UNDER_WAY = "its Binding is under way for an earlier call"
+_FALLEN = "not tried again: the gang is not what it was"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ class Binding:
         refusal = self._take_place(member, call)
         if refusal:
             return refusal
+        if member.stage is Stage.BINDING:
+            return "" if member.answer is Answer.YES else _UNDER_WAY
         self._cache.assume(call.uid, now=self._clock())
         self._arrived(member.group)
         turn = self._latest[call.uid] = object()
@@ -78,8 +85,10 @@ class Binding:
         try:
             error = await self._pass_barrier(member, call, gone=gone)
             if error == OPEN:
-                error = await self._post(call, gone=gone)
+                error = await self._post(call, gone=gone, ours=True)
         finally:
+            if not error:
+                self._cache.answered(call.uid, Answer.YES)
             if self._latest.get(call.uid) is turn:
                 del self._latest[call.uid]
                 if error:
@@ -99,8 +108,6 @@ class Binding:
 
     async def _pass_barrier(self, member: Member, call: BindCall, *, gone: Gone) -> str:
         group = self._cache.groups[member.group]
-        if member.stage is Stage.BINDING:
-            return OPEN  # it was let go before; if that Binding arrived, this one says so
         if not group.known:
             return "PodGroup is gone"
         if self._barrier.check(member.group):
@@ -130,13 +137,13 @@ class Binding:
             return "pod does not exist any more"
         if self._cache.ours(pod):
             return "pod is not planned yet"
-        return await self._post(call, gone=gone)
+        return await self._post(call, gone=gone, ours=False)
 
-    async def _post(self, call: BindCall, *, gone: Gone) -> str:
+    async def _post(self, call: BindCall, *, gone: Gone, ours: bool) -> str:
         await self._bursts.join()
-        deadline = self._clock() + self._limits.bind_patience_s
-        pause = _FIRST_PAUSE_S
+        patience = _Patience(gone, clock=self._clock, seconds=self._limits.bind_patience_s)
         while True:
+            self._cache.answered(call.uid, Answer.OPEN)
             try:
                 await self._binder.bind(call.namespace, call.name, uid=call.uid, node=call.node)
             except WriteError as error:
@@ -144,24 +151,81 @@ class Binding:
                     return await self._look(call, error)
                 if error.reaction is not Reaction.RETRY:
                     return str(error)
-                wait = max(pause, error.retry_after_s or 0.0)
-                if self._clock() + wait > deadline:
-                    return await self._look(call, error)
-                if await _gone_within(gone, wait):
-                    return _CLIENT_GONE
-                pause = min(pause * 2, 1.0)
+                answer = await self._wait(call, error, patience, ours=ours)
+                if answer is not None:
+                    return answer
             else:
                 return ""
+
+    async def _wait(
+        self, call: BindCall, doubt: WriteError, patience: "_Patience", *, ours: bool
+    ) -> str | None:
+        """None when the Binding may be sent again, else what the call is answered."""
+        at_least_s = doubt.retry_after_s or 0.0
+        while True:
+            match await patience.pause(at_least_s):
+                case _End.TIME_UP:
+                    return await self._look(call, doubt)
+                case _End.CLIENT_GONE:
+                    return _CLIENT_GONE
+            if not ours or standing(self._cache, call.uid) is Standing.STANDS:
+                return None
+            if await self._turns_out_bound(call):
+                return ""
+            if standing(self._cache, call.uid) is Standing.FALLEN:
+                return f"{doubt}; {_FALLEN}"
+            at_least_s = 0.0
+
+    async def _turns_out_bound(self, call: BindCall) -> bool:
+        """Whether a Binding arrived whose answer was lost; what is found out is noted."""
+        member = self._cache.members.get(call.uid)
+        if member is not None and member.answer is Answer.NO:
+            return False  # nothing was sent since that was found
+        try:
+            bound = await self._is_bound(call)
+        except WriteError:
+            return False
+        if not bound:
+            self._cache.answered(call.uid, Answer.NO)
+        return bound
 
     async def _look(self, call: BindCall, doubt: WriteError) -> str:
         """Somebody was faster (409), or an answer was lost: success if it is on that node."""
         try:
-            pod = await self._binder.read_pod(call.namespace, call.name)
+            return "" if await self._is_bound(call) else str(doubt)
         except WriteError as error:
             return str(error)
-        if pod is not None and pod.uid == call.uid and pod.node == call.node:
-            return ""
-        return str(doubt)
+
+    async def _is_bound(self, call: BindCall) -> bool:
+        pod = await self._binder.read_pod(call.namespace, call.name)
+        return pod is not None and pod.uid == call.uid and pod.node == call.node
+
+
+class _End(Enum):
+    """Why a Binding is not tried again."""
+
+    TIME_UP = "time is up"
+    CLIENT_GONE = "client is gone"
+
+
+class _Patience:
+    """The pauses between the tries of one Binding."""
+
+    def __init__(self, gone: Gone, *, clock: Clock, seconds: float) -> None:
+        self._gone = gone
+        self._clock = clock
+        self._deadline = clock() + seconds
+        self._next = _FIRST_PAUSE_S
+
+    async def pause(self, at_least_s: float) -> _End | None:
+        """Wait for the next try; returns why there is none."""
+        wait = max(self._next, at_least_s)
+        if self._clock() + wait > self._deadline:
+            return _End.TIME_UP
+        if await _gone_within(self._gone, wait):
+            return _End.CLIENT_GONE
+        self._next = min(self._next * 2, 1.0)
+        return None
 
 
 async def _gone_within(gone: Gone, seconds: float) -> bool:

@@ -61,6 +61,16 @@ class Checks(Machine):
                 assert self.cache.groups[place.group].known
 
     @invariant()
+    def a_place_is_void_only_while_its_binding_is_under_way(self) -> None:
+        now = Promises.read(self.cache)
+        void = {uid for uid, promise in now.members.items() if promise.void}
+        assert self.void <= void
+        for uid, promise in now.members.items():
+            if not self.api.takes(promise.node) or uid in void - self.void:
+                assert uid in void
+                assert not promise.revocable
+
+    @invariant()
     def groups_equal_a_recount(self) -> None:
         promises = Promises.read(self.cache)
         known = [*self.api.pods.values(), *self.unseen.values()]

@@ -297,6 +297,7 @@ class Events(Machine):
         else:
             with self.filling(moved):
                 self.put(moved)
+            self.void |= self.under_way(moved.group) & {pod.uid}
 
     @precondition(lambda self: self.has_ours)
     @rule(data=st.data(), owner=st.sampled_from([None, *OWNERS]))

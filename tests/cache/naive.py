@@ -33,6 +33,7 @@ class Promise:
     stage: Stage
     since: float
     requests: Amounts
+    void: bool
 
     @property
     def revocable(self) -> bool:
@@ -61,7 +62,9 @@ class Promises:
     @classmethod
     def read(cls, cache: ClusterCache) -> "Promises":
         members: dict[str, Promise] = {
-            m.pod.uid: Promise(m.pod.uid, m.group, m.node, m.stage, m.since, m.pod.shape.requests)
+            m.pod.uid: Promise(
+                m.pod.uid, m.group, m.node, m.stage, m.since, m.pod.shape.requests, m.void
+            )
             for m in cache.members.values()
             if m.stage is not Stage.WAITING and not m.pod.node
         }
@@ -187,7 +190,7 @@ class Recount:
             self.waiting.add(pod.uid)
             self.best_effort += all(name == "pods" for name, _ in pod.shape.requests)
         if promise is not None and promise.stage in (Stage.ASSUMED, Stage.BINDING):
-            self.arrived[pod.role] += 1
+            self.arrived[pod.role] += not promise.void
 
     @property
     def on_nodes(self) -> int:

@@ -51,7 +51,11 @@ class Told:
 
 @dataclass(eq=False)
 class FakeApi:
-    """Keeps pods, takes writes down. ``fails[verb]`` are the next errors of that verb, in order."""
+    """Keeps pods, takes writes down.
+
+    ``fails[verb]`` are the next errors of that verb, in order, and ``fails["verb namespace/name"]``
+    those of one target.
+    """
 
     pods: dict[str, Pod] = field(default_factory=dict)
     writes: list[Write] = field(default_factory=list)
@@ -65,8 +69,9 @@ class FakeApi:
 
     def _attempt(self, verb: str, target: str) -> None:
         self.tries.append((verb, target))
-        if self.fails[verb]:
-            raise self.fails[verb].pop(0)
+        for failing in (f"{verb} {target}", verb):
+            if self.fails[failing]:
+                raise self.fails[failing].pop(0)
 
     def _done(self, verb: str, target: str, body: Any) -> None:
         self._attempt(verb, target)

@@ -554,7 +554,7 @@ def test_the_rest_of_a_gang_goes_alone_after_part_of_it_was_bound() -> None:
         await settle()
         rig.api.fails["bind"] = [FAILING] * 20
         await advance(2)
-        assert {call.answer for call in calls} == {"500: internal error"}
+        assert all(call.answer.startswith("500: internal error") for call in calls)
         rig.api.fails.clear()
         again = [rig.bind("g-0"), rig.bind("g-1")]
         await settle()

@@ -2,9 +2,10 @@
 
 The machine is kube-scheduler (calls Bind, hangs up), the API server (fails, shows what it stored)
 and everybody else (deletes pods, cordons nodes, takes room, changes the PodGroup). Each step lets
-everything happen that needs no time. Checked whenever a Binding is sent for the first time: its
-client is there, and enough members of its gang are on nodes or at Bind at that moment. At the end
-every call is answered, no hold is left and the ledger agrees with the API server.
+everything happen that needs no time. Checked whenever a Binding is sent: its client is there, and
+enough members of its gang are on nodes or at Bind at that moment; when it is sent again, one on a
+node is enough, since the gang is to be finished then. At the end every call is answered, no hold is
+left and the ledger agrees with the API server.
 """
 
 import asyncio
@@ -123,16 +124,21 @@ class Machine(RuleBasedStateMachine):
         live = calls - self.gone
         assert live, "nobody is there to hear of it"
         stored = self.rig.api.pods.get(f"default/{name}")
-        let_go_before = not calls.isdisjoint(self.sent) or (stored is not None and stored.node)
-        self.sent |= live
-        if let_go_before:
-            return
         gang = name.partition("-")[0]
+        is_sent_again = not calls.isdisjoint(self.sent) or (stored is not None and stored.node)
+        self.sent |= live
+        if is_sent_again and self._is_begun(gang):
+            return
         group = self.rig.cache.groups[self.rig.key(gang)]
+        assert group.known or not is_sent_again
         there = [pod for pod in PODS if pod.startswith(gang) and self._is_there(pod)]
         assert len(there) >= group.min_member
         for role, least in group.role_minimum.items():
             assert sum(role_of(pod) == role for pod in there) >= least
+
+    def _is_begun(self, gang: str) -> bool:
+        pods = self.rig.api.pods.values()
+        return any(pod.node and pod.group == self.rig.key(gang) for pod in pods)
 
     def _lives(self, call: Call) -> bool:
         return call not in self.gone and not call.done

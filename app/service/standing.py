@@ -1,0 +1,52 @@
+"""Whether a Binding that failed for a passing reason may be sent again.
+
+The barrier let the gang go on what was true then. Seconds can pass until the API server answers
+again, and the PodGroup, a member or a node may have changed by then. So before it is sent again:
+
+* a gang of which nobody is bound goes on only while it is complete as it is now, and otherwise
+  stops as a whole;
+* a gang of which somebody is bound already is brought to its minimum, whatever it has become;
+* nobody is sent to a node that does not take it any more.
+
+Members ask at different moments, and the answer of one may be lost or still be awaited when another
+asks. That one finds out about its own Binding first, and then waits for the others' (*in doubt*):
+if one of them turns out to be bound all go on, else all stop.
+"""
+
+from enum import Enum
+
+from app.cache.cluster import ClusterCache
+from app.cache.groups import Group
+from app.cache.members import Answer, Member
+from app.model.ids import PodUid
+
+
+class Standing(Enum):
+    """What a member's gang looks like to one whose Binding failed."""
+
+    STANDS = "stands"
+    IN_DOUBT = "in doubt"
+    FALLEN = "fallen"
+
+
+def standing(cache: ClusterCache, uid: PodUid) -> Standing:
+    """Whether the member's Binding may be sent again, as far as is known now."""
+    member = cache.members.get(uid)
+    if member is None or not member.promised:
+        return Standing.FALLEN
+    group = cache.groups[member.group]
+    if not group.known or not _takes(cache, member):
+        return Standing.FALLEN
+    if _begun(group) or (group.complete and not member.void):
+        return Standing.STANDS
+    return Standing.IN_DOUBT if group.bindings[Answer.OPEN] else Standing.FALLEN
+
+
+def _takes(cache: ClusterCache, member: Member) -> bool:
+    return cache.rooms.takes(member.node) and not cache.rooms.is_short(member.node)
+
+
+def _begun(group: Group) -> bool:
+    """Whether some of its minimum is bound, and some is not."""
+    bound = group.on_nodes + group.bindings[Answer.YES]
+    return bound > 0 and not group.reached_minimum

@@ -1,0 +1,34 @@
+"""What becomes of a Binding that is under way, and who may count on it meanwhile."""
+
+from app.cache.members import Answer, Stage
+from app.model.ids import NodeName
+from tests.builders import make_pod
+from tests.cache.test_promises import KEY, OTHER, Rig
+
+
+def test_bindings_under_way_become_void_only_if_giving_others_back_is_not_enough() -> None:
+    rig = Rig()
+    for name in "ab":
+        rig.pod(name)
+    rig.stage("a", Stage.PLANNED)
+    rig.now += 1
+    rig.stage("b", Stage.BINDING)
+    for number, arrived in ((1, 1), (2, 0)):
+        taker = make_pod(f"x{number}", scheduler=OTHER, node=NodeName("n"))
+        rig.cache.set_pod(taker, now=rig.now)
+        assert rig.where("a", "b") == [(Stage.WAITING, ""), (Stage.BINDING, "n")]
+        assert rig.cache.groups[KEY].arrived.total() == arrived
+
+
+def test_a_binding_that_was_taken_counts_and_stays_whatever_else_is_said() -> None:
+    rig = Rig()
+    rig.pod("a")
+    rig.stage("a", Stage.BINDING)
+    rig.cache.drop_node(NodeName("n"))
+    group = rig.cache.groups[KEY]
+    assert (group.arrived.total(), +group.bindings) == (0, {Answer.OPEN: 1})
+    for answer in (Answer.YES, Answer.NO):
+        rig.cache.answered(rig.uid("a"), answer)
+        assert (group.arrived.total(), +group.bindings) == (1, {Answer.YES: 1})
+    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    assert rig.where("a") == [(Stage.BINDING, "n")]
