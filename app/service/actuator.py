@@ -21,7 +21,7 @@ from collections.abc import Collection, Hashable
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
-from app.model.ids import NO_NODE, GroupKey, PodUid, QueueName
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import GangPlacement
 from app.service.corrections import Corrections
 from app.service.failed_writes import again_unless_gone
@@ -177,8 +177,15 @@ class Actuator:
         if status is not None:
             await self._pods.patch_pod_status(pod.namespace, pod.name, status, uid=pod.uid)
             self._reasons.taken_back(pod)
+            if not self._keeps_place(member, node):
+                return  # whoever gives it another one asks for it to be told
         pin = node if hint is Hint.PIN and not pod.pinned else NO_NODE
         await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod, pin=pin))
+
+    def _keeps_place(self, member: Member, node: NodeName) -> bool:
+        """Whether it is still to be told of that place; it may have lost it during a write."""
+        present = self._cache.members.get(member.pod.uid)
+        return present is member and member.node == node and _must_be_told(member)
 
     async def _wake(self, member: Member) -> None:
         pod = member.pod

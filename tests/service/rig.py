@@ -66,6 +66,8 @@ class FakeApi:
     """How many pods an owner of that name wants together, if more than one."""
     slow: asyncio.Event | None = None
     """While it is not set, Bindings are under way."""
+    slow_status: asyncio.Event | None = None
+    """The same for writes of a pod's status."""
 
     def _attempt(self, verb: str, target: str) -> None:
         self.tries.append((verb, target))
@@ -131,6 +133,8 @@ class FakeApi:
     async def patch_pod_status(
         self, namespace: str, name: str, merge: Mapping[str, object], *, uid: str
     ) -> None:
+        if self.slow_status is not None:
+            await self.slow_status.wait()
         self._change_pod("pod-status", f"{namespace}/{name}", uid, merge)
 
     async def wake_pod(

@@ -282,6 +282,30 @@ def test_a_pod_that_lost_its_place_meanwhile_is_not_told() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("other_node", [True, False])
+def test_a_place_that_is_lost_while_it_is_told_opens_no_gate(other_node: bool) -> None:
+    """The node is cordoned between the nomination and the opening of the gate."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2, gated=True)
+        rig.api.slow_status = asyncio.Event()
+        with working(rig):
+            await advance(0.5)
+            if other_node:
+                rig.node("n2")
+            rig.node("n1", unschedulable=True)
+            await advance(0.5)
+            assert rig.place("g-0") == ("n2" if other_node else "")
+            rig.api.slow_status.set()
+            await advance(1)
+            assert nominated(rig, "g-0") == ["n1", "n2"][: 1 + other_node]
+            assert len(opened(rig, "g-0")) == other_node
+
+    run(scenario())
+
+
 def test_a_failure_comes_back_until_it_is_accepted() -> None:
     async def scenario() -> None:
         rig = Rig(Limits(hint=Hint.PIN))
