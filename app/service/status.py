@@ -94,7 +94,8 @@ class StatusWriter:
         self._unsettled: dict[GroupKey, float] = {}
         """Since when the status of a group should be another, its phase apart."""
         self._told: dict[GroupKey, Told] = {}
-        self._allocated: dict[QueueName, Amounts] = {}
+        self._allocated: dict[QueueName, Amounts] | None = None
+        """What the queues hold, when it was last counted."""
         self._summed: dict[QueueName, tuple[Amounts, str]] = {}
         """What was last written for a queue, over which stored version."""
 
@@ -132,28 +133,34 @@ class StatusWriter:
         """Another replica writes: what was written here says nothing about what stands there."""
         for known in (self._written, self._unsettled, self._told, self._summed):
             known.clear()
+        self._allocated = None
 
     def stale_queues(self) -> list[QueueName]:
         """Queues whose ``status.allocated`` is not what is stored."""
-        self._allocated = self._sums()
-        return [name for name, queue in self._cache.queues.items() if self._is_stale(queue)]
+        self._allocated = sums = self._sums()
+        queues = self._cache.queues.items()
+        return [name for name, queue in queues if self._is_stale(queue, sums.get(name, ()))]
 
-    def _is_stale(self, queue: Queue) -> bool:
+    def _is_stale(self, queue: Queue, wanted: Amounts) -> bool:
         """Whether another sum should stand there than does, or than was written over this one."""
-        wanted = self._allocated.get(queue.name, ())
         if wanted == queue.allocated:
             return False
         return self._summed.get(queue.name) != (wanted, queue.resource_version)
 
     async def write_queue(self, name: QueueName) -> None:
-        """Write ``status.allocated``: what the queue's members and its children's hold."""
+        """Write ``status.allocated``: what the queue's members and its children's hold.
+
+        Only the replica that leads does, once it has counted.
+        """
+        if not self._planning.activity.active or self._allocated is None:
+            return
         queue = self._cache.queues.get(name)
         if queue is None:
             self._summed.pop(name, None)
             return
-        if not self._is_stale(queue):
-            return
         allocated = self._allocated.get(name, ())
+        if not self._is_stale(queue, allocated):
+            return
         try:
             await self._groups.patch_queue_status(
                 name, patches.queue_allocated(allocated, before=queue.allocated)

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.model.ids import NodeName
+from app.model.ids import NodeName, QueueName
 from app.model.workload import GroupPhase
 from app.service.activity import Activity
+from tests.builders import make_amounts, make_queue
 from tests.service.replicas import lead, lease, replica
-from tests.service.rig import working
+from tests.service.rig import FAILING, working
 from tests.service.statuses import statuses
 from tests.service.virtual_time import advance, run, settle
 
@@ -236,5 +237,43 @@ def test_a_replica_that_takes_over_again_has_forgotten_what_it_wrote() -> None:
             rig.gang("g", size=1, gated=True)
             await advance(10)
             assert len(statuses(rig, "g")) == 2, "it is another group of that name"
+
+    run(scenario())
+
+
+def test_a_replica_that_lost_the_lead_writes_no_sums_of_queues_that_failed_before() -> None:
+    """The write would come back, with sums of then, over what the other replica wrote since."""
+
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-a")
+        with working(rig):
+            await advance(0.5)
+            rig.api.fails["queue-status"] = [FAILING] * 14
+            rig.pod("p", node=NodeName("n1"), phase="Running")
+            await advance(2)
+            assert rig.api.of("queue-status") == []
+            lead(rig, "host-b")
+            await advance(0.5)
+            rig.delete("p")
+            rig.queue(make_queue("default", resource_version="9"))
+            await advance(20)
+            assert rig.api.of("queue-status") == []
+
+    run(scenario())
+
+
+def test_a_replica_that_takes_over_again_counts_before_it_writes() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-a")
+        rig.pod("p", node=NodeName("n1"), phase="Running")
+        status = rig.parts.actuator._status
+        held = make_amounts(cpu=1000)
+        rig.queue(make_queue("default", allocated=held))
+        status.stale_queues()
+        status.forget()
+        await status.write_queue(QueueName("default"))
+        assert rig.api.of("queue-status") == []
 
     run(scenario())
