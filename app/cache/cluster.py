@@ -307,7 +307,7 @@ class ClusterCache(Promises):
         if before is None:
             group.phase = pod_group.phase
         if before is None or before.minimum != pod_group.minimum:
-            group.given_up = False
+            group.begin_anew()
         group.pod_group = pod_group
         group.templates = self.registry.templates.get(pod_group.owner_uid, {})
         if pod_group.min_resources:

@@ -146,6 +146,10 @@ class Group:
         if member.stage is Stage.BINDING:
             self.bindings[member.answer] += sign
 
+    def begin_anew(self) -> None:
+        """It asks for something else than what did not come together."""
+        self.hold_until, self.failures, self.given_up = 0.0, 0, False
+
     # --- facts -----------------------------------------------------------------------------------
 
     @property

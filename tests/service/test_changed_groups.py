@@ -14,7 +14,7 @@ from app.model.workload import GroupPhase, PodGroup
 from tests.builders import make_amounts, make_queue
 from tests.service.rig import GONE, Rig
 from tests.service.test_planning import ALWAYS_YIELD, during_a_cycle
-from tests.service.virtual_time import run, settle
+from tests.service.virtual_time import advance, clock, run, settle
 
 FULL, WIDE = QueueName("full"), QueueName("wide")
 SLOTS = 4
@@ -165,6 +165,47 @@ def test_finished_members_count_for_a_group_made_anew() -> None:
         make_anew(rig)
         counts = rig.cache.groups[rig.key("g")].counts()
         assert (counts.succeeded, counts.pending) == (1, 3)
+
+    run(scenario())
+
+
+async def held_off() -> Rig:
+    """``g`` waits a minute because it did not come together again and again."""
+    rig = await planned_gang()
+    group = rig.cache.groups[rig.key("g")]
+    group.failures = 7
+    rig.bind("g-0")
+    await advance(rig.limits.barrier_s)
+    assert group.hold_until == clock() + rig.limits.hold_max_s
+    await rig.cycle()
+    assert rig.promises() == 0
+    return rig
+
+
+def delete_and_make_anew(rig: Rig) -> None:
+    rig.unsee("podgroups", stored(rig))
+    rig.group("g", minimum=3, uid="second")
+
+
+@pytest.mark.parametrize(
+    ("happens", "promises"),
+    [
+        pytest.param(delete_and_make_anew, 3, id="another group"),
+        pytest.param(make_anew, 3, id="another group, unseen"),
+        pytest.param(lambda rig: change(rig, min_member=2), 3, id="another minimum"),
+        pytest.param(lambda rig: change(rig, labels={"of": "somebody"}), 0, id="nothing of it"),
+    ],
+)
+def test_a_group_that_asks_for_something_else_does_not_wait_for_what_it_did_before(
+    happens: Callable[[Rig], object], promises: int
+) -> None:
+    async def scenario() -> None:
+        rig = await held_off()
+        happens(rig)
+        await rig.cycle()
+        await rig.cycle()
+        assert rig.promises() == promises
+        assert (rig.cache.groups[rig.key("g")].failures == 0) is bool(promises)
 
     run(scenario())
 
