@@ -10,7 +10,8 @@ PodFailed     a pod of this version has failed               the version grows; 
 PodEvicted    a pod of this version is deleted by others,    the version grows; it gets our mark;
               or the status counts more than are there       the status is written anew
 PodPending    a pod of this version is pending               it no longer is
-TaskCompleted every replica of a task has succeeded          the version grows; pods are taken
+TaskCompleted every replica of a task has succeeded          the version grows; pods are taken;
+              (see ``completion``)                           the task shrank: they get a note
 TaskFailed    the containers of a task restarted too often   the version grows; pods are taken
 Unknown       the PodGroup is in that phase                  a kill takes the PodGroup
 JobUpdated    the PodGroup is of an older generation         a sync brings it up to date, once no
@@ -25,7 +26,7 @@ place of an evicted one carries the time, for policies that give it a while to r
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from app.controllers.job import policies
+from app.controllers.job import completion, policies
 from app.controllers.job.members import Member
 from app.controllers.job.policies import Happening
 from app.controllers.job.view import UNLIMITED_RETRIES, Job, Task, moment
@@ -60,8 +61,7 @@ def happenings(
 
 def missing(job: Job, members: Sequence[Member], task: Task) -> list[int]:
     """Replicas of the task that the status counts and that are not there any more."""
-    phases = ((job.status.get("taskStatusCount") or {}).get(task.name) or {}).get("phase") or {}
-    counted = sum(int(number) for number in phases.values())
+    counted = sum(job.counted(task.name).values())
     there = [member for member in members if member.task == task.name]
     present = sum(not member.deleting or _is_evicted(job, member, task) for member in there)
     gone = min(counted, task.replicas) - present
@@ -127,13 +127,11 @@ def _since(event: Event, member: Member) -> float:
 
 def _of_tasks(job: Job, members: Sequence[Member]) -> Iterator[Happening]:
     for task in job.tasks:
-        # One that is being taken away counts no more: its task would tell the same of the next.
-        there = [m for m in members if m.task == task.name and not (m.deleting or m.marked)]
-        current = [member for member in there if member.version >= job.version]
-        done = [member for member in current if member.phase == "Succeeded"]
-        if done and sum(member.phase == "Succeeded" for member in there) >= task.replicas:
-            last = max(done, key=lambda member: (member.finished, member.name))
+        there = completion.there(task, members)
+        last = completion.completed_by(job, task, members)
+        if last is not None:
             yield _about(Event.TASK_COMPLETED, last, task, at=last.finished)
+        current = [member for member in there if member.version >= job.version]
         going = [member for member in current if member.phase in {"Pending", "Running"}]
         # What has ended is not restarted any more.
         restarts = sum(m.restarts for m in there if not m.ended)

@@ -9,6 +9,7 @@ from app.controllers.job.vocabulary import (
     EVICTED_AT,
     JOB_VERSION,
     OUT_OF_SYNC,
+    SETTLED,
     TASK_INDEX,
 )
 from app.model.pod import GATE, TASK_SPEC
@@ -62,6 +63,11 @@ class Member:
     def evicted(self) -> float:
         """When its predecessor was evicted, if it was."""
         return moment(unstructured.annotations(self.item).get(EVICTED_AT))
+
+    @property
+    def settled(self) -> bool:
+        """Whether its success is no news for its task."""
+        return SETTLED in unstructured.annotations(self.item)
 
     @property
     def finished(self) -> float:

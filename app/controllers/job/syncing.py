@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from app.controllers.job import counts, group, machine, pods, status, sync
+from app.controllers.job import completion, counts, group, machine, pods, status, sync
 from app.controllers.job.members import pinned_node, with_taken
 from app.controllers.job.memory import Memory
 from app.controllers.job.pods import Seat
@@ -65,6 +65,7 @@ class Syncing:
             text = f"{seen.job.replicas} pods are more than the {MOST_PODS} that a cluster can run"
             await self._fail(seen, Why("TooManyPods", text))
             return None
+        await self._world.settle(completion.to_settle(seen.job, seen.members))
         try:
             job = await self._initiate(seen, memory)
         except PluginError as error:

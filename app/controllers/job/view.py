@@ -103,6 +103,11 @@ class Job:
         """Its ``status`` as stored."""
         return unstructured.status(self.item)
 
+    def counted(self, task: str) -> Mapping[str, int]:
+        """Pods of the task by phase, as the status counts them."""
+        of_task = (self.status.get("taskStatusCount") or {}).get(task) or {}
+        return {phase: int(number) for phase, number in (of_task.get("phase") or {}).items()}
+
     @property
     def state(self) -> Mapping[str, Any]:
         """``status.state``."""

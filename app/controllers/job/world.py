@@ -14,7 +14,7 @@ from app.controllers.job import group, policies, status, sync
 from app.controllers.job.fresh import Fresh
 from app.controllers.job.members import Member, members
 from app.controllers.job.view import Job
-from app.controllers.job.vocabulary import OUT_OF_SYNC
+from app.controllers.job.vocabulary import OUT_OF_SYNC, SETTLED
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import Change, Stores
 from app.service.workqueue import Again
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 CONCURRENT_WRITES: Final = 32
 _TOLD: Final = 3
 _MARK: Final[Mapping[str, str]] = MappingProxyType({OUT_OF_SYNC: "true"})
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_SETTLED: Final[Mapping[str, str]] = MappingProxyType({SETTLED: "true"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,14 @@ class World:
             raise Again("pods have changed meanwhile")
         return errors
 
+    async def settle(self, pods: Iterable[Member]) -> None:
+        """Note that their success is no news; raises :class:`Again` if that has to wait."""
+        errors = await _errors_of(self._settle(member) for member in pods)
+        # What is refused for good must not keep the job from all else.
+        waiting = [error for error in errors if error.failure is not Failure.REFUSED]
+        if waiting:
+            raise Again(texts_of(waiting))
+
     async def delete_pods(self, pods: Iterable[Member]) -> list[ApiError]:
         """Delete them all, some at a time; what failed."""
         return await _errors_of(self._delete(member) for member in pods)
@@ -271,19 +281,28 @@ class World:
 
     async def _mark(self, member: Member) -> ApiError | None:
         """The watch may show late that it is gone; until then it is going, and that is answered."""
-        return await self._marked(member, {"uid": member.uid}, late=_MARK)
+        return await self._noted(member, _MARK, only={"uid": member.uid}, late=_MARK)
 
     async def _claim(self, member: Member) -> ApiError | None:
         """Until the watch shows that it is gone it is going, which is to be answered."""
         seen = {"uid": member.uid, "resourceVersion": unstructured.version(member.item)}
-        return await self._marked(member, seen, late={})
+        return await self._noted(member, _MARK, only=seen)
 
-    async def _marked(
-        self, member: Member, only: Mapping[str, str], *, late: Mapping[str, str]
+    async def _settle(self, member: Member) -> ApiError | None:
+        return await self._noted(member, _SETTLED, only={"uid": member.uid})
+
+    async def _noted(
+        self,
+        member: Member,
+        note: Mapping[str, str],
+        *,
+        only: Mapping[str, str],
+        late: Mapping[str, str] = _NOTHING,
     ) -> ApiError | None:
+        """Put annotations on a pod; ``late``: those that it gets though it is gone."""
         async with self._busy:
             try:
-                body = {"metadata": {**only, "annotations": dict(_MARK)}}
+                body = {"metadata": {**only, "annotations": dict(note)}}
                 made = await self.api.patch(PODS, key_of(member.item), body)
             except ApiError as error:
                 if error.failure is not Failure.NOT_FOUND:

@@ -136,8 +136,21 @@ def test_a_task_is_complete_once_and_not_again_after_a_restart() -> None:
     assert _found(*both) == []
 
 
-def test_a_task_without_replicas_is_never_complete() -> None:
+@pytest.mark.parametrize("phase", ["Succeeded", "Running"])
+def test_nothing_happens_to_a_task_without_replicas(phase: str) -> None:
+    left = _pod(phase, containerStatuses=_restarted(9))
     assert _found(replicas=0) == []
+    assert _found(left, replicas=0) == []
+
+
+def test_replicas_that_the_task_has_no_more_do_not_complete_it() -> None:
+    pods = [_pod(phase, index=at) for at, phase in enumerate(["Running", "Succeeded", "Succeeded"])]
+    assert _found(*pods) == []
+
+
+def test_restarts_of_replicas_that_the_task_has_no_more_do_not_count() -> None:
+    pods = [_pod("Running", index=at, containerStatuses=_restarted(at)) for at in range(3)]
+    assert _found(*pods) == []
 
 
 @pytest.mark.parametrize(
