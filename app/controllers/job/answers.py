@@ -44,6 +44,7 @@ def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
     """The answer to all that has happened."""
     for member in seen.members:
         memory.sees(member)
+    _remember(seen, memory, now=now)
     happened = events.happenings(
         seen.job, seen.members, seen.group, evicted=memory.evicted_at, failed=memory.failed
     )
@@ -68,3 +69,11 @@ def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
             announced.append(Delayed(decision.action, decision.timeout_s))
     wait_s = None if due is not None else min(waits, default=None)
     return Answer(due, wait_s, tuple(announced))
+
+
+def _remember(seen: Seen, memory: Memory, *, now: float) -> None:
+    """Pods that went before anybody saw them fail: nothing but the memory tells of it."""
+    for about in events.of_pods(seen.job, memory.fallen()):
+        decision = policies.decide(seen.job, about)
+        if decision is not None:
+            memory.waits(about, decision, memory.since(about, now))

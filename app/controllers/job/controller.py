@@ -101,6 +101,9 @@ class JobController:
 
     def keys(self, change: Change) -> Iterable[Key]:
         """The job that a change concerns."""
+        fallen = self._world.fallen(change)
+        if fallen is not None:
+            self._memories.fell(by_controller(fallen.item), fallen)
         self._world.saw(change)
         if change.resource is JOBS:
             if change.new is None:

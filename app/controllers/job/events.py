@@ -6,7 +6,8 @@ so a controller that starts anew finds it again.
 ============= ============================================== ==================================
 event         is there while                                 and goes away because
 ============= ============================================== ==================================
-PodFailed     a pod of this version has failed               the version grows; it gets our mark
+PodFailed     a pod of this version has failed, also one     the version grows; it gets our mark
+              that others delete: its kubelet says so
 PodEvicted    a pod of this version is deleted by others,    the version grows; it gets our mark;
               or the status counts more than are there       the status is written anew
 PodPending    a pod of this version is pending               it no longer is
@@ -52,11 +53,24 @@ def happenings(
     """
     if job.phase not in _WATCHED or not policies.are_there_any(job):
         return []
-    found = [*_of_pods(job, members), *_of_tasks(job, members), *_gone(job, members, evicted)]
+    found = [*of_pods(job, members), *_of_tasks(job, members), *_gone(job, members, evicted)]
     found += [one for one in failed if _is_wanted(job, one)]
     if job.phase is not Phase.RESTARTING and group is not None:
         found += _of_group(job, group)
     return sorted(found, key=lambda one: (one.at or float("inf"), one.identity))
+
+
+def of_pods(job: Job, members: Sequence[Member]) -> Iterator[Happening]:
+    """What pods tell of themselves."""
+    tasks = {task.name: task for task in job.tasks}
+    for member in members:
+        task = tasks.get(member.task)
+        if task is None or member.marked or member.version < job.version:
+            continue
+        for event in _events(job, member, task):
+            yield _about(event, member, task, at=_since(event, member))
+        if member.evicted and member.phase == "Pending" and not member.deleting:
+            yield _about(Event.POD_EVICTED, member, task, at=member.evicted)
 
 
 def missing(job: Job, members: Sequence[Member], task: Task) -> list[int]:
@@ -69,19 +83,6 @@ def missing(job: Job, members: Sequence[Member], task: Task) -> list[int]:
         return []
     known = {member.index for member in there}
     return [index for index in range(task.replicas) if index not in known][:gone]
-
-
-def _of_pods(job: Job, members: Sequence[Member]) -> Iterator[Happening]:
-    tasks = {task.name: task for task in job.tasks}
-    for member in members:
-        task = tasks.get(member.task)
-        if task is None or member.marked or member.version < job.version:
-            continue
-        event = _event(job, member, task)
-        if event is not None:
-            yield _about(event, member, task, at=_since(event, member))
-        if member.evicted and member.phase == "Pending" and not member.deleting:
-            yield _about(Event.POD_EVICTED, member, task, at=member.evicted)
 
 
 def _gone(job: Job, members: Sequence[Member], evicted: Mapping[str, float]) -> Iterator[Happening]:
@@ -107,10 +108,15 @@ def _is_wanted(job: Job, about: Happening) -> bool:
     return task is not None and int(index) < task.replicas
 
 
-def _event(job: Job, member: Member, task: Task) -> Event | None:
+def _events(job: Job, member: Member, task: Task) -> Iterator[Event]:
+    if member.deleting and not _is_evicted(job, member, task):
+        return
     if member.deleting:
-        return Event.POD_EVICTED if _is_evicted(job, member, task) else None
-    return {"Failed": Event.POD_FAILED, "Pending": Event.POD_PENDING}.get(member.phase)
+        yield Event.POD_EVICTED
+    elif member.phase == "Pending":
+        yield Event.POD_PENDING
+    if member.phase == "Failed":
+        yield Event.POD_FAILED
 
 
 def _is_evicted(job: Job, member: Member, task: Task) -> bool:

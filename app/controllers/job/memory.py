@@ -17,6 +17,8 @@ _LASTING: Final = frozenset({Event.POD_EVICTED, Event.POD_FAILED, Event.JOB_UPDA
 """What the next sync takes out of sight, and does not make good."""
 
 Identity = tuple[str, str, str]
+Place = tuple[str, Event]
+"""The name of the pod, empty for the job, and what happened there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,9 @@ class Memory:
     prepared: tuple[int, int] | None = None
     """The generation and version that everything but pods was made for."""
     refusals: Refusals = field(default_factory=Refusals)
-    delays: dict[str, Delay] = field(default_factory=dict)
-    """By the name of the pod, empty for the job; what the pod there shows by itself is left out."""
+    delays: dict[Place, Delay] = field(default_factory=dict)
+    """What the pod there shows by itself is left out."""
+    _fallen: list[Member] = field(default_factory=list)
     _first_seen: dict[Identity, float] = field(default_factory=dict)
     _announced: set[tuple[Identity, int]] = field(default_factory=set)
     _told: tuple[str, float] = ("", 0.0)
@@ -80,37 +83,49 @@ class Memory:
         """When pods that have a while to run again were evicted, by name."""
         return {
             name: delay.at
-            for name, delay in self.delays.items()
-            if delay.about.event is Event.POD_EVICTED
+            for (name, event), delay in self.delays.items()
+            if event is Event.POD_EVICTED
         }
 
     @property
     def owes_an_answer(self) -> bool:
         """Whether a policy is still to answer that the job has changed."""
-        return "" in self.delays
+        return ("", Event.JOB_UPDATED) in self.delays
 
     @property
     def failed(self) -> list[Happening]:
         """Failures of pods that are gone, and in whose place none has run yet."""
         return [
             replace(delay.about, at=delay.at)
-            for delay in self.delays.values()
-            if delay.about.event is Event.POD_FAILED
+            for (_, event), delay in self.delays.items()
+            if event is Event.POD_FAILED
         ]
+
+    def fell(self, member: Member) -> None:
+        """A pod is gone that had failed; whether that was ever looked at is not known."""
+        self._fallen.append(member)
+
+    def fallen(self) -> list[Member]:
+        """Those pods, once."""
+        found, self._fallen = self._fallen, []
+        return found
 
     def sees(self, member: Member) -> None:
         """A pod is there: it tells itself that it failed, or takes the place of one evicted."""
-        delay = self.delays.get(member.name)
-        if delay is None or member.deleting or member.marked:
+        if member.marked:
             return
-        is_another = delay.about.event is Event.POD_FAILED and delay.about.uid != member.uid
-        if not is_another or member.phase != "Pending":
-            del self.delays[member.name]
+        failed = self.delays.get((member.name, Event.POD_FAILED))
+        if failed is not None and (
+            failed.about.uid == member.uid or not (member.deleting or member.phase == "Pending")
+        ):
+            del self.delays[member.name, Event.POD_FAILED]
+        if not member.deleting:
+            self.delays.pop((member.name, Event.POD_EVICTED), None)
 
     def waits(self, about: Happening, decision: Decision, since: float) -> None:
         """What happened is to be answered later."""
         if about.event in _LASTING:
-            self.delays[about.pod] = Delay(since, decision.action, about)
+            self.delays[about.pod, about.event] = Delay(since, decision.action, about)
 
     def acted(self, action: Action, about: Happening | None) -> None:
         """What the action takes away has no delay to wait for any more."""
@@ -119,7 +134,9 @@ class Memory:
             self.refusals = Refusals()
             return
         self.delays = {
-            name: delay for name, delay in self.delays.items() if not delay.ends_with(action, about)
+            place: delay
+            for place, delay in self.delays.items()
+            if not delay.ends_with(action, about)
         }
 
     def refused_s(self, now: float) -> float:
@@ -150,6 +167,11 @@ class Memories:
     def of(self, uid: str) -> Memory:
         """What is remembered of it."""
         return self._known.setdefault(uid, Memory())
+
+    def fell(self, uid: str, member: Member) -> None:
+        """A pod of the job had failed and is gone; not of interest if the job is, too."""
+        if uid in self._known:
+            self._known[uid].fell(member)
 
     def drop(self, uid: str) -> None:
         """It is gone."""

@@ -76,6 +76,18 @@ class World:
         if fresh is not None:
             fresh.saw(change)
 
+    def fallen(self, change: Change) -> Member | None:
+        """The pod that is gone with the change, if it had failed; to be asked before `saw`.
+
+        As we know it: the watch may have shown it without our mark.
+        """
+        if change.resource is not PODS or change.new is not None:
+            return None
+        known = self._fresh[PODS].get(key_of(change.item))
+        is_same = known is not None and unstructured.uid(known) == unstructured.uid(change.item)
+        found = members([known if known is not None and is_same else change.item])
+        return found[0] if found and found[0].phase == "Failed" else None
+
     def see(self, key: Key) -> Seen | None:
         """The job of that name, or None."""
         item = self._fresh[JOBS].get(key)

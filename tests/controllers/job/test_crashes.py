@@ -62,6 +62,14 @@ async def _is_evicted(rig: Rig) -> None:
         rig.run()
 
 
+async def _is_drained(rig: Rig) -> None:
+    """As every kubelet does it: the pod has failed before it is gone."""
+    rig.evict("job-main-0")
+    await rig.settle()
+    rig.fail("job-main-0", code=137)
+    await _is_evicted(rig)
+
+
 async def _vanishes(rig: Rig) -> None:
     rig.vanish("job-main-1")
     await rig.drain()
@@ -104,6 +112,9 @@ _STORIES = {
     "is evicted and restarts a pod": Story(_spec(policy("PodEvicted", "RestartPod")), _is_evicted),
     "is evicted and aborts": Story(_spec(policy("PodEvicted", "AbortJob")), _is_evicted),
     "is evicted": Story(_spec(), _is_evicted),
+    "is drained and restarts": Story(_spec(policy("PodFailed", "RestartJob")), _is_drained),
+    "is drained and restarts a pod": Story(_spec(policy("*", "RestartPod")), _is_drained),
+    "is drained and aborts": Story(_spec(policy("PodFailed", "AbortJob")), _is_drained),
     "vanishes and restarts": Story(_spec(policy("PodEvicted", "RestartJob")), _vanishes),
     "vanishes and restarts a task": Story(_spec(policy("PodEvicted", "RestartTask")), _vanishes),
     "vanishes": Story(_spec(), _vanishes),

@@ -19,6 +19,11 @@ def _ended(*codes: int | None) -> list[Object]:
     return [{} if code is None else {"state": {"terminated": {"exitCode": code}}} for code in codes]
 
 
+def _ended_at(second: int) -> dict[str, Any]:
+    ended = {"exitCode": 137, "finishedAt": f"2026-01-01T00:00:{second}Z"}
+    return {"containerStatuses": [{"state": {"terminated": ended}}]}
+
+
 def _restarted(*counts: int) -> list[Object]:
     return [{"restartCount": count} for count in counts]
 
@@ -43,21 +48,26 @@ def _pod(phase: str, *, index: int = 0, version: int = 1, **fields: Any) -> Obje
 
 
 @pytest.mark.parametrize(
-    ("pod", "event"),
+    ("pod", "found"),
     [
-        (_pod("Pending"), "PodPending"),
-        (_pod("Pending", annotations=_OUT_OF_SYNC), None),
-        (_pod("Running"), None),
-        (_pod("Unknown"), None),
-        (_pod("Failed"), "PodFailed"),
-        (_pod("Failed", annotations=_OUT_OF_SYNC), None),
-        (_pod("Failed", version=0), None),
-        (_pod("Succeeded"), None),
-        (_pod("Running", metadata=_GOING), "PodEvicted"),
-        (_pod("Failed", metadata=_GOING), "PodEvicted"),
-        (_pod("Running", metadata=_GOING, annotations=_OUT_OF_SYNC), None),
-        (_pod("Running", metadata=_GOING, version=0), None),
-        (_pod("Running", metadata=_GOING, index=2), None),
+        (_pod("Pending"), ["PodPending"]),
+        (_pod("Pending", annotations=_OUT_OF_SYNC), []),
+        (_pod("Running"), []),
+        (_pod("Unknown"), []),
+        (_pod("Failed"), ["PodFailed"]),
+        (_pod("Failed", annotations=_OUT_OF_SYNC), []),
+        (_pod("Failed", version=0), []),
+        (_pod("Succeeded"), []),
+        (_pod("Running", metadata=_GOING), ["PodEvicted"]),
+        (_pod("Succeeded", metadata=_GOING), ["PodEvicted"]),
+        (_pod("Failed", metadata=_GOING, **_ended_at(59)), ["PodEvicted", "PodFailed"]),
+        (_pod("Failed", metadata=_GOING, **_ended_at(29)), ["PodFailed", "PodEvicted"]),
+        (_pod("Running", metadata=_GOING, annotations=_OUT_OF_SYNC), []),
+        (_pod("Failed", metadata=_GOING, annotations=_OUT_OF_SYNC), []),
+        (_pod("Running", metadata=_GOING, version=0), []),
+        (_pod("Failed", metadata=_GOING, version=0), []),
+        (_pod("Running", metadata=_GOING, index=2), []),
+        (_pod("Failed", metadata=_GOING, index=2), []),
     ],
     ids=[
         "pod added",
@@ -69,15 +79,19 @@ def _pod(phase: str, *, index: int = 0, version: int = 1, **fields: Any) -> Obje
         "pod of an older version failed",
         "one of two succeeded",
         "pod deleted",
-        "failed pod deleted",
+        "pod deleted, then succeeded",
+        "pod deleted, then failed",
+        "pod failed, then deleted",
         "pod deleted, but out of sync",
+        "pod deleted and failed, but out of sync",
         "pod of an older version deleted",
+        "pod of an older version deleted and failed",
         "pod beyond the replicas deleted",
+        "pod beyond the replicas deleted and failed",
     ],
 )
-def test_a_pod_makes_this_event(pod: Object, event: str | None) -> None:
-    name = pod["metadata"]["name"]
-    assert _found(pod) == ([] if event is None else [(event, name)])
+def test_a_pod_makes_these_events_in_this_order(pod: Object, found: list[str]) -> None:
+    assert _found(pod) == [(event, pod["metadata"]["name"]) for event in found]
 
 
 def test_a_pod_that_is_gone_was_evicted() -> None:

@@ -218,9 +218,14 @@ _CHOICES: Mapping[str, Scene] = {
         ],
         Then(_AGAIN, [], retries=1, group="same"),
     ),
-    "nobody answers an eviction with what is for failures": Scene(
+    "a pod that fails when it is told to go has failed": Scene(
         _gang(_FAILED_ABORT, needs=1),
         [Step(_runs, evicts("main-0"), acts=True)],
+        Then(["Aborting", "Aborted"], [], version=1),
+    ),
+    "nobody answers an eviction with what is for failures": Scene(
+        _gang(_FAILED_ABORT, needs=1),
+        [Step(_runs, lambda actor: actor.ground.bury(actor.pod("main-0")), acts=True)],
         Then([], ["main-1", "other-0"], group="same"),
         until=_runs,
     ),
