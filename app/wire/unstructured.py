@@ -69,6 +69,11 @@ def revision(item: Mapping[str, Any]) -> int:
     return int(text) if text.isdecimal() else 0
 
 
+def age(item: Mapping[str, Any]) -> tuple[str, int]:
+    """A key to sort objects by: the oldest first, those of one second by their version."""
+    return str(metadata(item).get("creationTimestamp") or ""), revision(item)
+
+
 def labels(item: Mapping[str, Any]) -> Mapping[str, str]:
     """``metadata.labels``."""
     return metadata(item).get("labels") or {}

@@ -1,8 +1,9 @@
 """Keeps queues in the state they should be in.
 
-A Command is deleted before it is carried out, so it is carried out once at most; whoever asked sees
-the queue's state. What a command does not say follows from the queue, its groups and its parent,
-and is worked out again whenever one of them changes.
+A Command is carried out and then deleted: whoever finds one that was carried out already finds the
+queue as it asks, and changes nothing. Those for one queue are carried out in their order, one being
+gone before the next begins. What a command does not say follows from the queue, its groups and its
+parent, and is worked out again whenever one of them changes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,7 @@ from app.wire.kinds import COMMANDS, POD_GROUPS, QUEUES, Resource
 from app.wire.unstructured import (
     Key,
     Object,
+    age,
     annotations,
     is_deleting,
     key_of,
@@ -89,24 +91,43 @@ class QueueController:
 
     async def reconcile(self, key: Key) -> None:
         """Carry out the commands for a queue, then bring its state in order."""
-        for command in self._stores[COMMANDS].by("queue", key.name):
-            if await self._take(command):
-                await self._follow(key, Action(command["action"]))
+        for command in sorted(self._stores[COMMANDS].by("queue", key.name), key=age):
+            if await self._is_there(command):
+                await self._carry_out(key, command)
+                await self._delete(command)
+            self._stores[COMMANDS].drop(key_of(command))
         queue = self._stores[QUEUES].get(key)
         if queue is not None and not is_deleting(queue):
             await self._adopt(queue)
             await self._follow(key, Action.SYNC)
 
-    async def _take(self, command: Object) -> bool:
-        """Delete the command; whether it is ours to carry out."""
+    async def _is_there(self, command: Object) -> bool:
+        """Whether it is still to be carried out; the watch may be late."""
+        try:
+            return uid(await self._api.get(COMMANDS, key_of(command))) == uid(command)
+        except ApiError as error:
+            if error.failure is Failure.NOT_FOUND:
+                return False
+            raise
+
+    async def _carry_out(self, key: Key, command: Object) -> None:
+        if command.get("action") not in (Action.OPEN.value, Action.CLOSE.value):
+            return
+        action = Action(command["action"])
+        try:
+            await self._follow(key, action)
+        except ApiError as error:
+            queue = self._stores[QUEUES].get(key)
+            if error.failure is not Failure.REFUSED or queue is None:
+                raise
+            await self._warn(queue, action, str(error))
+
+    async def _delete(self, command: Object) -> None:
         try:
             await self._api.delete(COMMANDS, key_of(command), uid=uid(command))
         except ApiError as error:
-            if error.failure in (Failure.NOT_FOUND, Failure.CONFLICT):
-                return False
-            raise
-        self._stores[COMMANDS].drop(key_of(command))
-        return command.get("action") in (Action.OPEN.value, Action.CLOSE.value)
+            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
+                raise
 
     async def _follow(self, key: Key, action: Action) -> None:
         queue = self._stores[QUEUES].get(key)
@@ -154,14 +175,9 @@ class QueueController:
             "metadata": {"name": name(queue)},
             "status": {"state": wanted.state.value},
         }
-        try:
-            stored = await self._api.patch(
-                QUEUES, key_of(queue), body, how=Patch.APPLY, subresource="status"
-            )
-        except ApiError as error:
-            if error.failure is Failure.REFUSED and action is not Action.SYNC:
-                await self._warn(queue, action, str(error))
-            raise
+        stored = await self._api.patch(
+            QUEUES, key_of(queue), body, how=Patch.APPLY, subresource="status"
+        )
         self._seen(stored)
         if wanted.state.is_shut:
             await self._events.record(queue, "Normal", "CloseQueue", "Close queue succeed")
