@@ -16,8 +16,8 @@ def is_ready(job: Job, task: Task, members: Sequence[Member]) -> bool:
 
 
 def _is_up(task: Task | None, members: Sequence[Member]) -> bool:
-    """A task that nobody knows, or that says no minimum, holds nobody up."""
-    if task is None or task.minimum is None:
+    """A task that nobody knows holds nobody up."""
+    if task is None:
         return True
     up = sum(m.task == task.name and not m.deleting and m.is_up for m in members)
     return up >= task.minimum

@@ -98,7 +98,7 @@ def _spec(job: Job, priorities: Mapping[str, int]) -> Object:
     spec = job.spec
     made: Object = {
         "minMember": job.min_available,
-        "minTaskMember": {task.name: task.least for task in job.tasks},
+        "minTaskMember": {task.name: task.minimum for task in job.tasks},
         "queue": job.queue,
         "minResources": min_resources(job, priorities),
     }
@@ -140,7 +140,7 @@ def min_resources(job: Job, priorities: Mapping[str, int]) -> dict[str, str]:
 
 def _needed(job: Job, priorities: Mapping[str, int]) -> Iterator[tuple[Task, int]]:
     tasks = sorted(job.tasks, key=lambda task: -_priority(job, task, priorities))
-    minimum = sum(task.least for task in tasks)
+    minimum = sum(task.minimum for task in tasks)
     left = job.min_available
     if left < minimum:
         for task in tasks:
@@ -150,9 +150,9 @@ def _needed(job: Job, priorities: Mapping[str, int]) -> Iterator[tuple[Task, int
         return
     left -= minimum
     for task in tasks:
-        more = min(left, max(task.replicas - task.least, 0))
+        more = min(left, max(task.replicas - task.minimum, 0))
         left -= more
-        yield task, task.least + more
+        yield task, task.minimum + more
 
 
 def _priority(job: Job, task: Task, priorities: Mapping[str, int]) -> int:

@@ -139,10 +139,8 @@ def _running(job: Job, counts: Counts) -> Phase:
 
 def _ended(job: Job, counts: Counts) -> Phase:
     """Every pod has ended: was it enough, of every task and in all?"""
-    if job.min_available >= sum(task.least for task in job.tasks) and any(
-        counts.of(task.name).succeeded < task.minimum
-        for task in job.tasks
-        if task.minimum is not None
+    if job.min_available >= sum(task.minimum for task in job.tasks) and any(
+        counts.of(task.name).succeeded < task.minimum for task in job.tasks
     ):
         return Phase.FAILED
     if job.min_success is not None:

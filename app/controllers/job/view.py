@@ -44,22 +44,17 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task of the job; ``minimum`` None: not said."""
+    """A task of the job; ``minimum``: its part of the gang."""
 
     name: str
     replicas: int
-    minimum: int | None
+    minimum: int
     max_retry: int
     template: Mapping[str, Any]
     policies: tuple[Policy, ...]
     depends_on: Dependency | None
     partition: Partition | None
     topology_policy: str
-
-    @property
-    def least(self) -> int:
-        """Its part of the gang when nothing else is said."""
-        return self.replicas if self.minimum is None else self.minimum
 
     def partition_of(self, index: int) -> str:
         """The partition of a replica; empty when there are none."""
@@ -154,7 +149,7 @@ class Job:
     def min_available(self) -> int:
         """Pods without which it cannot run; of a job that says none, those its tasks cannot."""
         said = self.spec.get("minAvailable")
-        return sum(task.least for task in self.tasks) if said is None else int(said)
+        return sum(task.minimum for task in self.tasks) if said is None else int(said)
 
     @property
     def min_success(self) -> int | None:
@@ -204,13 +199,10 @@ def moment(text: object) -> float:
 def _task(entry: Mapping[str, Any], at: int) -> Task:
     partition = _partition(entry.get("partitionPolicy"))
     replicas = int(entry.get("replicas") or 0)
-    minimum = entry.get("minAvailable")
-    if minimum is None and partition is not None and partition.minimum:
-        minimum = partition.minimum * partition.size
     return Task(
         name=str(entry.get("name") or f"default{at}"),
         replicas=replicas,
-        minimum=None if minimum is None else int(minimum),
+        minimum=_minimum(entry.get("minAvailable"), replicas, partition),
         max_retry=int(entry.get("maxRetry") or DEFAULT_RETRIES),
         template=entry.get("template") or {},
         policies=_policies(entry),
@@ -218,6 +210,14 @@ def _task(entry: Mapping[str, Any], at: int) -> Task:
         partition=partition,
         topology_policy=str(entry.get("topologyPolicy") or ""),
     )
+
+
+def _minimum(said: Any, replicas: int, partition: Partition | None) -> int:
+    if said is not None:
+        return int(said)
+    if partition is not None and partition.minimum:
+        return partition.minimum * partition.size
+    return replicas
 
 
 def _partition(entry: Mapping[str, Any] | None) -> Partition | None:

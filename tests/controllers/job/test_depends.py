@@ -54,8 +54,15 @@ def test_pods_that_are_going_do_not_count() -> None:
     assert not _is_ready({"name": ["a"]}, *pods)
 
 
-def test_a_task_that_says_no_minimum_holds_nobody_up() -> None:
-    assert _is_ready({"name": ["a"]}, least=None)
+@pytest.mark.parametrize(("up", "ready"), [(0, False), (1, False), (2, True)])
+def test_of_a_task_that_says_no_minimum_all_replicas_must_be_up(up: int, *, ready: bool) -> None:
+    """Nothing has filled it in, as while the webhooks are away."""
+    pods = [make_pod(f"job-a-{index}", "Running", **_READY) for index in range(up)]
+    assert _is_ready({"name": ["a"]}, *pods, least=None) is ready
+
+
+def test_a_task_that_needs_no_pod_holds_nobody_up() -> None:
+    assert _is_ready({"name": ["a"]}, least=0)
 
 
 def test_a_task_that_is_not_there_holds_nobody_up() -> None:

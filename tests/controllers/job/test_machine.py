@@ -115,6 +115,12 @@ _SPLIT = {
             {"tasks": {"a": 2, "b": 0}, "succeeded": 2, "failed": 2},
             "Completed",
         ),
+        (
+            "Running",
+            {"minAvailable": 2, "tasks": [task("a", 2), task("b", 2, minAvailable=0)]},
+            {"tasks": {"a": 1, "b": 2}, "succeeded": 3, "failed": 1},
+            "Failed",
+        ),
         ("Aborting", _TWO, {"failed": 3}, "Aborting"),
         ("Completed", _TWO, {"running": 3}, "Completed"),
     ],
