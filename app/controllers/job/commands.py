@@ -2,7 +2,8 @@
 
 A Command is noted on the job, deleted, executed, and the note is removed. Whoever finds a note
 executes it; the status that comes of it names the Command, so that it is not executed again when
-only the note was left. A controller that dies in between loses no Command and repeats none.
+only the note was left. A controller that dies in between loses no Command and repeats none. One
+that was meant for another job of the same name is not executed.
 """
 
 from collections.abc import Mapping
@@ -69,10 +70,12 @@ class Commands:
             return noted
         for command in self._waiting(job.key):
             action = _action(command)
-            if action is None or (command.get("target") or {}).get("uid") != job.uid:
-                await self._delete(command)
-                continue
-            return await self._accept(job, command, action)
+            stranger = _stranger(command, job)
+            if action is not None and not stranger:
+                return await self._accept(job, command, action)
+            await self._delete(command)
+            if action is not None:
+                await self._ignored(job, command, stranger)
         return None
 
     async def refuse(self, key: Key) -> None:
@@ -98,6 +101,15 @@ class Commands:
             " more than once.",
         )
         return _noted(noted)
+
+    async def _ignored(self, job: Job, command: Object, stranger: str) -> None:
+        await self._world.events.record(
+            job.item,
+            "Warning",
+            "CommandIgnored",
+            f"{command['action']} of command {unstructured.name(command)} is not executed: it is"
+            f" for another job of this name, with the UID {stranger}",
+        )
 
     async def _delete(self, command: Object) -> None:
         uid = unstructured.uid(command)
@@ -128,6 +140,12 @@ def _action(command: Object) -> Action | None:
         return Action(str(command.get("action") or ""))
     except ValueError:
         return None
+
+
+def _stranger(command: Object, job: Job) -> str:
+    """The UID of the job that it is for, if that is another of the same name."""
+    uid = str((command.get("target") or {}).get("uid") or "")
+    return "" if uid == job.uid else uid
 
 
 def _age(command: Object) -> tuple[str, str]:

@@ -130,17 +130,33 @@ def test_commands_are_executed_one_after_the_other() -> None:
     assert rig.phases[2:] == ["Aborting", "Restarting", "Pending"]
 
 
-@pytest.mark.parametrize("change", [{"action": "Fly"}, {"target": {"uid": "another"}}])
-def test_a_command_that_makes_no_sense_is_only_deleted(change: dict[str, Any]) -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.started(_GANG)
-        rig.command("AbortJob")
-        rig.api.edit(COMMANDS, Key(NAMESPACE, "command"), change)
-        await rig.settle()
-
-    rig = play(scenario)
+async def _changed_command(rig: Rig, change: dict[str, Any]) -> None:
+    await rig.started(_GANG)
+    rig.command("AbortJob")
+    rig.api.edit(COMMANDS, Key(NAMESPACE, "command"), change)
+    await rig.drain()
     assert not rig.api.all(COMMANDS)
+
+
+def test_a_command_that_makes_no_sense_is_only_deleted() -> None:
+    rig = play(lambda rig: _changed_command(rig, {"action": "Fly"}))
     assert rig.phase() == "Running"
+
+
+def test_a_command_may_name_its_job_without_a_uid() -> None:
+    rig = play(lambda rig: _changed_command(rig, {"target": {"uid": ""}}))
+    assert rig.phase() == "Aborted"
+
+
+def test_a_command_for_a_job_of_the_same_name_is_not_executed_and_the_job_says_so() -> None:
+    rig = play(lambda rig: _changed_command(rig, {"target": {"uid": "another"}}))
+    assert rig.phase() == "Running"
+    assert ("Warning", "CommandIgnored") in {told[:2] for told in rig.events.told}
+    assert rig.events.messages("CommandIgnored") == [
+        "AbortJob of command command is not executed: it is for another job of this name, with the"
+        " UID another"
+    ]
+    assert not rig.events.messages("CommandIssued")
 
 
 def test_a_command_for_a_job_that_is_gone_is_deleted() -> None:
