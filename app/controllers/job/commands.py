@@ -124,7 +124,7 @@ class Commands:
     def _waiting(self, key: Key) -> list[Object]:
         found = self._store.by(TARGET, str(key))
         waiting = [item for item in found if unstructured.uid(item) not in self._deleted]
-        return sorted(waiting, key=_age)
+        return sorted(waiting, key=unstructured.age)
 
 
 def _noted(job: Job) -> Order | None:
@@ -146,8 +146,3 @@ def _stranger(command: Object, job: Job) -> str:
     """The UID of the job that it is for, if that is another of the same name."""
     uid = str((command.get("target") or {}).get("uid") or "")
     return "" if uid == job.uid else uid
-
-
-def _age(command: Object) -> tuple[str, str]:
-    metadata = unstructured.metadata(command)
-    return str(metadata.get("creationTimestamp") or ""), str(metadata.get("name") or "")

@@ -119,11 +119,18 @@ def test_a_job_that_waits_can_be_suspended() -> None:
     assert rig.phases == ["Pending", "Aborting", "Aborted"]
 
 
-def test_commands_are_executed_one_after_the_other() -> None:
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
+def test_commands_are_executed_in_the_order_in_which_they_were_given(
+    first: str, second: str
+) -> None:
+    """They are of one second."""
+
     async def scenario(rig: Rig) -> None:
         await rig.started(_GANG)
-        rig.command("AbortJob", name="a")
-        rig.command("ResumeJob", name="b")
+        await rig.kill()
+        rig.command("AbortJob", name=first)
+        rig.command("ResumeJob", name=second)
+        rig.start()
         await rig.drain()
 
     rig = play(scenario)
