@@ -1,7 +1,8 @@
 """Whether two values mean the same to Kubernetes, however they are written.
 
 A client that reads a job into types and writes it back leaves out what is empty, adds empty objects
-of its own, and writes ``1000m`` as ``1`` and ``5m`` as ``5m0s``. None of that is a change.
+of its own, and writes ``1000m`` as ``1`` and ``5m`` as ``5m0s``. None of that is a change. Of false
+and 0 it leaves out those whose type has no other word for nothing; elsewhere they say something.
 """
 
 from typing import Any, Final
@@ -18,6 +19,29 @@ _BY_NAME: Final = frozenset({"plugins", "labels", "annotations", "nodeSelector",
 _QUANTITIES: Final = frozenset({"sizeLimit", "divisor", "storage"})
 _DURATIONS: Final = frozenset({"timeout", "runningEstimate"})
 
+_ZERO_IS_NOTHING: Final = frozenset(
+    {
+        # PodSpec and Container
+        *("hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty"),
+        *("containerPort", "hostPort", "divisor", "seconds"),
+        # Probe
+        *("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "port"),
+        *("successThreshold", "failureThreshold"),
+        # Affinity and TopologySpreadConstraint
+        *("weight", "maxSkew"),
+        # VolumeMount and volumes
+        *("readOnly", "partition", "lun"),
+        *("chapAuthDiscovery", "chapAuthSession", "sslEnabled"),
+        # JobSpec, TaskSpec and PartitionPolicySpec
+        *("minAvailable", "maxRetry", "replicas"),
+        *("totalPartitions", "partitionSize", "minPartitions"),
+    }
+)
+"""Fields of a job that are no pointers in Go: of pod templates (k8s.io/api v0.36), and ours."""
+
+_POINTERS: Final = frozenset({("azureDisk", "readOnly"), ("csi", "readOnly"), ("fc", "lun")})
+"""Fields of the same names that are."""
+
 
 def is_same(one: object, other: object) -> bool:
     """Whether there is no difference that means something."""
@@ -32,7 +56,7 @@ def _canonical(value: Any, key: str) -> Any:
         }
         if key in _AMOUNTS or key in _BY_NAME:
             return {name: each or None for name, each in inside.items()}
-        return {name: each for name, each in inside.items() if each}
+        return {name: each for name, each in inside.items() if not _is_nothing(each, key, name)}
     if isinstance(value, list):
         return [_canonical(each, "") for each in value]
     if key in _QUANTITIES:
@@ -40,6 +64,13 @@ def _canonical(value: Any, key: str) -> Any:
     if key in _DURATIONS and isinstance(value, str):
         return _seconds(value)
     return value
+
+
+def _is_nothing(value: object, holder: str, name: str) -> bool:
+    """Whether a field is as good as not there."""
+    if isinstance(value, int | float) and not value:
+        return name in _ZERO_IS_NOTHING and (holder, name) not in _POINTERS
+    return not value
 
 
 def _quantity(value: Any) -> Any:

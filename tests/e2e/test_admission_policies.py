@@ -180,6 +180,33 @@ def test_a_large_job_is_not_refused_for_what_judging_it_costs(
         api.delete(api.resource_of(made), "large", namespace="default")
 
 
+ZEROS: dict[str, tuple[dict[str, Any], bool]] = {
+    "no token": ({"automountServiceAccountToken": False}, True),
+    "no grace": ({"terminationGracePeriodSeconds": 0}, True),
+    "a token": ({"automountServiceAccountToken": True}, True),
+    "the host's network": ({"hostNetwork": True}, True),
+    "not the host's": ({"hostNetwork": False, "hostPID": False, "hostIPC": False}, False),
+    "nothing special": ({"securityContext": {}}, False),
+}
+
+
+@pytest.mark.parametrize(("fields", "means"), ZEROS.values(), ids=ZEROS)
+def test_the_policies_alone_know_which_fields_say_something_by_false_or_0(
+    cluster: ControlPlane, fields: dict[str, Any], *, means: bool
+) -> None:
+    api = cluster.api
+    bare: dict[str, Any] = {"containers": [{"name": "c", "image": "busybox"}]}
+    for old, new in ((bare, {**bare, **fields}), ({**bare, **fields}, bare)):
+        made = api.create(job(task("a", template={"spec": old}), called="zeros"))
+        try:
+            made["spec"]["tasks"][0]["template"]["spec"] = new
+            refused = refusal(api, made, method="PUT")
+        finally:
+            api.delete(api.resource_of(made), "zeros", namespace="default")
+        assert ("spec.tasks[0].template: job updates may not change" in refused) == means, refused
+        assert bool(refused) == means
+
+
 def test_of_very_many_complaints_the_first_are_told(cluster: ControlPlane) -> None:
     item = job(*(task(f"t{n}", minAvailable=2) for n in range(100)))
     message = refusal(cluster.api, item)

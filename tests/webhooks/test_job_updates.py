@@ -161,6 +161,86 @@ def test_what_means_something_is_a_change(edit: Edit) -> None:
     assert OTHER in verdict.message
 
 
+def with_pod(**fields: Any) -> Object:
+    container = {"name": "main", "image": "busybox", **fields.pop("container", {})}
+    return job(task("a", template={"spec": {"containers": [container], **fields}}))
+
+
+MEANT_ZEROS: dict[str, dict[str, Any]] = {
+    "no token": {"automountServiceAccountToken": False},
+    "no links": {"enableServiceLinks": False},
+    "no grace": {"terminationGracePeriodSeconds": 0},
+    "the user root": {"container": {"securityContext": {"runAsUser": 0}}},
+    "no more rights": {"container": {"securityContext": {"allowPrivilegeEscalation": False}}},
+    "no time to tolerate": {"tolerations": [{"operator": "Exists", "tolerationSeconds": 0}]},
+    "a disk to write": {
+        "volumes": [{"name": "v", "azureDisk": {"diskName": "d", "readOnly": False}}]
+    },
+    "no room": {"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "0"}}]},
+}
+ZEROS_OF_TYPES: dict[str, dict[str, Any]] = {
+    "not the host's": {"hostNetwork": False, "hostPID": False, "hostIPC": False},
+    "no terminal": {"container": {"stdin": False, "stdinOnce": False, "tty": False}},
+    "a mount to write": {
+        "container": {"volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": False}]}
+    },
+    "no port of the host": {"container": {"ports": [{"containerPort": 80, "hostPort": 0}]}},
+    "a probe's defaults": {
+        "container": {
+            "livenessProbe": {
+                "exec": {"command": ["true"]},
+                "initialDelaySeconds": 0,
+                "timeoutSeconds": 0,
+                "periodSeconds": 0,
+                "successThreshold": 0,
+                "failureThreshold": 0,
+            }
+        }
+    },
+    "a divisor that is none": {
+        "container": {
+            "env": [
+                {
+                    "name": "A",
+                    "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "0"}},
+                }
+            ]
+        }
+    },
+    "a claim to write": {
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c", "readOnly": False}}]
+    },
+}
+
+
+def without_zeros(value: Any) -> Any:
+    """What is false or 0, at any depth, is not written at all."""
+    if isinstance(value, dict):
+        made = {key: without_zeros(each) for key, each in value.items()}
+        return {key: each for key, each in made.items() if each not in (0, "0")}
+    return [without_zeros(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("fields", MEANT_ZEROS.values(), ids=MEANT_ZEROS)
+@pytest.mark.parametrize("dropped", [True, False], ids=["dropped", "added"])
+def test_false_or_0_is_not_the_same_as_nothing(fields: Any, *, dropped: bool) -> None:
+    told, silent = with_pod(**copy.deepcopy(fields)), without_zeros(with_pod(**fields))
+    new, old = (silent, told) if dropped else (told, silent)
+    verdict = ask("/jobs/validate", new, old=old)
+    assert verdict.message == f"spec.tasks[0].template: {OTHER};"
+
+
+@pytest.mark.parametrize("fields", ZEROS_OF_TYPES.values(), ids=ZEROS_OF_TYPES)
+@pytest.mark.parametrize("dropped", [True, False], ids=["dropped", "added"])
+def test_false_or_0_is_the_same_as_nothing_where_types_do_not_write_it(
+    fields: Any, *, dropped: bool
+) -> None:
+    told, silent = with_pod(**copy.deepcopy(fields)), without_zeros(with_pod(**fields))
+    assert told != silent
+    new, old = (silent, told) if dropped else (told, silent)
+    assert ask("/jobs/validate", new, old=old).message == ""
+
+
 REFUSED: dict[str, tuple[Change, str]] = {
     "the queue": (lambda job: job["spec"].update(queue="q"), f"spec.queue: {OTHER}"),
     "a new field": (lambda job: job["spec"].update(maxRetry=9), f"spec.maxRetry: {OTHER}"),
