@@ -25,7 +25,7 @@ def check_tasks(job: Object, findings: Findings) -> None:
             findings.refuse(at(path, "name"), f"duplicated task name {name}")
         seen.add(name)
         _check_counts(task, path, findings, job_name=job_name)
-        _check_names(task, path, findings, job_name=job_name)
+        _check_names(task, index, findings, job_name=job_name)
         check_partitions(task, path, findings, job_name=job_name)
         check_policies(task.get("policies"), at(path, "policies"), findings)
         _check_template(task, index, findings)
@@ -47,18 +47,16 @@ def _check_counts(task: Mapping[str, Any], path: str, findings: Findings, *, job
         )
 
 
-def _check_names(task: Mapping[str, Any], path: str, findings: Findings, *, job_name: str) -> None:
-    name = text(task.get("name"))
+def _check_names(task: Mapping[str, Any], index: int, findings: Findings, *, job_name: str) -> None:
+    path, name = at("spec.tasks", index, "name"), text(task.get("name"))
     problems = label_problems(name)
     if problems:
-        findings.refuse(at(path, "name"), f'"{name}": {", ".join(problems)}')
-    # The last pod has the longest name.
-    pod_name = f"{job_name}-{name}-{max(0, integer(task.get('replicas')) - 1)}"
+        findings.refuse(path, f'"{name}": {", ".join(problems)}')
+    # As Volcano has it: with the place of the task for the number of the pod.
+    pod_name = f"{job_name}-{name}-{index}"
     problems = qualified_problems(pod_name) if job_name else []
     if problems:
-        findings.refuse(
-            at(path, "name"), f"create pod with name {pod_name} validate failed {listed(problems)}"
-        )
+        findings.refuse(path, f"create pod with name {pod_name} validate failed {listed(problems)}")
 
 
 def _check_template(task: Mapping[str, Any], index: int, findings: Findings) -> None:

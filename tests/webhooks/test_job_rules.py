@@ -41,7 +41,8 @@ ACCEPTED = {
     "no replicas": job(task("a", 0)),
     "no minimum": job(task("a", 0, minAvailable=0), task("b", 2, minAvailable=0), minAvailable=0),
     "no queue": {**job(), "spec": {"tasks": [task()]}},
-    "names as long as they may be together": job(task("b" * 30, 11), called="a" * 29),
+    "names as long as they may be together": job(task("b" * 30), called="a" * 30),
+    "names longer by the numbers of replicas": job(task("b" * 30, 2000), called="a" * 30),
     "policies of job and task": job(
         task("a", policies=[{"event": "TaskCompleted", "action": "CompleteJob"}]), policies=ONE
     ),
@@ -178,9 +179,9 @@ REFUSED = {
         job(task("b" * 40), called="a" * 30),
         f"create pod with name {'a' * 30}-{'b' * 40}-0 validate failed [name part must be no more",
     ),
-    "names too long together with the last number": (
-        job(task("b" * 30, 11), called="a" * 30),
-        f"create pod with name {'a' * 30}-{'b' * 30}-10 validate failed [name part must be no more",
+    "names too long together with the place of the task": (
+        job(*(task(f"t{n}") for n in range(10)), task("b" * 30), called="a" * 30),
+        f"spec.tasks[10].name: create pod with name {'a' * 30}-{'b' * 30}-10 validate failed [name",
     ),
     "a job's name that is none": (
         job(called="-a-"),
