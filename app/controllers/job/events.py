@@ -15,7 +15,7 @@ TaskCompleted every replica of a task has succeeded          the version grows; 
               (see ``completion``)                           the task shrank: they get a note
 TaskFailed    the containers of a task restarted too often   the version grows; pods are taken
 Unknown       the PodGroup is in that phase                  a kill takes the PodGroup
-JobUpdated    the PodGroup is of an older generation         a sync brings it up to date, once no
+JobUpdated    the PodGroup is of another size of the job     a sync brings it up to date, once no
                                                              policy is to answer later
 ============= ============================================== ==================================
 
@@ -31,7 +31,7 @@ from app.controllers.job import completion, policies
 from app.controllers.job.members import Member
 from app.controllers.job.policies import Happening
 from app.controllers.job.view import UNLIMITED_RETRIES, Job, Task, moment
-from app.controllers.job.vocabulary import JOB_GENERATION, Event, Phase
+from app.controllers.job.vocabulary import JOB_SIZE, Event, Phase
 from app.wire import unstructured
 from app.wire.unstructured import Object
 
@@ -150,8 +150,7 @@ def _of_group(job: Job, group: Object) -> Iterator[Happening]:
     status = unstructured.status(group)
     if status.get("phase") == "Unknown":
         yield Happening(Event.UNKNOWN, at=_since_when(status))
-    known = unstructured.annotations(group).get(JOB_GENERATION, "")
-    if known.isdecimal() and int(known) < job.generation:
+    if unstructured.annotations(group).get(JOB_SIZE, job.size) != job.size:
         yield Happening(Event.JOB_UPDATED)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from app.controllers.job.view import Job, Task
-from app.controllers.job.vocabulary import ACCEPTED_COMMAND, JOB_GENERATION, PARTITION_ID
+from app.controllers.job.vocabulary import ACCEPTED_COMMAND, JOB_SIZE, PARTITION_ID
 from app.model.pod import TASK_SPEC
 from app.wire import quantity, unstructured
 from app.wire.errors import DecodeError
@@ -61,7 +61,7 @@ def pod_group(job: Job, *, name: str, priorities: Mapping[str, int]) -> Object:
             "name": name,
             "namespace": job.key.namespace,
             "labels": dict(unstructured.labels(job.item)),
-            "annotations": {**annotations, JOB_GENERATION: str(job.generation)},
+            "annotations": {**annotations, JOB_SIZE: job.size},
             "ownerReferences": [unstructured.controlled_by(job.item)],
         },
         "spec": _spec(job, priorities),

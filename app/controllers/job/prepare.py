@@ -9,7 +9,7 @@ from app.controllers.job import extras, group, volumes
 from app.controllers.job.extras import ReadPlugins
 from app.controllers.job.memory import Memory
 from app.controllers.job.view import Job
-from app.controllers.job.vocabulary import JOB_FORWARDING, JOB_GENERATION
+from app.controllers.job.vocabulary import JOB_FORWARDING, JOB_SIZE
 from app.controllers.job.world import Seen, World
 from app.controllers.jobplugins.catalogue import JobPlugins
 from app.controllers.ports import ApiError, Failure
@@ -114,12 +114,12 @@ class Preparation:
             raise Unready("PluginError", str(error), error.failure) from error
 
     async def _group(self, job: Job, stored: Object | None, *, owed: bool) -> Object:
-        """``owed``: its generation stays an older one, so that the answer cannot be forgotten."""
+        """``owed``: the size in it stays an older one, so that the answer cannot be forgotten."""
         name = unstructured.name(stored) if stored is not None else group.keys(job)[0].name
         wanted = group.pod_group(job, name=name, priorities=self._world.priorities())
         if owed:
             before = unstructured.annotations(stored or {})
-            wanted["metadata"]["annotations"][JOB_GENERATION] = before.get(JOB_GENERATION, "0")
+            wanted["metadata"]["annotations"][JOB_SIZE] = before.get(JOB_SIZE, "unknown")
         try:
             return await self._world.write_group(wanted, stored)
         except ApiError as error:

@@ -1,5 +1,6 @@
 """A vcjob as the controller reads it; what admission would have filled in is filled in here too."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -150,6 +151,12 @@ class Job:
         """Pods without which it cannot run; of a job that says none, those its tasks cannot."""
         said = self.spec.get("minAvailable")
         return sum(task.minimum for task in self.tasks) if said is None else int(said)
+
+    @cached_property
+    def size(self) -> str:
+        """Another word for all its replicas and minima together."""
+        tasks = [(task.name, task.replicas, task.minimum) for task in self.tasks]
+        return hashlib.sha256(repr((self.min_available, tasks)).encode()).hexdigest()[:16]
 
     @property
     def min_success(self) -> int | None:

@@ -196,7 +196,7 @@ def test_a_command_for_a_queue_is_somebody_elses() -> None:
         (policy("*", "RestartJob"), []),
     ],
 )
-def test_a_policy_may_answer_a_changed_spec_if_it_says_so(rule: Any, phases: list[str]) -> None:
+def test_a_policy_may_answer_a_changed_size_if_it_says_so(rule: Any, phases: list[str]) -> None:
     async def scenario(rig: Rig) -> None:
         await rig.started({**_GANG, "policies": [rule]})
         rig.phases.clear()
@@ -205,6 +205,34 @@ def test_a_policy_may_answer_a_changed_spec_if_it_says_so(rule: Any, phases: lis
 
     rig = play(scenario)
     assert [phase for phase in rig.phases if phase != "Running"] == phases
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"minAvailable": 1},
+        {"tasks": [task(minAvailable=1)]},
+        {"minAvailable": 1, "tasks": [task(replicas=1)]},
+    ],
+    ids=["the minimum", "the minimum of a task", "replicas"],
+)
+def test_a_job_is_updated_when_its_size_changes(change: dict[str, Any]) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "policies": [policy("JobUpdated", "AbortJob")]})
+        rig.edit_job({"spec": change})
+        await rig.drain()
+
+    assert play(scenario).phases[-2:] == ["Aborting", "Aborted"]
+
+
+def test_a_job_is_not_updated_when_its_priority_changes() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "policies": [policy("JobUpdated", "AbortJob")]})
+        rig.edit_job({"spec": {"priorityClassName": "high"}})
+        await rig.drain()
+        assert rig.group()["spec"]["priorityClassName"] == "high"
+
+    assert play(scenario).phases == ["Pending", "Running"]
 
 
 def test_a_spec_that_we_complete_ourselves_is_no_change() -> None:

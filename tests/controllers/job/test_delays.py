@@ -312,14 +312,14 @@ def test_an_action_ends_the_delays_of_its_own_scope(
     assert begun == ([at_once, delayed] if goes_on else [at_once])
 
 
-def test_a_changed_spec_is_answered_after_its_timeout_and_once() -> None:
+def test_a_changed_size_is_answered_after_its_timeout_and_once() -> None:
     async def scenario(rig: Rig) -> None:
         await rig.started(_spec(policy("JobUpdated", "RestartJob", timeout="1m")))
         rig.phases.clear()
-        rig.edit_job({"spec": {"priorityClassName": "high"}})
+        rig.edit_job({"spec": {"minAvailable": 1}})
         await rig.settle()
         await rig.later(40)
-        rig.edit_job({"spec": {"priorityClassName": "low"}})
+        rig.edit_job({"spec": {"minAvailable": 0}})
         await rig.settle()
         await rig.later(18)
         assert rig.phase() == "Running"
@@ -333,12 +333,12 @@ def test_a_changed_spec_is_answered_after_its_timeout_and_once() -> None:
 
 
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["", "and a deleted PodGroup"])
-def test_a_changed_spec_is_answered_over_a_crash(is_deleted: bool) -> None:
+def test_a_changed_size_is_answered_over_a_crash(is_deleted: bool) -> None:
     async def scenario(rig: Rig) -> None:
         await rig.started(_spec(policy("JobUpdated", "AbortJob", timeout="1m")))
-        rig.edit_job({"spec": {"priorityClassName": "high"}})
+        rig.edit_job({"spec": {"minAvailable": 1}})
         await rig.settle()
-        assert rig.group()["spec"]["priorityClassName"] == "high"
+        assert rig.group()["spec"]["minMember"] == 1
         if is_deleted:
             rig.api.remove(POD_GROUPS, key_of(rig.group()))
             await rig.settle()

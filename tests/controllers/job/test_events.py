@@ -212,22 +212,25 @@ def test_restarts_before_the_job_was_restarted_do_not_count() -> None:
     assert _found(pod) == []
 
 
-def _group(phase: str, generation: str) -> Object:
-    annotations = {"pumice.sh/job-generation": generation}
+_SIZE = make_job({"tasks": [task()]}).size
+
+
+def _group(phase: str, size: str) -> Object:
+    annotations = {"pumice.sh/job-size": size}
     return {"metadata": {"annotations": annotations}, "status": {"phase": phase}}
 
 
 @pytest.mark.parametrize(
     ("group", "found"),
     [
-        (_group("Unknown", "2"), ["Unknown"]),
-        (_group("Running", "2"), []),
-        (_group("Inqueue", "2"), []),
-        (_group("Pending", "2"), []),
-        (_group("Running", "1"), ["JobUpdated"]),
-        (_group("Running", ""), []),
+        (_group("Unknown", _SIZE), ["Unknown"]),
+        (_group("Running", _SIZE), []),
+        (_group("Inqueue", _SIZE), []),
+        (_group("Pending", _SIZE), []),
+        (_group("Running", "another"), ["JobUpdated"]),
+        ({"metadata": {}, "status": {}}, []),
     ],
-    ids=["unknown", "running", "inqueue", "pending", "of an older spec", "of no spec we know"],
+    ids=["unknown", "running", "inqueue", "pending", "of another size", "of no size we know"],
 )
 def test_a_group_makes_this_event(group: Object, found: list[str]) -> None:
     assert [event for event, _ in _found(group=group)] == found
@@ -237,9 +240,9 @@ def test_a_group_makes_this_event(group: Object, found: list[str]) -> None:
     "phase", ["Aborting", "Aborted", "Terminating", "Completing", "Completed", "Failed"]
 )
 def test_a_job_that_ends_or_rests_answers_nothing(phase: str) -> None:
-    assert _found(_pod("Failed"), group=_group("Unknown", "1"), phase=phase) == []
+    assert _found(_pod("Failed"), group=_group("Unknown", "another"), phase=phase) == []
 
 
 def test_a_restart_that_goes_on_is_not_started_anew_by_the_groups_phase() -> None:
-    found = _found(_pod("Failed"), group=_group("Unknown", "1"), phase="Restarting")
+    found = _found(_pod("Failed"), group=_group("Unknown", "another"), phase="Restarting")
     assert found == [("PodFailed", "job-main-0")]
