@@ -3,7 +3,7 @@
 The policies of the task that it happened in come first, then those of the job, each in their order;
 the first that matches decides. ``*`` stands for what happens to pods, tasks and the group, not for
 changes of the job itself: those are asked for by name. A pod that is pending only counts for a
-policy that says for how long.
+policy that says for how long. What is to restart a partition does nothing where there is none.
 """
 
 from collections.abc import Iterator
@@ -82,5 +82,7 @@ def _decision(policy: Policy, happening: Happening) -> Decision | None:
     except ValueError:
         return None
     if action is Action.SYNC_JOB or (action in TARGETED and not happening.task):
+        return None
+    if action is Action.RESTART_PARTITION and not happening.partition:
         return None
     return Decision(action, policy.timeout_s)

@@ -105,6 +105,6 @@ def targets(job: Job, action: Action, about: Happening, *, among: Sequence[Membe
     of_task = [member for member in among if member.task == about.task]
     if action is Action.RESTART_TASK:
         return of_task
-    if action is Action.RESTART_PARTITION and about.partition and task is not None:
+    if action is Action.RESTART_PARTITION and task is not None:
         return [m for m in of_task if task.partition_of(m.index) == about.partition]
     return [member for member in of_task if member.name == about.pod]

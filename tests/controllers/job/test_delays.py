@@ -262,6 +262,11 @@ _PARTITIONED: dict[str, Any] = {
     "partitionPolicy": {"totalPartitions": 2, "partitionSize": 2},
 }
 
+_ONE: dict[str, Any] = {
+    "replicas": 1,
+    "partitionPolicy": {"totalPartitions": 1, "partitionSize": 1},
+}
+
 
 @pytest.mark.parametrize(
     ("delayed", "at_once", "other", "goes_on"),
@@ -291,7 +296,10 @@ def test_an_action_ends_the_delays_of_its_own_scope(
             {
                 "minAvailable": 1,
                 "maxRetry": 10,
-                "tasks": [task("a", minAvailable=1, **_PARTITIONED), task("b", 1, minAvailable=1)],
+                "tasks": [
+                    task("a", minAvailable=1, **_PARTITIONED),
+                    task("b", minAvailable=1, **_ONE),
+                ],
                 "policies": [
                     policy("PodEvicted", delayed, timeout="5m"),
                     policy("PodFailed", at_once),

@@ -108,11 +108,12 @@ _steps = st.lists(
     ),
     max_size=25,
 )
+_SINGLE: dict[str, Any] = {"partitionPolicy": {"partitionSize": 1}}
 _restarted = st.builds(
     lambda replicas, least, others, action: {
         "tasks": [
-            {**task(replicas=replicas, minAvailable=min(least, replicas)), "name": "a"},
-            *([{**task(replicas=others, minAvailable=0), "name": "b"}] if others else []),
+            task("a", replicas, minAvailable=min(least, replicas), **_SINGLE),
+            *([task("b", others, minAvailable=0, **_SINGLE)] if others else []),
         ],
         "policies": [policy("PodEvicted", action)],
         "maxRetry": 100,

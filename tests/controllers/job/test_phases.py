@@ -57,7 +57,9 @@ _COMPLETED = ["Completing", "Completed"]
         (policy("PodFailed", "CompleteJob"), _fail, _COMPLETED),
         (policy("PodFailed", "RestartTask"), _fail, _RESTARTED),
         (policy("PodFailed", "RestartPod"), _fail, _RESTARTED),
-        (policy("PodFailed", "RestartPartition"), _fail, _RESTARTED),
+        (policy("PodFailed", "RestartPartition"), _fail, []),
+        (policy("PodEvicted", "RestartPartition"), _evict, []),
+        (policy("*", "RestartPartition"), _vanish, []),
         (policy("PodFailed", "ResumeJob"), _fail, []),
         (policy("PodFailed", "SyncJob"), _fail, []),
         (policy("PodFailed", "Nonsense"), _fail, []),
@@ -130,6 +132,19 @@ def test_a_gang_that_has_become_unschedulable_is_answered_once(
     rig = play(scenario)
     assert rig.phases == phases
     assert len(rig.events.messages("ExecuteAction")) == 1
+
+
+def test_a_pod_of_no_partition_restarts_none() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_gang(policy(["PodFailed", "PodEvicted"], "RestartPartition")))
+        before = [rig.pod(pod)["metadata"]["uid"] for pod in rig.pods()]
+        rig.fail("job-main-0")
+        await rig.drain()
+        assert [rig.pod(pod)["metadata"]["uid"] for pod in rig.pods()] == before
+
+    rig = play(scenario)
+    assert rig.phases == ["Pending", "Running"]
+    assert "retryCount" not in rig.status()
 
 
 @pytest.mark.parametrize("action", ["RestartTask", "RestartPod", "RestartPartition"])

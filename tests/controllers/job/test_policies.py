@@ -104,6 +104,14 @@ def test_an_exit_code_may_be_answered_later() -> None:
     assert _decided(of_job=given, **_FAILED) == ("AbortJob", 90)
 
 
+@pytest.mark.parametrize("others", [[], [policy("PodFailed", "RestartPod")]])
+def test_what_happens_outside_partitions_restarts_none(others: list[Any]) -> None:
+    given = [policy("PodFailed", "RestartPartition"), *others]
+    assert _decided(of_job=given, event=Event.POD_FAILED) is None
+    decided = _decided(of_job=given, event=Event.POD_FAILED, partition="0")
+    assert decided == ("RestartPartition", None)
+
+
 @pytest.mark.parametrize("action", ["RestartTask", "RestartPod", "RestartPartition"])
 def test_what_happens_to_no_task_restarts_none(action: str) -> None:
     given = [policy("Unknown", action)]

@@ -56,7 +56,9 @@ class Plan:
         """The job."""
         policies = [policy("PodEvicted", self.action)]
         needs = self.size - self.spare
-        return make_job(up(self.size, "main", minAvailable=needs), needs=needs, policies=policies)
+        parts = {"totalPartitions": self.size, "partitionSize": 1}
+        main = up(self.size, "main", minAvailable=needs, partitionPolicy=parts)
+        return make_job(main, needs=needs, policies=policies)
 
     def is_time(self, life: Life) -> bool:
         """Whether the moment has come."""
