@@ -110,18 +110,19 @@ _steps = st.lists(
 )
 _SINGLE: dict[str, Any] = {"partitionPolicy": {"partitionSize": 1}}
 _restarted = st.builds(
-    lambda replicas, least, others, action: {
+    lambda replicas, least, others, events, action: {
         "tasks": [
             task("a", replicas, minAvailable=min(least, replicas), **_SINGLE),
             *([task("b", others, minAvailable=0, **_SINGLE)] if others else []),
         ],
-        "policies": [policy("PodEvicted", action)],
+        "policies": [policy(events, action)],
         "maxRetry": 100,
         "plugins": {},
     },
     st.integers(1, 3),
     st.integers(0, 3),
     st.integers(0, 2),
+    st.sampled_from(["PodEvicted", ["PodEvicted", "PodFailed"]]),
     st.sampled_from(["RestartPod", "RestartTask", "RestartPartition"]),
 )
 _evictions = st.lists(
