@@ -10,9 +10,8 @@ from app.kube.client import ApiClient, ContentType
 from app.kube.config import Connection
 from app.kube.lines import LineSplitter
 from app.sandbox.documents import Document, ObjectName
-from app.sandbox.ports import PodEvent, PodMissing, WatchExpired
+from app.sandbox.ports import PodMissing, Watched, WatchEvent, WatchExpired
 
-_PODS = "/api/v1/pods"
 _GONE = 410
 
 
@@ -26,19 +25,19 @@ class HttpKubeletApi:
         self._connection = connection
         self._session = session
 
-    async def list_pods(self) -> tuple[list[Document], str]:
+    async def list_all(self, what: Watched) -> tuple[list[Document], str]:
         try:
-            body = msgspec.json.decode(await self._client.get(_PODS))
+            body = msgspec.json.decode(await self._client.get(_path(what)))
         except errors.KubeError as error:
             raise _translated(error) from error
         return body["items"], body["metadata"]["resourceVersion"]
 
-    async def watch_pods(self, revision: str) -> AsyncIterator[PodEvent]:
+    async def watch(self, what: Watched, revision: str) -> AsyncIterator[WatchEvent]:
         params = {"watch": "true", "resourceVersion": revision, "timeoutSeconds": "300"}
         splitter = LineSplitter()
         try:
             async with self._session.get(
-                f"{self._connection.host}{_PODS}",
+                f"{self._connection.host}{_path(what)}",
                 params=params,
                 headers=self._connection.headers(),
                 ssl=self._connection.tls() or True,
@@ -69,6 +68,10 @@ class HttpKubeletApi:
             raise _translated(error) from error
 
 
+def _path(what: Watched) -> str:
+    return f"/api/v1/{what.value}"
+
+
 def _check(status: int) -> None:
     if status == _GONE:
         raise WatchExpired
@@ -76,11 +79,11 @@ def _check(status: int) -> None:
         raise ConnectionError(f"the watch was refused with {status}")
 
 
-def _event(line: bytes) -> PodEvent:
+def _event(line: bytes) -> WatchEvent:
     event = msgspec.json.decode(line)
     if event["type"] == "ERROR":
         raise WatchExpired
-    return PodEvent(event["type"], event["object"])
+    return WatchEvent(event["type"], event["object"])
 
 
 def _translated(error: errors.KubeError) -> Exception:

@@ -1,4 +1,4 @@
-"""The whole sandbox in one value: API server, kubelets and schedulers.
+"""The whole sandbox in one value: API server, kubelets, schedulers and what clears up after nodes.
 
 Form A is the default: one scheduler for the profile ``volcano`` that calls the extender, another
 for ``default-scheduler`` that does not. In form C one scheduler serves both profiles and the
@@ -22,6 +22,7 @@ from app.sandbox.clock import Clock
 from app.sandbox.documents import Document
 from app.sandbox.kubelet import Kubelet
 from app.sandbox.nodes import NodeSpec, node_documents
+from app.sandbox.orphans import OrphanCollector
 from app.sandbox.ports import ExtenderClient
 from app.sandbox.scheduler.loop import LoopConfig, SchedulerLoop
 from app.sandbox.store_kubelet_api import StoreKubeletApi
@@ -45,6 +46,7 @@ class Sandbox:
 
     server: ApiServer
     kubelet: Kubelet
+    orphans: OrphanCollector
     loops: tuple[SchedulerLoop, ...]
 
     @property
@@ -56,9 +58,10 @@ class Sandbox:
         return self.server.store
 
     async def run(self) -> None:
-        """Run kubelets and schedulers until cancelled."""
+        """Run kubelets, schedulers and the collector until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.kubelet.run())
+            group.create_task(self.orphans.run())
             for loop in self.loops:
                 group.create_task(loop.run())
 
@@ -106,7 +109,8 @@ def build_sandbox(
         loops: tuple[SchedulerLoop, ...] = (loop(STOCK, {STOCK, OURS}, extender),)
     else:
         loops = (loop(OURS, {OURS}, extender), loop(STOCK, {STOCK}, None))
-    return Sandbox(server=server, kubelet=kubelet, loops=loops)
+    orphans = OrphanCollector(server, clock=clock)
+    return Sandbox(server=server, kubelet=kubelet, orphans=orphans, loops=loops)
 
 
 def kubeconfig(url: str) -> Document:

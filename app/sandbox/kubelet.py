@@ -1,14 +1,17 @@
 """The nodes' side of the cluster: what is bound runs, what is deleted stops.
 
-The loop lists and watches pods through ``KubeletApi`` and gives every bound pod that has not ended
-a ``PodLife`` of its own, by UID. It serves all nodes at once. A pod that vanishes takes its life
-with it; a watch that ends or expires is followed by a new list.
+The loop lists and watches nodes and pods through ``KubeletApi`` and gives every pod that is bound
+to a node that exists a ``PodLife`` of its own, by UID. It serves all nodes at once. A pod that
+vanishes takes its life with it, and so does a node: nobody is left there to report anything or to
+confirm a deletion. A node that comes back begins its pods anew. A watch that ends or expires is
+followed by a new list.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ from typing import cast
 from app.sandbox.clock import Clock
 from app.sandbox.documents import Document, is_terminal, name_of, section, uid_of
 from app.sandbox.pod_life import PodLife
-from app.sandbox.ports import KubeletApi, PodEvent, PodMissing, WatchExpired
+from app.sandbox.ports import KubeletApi, PodMissing, Watched, WatchEvent, WatchExpired
 
 logger = logging.getLogger(__name__)
 
@@ -49,48 +52,108 @@ class Kubelet:
         self._clock = clock
         self._serves = serves
         self._start_seconds = start_seconds
+        self._nodes: set[str] = set()
+        self._homes: dict[str, str] = {}
+        self._bound: defaultdict[str, dict[str, Document]] = defaultdict(dict)
         self._workers: dict[str, _Worker] = {}
         self._addresses = 0
 
     async def run(self) -> None:
         """Serve until cancelled."""
         try:
-            while True:
-                await self._serve_once()
+            async with asyncio.TaskGroup() as group:
+                for what in Watched:
+                    group.create_task(self._follow(what))
         finally:
             tasks = [worker.task for worker in self._workers.values()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _serve_once(self) -> None:
-        try:
-            pods, revision = await self._api.list_pods()
-            self._forget_absent({uid_of(pod) for pod in pods})
-            for pod in pods:
-                self._observe(pod)
-            async with aclosing(self._watch(revision)) as events:
-                async for event in events:
-                    self._handle(event)
-        except WatchExpired:
-            logger.info("pod watch expired, listing again")
-        except OSError as error:
-            logger.warning("API server not reached", extra={"error": str(error)})
-            await self._clock.sleep(_RETRY_S)
+    async def _follow(self, what: Watched) -> None:
+        while True:
+            try:
+                await self._follow_once(what)
+            except WatchExpired:
+                logger.info("watch expired, listing again", extra={"of": what.value})
+            except OSError as error:
+                logger.warning("API server not reached", extra={"error": str(error)})
+                await self._clock.sleep(_RETRY_S)
 
-    def _watch(self, revision: str) -> AsyncGenerator[PodEvent]:
-        return cast("AsyncGenerator[PodEvent]", self._api.watch_pods(revision))
-
-    def _handle(self, event: PodEvent) -> None:
-        if event.kind == "DELETED":
-            self._cancel(uid_of(event.pod))
+    async def _follow_once(self, what: Watched) -> None:
+        documents, revision = await self._api.list_all(what)
+        if what is Watched.NODES:
+            self._set_nodes(documents)
         else:
-            self._observe(event.pod)
+            self._set_pods(documents)
+        handle = self._node_event if what is Watched.NODES else self._pod_event
+        async with aclosing(self._watch(what, revision)) as events:
+            async for event in events:
+                handle(event)
+
+    def _watch(self, what: Watched, revision: str) -> AsyncGenerator[WatchEvent]:
+        return cast("AsyncGenerator[WatchEvent]", self._api.watch(what, revision))
+
+    # Nodes
+
+    def _set_nodes(self, nodes: list[Document]) -> None:
+        names = [name_of(node).name for node in nodes]
+        for name in self._nodes - set(names):
+            self._node_gone(name)
+        for name in names:
+            self._node_there(name)
+
+    def _node_event(self, event: WatchEvent) -> None:
+        name = name_of(event.document).name
+        if event.kind == "DELETED":
+            self._node_gone(name)
+        else:
+            self._node_there(name)
+
+    def _node_there(self, name: str) -> None:
+        if name in self._nodes:
+            return
+        self._nodes.add(name)
+        for pod in self._bound[name].values():
+            self._serve(pod)
+
+    def _node_gone(self, name: str) -> None:
+        self._nodes.discard(name)
+        for uid in self._bound[name]:
+            self._cancel(uid)
+
+    # Pods
+
+    def _set_pods(self, pods: list[Document]) -> None:
+        for uid in set(self._homes) - {uid_of(pod) for pod in pods}:
+            self._forget(uid)
+        for pod in pods:
+            self._observe(pod)
+
+    def _pod_event(self, event: WatchEvent) -> None:
+        if event.kind == "DELETED":
+            self._forget(uid_of(event.document))
+        else:
+            self._observe(event.document)
 
     def _observe(self, pod: Document) -> None:
         node = section(pod, "spec").get("nodeName")
         if not node or not self._serves(node):
             return
+        self._homes[uid_of(pod)] = node
+        self._bound[node][uid_of(pod)] = pod
+        if node in self._nodes:
+            self._serve(pod)
+
+    def _forget(self, uid: str) -> None:
+        node = self._homes.pop(uid, None)
+        if node is not None:
+            del self._bound[node][uid]
+            self._cancel(uid)
+
+    # What runs
+
+    def _serve(self, pod: Document) -> None:
         worker = self._workers.get(uid_of(pod))
         if worker is None:
             worker = self._start(pod)
@@ -111,10 +174,6 @@ class Kubelet:
             await life.run(start_seconds=self._start_seconds, is_over=is_terminal(pod))
         except PodMissing:
             logger.debug("pod is gone", extra={"pod": str(name_of(pod))})
-
-    def _forget_absent(self, present: set[str]) -> None:
-        for uid in set(self._workers) - present:
-            self._cancel(uid)
 
     def _cancel(self, uid: str) -> None:
         worker = self._workers.pop(uid, None)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 from app.sandbox.documents import Document, ObjectName
@@ -25,21 +26,28 @@ class ExtenderUnreachable(Exception):
     """No answer: connection refused or cut. The text says which."""
 
 
-class PodEvent(NamedTuple):
+class Watched(Enum):
+    """What a kubelet looks at, by the name of its resource."""
+
+    NODES = "nodes"
+    PODS = "pods"
+
+
+class WatchEvent(NamedTuple):
     """One event of a watch: ``ADDED``, ``MODIFIED`` or ``DELETED``."""
 
     kind: str
-    pod: Document
+    document: Document
 
 
 class KubeletApi(Protocol):
-    """Pods, as far as a kubelet needs them; OSError where the API server is not reached."""
+    """Nodes and pods, as far as a kubelet needs them; OSError where no API server is reached."""
 
-    async def list_pods(self) -> tuple[list[Document], str]:
-        """All pods and the revision to watch from."""
+    async def list_all(self, what: Watched) -> tuple[list[Document], str]:
+        """All of them and the revision to watch from."""
         ...
 
-    def watch_pods(self, revision: str) -> AsyncIterator[PodEvent]:
+    def watch(self, what: Watched, revision: str) -> AsyncIterator[WatchEvent]:
         """Events after ``revision``; ends when the connection does, or raises WatchExpired."""
         ...
 

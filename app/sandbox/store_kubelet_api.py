@@ -9,7 +9,7 @@ from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.operations import STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.documents import Document, ObjectName
-from app.sandbox.ports import PodEvent, PodMissing, WatchExpired
+from app.sandbox.ports import PodMissing, Watched, WatchEvent, WatchExpired
 
 _PODS = "/pods"
 
@@ -20,20 +20,21 @@ class StoreKubeletApi:
     def __init__(self, server: ApiServer) -> None:
         self._server = server
 
-    async def list_pods(self) -> tuple[list[Document], str]:
+    async def list_all(self, what: Watched) -> tuple[list[Document], str]:
         store = self._server.store
-        return store.ordered(_PODS), str(store.revision)
+        return store.ordered(f"/{what.value}"), str(store.revision)
 
-    async def watch_pods(self, revision: str) -> AsyncIterator[PodEvent]:
+    async def watch(self, what: Watched, revision: str) -> AsyncIterator[WatchEvent]:
+        storage = f"/{what.value}"
         try:
-            subscription = self._server.store.subscribe(_PODS, since=int(revision))
+            subscription = self._server.store.subscribe(storage, since=int(revision))
         except ApiError as error:
             raise WatchExpired from error
         try:
             while not subscription.closed:
                 await subscription.wait()
                 for change in subscription.take():
-                    yield PodEvent(change.kind.value, change.document)
+                    yield WatchEvent(change.kind.value, change.document)
         finally:
             subscription.close()
 

@@ -80,6 +80,60 @@ def test_a_pod_without_a_node_is_left_alone() -> None:
     run(scenario)
 
 
+def test_a_pod_waits_for_its_node_to_exist() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        server.create(pod(nodeName="late"))
+        await clock.advance(5)
+        assert phase(server) == "Pending"
+        server.create(node("late"))
+        await clock.settle()
+        assert phase(server) == "Running"
+
+    run(scenario)
+
+
+def test_on_a_node_that_is_gone_nothing_ends_and_nothing_stops() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod("job", command=["sleep", "5"], restartPolicy="Never"))
+        start(server, pod("server"))
+        await clock.settle()
+        server.delete("/nodes", at("n1", ""))
+        server.delete("/pods", at("server"))
+        await clock.advance(10)
+        assert phase(server, "job") == "Running"
+        assert stored_pod(server, "server")["metadata"]["deletionTimestamp"]
+
+    run(scenario)
+
+
+def test_a_node_that_comes_back_begins_its_pods_anew() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["sleep", "5"], restartPolicy="Never"))
+        await clock.advance(3)
+        server.delete("/nodes", at("n1", ""))
+        await clock.advance(1)
+        server.create(node("n1"))
+        await clock.advance(3)
+        assert phase(server) == "Running"
+        await clock.advance(3)
+        assert phase(server) == "Succeeded"
+
+    run(scenario)
+
+
+def test_nodes_that_went_while_nobody_watched_are_noticed() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["sleep", "5"], restartPolicy="Never"))
+        await clock.settle()
+        server.close()
+        server.delete("/nodes", at("n1", ""))
+        server.store.forget_history()
+        await clock.advance(10)
+        assert phase(server) == "Running"
+
+    run(scenario)
+
+
 def test_starting_takes_the_time_that_is_set() -> None:
     async def scenario(server: ApiServer, clock: SimClock) -> None:
         start(server, pod())

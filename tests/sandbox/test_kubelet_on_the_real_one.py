@@ -15,7 +15,7 @@ from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.certificates import KeyPair
 from app.sandbox.documents import Document, ObjectName
 from app.sandbox.kubelet import Kubelet
-from app.sandbox.ports import PodEvent, PodMissing, WatchExpired
+from app.sandbox.ports import PodMissing, Watched, WatchEvent, WatchExpired
 from tests.clusters.client import tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.sandbox.documents import node, pod
@@ -32,18 +32,18 @@ class HttpKubeletApi:
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
 
-    async def list_pods(self) -> tuple[list[Document], str]:
-        body = (await self._client.get("/api/v1/pods")).json()
+    async def list_all(self, what: Watched) -> tuple[list[Document], str]:
+        body = (await self._client.get(f"/api/v1/{what.value}")).json()
         return body["items"], body["metadata"]["resourceVersion"]
 
-    async def watch_pods(self, revision: str) -> AsyncIterator[PodEvent]:
-        path = f"/api/v1/pods?watch=true&resourceVersion={revision}"
+    async def watch(self, what: Watched, revision: str) -> AsyncIterator[WatchEvent]:
+        path = f"/api/v1/{what.value}?watch=true&resourceVersion={revision}"
         async with self._client.stream("GET", path) as response:
             async for line in response.aiter_lines():
                 event = json.loads(line)
                 if event["type"] == "ERROR":
                     raise WatchExpired
-                yield PodEvent(event["type"], event["object"])
+                yield WatchEvent(event["type"], event["object"])
 
     async def patch_pod_status(self, name: ObjectName, *, uid: str, status: Document) -> None:
         answer = await self._client.patch(

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.clusters import nodes, workloads
 from tests.clusters.place import Place
-from tests.clusters.resources import NODES
+from tests.clusters.resources import NODES, PODS
 
 TAINT = {"key": "team", "value": "vision", "effect": "NoSchedule"}
 TOLERATION = {"key": "team", "operator": "Exists", "effect": "NoSchedule"}
@@ -76,6 +76,14 @@ def test_a_node_that_grows_takes_the_waiting_gang(place: Place) -> None:
     room = nodes.node(node, cpu="3")["status"]
     place.api.patch(NODES, node, {"status": room}, subresource="status")
     place.wait_bound("gang", 3)
+
+
+def test_pods_of_a_node_that_is_gone_go_after_a_while(place: Place) -> None:
+    """Whoever made them makes others only then."""
+    (node,) = place.add_nodes(1, cpu="4")
+    place.submit_one(workloads.pod("lost", scheduler="other", nodeName=node))
+    place.api.delete(NODES, node)
+    place.api.until(PODS, lambda left: not left, namespace=place.name, timeout_s=90, what="gone")
 
 
 def test_extended_resources_are_counted(place: Place) -> None:
