@@ -97,6 +97,53 @@ def test_pods_of_others_are_heeded(place: Place) -> None:
     assert {workloads.node_of(pod) for pod in bound} == {free}
 
 
+def test_pods_of_selected_namespaces_are_near(place: Place) -> None:
+    taken, _ = place.add_nodes(2, cpu="4")
+    place.submit_one(workloads.pod("foreign", group="foreign", scheduler="other", nodeName=taken))
+    ours = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": place.name}}}
+    near = {"requiredDuringSchedulingIgnoredDuringExecution": [term("foreign") | ours]}
+    place.add_gang("close", 2, cpu="500m", affinity={"podAffinity": near})
+    assert {workloads.node_of(pod) for pod in place.wait_bound("close", 2)} == {taken}
+
+
+def test_only_pods_of_the_same_revision_are_avoided(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    keyed = term("app") | {"matchLabelKeys": ["revision"]}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [keyed]}}
+
+    def member(name: str, group: str, revision: str) -> Object:
+        made = workloads.pod(name, group=group, affinity=rule)
+        made["metadata"]["labels"]["revision"] = revision
+        return made
+
+    place.add_group("app", 2)
+    place.submit([member("app-0", "app", "old"), member("app-1", "app", "new")])
+    assert counts(place.wait_bound("app", 2)) == [2]
+
+    place.add_group("more", 1)
+    place.submit_one(member("more-0", "more", "new"))
+    place.wait_condition(
+        "more", "Reserved", "False", says="node(s) didn't match pod anti-affinity rules"
+    )
+
+
+def test_only_pods_of_the_same_revision_are_spread(place: Place) -> None:
+    full, _ = place.add_nodes(2, cpu="4")
+    pods = workloads.members("app", 4, **workloads.spread_evenly({"group": "app"}))
+    for pod in pods:
+        pod["spec"]["topologySpreadConstraints"][0]["matchLabelKeys"] = ["revision"]
+        pod["metadata"]["labels"]["revision"] = "new"
+    old = [workloads.pod(f"old-{n}", group="app", scheduler="other") for n in range(2)]
+    for pod in old:
+        pod["metadata"]["labels"]["revision"] = "old"
+        pod["spec"]["nodeName"] = full
+    place.submit(old)
+    place.add_group("app", 4)
+    place.submit(pods)
+    bound = place.wait_bound("app", 6)
+    assert counts([pod for pod in bound if pod["metadata"]["name"].startswith("app")]) == [2, 2]
+
+
 @pytest.mark.parametrize("gated", [True, False])
 def test_workers_are_near_a_server_that_asks_for_nothing(place: Place, gated: bool) -> None:
     """No member is on a node yet: kube-scheduler refuses the workers before the server's Bind."""

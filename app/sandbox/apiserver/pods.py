@@ -9,6 +9,7 @@ from app.sandbox.apiserver.errors import (
     no_quantity,
     required,
 )
+from app.sandbox.apiserver.label_keys import merge_label_keys
 from app.sandbox.apiserver.rules import Surroundings
 from app.sandbox.documents import Document, ObjectName, items, section
 from app.sandbox.quantities import parse_milli
@@ -63,10 +64,11 @@ def _container_defaults(container: Document) -> None:
 
 
 def complete_pod(pod: Document, around: Surroundings) -> None:
-    """Priority, standard tolerations and the first status."""
+    """Priority, standard tolerations, what its rules select, and the first status."""
     spec = pod["spec"]
     _resolve_priority(pod, around)
     add_tolerations(spec)
+    merge_label_keys(pod)
     status: Document = {"phase": "Pending", "qosClass": quality_of_service(spec)}
     if spec.get("schedulingGates"):
         status["conditions"] = [

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from app.model.integers import int64
 from app.sandbox.apiserver.selectors import label_selector_matches
-from app.sandbox.documents import Document, items, labels_of, section
-from app.sandbox.scheduler.cluster import NodeState, PlacedPod
+from app.sandbox.documents import Document, items, labels_of, name_of, section
+from app.sandbox.scheduler.cluster import Namespaces, Neighbourhood, NodeState, PlacedPod
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -86,16 +86,18 @@ def _terms(pod: Document, kind: str) -> list[Document]:
     return items(pod, "spec", "affinity", kind, _REQUIRED)
 
 
-def _selects(term: Document, owner: Document, other: Document) -> bool:
-    home = owner["metadata"].get("namespace")
-    namespaces = term.get("namespaces") or []
-    if term.get("namespaceSelector") is None:
-        namespaces = namespaces or [home]
-    elif not term["namespaceSelector"]:
-        namespaces = [other["metadata"].get("namespace")]
-    if other["metadata"].get("namespace") not in namespaces:
-        return False
-    return label_selector_matches(term.get("labelSelector"), labels_of(other))
+def _selects(term: Document, owner: Document, other: Document, *, among: Namespaces) -> bool:
+    return _looks_into(
+        term, name_of(owner).namespace, name_of(other).namespace, among=among
+    ) and label_selector_matches(term.get("labelSelector"), labels_of(other))
+
+
+def _looks_into(term: Document, home: str, namespace: str, *, among: Namespaces) -> bool:
+    """Whether the term is about pods of the namespace: named, selected, or its own by default."""
+    names, selector = items(term, "namespaces"), term.get("namespaceSelector")
+    if not names and selector is None:
+        return namespace == home
+    return namespace in names or label_selector_matches(selector, among.get(namespace, {}))
 
 
 def _in_domain(nodes: Iterable[NodeState], key: str, value: str | None) -> Iterator[PlacedPod]:
@@ -104,51 +106,51 @@ def _in_domain(nodes: Iterable[NodeState], key: str, value: str | None) -> Itera
             yield from node.pods.values()
 
 
-def anti_affinity_broken(pod: Document, node: NodeState, nodes: list[NodeState]) -> bool:
+def anti_affinity_broken(pod: Document, node: NodeState, around: Neighbourhood) -> bool:
     """Whether the pod's own required anti-affinity excludes the node."""
     labels = labels_of(node.document)
     return any(
-        _selects(term, pod, placed.document)
+        _selects(term, pod, placed.document, among=around.namespaces)
         for term in _terms(pod, "podAntiAffinity")
-        for placed in _in_domain(nodes, term["topologyKey"], labels.get(term["topologyKey"]))
+        for placed in _in_domain(around.nodes, term["topologyKey"], labels.get(term["topologyKey"]))
     )
 
 
-def is_repelled(pod: Document, node: NodeState, nodes: list[NodeState]) -> bool:
+def is_repelled(pod: Document, node: NodeState, around: Neighbourhood) -> bool:
     """Whether a placed pod's required anti-affinity excludes this pod from the node."""
     labels = labels_of(node.document)
-    for other in nodes:
+    for other in around.repelling:
         for placed in other.repellers.values():
             for term in _terms(placed.document, "podAntiAffinity"):
                 key = term["topologyKey"]
                 here = labels.get(key)
                 same = here is not None and labels_of(other.document).get(key) == here
-                if same and _selects(term, placed.document, pod):
+                if same and _selects(term, placed.document, pod, among=around.namespaces):
                     return True
     return False
 
 
-def affinity_unmet(pod: Document, node: NodeState, nodes: list[NodeState]) -> bool:
+def affinity_unmet(pod: Document, node: NodeState, around: Neighbourhood) -> bool:
     """Whether the pod's required affinity to other pods is not met on the node.
 
     The first pod of a group that is to keep together may start anywhere: a term that matches the
     pod itself and nothing that is placed is met by any node that has the topology key.
     """
-    labels = labels_of(node.document)
+    labels, among = labels_of(node.document), around.namespaces
     for term in _terms(pod, "podAffinity"):
         key = term["topologyKey"]
         if key not in labels:
             return True
         if any(
-            _selects(term, pod, placed.document)
-            for placed in _in_domain(nodes, key, labels.get(key))
+            _selects(term, pod, placed.document, among=among)
+            for placed in _in_domain(around.nodes, key, labels.get(key))
         ):
             continue
         anywhere = any(
-            _selects(term, pod, placed.document)
-            for other in nodes
+            _selects(term, pod, placed.document, among=among)
+            for other in around.nodes
             for placed in other.pods.values()
         )
-        if anywhere or not _selects(term, pod, pod):
+        if anywhere or not _selects(term, pod, pod, among=among):
             return True
     return False

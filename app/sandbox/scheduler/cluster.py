@@ -1,4 +1,4 @@
-"""What the loop knows of nodes and of the pods on them, assumed ones included.
+"""What the loop knows of nodes, of the pods on them (assumed ones included), and of namespaces.
 
 Fed by the changes of the store; ``assume`` puts a pod on a node before the API server says so and
 ``forget`` takes it back. A pod that is deleted frees its room at once, assumed or not.
@@ -7,12 +7,16 @@ Fed by the changes of the store; ``assume`` puts a pod on a node before the API 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from app.sandbox.documents import Document, is_terminal, section, uid_of
+from app.sandbox.documents import Document, is_terminal, labels_of, name_of, section, uid_of
 from app.sandbox.quantities import parse_list
 from app.sandbox.scheduler.requirements import Requirements, requirements_of
+
+Namespaces: TypeAlias = Mapping[str, Mapping[str, str]]
+"""Labels by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +73,36 @@ class NodeState:
         return copy
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """All nodes at one moment; those with pods that repel others are picked out."""
+
+    nodes: list[NodeState]
+    repelling: list[NodeState]
+    namespaces: Namespaces
+
+
 class Cluster:
     """All nodes by name."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeState] = {}
+        self.namespaces: dict[str, Mapping[str, str]] = {}
         self._places: dict[str, str] = {}
         self._homeless: dict[str, dict[str, PlacedPod]] = {}
+
+    def neighbourhood(self, *, trial: NodeState | None = None) -> Neighbourhood:
+        """``trial`` stands for the node of its name."""
+        nodes = list(self.nodes.values())
+        if trial is not None:
+            nodes = [trial if node.name == trial.name else node for node in nodes]
+        return Neighbourhood(nodes, [node for node in nodes if node.repellers], self.namespaces)
+
+    def set_namespace(self, document: Document) -> None:
+        self.namespaces[name_of(document).name] = labels_of(document)
+
+    def remove_namespace(self, name: str) -> None:
+        self.namespaces.pop(name, None)
 
     def set_node(self, document: Document) -> None:
         name = document["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""Changes of the store -> the loop's view of nodes and pods, its queue and its nominations.
+"""Changes of the store -> the loop's view of nodes, pods and namespaces, its queue, nominations.
 
 Also where wake-ups come from: which change of the cluster counts as an event for refused pods. A
 heartbeat (only times differ) and a new image list on a node count as nothing.
@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
-from app.sandbox.documents import Document, is_terminal, items, section, uid_of
+from app.sandbox.documents import Document, is_terminal, items, name_of, section, uid_of
 from app.sandbox.scheduler.cluster import Cluster
 from app.sandbox.scheduler.queue import PodQueue, Wake
 from app.sandbox.scheduler.requirements import Requirements
 
 _PODS = "/pods"
 _NODES = "/nodes"
+_NAMESPACES = "/namespaces"
 
 
 class Feed:
@@ -31,6 +32,8 @@ class Feed:
 
     def start(self, store: Store) -> None:
         """Take in what is there; from now on, what changes."""
+        for namespace in store.ordered(_NAMESPACES):
+            self._cluster.set_namespace(namespace)
         for node in store.ordered(_NODES):
             self._cluster.set_node(node)
         for pod in store.ordered(_PODS):
@@ -70,6 +73,8 @@ class Feed:
             return
         if change.storage == _NODES:
             self._node_changed(change)
+        elif change.storage == _NAMESPACES:
+            self._namespace_changed(change)
         elif change.storage == _PODS and change.kind is ChangeKind.DELETED:
             self._pod_gone(change.document)
         elif change.storage == _PODS:
@@ -83,6 +88,13 @@ class Feed:
         self._cluster.set_node(change.document)
         if change.previous is None or _relevant(change.previous) != _relevant(change.document):
             self._queue.wake(Wake.NODE_CHANGED)
+
+    def _namespace_changed(self, change: Change) -> None:
+        """Wakes nobody, as with the stock scheduler."""
+        if change.kind is ChangeKind.DELETED:
+            self._cluster.remove_namespace(name_of(change.document).name)
+        else:
+            self._cluster.set_namespace(change.document)
 
     def _pod_gone(self, pod: Document) -> None:
         uid = uid_of(pod)

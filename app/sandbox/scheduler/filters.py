@@ -7,12 +7,12 @@ between *Unschedulable* (removing pods might help: a preemption candidate) and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.sandbox.documents import Document, items, section
 from app.sandbox.scheduler import affinity, spread, taints
-from app.sandbox.scheduler.cluster import NodeState
+from app.sandbox.scheduler.cluster import Neighbourhood, NodeState
 from app.sandbox.scheduler.requirements import PODS, Requirements, requirements_of
 
 
@@ -49,19 +49,6 @@ def candidate_of(pod: Document, *, ignoring: frozenset[str] = frozenset()) -> Ca
         is_spread=bool(spread.hard_constraints(pod)),
         has_neighbours=bool(affinities.get("podAffinity") or affinities.get("podAntiAffinity")),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
-    """All nodes at one moment; those with pods that repel others are picked out."""
-
-    nodes: list[NodeState]
-    repelling: list[NodeState]
-
-
-def neighbourhood_of(nodes: Iterable[NodeState]) -> Neighbourhood:
-    everything = list(nodes)
-    return Neighbourhood(everything, [node for node in everything if node.repellers])
 
 
 def first_failure(candidate: Candidate, node: NodeState, around: Neighbourhood) -> Failure | None:
@@ -117,12 +104,12 @@ def _spread_failure(pod: Document, node: NodeState, nodes: list[NodeState]) -> I
 
 def _affinity_failure(pod: Document, node: NodeState, around: Neighbourhood) -> Iterator[Failure]:
     plugin = "InterPodAffinity"
-    if affinity.affinity_unmet(pod, node, around.nodes):
+    if affinity.affinity_unmet(pod, node, around):
         yield Failure(plugin, ("node(s) didn't match pod affinity rules",))
-    if affinity.anti_affinity_broken(pod, node, around.nodes):
+    if affinity.anti_affinity_broken(pod, node, around):
         text = "node(s) didn't match pod anti-affinity rules"
         yield Failure(plugin, (text,), can_be_helped=True)
-    elif affinity.is_repelled(pod, node, around.repelling):
+    elif affinity.is_repelled(pod, node, around):
         text = "node(s) didn't satisfy existing pods anti-affinity rules"
         yield Failure(plugin, (text,), can_be_helped=True)
 

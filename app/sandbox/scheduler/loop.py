@@ -26,16 +26,14 @@ from app.sandbox.clock import Clock
 from app.sandbox.documents import Document, name_of, section, uid_of
 from app.sandbox.ports import ExtenderClient
 from app.sandbox.scheduler import affinity, messages
-from app.sandbox.scheduler.cluster import Cluster, NodeState, PlacedPod
+from app.sandbox.scheduler.cluster import Cluster, Neighbourhood, NodeState, PlacedPod
 from app.sandbox.scheduler.extender import Extender, ExtenderError
 from app.sandbox.scheduler.feed import Feed
 from app.sandbox.scheduler.filters import (
     Candidate,
     Failure,
-    Neighbourhood,
     candidate_of,
     first_failure,
-    neighbourhood_of,
 )
 from app.sandbox.scheduler.preemption import Preemption
 from app.sandbox.scheduler.queue import EXTENDER, BackoffConfig, PodQueue, QueuedPod, Wake
@@ -179,7 +177,7 @@ class SchedulerLoop:
 
     async def _nominated_fits(self, candidate: Candidate, name: str) -> bool:
         """The one-node path: an extender's error is only logged, the full path follows."""
-        around = neighbourhood_of(self.cluster.nodes.values())
+        around = self.cluster.neighbourhood()
         if self._failure(candidate, self.cluster.nodes[name], around) is not None:
             return False
         if self._extender is None:
@@ -194,7 +192,7 @@ class SchedulerLoop:
     def _plugin_failures(self, candidate: Candidate) -> dict[str, Failure]:
         pinned = affinity.pinned_nodes(candidate.pod)
         elsewhere = Failure("NodeAffinity", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
-        around = neighbourhood_of(self.cluster.nodes.values())
+        around = self.cluster.neighbourhood()
         found: dict[str, Failure] = {}
         for node in around.nodes:
             failure: Failure | None = elsewhere
@@ -212,8 +210,7 @@ class SchedulerLoop:
         if nominated:
             placed = [PlacedPod(pod, requirements_of(pod)) for pod in nominated]
             crowded = node.trial(extra=placed)
-            others = neighbourhood_of(crowded if one is node else one for one in around.nodes)
-            failure = first_failure(candidate, crowded, others)
+            failure = first_failure(candidate, crowded, self.cluster.neighbourhood(trial=crowded))
             if failure is not None:
                 return failure
         return first_failure(candidate, node, around)

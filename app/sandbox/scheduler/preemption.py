@@ -18,7 +18,7 @@ from app.sandbox.documents import Document, section
 from app.sandbox.scheduler import messages
 from app.sandbox.scheduler.cluster import Cluster, NodeState, PlacedPod
 from app.sandbox.scheduler.extender import Extender, ExtenderError, Victims
-from app.sandbox.scheduler.filters import Candidate, Failure, first_failure, neighbourhood_of
+from app.sandbox.scheduler.filters import Candidate, Failure, first_failure
 
 _EXPECTED = "expected at least one victim pod on node"
 
@@ -125,9 +125,7 @@ class Preemption:
         return Victims(tuple(one.asks.uid for one in victims), violations)
 
     def _fits(self, candidate: Candidate, trial: NodeState) -> bool:
-        around = neighbourhood_of(
-            trial if node.name == trial.name else node for node in self._cluster.nodes.values()
-        )
+        around = self._cluster.neighbourhood(trial=trial)
         return first_failure(candidate, trial, around) is None
 
     def _is_guarded(self, placed: PlacedPod) -> bool:

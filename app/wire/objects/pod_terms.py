@@ -3,6 +3,10 @@
 What such a rule means depends on the pod that has it: without namespaces it looks into the pod's
 own, and ``matchLabelKeys`` stand for the pod's own values of those labels. Folding writes that out,
 so that the planner meets plain selectors only.
+
+The API server writes label keys into the selectors when a pod is created, in a template nobody
+does. Of affinity the scheduler reads the selectors only, so that what is written there counts and
+not what the labels have become; of spread constraints it reads the keys as well.
 """
 
 from collections.abc import Iterator, Mapping
@@ -58,8 +62,8 @@ def pod_term(json: PodTermJson, at: str, *, namespace: str, labels: Mapping[str,
         json.label_selector,
         joined(at, "labelSelector"),
         also=(
-            *_own(json.match_label_keys, Operator.IN, labels),
-            *_own(json.mismatch_label_keys, Operator.NOT_IN, labels),
+            *_unwritten(json, _own(json.match_label_keys, Operator.IN, labels)),
+            *_unwritten(json, _own(json.mismatch_label_keys, Operator.NOT_IN, labels)),
         ),
     )
     names = tuple(sorted(set(json.namespaces or ())))
@@ -93,6 +97,13 @@ def _spread_selector(json: SpreadJson, at: str, labels: Mapping[str, str]) -> La
     return label_selector(
         json.label_selector, at, also=_own(json.match_label_keys, Operator.IN, labels)
     )
+
+
+def _unwritten(json: PodTermJson, own: Iterator[Requirement]) -> Iterator[Requirement]:
+    """Those of ``own`` about whose keys the selector does not say the like already."""
+    expressions = json.label_selector.match_expressions if json.label_selector else None
+    written = {(one.key, one.operator) for one in expressions or ()}
+    return (one for one in own if (one.key, one.operator.value) not in written)
 
 
 def _own(

@@ -61,6 +61,55 @@ def test_a_new_pod_is_completed() -> None:
     assert found["metadata"]["generation"] == 1
 
 
+def keyed(**more: object) -> Document:
+    """A rule about pods of the same revision."""
+    selector = {"matchLabels": {"app": "web"}}
+    return {
+        "topologyKey": "zone",
+        "labelSelector": selector,
+        "matchLabelKeys": ["rev", "missing"],
+        **more,
+    }
+
+
+def merged(rule: Document) -> list[tuple[str, str, list[str]]]:
+    expressions = rule["labelSelector"].get("matchExpressions", [])
+    return [(one["key"], one["operator"], one["values"]) for one in expressions]
+
+
+def test_label_keys_are_written_into_the_selectors_of_a_new_pod() -> None:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    weighted = {"weight": 1, "podAffinityTerm": keyed()}
+    affinity = {
+        "podAffinity": {required: [keyed()], preferred: [weighted]},
+        "podAntiAffinity": {required: [keyed(mismatchLabelKeys=["team"])]},
+    }
+    labels = {"rev": "7", "team": "red"}
+    server = make_server(
+        pod(
+            metadata={"labels": labels},
+            affinity=affinity,
+            topologySpreadConstraints=[keyed(whenUnsatisfiable="DoNotSchedule", maxSkew=1)],
+        )
+    )
+    spec = stored_pod(server, "p")["spec"]
+    revision, team = ("rev", "In", ["7"]), ("team", "NotIn", ["red"])
+    near, far = spec["affinity"]["podAffinity"], spec["affinity"]["podAntiAffinity"]
+    assert merged(near[required][0]) == [revision]
+    assert merged(near[preferred][0]["podAffinityTerm"]) == [revision]
+    assert merged(far[required][0]) == [revision, team]
+    assert merged(spec["topologySpreadConstraints"][0]) == [revision]
+
+
+def test_a_rule_without_a_selector_still_selects_nothing() -> None:
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [keyed(labelSelector=None)]}
+    labels = {"labels": {"rev": "7"}}
+    server = make_server(pod(metadata=labels, affinity={"podAffinity": terms}))
+    kept = stored_pod(server, "p")["spec"]["affinity"]["podAffinity"]
+    assert kept["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"] is None
+
+
 @pytest.mark.parametrize(
     ("resources", "quality"),
     [({}, "BestEffort"), (cpu("1"), "Burstable")],

@@ -103,6 +103,20 @@ def test_label_keys_that_the_api_server_has_folded_already_count_once() -> None:
     assert found.selector == LabelSelector((Requirement("rev", Operator.IN, ("7",)),))
 
 
+def test_what_the_api_server_has_folded_outlives_a_change_of_the_label() -> None:
+    folded = {
+        "matchExpressions": [
+            {"key": "rev", "operator": "In", "values": ["7"]},
+            {"key": "team", "operator": "NotIn", "values": ["red"]},
+        ]
+    }
+    keys = {"matchLabelKeys": ["rev"], "mismatchLabelKeys": ["team"]}
+    found = one_term({"labelSelector": folded, **keys}, labels={"rev": "8", "team": "blue"})
+    assert found.selector == LabelSelector(
+        (Requirement("rev", Operator.IN, ("7",)), Requirement("team", Operator.NOT_IN, ("red",)))
+    )
+
+
 def test_a_spread_constraint_has_the_defaults_of_the_api() -> None:
     assert one_spread() == Spread(2, "zone", True, LabelSelector((APP_READ,)))
     assert one_spread(minDomains=None).min_domains == 1
