@@ -89,6 +89,36 @@ def test_members_that_want_the_same_port_get_a_node_each(place: Place) -> None:
     assert counts(place.wait_bound("port", 2)) == [1, 1]
 
 
+def listening(group: str, where: str, **spec: Any) -> list[Object]:
+    """Two members whose container in the field ``where`` has a port of its own."""
+    pods = workloads.members(group, 2, **spec)
+    for pod in pods:
+        container = {"name": "web", "image": "none", "ports": [{"containerPort": 80}]}
+        if where == "initContainers":
+            container["restartPolicy"] = "Always"
+        pod["spec"].setdefault(where, []).append(container)
+    return pods
+
+
+@pytest.mark.parametrize("where", ["containers", "initContainers"])
+def test_on_the_network_of_the_node_every_port_is_the_nodes(place: Place, where: str) -> None:
+    place.add_nodes(2, cpu="4")
+    place.add_group("web", 2)
+    place.submit(listening("web", where, hostNetwork=True))
+    assert counts(place.wait_bound("web", 2)) == [1, 1]
+
+
+def test_the_same_port_of_two_addresses_is_on_one_node(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    pods = workloads.members("port", 2)
+    for number, pod in enumerate(pods):
+        port = {"containerPort": 80, "hostPort": 8080, "hostIP": f"127.0.0.{number + 1}"}
+        pod["spec"]["containers"][0]["ports"] = [port]
+    place.add_group("port", 2)
+    place.submit(pods)
+    assert counts(place.wait_bound("port", 2)) == [2]
+
+
 def test_pods_of_others_are_heeded(place: Place) -> None:
     taken, free = place.add_nodes(2, cpu="4")
     place.submit_one(workloads.pod("foreign", group="foreign", scheduler="other", nodeName=taken))

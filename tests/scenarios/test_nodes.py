@@ -95,6 +95,32 @@ def test_extended_resources_are_counted(place: Place) -> None:
     place.wait_condition("third", "Reserved", "False", says="example.com/gpu asked 3, free 2 of 8")
 
 
+def test_what_a_pod_asks_for_the_whole_of_it_is_counted(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    whole = {"requests": {"cpu": "3"}}
+    pods = workloads.members("two", 2, cpu="500m")
+    for pod in pods:
+        pod["spec"]["resources"] = whole
+    place.add_group("two", 2)
+    place.submit(pods)
+    assert len(nodes_of(place.wait_bound("two", 2))) == 2
+    place.add_gang("third", 1, cpu="2")
+    place.wait_condition("third", "Reserved", "False", says="cpu asked 2, free 1;")
+
+
+def test_a_pod_waits_for_the_claim_that_it_names(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "nope"}}
+    place.add_group("data", 1)
+    place.submit_ungated("data", 1, volumes=[volume])
+    place.wait_pod_condition(
+        "data-0",
+        "PodScheduled",
+        "False",
+        says='persistentvolumeclaim "nope" not found. not found',
+    )
+
+
 def test_a_node_takes_no_more_pods_than_it_says(place: Place) -> None:
     place.add_nodes(1, cpu="8", pods=2)
     place.add_gang("three", 3, cpu="100m")

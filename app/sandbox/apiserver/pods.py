@@ -12,7 +12,9 @@ from app.sandbox.apiserver.errors import (
 from app.sandbox.apiserver.label_keys import merge_label_keys
 from app.sandbox.apiserver.rules import Surroundings
 from app.sandbox.documents import Document, ObjectName, items, section
+from app.sandbox.pod_resources import contained_requests, says_for_the_whole
 from app.sandbox.quantities import parse_milli
+from app.sandbox.quantities import text as quantity
 
 PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses"
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
@@ -38,10 +40,39 @@ def template_defaults(spec: Document) -> None:
 
 def pod_defaults(pod: Document) -> None:
     if isinstance(pod.get("spec"), dict):
-        template_defaults(pod["spec"])
-        pod["spec"].setdefault("enableServiceLinks", True)
-        if not pod["spec"].get("schedulingGates"):
-            pod["spec"].pop("schedulingGates", None)
+        spec = pod["spec"]
+        template_defaults(spec)
+        spec.setdefault("enableServiceLinks", True)
+        if not spec.get("schedulingGates"):
+            spec.pop("schedulingGates", None)
+        _default_whole(spec)
+        if spec.get("hostNetwork"):
+            _default_host_ports(spec)
+
+
+def _default_whole(spec: Document) -> None:
+    """A pod with limits for the whole of it asks for what its containers do, or for the limits."""
+    whole = section(spec, "resources")
+    limits = section(whole, "limits")
+    if not limits:
+        return
+    try:
+        contained = contained_requests(spec)
+    except ValueError:  # of a container, which is refused for it
+        return
+    asked = {
+        name: quantity(contained[name], binary=name == "memory")
+        for name in ("cpu", "memory")
+        if name in contained
+    }
+    spec["resources"] = {**whole, "requests": {**limits, **asked, **section(whole, "requests")}}
+
+
+def _default_host_ports(spec: Document) -> None:
+    """On the network of its node, a container takes its ports there."""
+    for container in _containers(spec):
+        for port in items(container, "ports"):
+            port["hostPort"] = port.get("hostPort") or port.get("containerPort")
 
 
 def _containers(spec: Document) -> list[Document]:
@@ -138,9 +169,12 @@ def add_tolerations(spec: Document) -> None:
 
 
 def quality_of_service(spec: Document) -> str:
-    """BestEffort, Guaranteed or Burstable, from CPU and memory only."""
+    """BestEffort, Guaranteed or Burstable, from CPU and memory only.
+
+    What the pod says for the whole of it stands for what its containers say.
+    """
     found: list[tuple[str, str]] = []
-    for container in _containers(spec):
+    for container in [spec] if says_for_the_whole(spec) else _containers(spec):
         resources = section(container, "resources")
         for name in ("cpu", "memory"):
             request = str(section(resources, "requests").get(name) or "0")
@@ -163,6 +197,7 @@ def pod_errors(pod: Document) -> list[FieldError]:
     for field in ("containers", "initContainers"):
         for index, container in enumerate(items(pod, "spec", field)):
             found += _container_errors(container, f"spec.{field}[{index}]")
+    found += _resource_errors(section(pod, "spec", "resources"), "spec.resources")
     names = [one.get("name") for one in containers]
     found += [
         FieldError(
@@ -179,18 +214,23 @@ def pod_errors(pod: Document) -> list[FieldError]:
 
 def _container_errors(container: Document, path: str) -> list[FieldError]:
     found = [required(f"{path}.{name}") for name in ("name", "image") if not container.get(name)]
+    return found + _resource_errors(section(container, "resources"), f"{path}.resources")
+
+
+def _resource_errors(resources: Document, path: str) -> list[FieldError]:
+    found: list[FieldError] = []
     for side in ("requests", "limits"):
-        for name, value in section(container, "resources", side).items():
+        for name, value in section(resources, side).items():
             try:
                 amount = parse_milli(value)
             except ValueError:
                 raise no_quantity("Pod") from None
             if amount < 0:
                 text = "must be greater than or equal to 0"
-                found.append(invalid_value(f"{path}.resources.{side}.{name}", str(value), text))
-    limits = section(container, "resources", "limits")
-    for name, request in section(container, "resources", "requests").items():
-        found += _request_errors(name, request, limits.get(name), f"{path}.resources")
+                found.append(invalid_value(f"{path}.{side}.{name}", str(value), text))
+    limits = section(resources, "limits")
+    for name, request in section(resources, "requests").items():
+        found += _request_errors(name, request, limits.get(name), path)
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from app.sandbox.apiserver.pods import quality_of_service
 from app.sandbox.documents import Document, is_terminal, items, section
-from app.sandbox.pod_resources import Amounts, limits_of, requests_of
+from app.sandbox.pod_resources import Amounts, limits_of, requests_of, says_for_the_whole
 
 ONE = 1000
 PODS = "pods"
@@ -89,6 +89,8 @@ def may_limit(scope: str, lines: Iterable[str]) -> bool:
 def unsaid(lines: Iterable[str], pod: Document) -> str:
     """What containers of the pod would have to say, in the words of the API server."""
     spec = section(pod, "spec")
+    if says_for_the_whole(spec):
+        return ""
     containers = [*items(spec, "containers"), *items(spec, "initContainers")]
     found = []
     for line in sorted(_TO_BE_SAID.intersection(lines)):

@@ -10,6 +10,7 @@ from typing import Any
 
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
 from app.sandbox.documents import Document, is_terminal, items, name_of, section, uid_of
+from app.sandbox.scheduler.claims import STORAGE as CLAIMS
 from app.sandbox.scheduler.cluster import Cluster
 from app.sandbox.scheduler.queue import PodQueue, Wake
 from app.sandbox.scheduler.requirements import Requirements
@@ -75,6 +76,8 @@ class Feed:
             self._node_changed(change)
         elif change.storage == _NAMESPACES:
             self._namespace_changed(change)
+        elif change.storage == CLAIMS and change.kind is not ChangeKind.DELETED:
+            self._queue.wake(Wake.CLAIM_CHANGED)
         elif change.storage == _PODS and change.kind is ChangeKind.DELETED:
             self._pod_gone(change.document)
         elif change.storage == _PODS:

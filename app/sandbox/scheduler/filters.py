@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from app.sandbox.documents import Document, items, section
 from app.sandbox.scheduler import affinity, spread, taints
 from app.sandbox.scheduler.cluster import Neighbourhood, NodeState
+from app.sandbox.scheduler.host_ports import any_collide
 from app.sandbox.scheduler.requirements import PODS, Requirements, requirements_of
 
 
@@ -115,4 +116,4 @@ def _affinity_failure(pod: Document, node: NodeState, around: Neighbourhood) -> 
 
 
 def _ports_taken(asks: Requirements, node: NodeState) -> bool:
-    return any(asks.ports & placed.asks.ports for placed in node.pods.values())
+    return any(any_collide(asks.ports, placed.asks.ports) for placed in node.pods.values())

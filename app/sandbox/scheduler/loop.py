@@ -25,7 +25,7 @@ from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import Clock
 from app.sandbox.documents import Document, name_of, section, uid_of
 from app.sandbox.ports import ExtenderClient
-from app.sandbox.scheduler import affinity, messages
+from app.sandbox.scheduler import affinity, claims, messages
 from app.sandbox.scheduler.cluster import Cluster, Neighbourhood, NodeState, PlacedPod
 from app.sandbox.scheduler.extender import Extender, ExtenderError
 from app.sandbox.scheduler.feed import Feed
@@ -35,7 +35,7 @@ from app.sandbox.scheduler.filters import (
     candidate_of,
     first_failure,
 )
-from app.sandbox.scheduler.preemption import Preemption
+from app.sandbox.scheduler.preemption import Outcome, Preemption
 from app.sandbox.scheduler.queue import EXTENDER, BackoffConfig, PodQueue, QueuedPod, Wake
 from app.sandbox.scheduler.reporting import Reporter
 from app.sandbox.scheduler.requirements import requirements_of
@@ -69,9 +69,10 @@ class LoopConfig:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """Nothing can take the pod: why, per node."""
+    """Nothing can take the pod: why, per node, or ``everywhere`` for the same reason."""
 
     failures: Mapping[str, Failure]
+    everywhere: str = ""
 
 
 class SchedulerLoop:
@@ -141,6 +142,10 @@ class SchedulerLoop:
     # Choosing a node
 
     async def _choose(self, candidate: Candidate) -> str | _Refusal:
+        everywhere = claims.unusable(candidate.pod, self._server.store)
+        if everywhere:
+            failure = Failure(claims.PLUGIN, ())
+            return _Refusal(dict.fromkeys(self.cluster.nodes, failure), everywhere)
         nominated = section(candidate.pod, "status").get("nominatedNodeName")
         if nominated in self.cluster.nodes and await self._nominated_fits(candidate, nominated):
             return str(nominated)
@@ -281,11 +286,7 @@ class SchedulerLoop:
         self._reporter.not_scheduled(pod, reason="SchedulerError", message=why, nominated="")
 
     async def _refused(self, queued: QueuedPod, candidate: Candidate, refusal: _Refusal) -> None:
-        preempting = self._extender if self._config.preempts else None
-        outcome = await self._preemption.find(candidate, refusal.failures, extender=preempting)
-        reasons = [reason for failure in refusal.failures.values() for reason in failure.reasons]
-        total = len(self.cluster.nodes)
-        text = messages.refusal(total, reasons, after=outcome.message) if total else _NO_NODES
+        text, outcome = await self._outcome(candidate, refusal)
         rejectors = frozenset(failure.plugin for failure in refusal.failures.values())
         self.queue.refused(queued, rejectors)
         self._reporter.not_scheduled(
@@ -293,6 +294,17 @@ class SchedulerLoop:
         )
         for victim in outcome.victims:
             self._evict(victim, by=queued.pod)
+
+    async def _outcome(self, candidate: Candidate, refusal: _Refusal) -> tuple[str, Outcome]:
+        """The message of a refusal, and what preemption came to."""
+        total = len(self.cluster.nodes)
+        if total and refusal.everywhere:
+            return messages.refused_everywhere(total, refusal.everywhere), Outcome()
+        preempting = self._extender if self._config.preempts else None
+        outcome = await self._preemption.find(candidate, refusal.failures, extender=preempting)
+        reasons = [reason for failure in refusal.failures.values() for reason in failure.reasons]
+        text = messages.refusal(total, reasons, after=outcome.message) if total else _NO_NODES
+        return text, outcome
 
     def _evict(self, victim: Document, *, by: Document) -> None:
         self._reporter.disruption(victim, by=by)

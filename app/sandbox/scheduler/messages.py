@@ -1,7 +1,8 @@
 """The words of a refusal, as the stock scheduler composes them.
 
 ``0/N nodes are available: <count reason, ...>. <post filter>.``: a histogram of the nodes' reasons,
-sorted as text, and what preemption came to.
+sorted as text, and what preemption came to. Where the pod itself stood in the way of all nodes,
+that is said once.
 """
 
 from __future__ import annotations
@@ -19,6 +20,15 @@ def histogram(total: int, reasons: Iterable[str], *, end: str = ".") -> str:
     counted = sorted(f"{count} {reason}" for reason, count in Counter(reasons).items())
     start = f"0/{total} nodes are available"
     return f"{start}: {', '.join(counted)}{end}" if counted else f"{start}."
+
+
+def refused_everywhere(total: int, why: str) -> str:
+    """The whole message where all nodes have the same reason, found before they were looked at.
+
+    Preemption is not tried: the stock plugin for resource claims, asked before it, has not been
+    prepared by then and says so.
+    """
+    return f"0/{total} nodes are available: {why}. not found"
 
 
 def refusal(total: int, reasons: Iterable[str], *, after: str) -> str:

@@ -9,8 +9,8 @@
                                                                      (left by time alone)
 
 * A pod that the extender refused is woken by *any* event: a bound pod added, changed or deleted, a
-  node changed or deleted, a write on the pod itself. One that only plugins refused is woken by the
-  events that could help those plugins.
+  node changed or deleted, a claim made, a write on the pod itself. One that only plugins refused
+  is woken by the events that could help those plugins.
 * A woken pod whose back-off runs waits in ``backoff``, and is popped early when nothing is active.
 * An error is left by the ladder only: 1, 2, 4, 8, 10, 10 ... seconds. Every back-off ends at a
   full second of the queue's life.
@@ -41,6 +41,7 @@ class Wake(Enum):
     BOUND_POD_DELETED = "AssignedPodDelete"
     NODE_CHANGED = "NodeUpdate"
     NODE_DELETED = "NodeDelete"
+    CLAIM_CHANGED = "PvcAdd"
     POD_CHANGED = "UnschedulablePodUpdate"
     POD_RULES_CHANGED = "UnschedulablePodRulesUpdate"
 
@@ -58,7 +59,7 @@ class Place(Enum):
 
 _ROOM = frozenset({Wake.BOUND_POD_DELETED, Wake.NODE_CHANGED})
 _NODE = frozenset({Wake.NODE_CHANGED, Wake.POD_RULES_CHANGED})
-_NEIGHBOURS = frozenset(Wake) - {Wake.POD_CHANGED, Wake.NODE_DELETED}
+_NEIGHBOURS = frozenset(Wake) - {Wake.POD_CHANGED, Wake.NODE_DELETED, Wake.CLAIM_CHANGED}
 _HELPS: dict[str, frozenset[Wake]] = {
     EXTENDER: frozenset(Wake),
     "NodeUnschedulable": _NODE,
@@ -68,6 +69,7 @@ _HELPS: dict[str, frozenset[Wake]] = {
     "NodeResourcesFit": _ROOM,
     "PodTopologySpread": _NEIGHBOURS | {Wake.NODE_DELETED},
     "InterPodAffinity": _NEIGHBOURS,
+    "VolumeRestrictions": frozenset({Wake.CLAIM_CHANGED, Wake.NODE_CHANGED}),
 }
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from app.model.resources import CPU
 from app.sandbox.documents import Document, items, section, uid_of
 from app.sandbox.pod_resources import Amounts, requests_of
+from app.sandbox.scheduler.host_ports import HostPort, host_ports
 from app.wire.errors import DecodeError
 from app.wire.objects.pods import decode_charge
 
@@ -29,7 +30,7 @@ class Requirements:
     uid: str
     priority: int
     resources: Mapping[str, int]
-    ports: frozenset[tuple[str, int]]
+    ports: frozenset[HostPort]
     repels: bool
 
     def without(self, names: frozenset[str]) -> Requirements:
@@ -45,12 +46,7 @@ def requirements_of(pod: Document) -> Requirements:
         uid=uid_of(pod),
         priority=int(spec.get("priority") or 0),
         resources={**_charge(pod), PODS: 1000},
-        ports=frozenset(
-            (port.get("protocol", "TCP"), port["hostPort"])
-            for container in items(spec, "containers")
-            for port in items(container, "ports")
-            if port.get("hostPort")
-        ),
+        ports=host_ports(spec),
         repels=bool(section(spec, "affinity").get("podAntiAffinity")),
     )
 

@@ -61,6 +61,52 @@ def test_a_new_pod_is_completed() -> None:
     assert found["metadata"]["generation"] == 1
 
 
+@pytest.mark.parametrize(
+    ("whole", "requests", "service"),
+    [
+        ({"limits": {"cpu": "2"}}, {"cpu": "1500m"}, "Burstable"),
+        ({"limits": {"memory": "1Gi"}}, {"cpu": "1500m", "memory": "1Gi"}, "Burstable"),
+        ({"requests": {"memory": "1Gi"}}, {"memory": "1Gi"}, "Burstable"),
+        (
+            {"limits": {"cpu": "1500m", "memory": "1Gi"}},
+            {"cpu": "1500m", "memory": "1Gi"},
+            "Guaranteed",
+        ),
+    ],
+)
+def test_what_a_pod_says_for_the_whole_of_it_is_completed(
+    whole: Document, requests: dict[str, str], service: str
+) -> None:
+    found = stored_pod(make_server(pod() | whole_spec(whole)), "p")
+    assert found["spec"]["resources"]["requests"] == requests
+    assert found["status"]["qosClass"] == service
+
+
+def whole_spec(whole: Document) -> Document:
+    """A pod spec with resources for the whole pod, which `pod` would give to its container."""
+    container = {"name": "c", "image": "busybox", "resources": cpu("1500m")}
+    return {"spec": {"containers": [container], "resources": whole}}
+
+
+@pytest.mark.parametrize("amount", ["-1", "much"])
+def test_what_a_pod_says_for_the_whole_of_it_must_make_sense(amount: str) -> None:
+    spec = whole_spec({"limits": {"cpu": amount}})
+    code, _ = refusal(lambda: make_server(pod() | spec))
+    assert code in {400, 422}
+
+
+def test_on_the_network_of_its_node_a_pod_takes_its_ports_there() -> None:
+    ports = [{"containerPort": 80}, {"containerPort": 81, "hostPort": 8081}]
+    server = make_server(pod(ports=ports, hostNetwork=True), pod("apart", ports=ports))
+
+    def taken(name: str) -> list[int | None]:
+        container = stored_pod(server, name)["spec"]["containers"][0]
+        return [port.get("hostPort") for port in container["ports"]]
+
+    assert taken("p") == [80, 8081]
+    assert taken("apart") == [None, 8081]
+
+
 def keyed(**more: object) -> Document:
     """A rule about pods of the same revision."""
     selector = {"matchLabels": {"app": "web"}}

@@ -57,6 +57,14 @@ def test_a_pod_is_counted_until_it_ends(server: ApiServer) -> None:
     assert used(server)["count/pods"] == "0"
 
 
+def test_a_pod_is_counted_by_what_it_says_for_the_whole_of_it(server: ApiServer) -> None:
+    server.create(quota({"requests.cpu": "3", "limits.cpu": "4"}))
+    document = pod("one")
+    document["spec"]["resources"] = {"requests": {"cpu": "2"}, "limits": {"cpu": "3"}}
+    server.create(document)
+    assert used(server) == {"requests.cpu": "2", "limits.cpu": "3"}
+
+
 def test_what_exceeds_a_quota_is_refused_with_its_numbers(server: ApiServer) -> None:
     server.create(quota({"requests.cpu": "2", "pods": "5"}))
     server.create(pod("one", resources=cpu("1")))

@@ -300,3 +300,43 @@ def test_an_answer_that_names_an_unknown_node_is_an_error(kept: bool) -> None:
         assert "not found in the input node list" in stage.told("p")[1]
 
     play(scenario)
+
+
+def claiming(name: str, claim: str) -> Document:
+    return ours(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": claim}}])
+
+
+def test_a_pod_waits_for_the_claims_that_it_names() -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.create(claiming("p", "nope"))
+        await stage.clock.settle()
+        assert stage.told("p") == (
+            "Unschedulable",
+            '0/3 nodes are available: persistentvolumeclaim "nope" not found. not found',
+        )
+        assert stage.extender.verbs() == []
+        stage.create(
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "nope"},
+                "spec": {},
+            }
+        )
+        await stage.clock.advance(2)
+        assert stage.node_of("p")
+
+    play(scenario)
+
+
+def test_a_claim_on_its_way_out_is_of_no_use() -> None:
+    async def scenario(stage: Stage) -> None:
+        claim = {"name": "going", "finalizers": ["kubernetes.io/pvc-protection"]}
+        document = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": claim}
+        stage.create({**document, "spec": {}})
+        stage.sandbox.server.delete("/persistentvolumeclaims", at("going"))
+        stage.create(claiming("p", "going"))
+        await stage.clock.settle()
+        assert 'persistentvolumeclaim "going" is being deleted' in stage.told("p")[1]
+
+    play(scenario)
