@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -34,7 +35,7 @@ _LONGEST_BACKOFF_S = 300.0
 
 
 class PodLife:
-    """Runs one pod to its end. ``stop`` asks it to go."""
+    """Runs one pod to its end. ``stop`` asks it to go; asked again, it may only go sooner."""
 
     def __init__(self, pod: Document, *, api: KubeletApi, clock: Clock, ip: str) -> None:
         self._pod = pod
@@ -42,7 +43,8 @@ class PodLife:
         self._clock = clock
         self._policy = section(pod, "spec").get("restartPolicy") or "Always"
         self._stopping = asyncio.Event()
-        self._grace = 0.0
+        self._hurried = asyncio.Event()
+        self._kill_at = math.inf
         self._states: dict[str, dict[str, ContainerState]] = {
             field: {container["name"]: ContainerState() for container in items(pod, "spec", field)}
             for field in ("initContainers", "containers")
@@ -56,7 +58,11 @@ class PodLife:
         self._pod = pod
 
     def stop(self, grace: float) -> None:
-        self._grace = grace
+        kill_at = self._clock.now() + grace
+        if kill_at < self._kill_at:
+            self._kill_at = kill_at
+            hurried, self._hurried = self._hurried, asyncio.Event()
+            hurried.set()
         self._stopping.set()
 
     async def run(self, *, start_seconds: float, is_over: bool) -> None:
@@ -165,29 +171,28 @@ class PodLife:
         """How a container ends that was asked to: at once, unless PID 1 does not listen."""
         if not program.ignores_term:
             return program.stop_code
-        if program.seconds is not None:
-            left = started + program.seconds - self._clock.now()
-            if left <= self._grace:
-                await self._clock.sleep(left)
-                return program.exit_code
-        await self._clock.sleep(self._grace)
-        return _KILLED
+        ends = math.inf if program.seconds is None else started + program.seconds
+        while (left := min(ends, self._kill_at) - self._clock.now()) > 0:
+            await self._wait(self._hurried, at_most=left)
+        return program.exit_code if ends <= self._kill_at else _KILLED
 
     async def _pause(self, seconds: float | None) -> bool:
         """Wait (for ever without ``seconds``) or until asked to stop; whether it was."""
         if seconds is None:
             await self._stopping.wait()
-            return True
-        if seconds <= 0 or self._stopping.is_set():
-            return self._stopping.is_set()
-        timer = asyncio.ensure_future(self._clock.sleep(seconds))
-        stopping = asyncio.ensure_future(self._stopping.wait())
+        elif seconds > 0 and not self._stopping.is_set():
+            await self._wait(self._stopping, at_most=seconds)
+        return self._stopping.is_set()
+
+    async def _wait(self, event: asyncio.Event, *, at_most: float) -> None:
+        """Return when it happened or the time is over."""
+        timer = asyncio.ensure_future(self._clock.sleep(at_most))
+        happened = asyncio.ensure_future(event.wait())
         try:
-            await asyncio.wait({timer, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({timer, happened}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             timer.cancel()
-            stopping.cancel()
-        return self._stopping.is_set()
+            happened.cancel()
 
     async def _report(self) -> None:
         facts = PodFacts(

@@ -263,6 +263,37 @@ def test_a_deleted_shell_uses_its_whole_grace_period() -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize(("second", "gone_after"), [(1, 6), (100, 20)])
+def test_a_second_deletion_makes_it_go_sooner_and_never_later(
+    second: int, gone_after: float
+) -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["sh", "-c", "sleep 1000"], terminationGracePeriodSeconds=20))
+        await clock.settle()
+        server.delete("/pods", at("p"))
+        await clock.advance(5)
+        server.delete("/pods", at("p"), DeleteOptions(grace_seconds=second))
+        await clock.advance(gone_after - 5 - 0.1)
+        assert stored_pod(server, "p")["metadata"]["deletionTimestamp"]
+        await clock.advance(0.2)
+        assert server.store.get("/pods", at("p")) is None
+
+    run(scenario)
+
+
+def test_a_script_that_ends_within_the_grace_period_ends_in_its_own_way() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["sh", "-c", "sleep 10; exit 3"], restartPolicy="Never"))
+        await clock.advance(5)
+        watched = server.store.subscribe("/pods")
+        server.delete("/pods", at("p"), DeleteOptions(grace_seconds=20))
+        await clock.advance(6)
+        last = watched.take()[-1].document
+        assert last["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+
+    run(scenario)
+
+
 def test_the_last_status_of_a_deleted_pod_is_final() -> None:
     async def scenario(server: ApiServer, clock: SimClock) -> None:
         start(server, pod(command=["sleep", "1000"]))
