@@ -8,6 +8,7 @@
           -> all ended for good -> Succeeded | Failed
     asked to go at any point -> containers stop (at once, or at the end of the grace period when
           PID 1 is a shell) -> final status -> removed
+    longer on the node than activeDeadlineSeconds -> containers stop likewise -> Failed
 
 One task per pod; the status is patched whenever a container changes.
 """
@@ -20,10 +21,17 @@ import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from app.sandbox.clock import Clock
+from app.sandbox.clock import Clock, parse_timestamp
 from app.sandbox.commands import Program, program_of
 from app.sandbox.documents import Document, items, name_of, section, uid_of
-from app.sandbox.pod_status import ContainerState, PodFacts, Stage, is_sidecar, status_patch
+from app.sandbox.pod_status import (
+    ContainerState,
+    PodFacts,
+    Stage,
+    Verdict,
+    is_sidecar,
+    status_patch,
+)
 from app.sandbox.ports import KubeletApi
 
 logger = logging.getLogger(__name__)
@@ -32,6 +40,9 @@ _KILLED = 137
 _RETRY_S = 1.0
 _FIRST_BACKOFF_S = 10.0
 _LONGEST_BACKOFF_S = 300.0
+_TOO_LONG = Verdict(
+    "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+)
 
 
 class PodLife:
@@ -42,6 +53,7 @@ class PodLife:
         self._api = api
         self._clock = clock
         self._policy = section(pod, "spec").get("restartPolicy") or "Always"
+        self._leaving = asyncio.Event()
         self._stopping = asyncio.Event()
         self._hurried = asyncio.Event()
         self._kill_at = math.inf
@@ -50,14 +62,23 @@ class PodLife:
             for field in ("initContainers", "containers")
         }
         self._ip = ip
-        self._started = clock.now()
+        self._started = _start_time(pod, clock)
+        self._limited = asyncio.Event()
+        self._verdict: Verdict | None = None
         self._over = False
 
     def observe(self, pod: Document) -> None:
         """The pod as the API server has it now."""
-        self._pod = pod
+        before, self._pod = self._pod, pod
+        if _limit(before) != _limit(pod):
+            limited, self._limited = self._limited, asyncio.Event()
+            limited.set()
 
     def stop(self, grace: float) -> None:
+        self._leaving.set()
+        self._stop_containers(grace)
+
+    def _stop_containers(self, grace: float) -> None:
         kill_at = self._clock.now() + grace
         if kill_at < self._kill_at:
             self._kill_at = kill_at
@@ -68,8 +89,12 @@ class PodLife:
     async def run(self, *, start_seconds: float, is_over: bool) -> None:
         """From the beginning, or only the removal of a pod that ``is_over`` already."""
         if not is_over:
-            await self._run_containers(start_seconds)
-        await self._stopping.wait()
+            limit = asyncio.create_task(self._keep_limit())
+            try:
+                await self._run_containers(start_seconds)
+            finally:
+                limit.cancel()
+        await self._leaving.wait()
         await self._insist(lambda: self._api.delete_pod(name_of(self._pod), uid=uid_of(self._pod)))
 
     async def _run_containers(self, start_seconds: float) -> None:
@@ -87,6 +112,15 @@ class PodLife:
         self._end_sidecars()
         self._over = True
         await self._report()
+
+    async def _keep_limit(self) -> None:
+        """Stop the containers when the pod has been here for too long; the limit may change."""
+        while (left := self._started + _limit(self._pod) - self._clock.now()) > 0:
+            await self._wait(self._limited, at_most=left)
+        if not self._stopping.is_set():
+            self._verdict = _TOO_LONG
+            grace = section(self._pod, "spec").get("terminationGracePeriodSeconds")
+            self._stop_containers(float(grace or 0))
 
     async def _run_init_containers(self, sidecars: list[asyncio.Task[None]]) -> bool:
         """Whether the main containers may start; those that stay are added to ``sidecars``."""
@@ -186,6 +220,9 @@ class PodLife:
 
     async def _wait(self, event: asyncio.Event, *, at_most: float) -> None:
         """Return when it happened or the time is over."""
+        if at_most == math.inf:
+            await event.wait()
+            return
         timer = asyncio.ensure_future(self._clock.sleep(at_most))
         happened = asyncio.ensure_future(event.wait())
         try:
@@ -201,6 +238,7 @@ class PodLife:
             init=self._states["initContainers"],
             main=self._states["containers"],
             is_over=self._over,
+            verdict=self._verdict,
         )
         patch = status_patch(self._pod, facts, now=self._clock.now())
         await self._insist(
@@ -220,3 +258,15 @@ class PodLife:
                 await self._clock.sleep(_RETRY_S)
             else:
                 return
+
+
+def _start_time(pod: Document, clock: Clock) -> float:
+    """When a kubelet first saw the pod: another one may have, before this one."""
+    told = section(pod, "status").get("startTime")
+    return parse_timestamp(told) if told else clock.now()
+
+
+def _limit(pod: Document) -> float:
+    """How long the pod may stay on its node."""
+    seconds = section(pod, "spec").get("activeDeadlineSeconds")
+    return math.inf if seconds is None else float(seconds)

@@ -49,6 +49,14 @@ class ContainerState:
                 }
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why a pod has failed as a whole, whatever its containers did."""
+
+    reason: str
+    message: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodFacts:
     """Everything the status is made of besides the pod itself."""
@@ -58,6 +66,7 @@ class PodFacts:
     init: Mapping[str, ContainerState]
     main: Mapping[str, ContainerState]
     is_over: bool = False
+    verdict: Verdict | None = None
 
 
 def is_sidecar(container: Document) -> bool:
@@ -69,6 +78,8 @@ def phase_of(pod: Document, facts: PodFacts) -> str:
     """``Pending``, ``Running``, ``Succeeded`` or ``Failed``; how sidecars ended does not count."""
     ordinary, _ = _init_states(pod, facts)
     states = [*ordinary, *facts.main.values()]
+    if facts.is_over and facts.verdict is not None:
+        return "Failed"
     if facts.is_over:
         done = all(state.stage is Stage.TERMINATED and not state.exit_code for state in states)
         return "Succeeded" if done else "Failed"
@@ -105,6 +116,8 @@ def status_patch(pod: Document, facts: PodFacts, *, now: float) -> Document:
         "conditions": _conditions(pod, facts, phase=phase, now=now),
         "containerStatuses": _statuses(pod, "containers", facts.main),
     }
+    if facts.is_over and facts.verdict is not None:
+        patch |= {"reason": facts.verdict.reason, "message": facts.verdict.message}
     if facts.init:
         patch["initContainerStatuses"] = _statuses(pod, "initContainers", facts.init)
     if facts.ip:

@@ -162,6 +162,67 @@ def test_a_pod_ends_as_its_command_says(script: str, phase_after: str, reason: s
     run(scenario)
 
 
+def test_a_pod_that_was_active_for_too_long_fails() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        endless = ["sh", "-c", "sleep 1000"]
+        start(
+            server,
+            pod(command=endless, activeDeadlineSeconds=10, terminationGracePeriodSeconds=5),
+        )
+        await clock.advance(14.9)
+        assert phase(server) == "Running"
+        await clock.advance(0.2)
+        status = stored_pod(server, "p")["status"]
+        assert (status["phase"], status["reason"], status["message"]) == (
+            "Failed",
+            "DeadlineExceeded",
+            "Pod was active on the node longer than the specified deadline",
+        )
+        assert container(server)["state"]["terminated"]["exitCode"] == 137
+        await clock.advance(100)
+        assert container(server)["restartCount"] == 0
+        server.delete("/pods", at("p"))
+        assert server.store.get("/pods", at("p")) is None
+
+    run(scenario)
+
+
+def test_the_time_a_pod_may_be_active_begins_before_it_runs_and_may_change() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(activeDeadlineSeconds=100))
+        await clock.advance(4)
+        server.patch("/pods", at("p"), {"spec": {"activeDeadlineSeconds": 5}})
+        await clock.advance(0.9)
+        assert phase(server) == "Running"
+        await clock.advance(0.2)
+        assert stored_pod(server, "p")["status"]["reason"] == "DeadlineExceeded"
+
+    run(scenario, start_seconds=3)
+
+
+def test_who_ends_in_time_has_not_been_active_for_too_long() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        ends = pod(activeDeadlineSeconds=10, command=["sleep", "9"], restartPolicy="Never")
+        start(server, ends)
+        await clock.advance(100)
+        status = stored_pod(server, "p")["status"]
+        assert (status["phase"], status.get("reason")) == ("Succeeded", None)
+
+    run(scenario)
+
+
+def test_a_pod_that_begins_anew_has_been_active_since_it_first_began() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(activeDeadlineSeconds=10))
+        await clock.advance(5)
+        server.delete("/nodes", at("n1", ""))
+        server.create(node("n1"))
+        await clock.advance(5.1)
+        assert stored_pod(server, "p")["status"]["reason"] == "DeadlineExceeded"
+
+    run(scenario)
+
+
 def test_on_failure_restarts_until_it_succeeds_or_for_ever_with_back_off() -> None:
     async def scenario(server: ApiServer, clock: SimClock) -> None:
         start(server, pod(command=["sh", "-c", "sleep 1; exit 1"], restartPolicy="OnFailure"))

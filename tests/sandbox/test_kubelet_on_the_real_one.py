@@ -107,6 +107,9 @@ async def lives(client: AsyncClient) -> None:
     failed = await until(client, await start(client, failing), in_phase("Failed"))
     ended = failed["status"]["containerStatuses"][0]["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"]) == (3, "Error")
+    slow = await start(client, pod("slow", activeDeadlineSeconds=1))
+    stopped = await until(client, slow, in_phase("Failed"))
+    assert stopped["status"]["reason"] == "DeadlineExceeded"
     running = await until(client, server, in_phase("Running"))
     statuses = {one["type"]: one["status"] for one in running["status"]["conditions"]}
     assert statuses["Ready"] == statuses["PodScheduled"] == "True"
@@ -115,9 +118,9 @@ async def lives(client: AsyncClient) -> None:
         client, pod("shell", command=["sh", "-c", "sleep 99"], terminationGracePeriodSeconds=1)
     )
     await until(client, shell, in_phase("Running"))
-    for path in (server, shell, f"{PODS}/failing"):
+    for path in (server, shell, slow, f"{PODS}/failing"):
         await client.delete(path)
-    for path in (server, shell, f"{PODS}/failing"):
+    for path in (server, shell, slow, f"{PODS}/failing"):
         await until(client, path, is_gone)
 
 
