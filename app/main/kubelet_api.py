@@ -1,5 +1,6 @@
 """``KubeletApi`` over HTTP: the simulated kubelet on an API server of its own right."""
 
+import logging
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -13,6 +14,8 @@ from app.sandbox.documents import Document, ObjectName
 from app.sandbox.ports import PodMissing, Watched, WatchEvent, WatchExpired
 
 _GONE = 410
+
+log = logging.getLogger(__name__)
 
 
 class HttpKubeletApi:
@@ -66,6 +69,14 @@ class HttpKubeletApi:
             await self._client.delete(paths.pod(name.namespace, name.name), options)
         except errors.KubeError as error:
             raise _translated(error) from error
+
+    async def create_event(self, event: Document) -> None:
+        namespace = event["metadata"]["namespace"]
+        try:
+            await self._client.create(paths.events(namespace), event)
+        except errors.KubeError as error:
+            fields = {"reason": event["reason"], "error": str(error)}
+            log.warning("event not written", extra=fields)
 
 
 def _path(what: Watched) -> str:

@@ -3,11 +3,12 @@
 Understood: ``sleep N``, ``exit N``, ``true``, ``false``, ``echo``, and ``sh -c`` scripts made of
 them with ``;``, ``&&``, ``||`` and new lines. Anything else runs until it is stopped. The
 annotations ``pumice.sh/sandbox-run-seconds`` and ``pumice.sh/sandbox-exit-code`` overrule the
-command.
+command; one that cannot be read counts as absent.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from app.sandbox.documents import Document, annotations_of, items
 RUN_SECONDS = "pumice.sh/sandbox-run-seconds"
 EXIT_CODE = "pumice.sh/sandbox-exit-code"
 
+_HIGHEST_CODE = 255
 _SHELLS = frozenset({"sh", "bash", "ash", "dash"})
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SEPARATOR = re.compile(r"(&&|\|\||;|\n)")
@@ -56,12 +58,41 @@ def program_of(pod: Document, container: Document) -> Program:
     words = [str(word) for word in [*items(container, "command"), *items(container, "args")]]
     program = parse_command(words)
     annotations = annotations_of(pod)
-    if RUN_SECONDS in annotations:
-        program = replace(program, seconds=float(annotations[RUN_SECONDS]))
-    if EXIT_CODE in annotations:
-        seconds = program.seconds if program.seconds is not None else 0.0
-        program = replace(program, seconds=seconds, exit_code=int(annotations[EXIT_CODE]))
+    seconds = _run_seconds(annotations.get(RUN_SECONDS))
+    code = _exit_code(annotations.get(EXIT_CODE))
+    if seconds is not None:
+        program = replace(program, seconds=seconds)
+    if code is not None:
+        program = replace(program, seconds=program.seconds or 0.0, exit_code=code)
     return program
+
+
+def unreadable_annotations(pod: Document) -> list[str]:
+    """What is wrong with the annotations about the pod's programs, a sentence each."""
+    annotations = annotations_of(pod)
+    seconds, code = annotations.get(RUN_SECONDS), annotations.get(EXIT_CODE)
+    found: list[str] = []
+    if seconds is not None and _run_seconds(seconds) is None:
+        found.append(f'{RUN_SECONDS} is ignored: "{seconds}" is not a number of seconds')
+    if code is not None and _exit_code(code) is None:
+        found.append(f'{EXIT_CODE} is ignored: "{code}" is not an exit code from 0 to 255')
+    return found
+
+
+def _run_seconds(text: str | None) -> float | None:
+    try:
+        seconds = float(text or "")
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < math.inf else None
+
+
+def _exit_code(text: str | None) -> int | None:
+    try:
+        code = int(text or "")
+    except ValueError:
+        return None
+    return code if 0 <= code <= _HIGHEST_CODE else None
 
 
 def parse_command(words: list[str]) -> Program:

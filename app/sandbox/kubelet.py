@@ -10,6 +10,7 @@ followed by a new list.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable
@@ -170,10 +171,15 @@ class Kubelet:
         return worker
 
     async def _live(self, pod: Document, life: PodLife) -> None:
-        try:
-            await life.run(start_seconds=self._start_seconds, is_over=is_terminal(pod))
-        except PodMissing:
-            logger.debug("pod is gone", extra={"pod": str(name_of(pod))})
+        """Whatever happens, somebody is there to confirm the pod's deletion."""
+        with contextlib.suppress(PodMissing):
+            try:
+                await life.run(start_seconds=self._start_seconds, is_over=is_terminal(pod))
+            except PodMissing:
+                raise
+            except Exception as error:
+                logger.exception("pod given up", extra={"pod": str(name_of(pod))})
+                await life.give_up(error)
 
     def _cancel(self, uid: str) -> None:
         worker = self._workers.pop(uid, None)

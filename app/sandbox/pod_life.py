@@ -22,8 +22,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from app.sandbox.clock import Clock, parse_timestamp
-from app.sandbox.commands import Program, program_of
+from app.sandbox.commands import Program, program_of, unreadable_annotations
 from app.sandbox.documents import Document, items, name_of, section, uid_of
+from app.sandbox.pod_events import pod_event
 from app.sandbox.pod_status import (
     ContainerState,
     PodFacts,
@@ -89,11 +90,22 @@ class PodLife:
     async def run(self, *, start_seconds: float, is_over: bool) -> None:
         """From the beginning, or only the removal of a pod that ``is_over`` already."""
         if not is_over:
+            for complaint in unreadable_annotations(self._pod):
+                await self._tell("Warning", "UnreadableAnnotation", complaint)
             limit = asyncio.create_task(self._keep_limit())
             try:
                 await self._run_containers(start_seconds)
             finally:
                 limit.cancel()
+        await self._go()
+
+    async def give_up(self, error: Exception) -> None:
+        """Instead of the rest of ``run``, which came to an error of our own: the pod has failed."""
+        status = {"phase": "Failed", "reason": "KubeletError", "message": repr(error)}
+        await self._patch(status)
+        await self._go()
+
+    async def _go(self) -> None:
         await self._leaving.wait()
         await self._insist(lambda: self._api.delete_pod(name_of(self._pod), uid=uid_of(self._pod)))
 
@@ -104,11 +116,12 @@ class PodLife:
         sidecars: list[asyncio.Task[None]] = []
         try:
             if await self._run_init_containers(sidecars):
-                containers = items(self._pod, "spec", "containers")
-                await asyncio.gather(*(self._run_main(container) for container in containers))
+                await self._run_mains()
         finally:
-            for sidecar in sidecars:
-                sidecar.cancel()
+            await _cancelled(sidecars)
+        for sidecar in sidecars:
+            if not sidecar.cancelled():
+                sidecar.result()
         self._end_sidecars()
         self._over = True
         await self._report()
@@ -121,6 +134,7 @@ class PodLife:
             self._verdict = _TOO_LONG
             grace = section(self._pod, "spec").get("terminationGracePeriodSeconds")
             self._stop_containers(float(grace or 0))
+            await self._tell("Normal", _TOO_LONG.reason, _TOO_LONG.message)
 
     async def _run_init_containers(self, sidecars: list[asyncio.Task[None]]) -> bool:
         """Whether the main containers may start; those that stay are added to ``sidecars``."""
@@ -146,6 +160,14 @@ class PodLife:
             if is_sidecar(container) and state.stage is Stage.RUNNING:
                 code = program_of(self._pod, container).stop_code
                 self._end("initContainers", container["name"], code=code)
+
+    async def _run_mains(self) -> None:
+        containers = items(self._pod, "spec", "containers")
+        tasks = [asyncio.create_task(self._run_main(container)) for container in containers]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            await _cancelled(tasks)
 
     async def _run_main(self, container: Document) -> None:
         while True:
@@ -240,12 +262,19 @@ class PodLife:
             is_over=self._over,
             verdict=self._verdict,
         )
-        patch = status_patch(self._pod, facts, now=self._clock.now())
+        await self._patch(status_patch(self._pod, facts, now=self._clock.now()))
+
+    async def _patch(self, status: Document) -> None:
         await self._insist(
             lambda: self._api.patch_pod_status(
-                name_of(self._pod), uid=uid_of(self._pod), status=patch
+                name_of(self._pod), uid=uid_of(self._pod), status=status
             )
         )
+
+    async def _tell(self, kind: str, reason: str, note: str) -> None:
+        now = self._clock.now()
+        event = pod_event(self._pod, kind=kind, reason=reason, note=note, now=now)
+        await self._api.create_event(event)
 
     async def _insist(self, write: Callable[[], Awaitable[None]]) -> None:
         """Write until the API server has been reached."""
@@ -258,6 +287,13 @@ class PodLife:
                 await self._clock.sleep(_RETRY_S)
             else:
                 return
+
+
+async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
+    """Have them end; what they raised is not raised here."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _start_time(pod: Document, clock: Clock) -> float:

@@ -59,6 +59,10 @@ class KubeletApi(Protocol):
         """Remove the pod at once (grace 0); raises PodMissing."""
         ...
 
+    async def create_event(self, event: Document) -> None:
+        """Write an event, if that is possible at once."""
+        ...
+
 
 class ExtenderClient(Protocol):
     """POST to one verb of the extender at ``url``. Time limits are the caller's."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator
 
 from app.sandbox.apiserver.deletion import DeleteOptions
@@ -52,3 +53,8 @@ class StoreKubeletApi:
             self._server.delete(_PODS, name, DeleteOptions(grace_seconds=0, uid=uid))
         except ApiError as error:
             raise PodMissing(str(error)) from error
+
+    async def create_event(self, event: Document) -> None:
+        # It is there already, or its namespace is going.
+        with contextlib.suppress(ApiError):
+            self._server.create(event)

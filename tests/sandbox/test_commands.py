@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.sandbox.commands import Program, parse_command, program_of
+from app.sandbox.commands import Program, parse_command, program_of, unreadable_annotations
 from tests.sandbox.documents import pod
 
 
@@ -58,6 +58,25 @@ def test_annotations_overrule_the_command() -> None:
     )
     program = program_of(noted, noted["spec"]["containers"][0])
     assert (program.seconds, program.exit_code) == (7.0, 4)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "code"), [("abc", "x"), ("", ""), ("-1", "-1"), ("nan", "256"), ("inf", "1.0")]
+)
+def test_an_annotation_that_cannot_be_read_counts_as_absent(seconds: str, code: str) -> None:
+    annotations = {"pumice.sh/sandbox-run-seconds": seconds, "pumice.sh/sandbox-exit-code": code}
+    noted = pod(metadata={"annotations": annotations}, command=["sleep", "99"])
+    assert program_of(noted, noted["spec"]["containers"][0]) == Program(seconds=99.0)
+    assert unreadable_annotations(noted) == [
+        f'pumice.sh/sandbox-run-seconds is ignored: "{seconds}" is not a number of seconds',
+        f'pumice.sh/sandbox-exit-code is ignored: "{code}" is not an exit code from 0 to 255',
+    ]
+
+
+def test_of_annotations_that_can_be_read_nobody_complains() -> None:
+    annotations = {"pumice.sh/sandbox-run-seconds": "0.5", "pumice.sh/sandbox-exit-code": "255"}
+    assert unreadable_annotations(pod(metadata={"annotations": annotations})) == []
+    assert unreadable_annotations(pod()) == []
 
 
 def test_an_exit_code_alone_ends_a_server_at_once() -> None:

@@ -11,20 +11,26 @@ import pytest
 from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import SimClock
-from app.sandbox.documents import Document, condition
+from app.sandbox.documents import Document, ObjectName, condition
 from app.sandbox.kubelet import Kubelet
 from app.sandbox.nodes import host_ip
+from app.sandbox.ports import KubeletApi
 from app.sandbox.store_kubelet_api import StoreKubeletApi
 from tests.sandbox.documents import at, bind_pod, make_server, node, pod, stored_pod
 
 Scenario: TypeAlias = Callable[[ApiServer, SimClock], Awaitable[None]]
 
 
-def run(scenario: Scenario, *, start_seconds: float = 0.0) -> None:
+def run(
+    scenario: Scenario,
+    *,
+    start_seconds: float = 0.0,
+    api: Callable[[ApiServer], KubeletApi] = StoreKubeletApi,
+) -> None:
     async def main() -> None:
         clock = SimClock()
         server = make_server(node("n1"), clock=clock)
-        kubelet = Kubelet(StoreKubeletApi(server), clock=clock, start_seconds=start_seconds)
+        kubelet = Kubelet(api(server), clock=clock, start_seconds=start_seconds)
         serving = asyncio.create_task(kubelet.run())
         await clock.settle()
         try:
@@ -179,6 +185,9 @@ def test_a_pod_that_was_active_for_too_long_fails() -> None:
             "Pod was active on the node longer than the specified deadline",
         )
         assert container(server)["state"]["terminated"]["exitCode"] == 137
+        assert [event["message"] for event in told(server, "DeadlineExceeded")] == [
+            status["message"]
+        ]
         await clock.advance(100)
         assert container(server)["restartCount"] == 0
         server.delete("/pods", at("p"))
@@ -367,6 +376,55 @@ def test_the_last_status_of_a_deleted_pod_is_final() -> None:
         assert last["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 143
 
     run(scenario)
+
+
+def told(server: ApiServer, reason: str) -> list[Document]:
+    return [event for event in server.store.ordered("/events") if event["reason"] == reason]
+
+
+def test_an_annotation_that_cannot_be_read_is_complained_of_and_ignored() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        wrong = {"annotations": {"pumice.sh/sandbox-run-seconds": "abc"}}
+        start(server, pod(metadata=wrong))
+        await clock.settle()
+        assert phase(server) == "Running"
+        (event,) = told(server, "UnreadableAnnotation")
+        assert (event["type"], event["involvedObject"]["name"]) == ("Warning", "p")
+        server.delete("/pods", at("p"))
+        await clock.settle()
+        assert server.store.get("/pods", at("p")) is None
+
+    run(scenario)
+
+
+class Flawed(StoreKubeletApi):
+    """Says that containers end, and chokes on it."""
+
+    async def patch_pod_status(self, name: ObjectName, *, uid: str, status: Document) -> None:
+        if any("terminated" in one["state"] for one in status.get("containerStatuses", [])):
+            raise LookupError("no such thing")
+        await super().patch_pod_status(name, uid=uid, status=status)
+
+
+@pytest.mark.parametrize("inits", [[], [{"name": "i", "image": "x", "restartPolicy": "Always"}]])
+def test_a_pod_on_which_the_kubelet_fails_has_failed_and_can_be_deleted(
+    inits: list[Document],
+) -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        ends = {"name": "c", "image": "x", "command": ["sleep", "1"]}
+        stays = {"name": "d", "image": "x", "command": ["sleep", "5"]}
+        document = pod(restartPolicy="Never", initContainers=inits)
+        document["spec"]["containers"] = [ends, stays]
+        start(server, document)
+        await clock.advance(10)
+        status = stored_pod(server, "p")["status"]
+        assert (status["phase"], status["reason"]) == ("Failed", "KubeletError")
+        assert status["message"] == "LookupError('no such thing')"
+        server.delete("/pods", at("p"))
+        await clock.settle()
+        assert server.store.get("/pods", at("p")) is None
+
+    run(scenario, api=Flawed)
 
 
 def test_an_ended_pod_stays_until_it_is_deleted() -> None:

@@ -64,6 +64,12 @@ class HttpKubeletApi:
         if answer.status_code in {404, 409}:
             raise PodMissing(answer.text)
 
+    async def create_event(self, event: Document) -> None:
+        namespace = event["metadata"]["namespace"]
+        path = f"/api/v1/namespaces/{namespace}/events"
+        answer = await self._client.post(path, content=json.dumps(event))
+        assert answer.status_code == 201, answer.text
+
 
 async def start(client: AsyncClient, document: Document) -> str:
     name = document["metadata"]["name"]
@@ -110,6 +116,8 @@ async def lives(client: AsyncClient) -> None:
     slow = await start(client, pod("slow", activeDeadlineSeconds=1))
     stopped = await until(client, slow, in_phase("Failed"))
     assert stopped["status"]["reason"] == "DeadlineExceeded"
+    events = (await client.get("/api/v1/namespaces/default/events")).json()["items"]
+    assert "DeadlineExceeded" in {event["reason"] for event in events}
     running = await until(client, server, in_phase("Running"))
     statuses = {one["type"]: one["status"] for one in running["status"]["conditions"]}
     assert statuses["Ready"] == statuses["PodScheduled"] == "True"
