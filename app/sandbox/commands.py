@@ -1,9 +1,9 @@
 """What a container would do, read from its command: how long it runs and how it ends.
 
 Understood: ``sleep N``, ``exit N``, ``true``, ``false``, ``echo``, and ``sh -c`` scripts made of
-them with ``;``, ``&&``, ``||`` and new lines. Anything else runs until it is stopped. The
-annotations ``pumice.sh/sandbox-run-seconds`` and ``pumice.sh/sandbox-exit-code`` overrule the
-command; one that cannot be read counts as absent.
+them with ``;``, ``&&``, ``||``, new lines, ``$?`` and ``set -e`` (also ``sh -e``). Anything else
+runs until it is stopped. The annotations ``pumice.sh/sandbox-run-seconds`` and
+``pumice.sh/sandbox-exit-code`` overrule the command; one that cannot be read counts as absent.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _HIGHEST_CODE = 255
 _SHELLS = frozenset({"sh", "bash", "ash", "dash"})
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SEPARATOR = re.compile(r"(&&|\|\||;|\n)")
+_LISTS = frozenset({"&&", "||"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _INSTANT = frozenset(
     {":", "true", "cd", "export", "set", "umask", "mkdir", "touch", "date", "test"}
@@ -100,51 +101,83 @@ def parse_command(words: list[str]) -> Program:
         return Program(stop_code=0)
     name = words[0].rpartition("/")[2]
     if name in _SHELLS:
-        script = _script(words[1:])
-        program = _run_script(script) if script is not None else Program()
+        options, script = _script(words[1:])
+        program = Program()
+        if script is not None:
+            program = _run_script(script, errexit=_errexit(options))
         return replace(program, ignores_term=True)
     step = _step(words)
     output = (step.output,) if step.output else ()
     return Program(seconds=step.seconds, exit_code=step.code, output=output)
 
 
-def _script(words: list[str]) -> str | None:
-    """The argument of ``-c``, also in ``-ec`` and ``-x -c``."""
+def _script(words: list[str]) -> tuple[list[str], str | None]:
+    """The options of a shell, and the argument of ``-c``, also in ``-ec`` and ``-x -c``."""
     for index, word in enumerate(words[:-1]):
         if word.startswith("-") and not word.startswith("--") and "c" in word:
-            return words[index + 1]
-    return None
+            return words[: index + 1], words[index + 1]
+    return words, None
 
 
-def _run_script(script: str) -> Program:
+def _errexit(options: list[str], *, before: bool = False) -> bool:
+    """Whether a shell ends at a command that fails, when it (or ``set``) is given ``options``."""
+    holds = before
+    for index, word in enumerate(options):
+        if word[:1] not in {"-", "+"} or word.startswith("--"):
+            continue
+        named = word[1:] == "o" and options[index + 1 : index + 2] == ["errexit"]
+        if named or "e" in word[1:]:
+            holds = word[0] == "-"
+    return holds
+
+
+def _run_script(script: str, *, errexit: bool) -> Program:
     seconds, code = 0.0, 0
     output: list[str] = []
-    joiner = ";"
-    for part in _SEPARATOR.split(script):
-        if _SEPARATOR.fullmatch(part):
-            joiner = part
+    commands = _commands(script)
+    joiners = [*(joiner for joiner, _ in commands[1:]), ";"]
+    for (joiner, text), following in zip(commands, joiners, strict=True):
+        if (joiner == "&&" and code) or (joiner == "||" and not code):
             continue
-        if not part.strip() or (joiner == "&&" and code) or (joiner == "||" and not code):
-            continue
-        step = _step(_words(part))
+        words = _words(text, last=code)
+        step = _step(words, last=code)
         if step.output:
             output.append(step.output)
         if step.seconds is None:
             return Program(output=tuple(output))
         seconds, code = seconds + step.seconds, step.code
-        if step.leaves:
+        if words[:1] == ["set"]:
+            errexit = _errexit(words[1:], before=errexit)
+        # What decides over the rest of a list may fail: somebody looks at that.
+        if step.leaves or (errexit and code and following not in _LISTS):
             break
     return Program(seconds=seconds, exit_code=code, output=tuple(output))
 
 
-def _words(part: str) -> list[str]:
+def _commands(script: str) -> list[tuple[str, str]]:
+    """Its commands, each with what joins it to the one before."""
+    found: list[tuple[str, str]] = []
+    joiner = ";"
+    for piece in _SEPARATOR.split(script):
+        if not _SEPARATOR.fullmatch(piece):
+            if piece.strip():
+                found.append((joiner, piece))
+                joiner = ";"
+        elif joiner not in _LISTS:  # after one, the line may end
+            joiner = piece
+    return found
+
+
+def _words(part: str, *, last: int) -> list[str]:
+    """The words of a command; ``last`` is how the one before ended."""
     try:
-        return shlex.split(part)
+        words = shlex.split(part)
     except ValueError:
         return [part.strip()]
+    return [word.replace("$?", str(last)) for word in words]
 
 
-def _step(words: list[str]) -> _Step:
+def _step(words: list[str], *, last: int = 0) -> _Step:
     while words and (_ASSIGNMENT.match(words[0]) or words[0] == "exec"):
         words = words[1:]
     if not words:
@@ -154,8 +187,8 @@ def _step(words: list[str]) -> _Step:
         case "sleep":
             return _sleep(arguments)
         case "exit":
-            code = int(arguments[0]) & 255 if arguments and arguments[0].isdigit() else 0
-            return _Step(0.0, code, leaves=True)
+            given = arguments[0] if arguments else str(last)
+            return _Step(0.0, int(given) & 255 if given.isdigit() else 0, leaves=True)
         case "false":
             return _Step(0.0, 1)
         case "echo" | "printf":

@@ -22,6 +22,21 @@ from tests.sandbox.documents import pod
         (["sh", "-c", "exit 2; sleep 9"], 0.0, 2),
         (["sh", "-c", "X=1 sleep 1\necho done"], 1.0, 0),
         (["sh", "-c", "sleep 1; python train.py"], None, 0),
+        (["sh", "-ec", "false; sleep 1"], 0.0, 1),
+        (["sh", "-e", "-c", "false; sleep 1"], 0.0, 1),
+        (["bash", "-o", "errexit", "-c", "false; sleep 1"], 0.0, 1),
+        (["sh", "-xc", "false; sleep 1"], 1.0, 0),
+        (["sh", "-c", "set -e\nfalse\nexit 0"], 0.0, 1),
+        (["sh", "-c", "set -euo pipefail\nfalse\nexit 0"], 0.0, 1),
+        (["sh", "-c", "set -o errexit; false; exit 0"], 0.0, 1),
+        (["sh", "-ec", "set +e; false; exit 0"], 0.0, 0),
+        (["sh", "-ec", "false || sleep 2; sleep 1"], 3.0, 0),
+        (["sh", "-ec", "false && sleep 2; sleep 1"], 1.0, 0),
+        (["sh", "-ec", "true && false; sleep 1"], 0.0, 1),
+        (["sh", "-ec", "false ||\n sleep 2"], 2.0, 0),
+        (["sh", "-c", "false; exit $?"], 0.0, 1),
+        (["sh", "-c", "false; exit"], 0.0, 1),
+        (["sh", "-c", "false; true; exit $?"], 0.0, 0),
         (["sh"], None, 0),
         (["python", "train.py"], None, 0),
         ([], None, 0),
@@ -44,6 +59,7 @@ def test_what_a_script_echoes_is_its_output() -> None:
         "hello world",
         "bye",
     )
+    assert parse_command(["sh", "-c", "false; echo ended with $?"]).output == ("ended with 1",)
 
 
 def test_annotations_overrule_the_command() -> None:
