@@ -11,7 +11,7 @@ and no node lists them. Only kube-scheduler can count those, so there is enough 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -257,12 +257,18 @@ class Rooms:
             return False
         return bool((self.idle(charge.node) < 0)[charge.vector > 0].any())
 
-    def has_room(self, node: NodeName, request: Vector) -> bool:
+    def has_room(
+        self, node: NodeName, request: Vector, *, without: Collection[str] = frozenset()
+    ) -> bool:
         """Whether all that ``request`` asks for is free on ``node``. Raises ``KeyError``.
 
-        A node may lack what is not asked for (it shrank, or a foreign pod was forced onto it).
+        ``without``: as if these holders were not there. A node may lack what is not asked for (it
+        shrank, or a foreign pod was forced onto it).
         """
-        return bool((self.idle(node) >= request)[request > 0].all())
+        free = self.idle(node)
+        for holder in self._holders.get(node, frozenset()).intersection(without):
+            free += self.charges[holder].vector
+        return bool((free >= request)[request > 0].all())
 
     def idle(self, node: NodeName) -> Vector:
         """Free room on ``node``, shape ``(R,)``; may be negative. Raises ``KeyError``."""

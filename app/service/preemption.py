@@ -12,9 +12,10 @@ A node goes when one of its victims
 4. would leave a gang with fewer members than its minimum, unless the whole gang goes with it
    (members being bound count as there, members on their way out as gone),
 
-or when a PodDisruptionBudget would be violated. A member of a gang of ours never preempts through
-the stock scheduler at all: room for one member is of no use without room for the gang, which is
-the planner's to make.
+or when a PodDisruptionBudget would be violated, or when its victims make too little room: what is
+promised to others looks free to kube-scheduler, and Filter would refuse the node once the victims
+are gone. A member of a gang of ours never preempts through the stock scheduler at all: room for one
+member is of no use without room for the gang, which is the planner's to make.
 """
 
 from collections import Counter
@@ -41,6 +42,7 @@ class Strike(StrEnum):
     NOT_RECLAIMABLE = "not-reclaimable"
     GANG_MINIMUM = "gang-minimum"
     DISRUPTION_BUDGET = "disruption-budget"
+    NO_ROOM = "no-room"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ def guard(cache: ClusterCache, preemptor: Pod, candidates: Mapping[NodeName, Can
     struck: dict[NodeName, Strike] = {}
     for node, candidate in candidates.items():
         strike = _judge(cache, candidate, queue=queue)
+        if strike is None and not _has_room(cache, preemptor, node, candidate):
+            strike = Strike.NO_ROOM
         if strike is not None:
             struck[node] = strike
     kept = {node: c for node, c in candidates.items() if node not in struck}
@@ -98,6 +102,13 @@ def _judge(cache: ClusterCache, candidate: Candidate, *, queue: QueueName) -> St
     if any(_breaks(group, lost) for group, lost in groups):
         return Strike.GANG_MINIMUM
     return None
+
+
+def _has_room(cache: ClusterCache, preemptor: Pod, node: NodeName, candidate: Candidate) -> bool:
+    """Whether it fits once the victims are gone; what it was promised itself is its own."""
+    request = cache.rooms.vector(preemptor.shape.requests)
+    gone = frozenset({preemptor.uid, *candidate.victims})
+    return node in cache.rooms.nodes and cache.rooms.has_room(node, request, without=gone)
 
 
 def _pod(cache: ClusterCache, uid: PodUid) -> Pod | None:

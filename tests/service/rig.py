@@ -21,6 +21,7 @@ from app.service.binding import BindCall
 from app.service.filtering import Answer, Question
 from app.service.limits import Limits
 from app.service.ports import EventType, Reaction, WriteError
+from app.service.preemption import Candidate, Strike, guard
 from tests.builders import make_node, make_pod, make_queue
 from tests.service.virtual_time import clock
 
@@ -307,6 +308,13 @@ class Rig:
         return self.parts.filtering.answer(
             Question(pod.uid, lambda: pod, [NodeName(node) for node in names])
         )
+
+    def preempt(self, name: str, **victims: Iterable[str]) -> Strike | None:
+        """Why a stored pod may not evict ``victims`` of the only node given; None: it may."""
+        [(node, names)] = victims.items()
+        candidate = Candidate(tuple(PodUid(f"uid-{each}") for each in names))
+        verdict = guard(self.cache, self.api.pods[f"default/{name}"], {NodeName(node): candidate})
+        return verdict.struck.get(NodeName(node))
 
     def bind(self, name: str, node: str | None = None) -> "Call":
         """A Bind call as kube-scheduler sends it, to the planned node unless told."""

@@ -235,10 +235,8 @@ def test_no_answer_ever_breaks_a_gang(sizes: list[tuple[int, int]], picks: list[
             victims.pod(f"p{number}-{i}", group=f"g{number}")
             pods.append((f"p{number}-{i}", f"g{number}"))
     candidates = {
-        NodeName(f"n{n}"): Candidate(
-            tuple(PodUid(f"uid-{pods[i][0]}") for i in pick if i < len(pods))
-        )
-        for n, pick in enumerate(picks)
+        node: Candidate(tuple(PodUid(f"uid-{pods[i][0]}") for i in pick if i < len(pods)))
+        for node, pick in zip((N1, N2, N3), picks, strict=False)
     }
     verdict = guard(victims.cache, make_pod("p", scheduler="other"), candidates)
     assert set(verdict.nodes) | set(verdict.struck) == set(candidates)
