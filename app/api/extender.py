@@ -15,7 +15,7 @@ from app.api.services import ExtenderServices
 from app.model.ids import NodeName
 from app.service.binding import BindCall
 from app.service.filtering import Answer, Chosen, Everything, Protect, Question, Some, Wait
-from app.service.preemption import Candidate, guard
+from app.service.preemption import Candidate
 from app.telemetry import metrics
 from app.wire import extender as wire
 from app.wire.errors import DecodeError
@@ -188,6 +188,8 @@ def _bind(services: ExtenderServices) -> Serve:
 
 
 def _preempt(services: ExtenderServices) -> Serve:
+    preemption = services.preemption
+
     async def serve(body: bytes, _request: Request) -> Response:
         asked = wire.decode_preempt(body)
         _require_known(services, list(asked.victims))
@@ -195,7 +197,7 @@ def _preempt(services: ExtenderServices) -> Serve:
             node: Candidate(victims.uids, victims.budget_violations)
             for node, victims in asked.victims.items()
         }
-        verdict = guard(services.cache, asked.pod.decode(), candidates)
+        verdict = preemption.guard(asked.pod.decode(), candidates)
         for strike in verdict.struck.values():
             metrics.ANSWERS.labels("preempt", strike.value).inc()
         return json_bytes(

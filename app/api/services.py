@@ -12,6 +12,7 @@ from app.service.binding import Binding
 from app.service.feed import Feed
 from app.service.filtering import Filtering
 from app.service.planning import Planning
+from app.service.preemption import Preemption
 
 MAX_BODY = 32 * 1024 * 1024
 """Bytes; a Filter call with 5,000 full node objects has about 20 MiB."""
@@ -30,6 +31,7 @@ class ExtenderServices:
     filtering: Filtering
     barrier: Barrier
     binding: Binding
+    preemption: Preemption
     feed: Feed
     audit: Callable[[], Awaitable[Audit]]
     unready: Callable[[], Sequence[str]]

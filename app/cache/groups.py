@@ -5,8 +5,10 @@ only the list of waiting members is walked when the planner's view is made.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from app.cache.members import (
     PLACED_KINDS,
@@ -89,6 +91,15 @@ class Group:
         """Stop counting ``member``; it must not have changed since it was added."""
         self._count(member, -1)
         self.members.pop(member.pod.uid, None)
+
+    def without(self, gone: Iterable[Member]) -> "Group":
+        """A copy, as it would be if these members were gone."""
+        values = ((each.name, getattr(self, each.name)) for each in fields(self))
+        own: dict[str, Any] = {name: copy(v) for name, v in values if isinstance(v, dict)}
+        left = replace(self, **own)
+        for member in gone:
+            left.remove(member)
+        return left
 
     def restage(self, member: Member, stage: Stage, *, now: float) -> None:
         """Have a member that has a place go on or back to a stage in which it has one too."""

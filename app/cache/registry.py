@@ -4,13 +4,15 @@ Views are made when somebody asks and only for groups that changed; a queue's su
 difference of a group's old and new contribution.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.cache.gang_views import GangViews, file_under
 from app.cache.groups import Group
+from app.cache.members import Member
 from app.cache.rooms import Rooms
-from app.cache.sums import Part, QueueSums, part_of
+from app.cache.sums import Part, QueueSums, exchanged, part_of
 from app.cache.views import gang_view, task_of
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
@@ -102,7 +104,7 @@ class Registry:
         if self._grown:
             self._recount()
         for key, group in self._unviewed.items():
-            view = gang_view(group, vector=self._rooms.vector, classes=self.classes)
+            view = self._view(group)
             self._views.put(view, pending=key in self.pending)
             self._forget_part(key)
             part = self._parts[key] = part_of(view)
@@ -118,6 +120,29 @@ class Registry:
     def view(self, key: GroupKey) -> Gang | None:
         """The planner's view of one group."""
         return self.refresh().all.get(key)
+
+    def without(
+        self, gone: Iterable[Member]
+    ) -> tuple[Mapping[GroupKey, Gang | None], Mapping[QueueName, QueueUsage]]:
+        """Views of the groups of these members and all queues' sums, as if they were gone.
+
+        A group of which nothing would be left has no view.
+        """
+        usage = dict(self.usage())
+        lost: defaultdict[GroupKey, list[Member]] = defaultdict(list)
+        for member in gone:
+            lost[member.group].append(member)
+        views: dict[GroupKey, Gang | None] = {}
+        for key, members in lost.items():
+            left = self.groups[key].without(members)
+            view = None if left.empty else self._view(left)
+            views[key], before = view, self._parts[key]
+            after = None if view is None else part_of(view)
+            usage[before[0]] = exchanged(usage[before[0]], before, after)
+        return views, {name: sums for name, sums in usage.items() if sums.groups}
+
+    def _view(self, group: Group) -> Gang:
+        return gang_view(group, vector=self._rooms.vector, classes=self.classes)
 
     def _forget(self, group: Group) -> None:
         for table in (self.groups, self._unviewed, self.pending, self.promised):

@@ -4,12 +4,14 @@ Copied are the used and releasing arrays and the mapping of views; everything el
 views, nodes and queues are replaced and never changed in place.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from app.cache.cluster import ClusterCache
 from app.cache.gang_views import GangViews, Views
 from app.cache.identities import Identities, keys_asked
-from app.model.ids import NodeName
+from app.model.gang import Gang
+from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.shape import HostPort
 from app.model.snapshot import Resident, Snapshot, Veto
 
@@ -51,6 +53,34 @@ class Snapshotter:
             namespaces=dict(cache.namespaces),
         )
 
+    def without(self, gone: Collection[PodUid]) -> Snapshot:
+        """The cluster now, as if these pods were gone and what they hold were free.
+
+        Rules about other pods and host ports still see them, and no other groups are pending: it is
+        for plans that neither look for nodes nor for whom to serve.
+        """
+        cache, now = self._cache, self.snapshot()
+        used, releasing = cache.rooms.sorted_used(without=gone)
+        members = (cache.members[uid] for uid in gone if uid in cache.members)
+        changed, usage = cache.registry.without(members)
+        gangs = dict(now.gangs)
+        for key, gang in changed.items():
+            if gang is None:
+                del gangs[key]
+            else:
+                gangs[key] = gang
+        return replace(
+            now,
+            used=used,
+            releasing=releasing,
+            gangs=gangs,
+            pending=_as(changed, now.pending),
+            awaited=_as(changed, now.awaited),
+            torn=_as(changed, now.torn),
+            shown=_as(changed, now.shown),
+            usage=usage,
+        )
+
     def _identified(self, views: GangViews) -> Views:
         """The pending gangs, as rules about other pods see them."""
         cache = self._cache
@@ -80,3 +110,9 @@ class Snapshotter:
             if row is not None:
                 taken[row] = taken.get(row, frozenset()) | ports
         return taken
+
+
+def _as(changed: Mapping[GroupKey, Gang | None], gangs: Iterable[Gang]) -> tuple[Gang, ...]:
+    """``gangs`` with those that ``changed``, less those of which nothing is left."""
+    now = (changed.get(gang.key, gang) for gang in gangs)
+    return tuple(gang for gang in now if gang is not None)

@@ -36,6 +36,18 @@ def part_of(gang: Gang) -> Part:
     return gang.queue, part
 
 
+def exchanged(usage: QueueUsage, old: Part, new: Part | None) -> QueueUsage:
+    """``usage`` of a queue if one of its groups had the part ``new``; None: if it were gone."""
+    change = (0 if new is None else new[1]) - old[1]
+    return QueueUsage(
+        allocated=usage.allocated + change[_ALLOCATED],
+        request=usage.request + change[_REQUEST],
+        inqueue=usage.inqueue + change[_INQUEUE],
+        elastic=usage.elastic + change[_ELASTIC],
+        groups=usage.groups - (new is None),
+    )
+
+
 @dataclass(slots=True, eq=False)
 class QueueSums:
     """Sums per queue; queues without groups have none."""

@@ -9,6 +9,7 @@ are walked in total orders that end in names.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from app.core.actions import lineage, refusals
 from app.core.actions.allocate import allocate
@@ -16,16 +17,18 @@ from app.core.actions.backfill import backfill
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import enqueue
 from app.core.actions.minimum import is_reached
+from app.core.actions.ports import NodeFinder
 from app.core.actions.showing import newly_shown
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
-from app.core.policy import Policies
+from app.core.policy import Opened, Policies
 from app.core.tiers import open_policies
-from app.model.gang import Gang
-from app.model.ids import GroupKey
+from app.model.gang import Gang, Task
+from app.model.ids import GroupKey, PodUid
 from app.model.plan import Plan
+from app.model.reason import Cause, Refusal
 from app.model.snapshot import Snapshot
 
 ACTIONS: Mapping[str, Callable[[Cycle], Steps]] = {
@@ -43,7 +46,7 @@ def plan_steps(
     snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None
 ) -> Generator[None, None, Plan]:
     """A whole cycle, in pieces. ``now`` is seconds since the epoch; ``shapes`` outlives cycles."""
-    cycle = _open(snapshot, policies, pending=snapshot.pending, now=now, shapes=shapes)
+    cycle = _open(snapshot, policies, pending=snapshot.pending, now=now, find=_placer(shapes))
     cycle.holders = Holders(cycle.ledger)
     yield
     yield from _run(cycle)
@@ -66,8 +69,52 @@ def plan_gang(
     """The same actions over one gang, on demand; an empty plan when there is no such gang."""
     gang = snapshot.gangs.get(key)
     pending = () if gang is None else (gang,)
-    cycle = _open(snapshot, policies, pending=pending, now=now, shapes=shapes)
+    cycle = _open(snapshot, policies, pending=pending, now=now, find=_placer(shapes))
     return _finish(_plan_run(cycle))
+
+
+def may_place(
+    snapshot: Snapshot, policies: Policies, *, key: GroupKey, uid: PodUid, row: int, now: float
+) -> bool:
+    """Whether the same actions let that member have the node of ``row``, if only it asks.
+
+    That the node has room for it, and that it may go there, is for the caller to see.
+    """
+    gang = snapshot.gangs.get(key)
+    task = next((task for task in gang.waiting if task.uid == uid), None) if gang else None
+    if gang is None or task is None:
+        return False
+    alone = replace(gang, waiting=(task,), queue_first=())
+    node = _OnlyNode(row)
+    cycle = _open(snapshot, policies, pending=(alone,), now=now, find=lambda *_: node)
+    return any(
+        placement.task is task
+        for placed in _finish(_plan_run(cycle)).placed
+        for placement in placed.placements
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _OnlyNode:
+    """A node that somebody else has found."""
+
+    row: int
+
+    def find(self, _task: Task) -> int:
+        return self.row
+
+    def explain(self, _task: Task) -> Refusal:
+        return Refusal(Cause.NO_NODE_FITS)
+
+
+Find = Callable[[Ledger, Opened], NodeFinder]
+
+
+def _placer(shapes: ShapeCache | None) -> Find:
+    def find(ledger: Ledger, opened: Opened) -> Placer:
+        return Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes)
+
+    return find
 
 
 def _open(
@@ -76,7 +123,7 @@ def _open(
     *,
     pending: Sequence[Gang],
     now: float,
-    shapes: ShapeCache | None,
+    find: Find,
 ) -> Cycle:
     ledger = Ledger(snapshot)
     opened = open_policies(policies, ledger, now=now)
@@ -87,7 +134,7 @@ def _open(
         now=now,
         ledger=ledger,
         opened=opened,
-        finder=Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes),
+        finder=find(ledger, opened),
         line=lineage.lines(ledger, policies.conf),
         holders=None,
     )

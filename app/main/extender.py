@@ -204,6 +204,7 @@ class ExtenderProcess:
             filtering=parts.filtering,
             barrier=parts.barrier,
             binding=parts.binding,
+            preemption=parts.preemption,
             feed=parts.feed,
             audit=parts.audit,
             unready=self._unready,

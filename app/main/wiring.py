@@ -33,6 +33,7 @@ from app.service.ports import (
     PodLister,
     PodWriter,
 )
+from app.service.preemption import Preemption
 from app.service.showing import Showing
 from app.service.status import StatusWriter
 from app.service.vetoes import Vetoes
@@ -54,6 +55,7 @@ class Parts:
     planning: Planning
     filtering: Filtering
     binding: Binding
+    preemption: Preemption
     actuator: Actuator
     owners: Owners
     feed: Feed
@@ -137,6 +139,7 @@ def assemble(
             clock=clock,
             arrived=actuator.arrived,
         ),
+        preemption=Preemption(cache, planning=planning, clock=clock),
         actuator=actuator,
         owners=owners,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),

@@ -29,7 +29,7 @@ from app.core.figures import QueueFigures, queue_figures
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
-from app.core.planner import plan, plan_gang, plan_steps
+from app.core.planner import may_place, plan, plan_gang, plan_steps
 from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
@@ -288,6 +288,20 @@ class Planning:
     def best_of(self, member: Member, names: Sequence[NodeName]) -> NodeName | None:
         """The best of the offered nodes (which passed the stock filters) that has room for it."""
         return self.cache.rooms.best_of(names, member.task.request, pack=self.configuration.packs)
+
+    def may_have(self, member: Member, node: NodeName, *, without: Collection[PodUid]) -> bool:
+        """Whether it would be let in and could have ``node`` if the pods ``without`` were gone.
+
+        Room on the node and its rules are for the caller to see. Nothing is lent, as on demand:
+        the owners of those pods make them anew, and while they wait nothing is.
+        """
+        if member.group not in self.cache.registry.pending:
+            return False
+        snapshot = self._snapshotter.without(without)
+        row = snapshot.table.index.get(node)
+        policies, now = self.configuration.policies, self.clock()
+        uid, key = member.pod.uid, member.group
+        return row is not None and may_place(snapshot, policies, key=key, uid=uid, row=row, now=now)
 
     def rate(self, member: Member, names: Sequence[NodeName]) -> list[tuple[NodeName, int]]:
         """The policies' scores of ``names`` for it, spread over 0 to 10."""

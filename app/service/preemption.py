@@ -14,8 +14,13 @@ A node goes when one of its victims
 
 or when a PodDisruptionBudget would be violated, or when its victims make too little room: what is
 promised to others looks free to kube-scheduler, and Filter would refuse the node once the victims
-are gone. A member of a gang of ours never preempts through the stock scheduler at all: room for one
-member is of no use without room for the gang, which is the planner's to make.
+are gone.
+
+A pod of ours that Filter would tell to wait afterwards may not preempt: one whose PodGroup is not
+there, or may still be given to it by a controller, and one that the planner would refuse even then,
+for its queue holds what it may or does not take it. The planner is asked itself, on a snapshot
+without the victims. A member of a gang never preempts through the stock scheduler at all: room for
+one member is of no use without room for the gang, which is the planner's to make.
 """
 
 from collections import Counter
@@ -25,9 +30,12 @@ from enum import StrEnum
 
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
-from app.cache.members import PLACED_KINDS, Kind
+from app.cache.members import PLACED_KINDS, Kind, Member, Stage
 from app.model.ids import NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import Pod
+from app.model.resources import Amounts
+from app.service.planning import Planning
+from app.service.ports import Clock
 
 PROTECTED_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 PROTECTED_NAMESPACE = "kube-system"
@@ -43,6 +51,8 @@ class Strike(StrEnum):
     GANG_MINIMUM = "gang-minimum"
     DISRUPTION_BUDGET = "disruption-budget"
     NO_ROOM = "no-room"
+    GROUP_MISSING = "group-missing"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,33 +71,88 @@ class Verdict:
     struck: Mapping[NodeName, Strike]
 
 
-def guard(cache: ClusterCache, preemptor: Pod, candidates: Mapping[NodeName, Candidate]) -> Verdict:
-    """Judge every node on its own."""
-    if _is_gang_member(cache, preemptor):
-        return Verdict({}, dict.fromkeys(candidates, Strike.GANG_PREEMPTOR))
-    queue = _queue_of(cache, preemptor)
-    struck: dict[NodeName, Strike] = {}
-    for node, candidate in candidates.items():
-        strike = _judge(cache, candidate, queue=queue)
-        if strike is None and not _has_room(cache, preemptor, node, candidate):
-            strike = Strike.NO_ROOM
+Freed = frozenset[tuple[tuple[QueueName, Amounts], int]]
+"""What victims give back: of which queue, which request, how many times."""
+
+
+class Preemption:
+    """Answers Preempt."""
+
+    def __init__(self, cache: ClusterCache, *, planning: Planning, clock: Clock) -> None:
+        self._cache = cache
+        self._planning = planning
+        self._clock = clock
+
+    def guard(self, preemptor: Pod, candidates: Mapping[NodeName, Candidate]) -> Verdict:
+        """Judge every node on its own."""
+        member = self._member(preemptor) if self._cache.ours(preemptor) else None
+        veto = self._veto(preemptor, member)
+        if veto is not None:
+            return Verdict({}, dict.fromkeys(candidates, veto))
+        struck: dict[NodeName, Strike] = {}
+        answers: dict[Freed, bool] = {}
+        for node, candidate in candidates.items():
+            strike = self._judge(preemptor, member, node, candidate)
+            if strike is None and not self._may_have(member, node, candidate, answers):
+                strike = Strike.REFUSED
+            if strike is not None:
+                struck[node] = strike
+        kept = {node: c for node, c in candidates.items() if node not in struck}
+        return Verdict(kept, struck)
+
+    def _member(self, pod: Pod) -> Member | None:
+        """A pod of ours, taken in as by Filter if the watch is behind; None when it is over."""
+        if pod.uid not in self._cache.members:
+            self._cache.set_pod(pod, now=self._clock(), observed=True)
+        return self._cache.members.get(pod.uid)
+
+    def _veto(self, pod: Pod, member: Member | None) -> Strike | None:
+        """Why it may not preempt anywhere."""
+        if not self._cache.ours(pod):
+            return None
+        group = self._cache.groups[member.group] if member is not None else None
+        if group is None or not group.known:
+            return Strike.GROUP_MISSING
+        return Strike.GANG_PREEMPTOR if group.min_member > 1 else None
+
+    def _judge(
+        self, pod: Pod, member: Member | None, node: NodeName, candidate: Candidate
+    ) -> Strike | None:
+        """What speaks against the node but the planner."""
+        queue = NO_QUEUE if member is None else self._cache.groups[member.group].queue
+        strike = _harm(self._cache, candidate, queue=queue)
         if strike is not None:
-            struck[node] = strike
-    kept = {node: c for node, c in candidates.items() if node not in struck}
-    return Verdict(kept, struck)
+            return strike
+        return None if _has_room(self._cache, pod, node, candidate) else Strike.NO_ROOM
+
+    def _may_have(
+        self,
+        member: Member | None,
+        node: NodeName,
+        candidate: Candidate,
+        answers: dict[Freed, bool],
+    ) -> bool:
+        """Whether the planner gives it the node then; asked once about victims that are alike."""
+        if member is None or member.stage is not Stage.WAITING:
+            return True
+        freed = _freed(self._cache, candidate)
+        if freed not in answers:
+            gone = frozenset(candidate.victims)
+            answers[freed] = self._planning.may_have(member, node, without=gone)
+        return answers[freed]
 
 
-def _is_gang_member(cache: ClusterCache, pod: Pod) -> bool:
-    group = cache.groups.get(pod.group)
-    return cache.ours(pod) and group is not None and group.min_member > 1
+def _freed(cache: ClusterCache, candidate: Candidate) -> Freed:
+    freed: Counter[tuple[QueueName, Amounts]] = Counter()
+    for uid in candidate.victims:
+        member, pod = cache.members.get(uid), _pod(cache, uid)
+        counted = member is not None and member.kind in PLACED_KINDS
+        queue = cache.groups[member.group].queue if member and counted else NO_QUEUE
+        freed[queue, pod.shape.requests if pod else ()] += 1
+    return frozenset(freed.items())
 
 
-def _queue_of(cache: ClusterCache, pod: Pod) -> QueueName:
-    group = cache.groups.get(pod.group)
-    return group.queue if group is not None and cache.ours(pod) else NO_QUEUE
-
-
-def _judge(cache: ClusterCache, candidate: Candidate, *, queue: QueueName) -> Strike | None:
+def _harm(cache: ClusterCache, candidate: Candidate, *, queue: QueueName) -> Strike | None:
     if candidate.budget_violations:
         return Strike.DISRUPTION_BUDGET
     victims = [_pod(cache, uid) for uid in candidate.victims]

@@ -58,6 +58,7 @@ async def stand(rig: Rig | None = None, *, reading: bool = False) -> AsyncIterat
         filtering=parts.filtering,
         barrier=parts.barrier,
         binding=parts.binding,
+        preemption=parts.preemption,
         feed=parts.feed,
         audit=parts.audit,
         unready=lambda: waits,

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.cache.cluster import ClusterCache
 from app.cache.snapshotter import Snapshotter
@@ -66,6 +68,9 @@ class Rig:
 
     def now(self) -> Snapshot:
         return self._snapshotter.snapshot()
+
+    def without(self, *names: str) -> Snapshot:
+        return self._snapshotter.without({PodUid(f"uid-{name}") for name in names})
 
 
 @pytest.fixture
@@ -228,3 +233,67 @@ def test_a_priority_class_changes_the_groups_that_name_it(rig: Rig) -> None:
     assert rig.now().gangs[KEY].priority == 7
     rig.cache.registry.drop_class("high")
     assert rig.now().gangs[KEY].priority == 3
+
+
+def crowded() -> Rig:
+    """Two queues with a group of two and one beyond, single pods, a pod that goes, foreign ones."""
+    rig = Rig()
+    rig.group(min_resources=make_amounts(cpu=2000), phase=GroupPhase.RUNNING)
+    for name in ("p", "q", "extra"):
+        rig.pod(name, node=NodeName("a"), phase="Running")
+    rig.pod("waiting")
+    rig.pod("done", node=NodeName("a"), phase="Succeeded")
+    rig.pod("going", node=NodeName("b"), phase="Running", deleting=True)
+    rig.pod("one", annotations={QUEUE_ANNOTATION: "x"}, node=NodeName("b"), phase="Running")
+    rig.pod("two", annotations={}, node=NodeName("b"), phase="Running")
+    rig.foreign("x", "a")
+    rig.foreign("y", "unknown")
+    return rig
+
+
+CROWD = ("p", "q", "extra", "waiting", "done", "going", "one", "two", "x", "y")
+
+
+@given(gone=st.sets(st.sampled_from(CROWD)))
+def test_without_some_pods_it_is_as_after_they_went(gone: set[str]) -> None:
+    rig = crowded()
+    before = values(rig.now())
+    without = values(rig.without(*gone))
+    assert values(rig.now()) == before, "nothing has changed"
+    for name in gone:
+        rig.cache.drop_pod(PodUid(f"uid-{name}"))
+    assert without == values(rig.now())
+
+
+def test_pods_that_nobody_knows_make_no_difference(rig: Rig) -> None:
+    rig.pod("p", node=NodeName("a"))
+    assert values(rig.without("unheard-of")) == values(rig.now())
+
+
+def values(snapshot: Snapshot) -> dict[str, Any]:
+    """What a snapshot says of rooms, groups and queues."""
+    return {
+        "used": snapshot.used.tolist(),
+        "releasing": snapshot.releasing.tolist(),
+        "gangs": {
+            key: (
+                gang.counts,
+                gang.allocated.tolist(),
+                gang.request.tolist(),
+                gang.partial,
+                dict(gang.role_ready),
+                {task.uid for task in gang.waiting},
+            )
+            for key, gang in snapshot.gangs.items()
+        },
+        "usage": {
+            name: (
+                sums.allocated.tolist(),
+                sums.request.tolist(),
+                sums.inqueue.tolist(),
+                sums.elastic.tolist(),
+                sums.groups,
+            )
+            for name, sums in snapshot.usage.items()
+        },
+    }

@@ -40,6 +40,7 @@ def application(rig: Rig | None = None) -> ASGIApp:
             filtering=parts.filtering,
             barrier=parts.barrier,
             binding=parts.binding,
+            preemption=parts.preemption,
             feed=parts.feed,
             audit=parts.audit,
             unready=list,

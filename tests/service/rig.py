@@ -21,7 +21,7 @@ from app.service.binding import BindCall
 from app.service.filtering import Answer, Question
 from app.service.limits import Limits
 from app.service.ports import EventType, Reaction, WriteError
-from app.service.preemption import Candidate, Strike, guard
+from app.service.preemption import Candidate, Strike
 from tests.builders import make_node, make_pod, make_queue
 from tests.service.virtual_time import clock
 
@@ -313,7 +313,8 @@ class Rig:
         """Why a stored pod may not evict ``victims`` of the only node given; None: it may."""
         [(node, names)] = victims.items()
         candidate = Candidate(tuple(PodUid(f"uid-{each}") for each in names))
-        verdict = guard(self.cache, self.api.pods[f"default/{name}"], {NodeName(node): candidate})
+        pod = self.api.pods[f"default/{name}"]
+        verdict = self.parts.preemption.guard(pod, {NodeName(node): candidate})
         return verdict.struck.get(NodeName(node))
 
     def bind(self, name: str, node: str | None = None) -> "Call":

@@ -1,17 +1,20 @@
 """The guard of the stock preemption: a node stays with exactly its victims, or goes."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cache.cluster import ClusterCache
+from app.main.wiring import assemble
 from app.model.ids import NodeName, PodUid, QueueName
 from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, TASK_SPEC, Pod
 from app.model.workload import GroupPhase, PodGroup
-from app.service.preemption import Candidate, Strike, guard
+from app.service.limits import Limits
+from app.service.preemption import Candidate, Strike, Verdict
 from tests.builders import make_node, make_pod, make_queue
+from tests.service.rig import FakeApi, always_active
 
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
 
@@ -20,7 +23,17 @@ class Victims:
     """A cluster with running pods, asked about one at a time."""
 
     def __init__(self) -> None:
-        self.cache = ClusterCache(schedulers=frozenset({"volcano"}))
+        self.now = 0.0
+        parts = assemble(
+            ports=FakeApi(),
+            clock=lambda: self.now,
+            limits=Limits(),
+            schedulers=frozenset({"volcano"}),
+            activity=always_active(),
+            default_queue=QueueName("default"),
+        )
+        self.cache = parts.cache
+        self.guard: Callable[[Pod, Mapping[NodeName, Candidate]], Verdict] = parts.preemption.guard
         for name in ("n1", "n2", "n3"):
             self.cache.set_node(make_node(name, cpu=100_000))
         self.cache.set_queue(make_queue("default"))
@@ -50,7 +63,7 @@ class Victims:
         """Why the node with these victims goes, None when it stays."""
         asking = preemptor or make_pod("preemptor", scheduler="default-scheduler")
         candidate = Candidate(tuple(PodUid(f"uid-{name}") for name in victims), violations)
-        verdict = guard(self.cache, asking, {N1: candidate})
+        verdict = self.guard(asking, {N1: candidate})
         if N1 in verdict.nodes:
             assert verdict.nodes[N1] is candidate
             assert verdict.struck == {}
@@ -208,13 +221,13 @@ def test_nodes_are_judged_one_by_one() -> None:
         N2: Candidate((PodUid("uid-b"),)),
         N3: Candidate((PodUid("uid-c"),)),
     }
-    verdict = guard(victims.cache, make_pod("p", scheduler="other"), candidates)
+    verdict = victims.guard(make_pod("p", scheduler="other"), candidates)
     assert verdict.nodes == {N1: candidates[N1], N2: candidates[N2]}
     assert verdict.struck == {N3: Strike.CONFORMANCE}
 
 
 def test_no_candidates_is_no_answer() -> None:
-    verdict = guard(Victims().cache, make_pod("p"), {})
+    verdict = Victims().guard(make_pod("p"), {})
     assert (verdict.nodes, verdict.struck) == ({}, {})
 
 
@@ -238,7 +251,7 @@ def test_no_answer_ever_breaks_a_gang(sizes: list[tuple[int, int]], picks: list[
         node: Candidate(tuple(PodUid(f"uid-{pods[i][0]}") for i in pick if i < len(pods)))
         for node, pick in zip((N1, N2, N3), picks, strict=False)
     }
-    verdict = guard(victims.cache, make_pod("p", scheduler="other"), candidates)
+    verdict = victims.guard(make_pod("p", scheduler="other"), candidates)
     assert set(verdict.nodes) | set(verdict.struck) == set(candidates)
     for node, candidate in verdict.nodes.items():
         assert candidate == candidates[node]

@@ -1,12 +1,26 @@
 """No eviction for a pod that Filter refuses afterwards."""
 
-from app.model.pod import Pod
-from app.service.filtering import Everything, Some
+from dataclasses import replace
+
+import pytest
+
+from app.model.ids import NodeName, QueueName
+from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, Owner, Pod
+from app.model.reason import Cause
+from app.model.workload import Queue, QueueState
+from app.service.filtering import Chosen, Everything, Some, Wait
 from app.service.preemption import Strike
-from tests.builders import make_shape
+from tests.builders import make_amounts, make_pod, make_queue, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import run
 
+TREE = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: capacity
+    enableHierarchy: true
+"""
 STOCK = "default-scheduler"
 
 
@@ -15,6 +29,13 @@ def foreign(rig: Rig, name: str, *, cpu: int, node: str = "") -> Pod:
     phase = "Running" if node else "Pending"
     shape = make_shape(cpu=cpu)
     return rig.pod(name, scheduler=STOCK, node=node, phase=phase, shape=shape)
+
+
+def mine(rig: Rig, name: str, *, cpu: int, queue: str = "default", node: str = "") -> Pod:
+    """A pod of ours that stands alone; running when it has a node."""
+    phase = "Running" if node else "Pending"
+    in_queue = {QUEUE_ANNOTATION: queue}
+    return rig.pod(name, annotations=in_queue, node=node, phase=phase, shape=make_shape(cpu=cpu))
 
 
 # Room on the node
@@ -81,5 +102,200 @@ def test_nothing_can_be_said_for_a_node_that_nobody_knows() -> None:
         foreign(rig, "victim", cpu=2000, node="n1")
         foreign(rig, "asking", cpu=1000)
         assert rig.preempt("asking", n1=["victim"]) is Strike.NO_ROOM
+
+    run(scenario())
+
+
+# What Filter tells to wait
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_member_whose_group_is_not_there_does_not_preempt(deleted: bool) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        foreign(rig, "victim", cpu=2000, node="n1")
+        if deleted:
+            rig.unsee("podgroups", rig.group("g", minimum=1))
+        rig.pod("g-0", group="g")
+        assert rig.preempt("g-0", n1=["victim"]) is Strike.GROUP_MISSING
+        rig.delete("victim")
+        assert rig.filter("g-0") == Wait("waiting for the pod group to exist")
+
+    run(scenario())
+
+
+def test_a_pod_whose_owner_may_want_a_gang_does_not_preempt_before_that_is_known() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        foreign(rig, "victim", cpu=2000, node="n1")
+        owner = Owner("batch/v1", "Job", "job", "uid-job")
+        rig.pod("one", owner=owner)
+        assert rig.preempt("one", n1=["victim"]) is Strike.GROUP_MISSING
+        rig.cache.await_no_group(owner.uid)
+        assert rig.preempt("one", n1=["victim"]) is None
+
+    run(scenario())
+
+
+def test_a_pod_that_only_this_call_has_shown_is_taken_in() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        foreign(rig, "victim", cpu=2000, node="n1")
+        pod = make_pod("early", annotations={GROUP_ANNOTATION: "g"})
+        rig.api.pods[pod.key] = pod
+        assert rig.preempt("early", n1=["victim"]) is Strike.GROUP_MISSING
+        rig.group("g", minimum=1)
+        assert rig.preempt("early", n1=["victim"]) is None
+
+    run(scenario())
+
+
+def test_a_pod_that_is_gone_does_not_preempt() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        foreign(rig, "victim", cpu=2000, node="n1")
+        pod = rig.pod("gone")
+        rig.delete("gone")
+        rig.api.pods[pod.key] = pod
+        assert rig.preempt("gone", n1=["victim"]) is Strike.GROUP_MISSING
+        assert pod.uid not in rig.cache.members
+
+    run(scenario())
+
+
+def test_a_pod_whose_queue_is_full_evicts_nobody_elsewhere() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", cpu=2000)
+        rig.queue(make_queue("small", capability=make_amounts(cpu=2000)))
+        foreign(rig, "elsewhere", cpu=2000, node="n1")
+        mine(rig, "inside", cpu=2000, queue="small", node="n2")
+        mine(rig, "asking", cpu=2000, queue="small")
+        await rig.cycle()
+        assert rig.preempt("asking", n1=["elsewhere"]) is Strike.REFUSED
+        rig.delete("elsewhere")
+        await rig.cycle()
+        assert rig.filter("asking") == Wait("waiting for the queue's quota")
+
+    run(scenario())
+
+
+def test_what_victims_of_its_own_queue_give_back_it_may_have() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.queue(make_queue("small", capability=make_amounts(cpu=2000)))
+        mine(rig, "inside", cpu=2000, queue="small", node="n1")
+        mine(rig, "asking", cpu=2000, queue="small")
+        await rig.cycle()
+        assert rig.preempt("asking", n1=["inside"]) is None
+        rig.delete("inside")
+        await rig.cycle()
+        assert rig.filter("asking") == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+def test_too_few_victims_of_its_own_queue_do_not_help() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", cpu=2000)
+        rig.queue(make_queue("small", capability=make_amounts(cpu=2000)))
+        mine(rig, "inside", cpu=1000, queue="small", node="n1")
+        mine(rig, "beside", cpu=1000, queue="small", node="n2")
+        foreign(rig, "elsewhere", cpu=1000, node="n1")
+        mine(rig, "asking", cpu=2000, queue="small")
+        await rig.cycle()
+        assert rig.preempt("asking", n1=["inside", "elsewhere"]) is Strike.REFUSED
+        mine(rig, "less", cpu=1000, queue="small")
+        assert rig.preempt("less", n1=["inside", "elsewhere"]) is None
+
+    run(scenario())
+
+
+def test_a_victim_on_its_way_out_has_given_back_what_its_queue_held() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", cpu=2000)
+        rig.queue(make_queue("small", capability=make_amounts(cpu=2000)))
+        mine(rig, "beside", cpu=2000, queue="small", node="n2")
+        rig.store(replace(mine(rig, "going", cpu=2000, queue="small", node="n1"), deleting=True))
+        mine(rig, "asking", cpu=2000, queue="small")
+        assert rig.preempt("asking", n1=["going"]) is Strike.REFUSED
+
+    run(scenario())
+
+
+def test_what_the_queues_above_may_hold_counts_too() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.parts.configuration.load(TREE)
+        rig.node("n1", "n2", cpu=2000)
+        rig.queue(make_queue("above", capability=make_amounts(cpu=2000)))
+        for name in ("left", "right"):
+            rig.queue(make_queue(name, parent=QueueName("above")))
+        foreign(rig, "elsewhere", cpu=2000, node="n1")
+        mine(rig, "cousin", cpu=2000, queue="right", node="n2")
+        mine(rig, "asking", cpu=2000, queue="left")
+        assert rig.preempt("asking", n1=["elsewhere"]) is Strike.REFUSED
+        assert rig.preempt("asking", n2=["cousin"]) is None
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "queue", [make_queue("shut", state=QueueState.CLOSED), make_queue("another")]
+)
+def test_a_queue_that_takes_nobody_is_no_reason_to_evict(queue: Queue) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.queue(queue)
+        foreign(rig, "victim", cpu=2000, node="n1")
+        mine(rig, "asking", cpu=1000, queue="shut")
+        assert rig.preempt("asking", n1=["victim"]) is Strike.REFUSED
+
+    run(scenario())
+
+
+def test_a_group_that_goes_away_is_no_reason_to_evict() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        foreign(rig, "victim", cpu=2000, node="n1")
+        rig.group("g", minimum=1, deleting=True)
+        rig.pod("g-0", group="g")
+        assert rig.preempt("g-0", n1=["victim"]) is Strike.REFUSED
+
+    run(scenario())
+
+
+def test_a_group_that_is_not_let_in_before_the_victims_go_may_preempt() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", cpu=2000)
+        foreign(rig, "victim", cpu=2000, node="n1")
+        foreign(rig, "other", cpu=2000, node="n2")
+        mine(rig, "asking", cpu=2000)
+        await rig.cycle()
+        assert rig.planning.refusals[rig.member("asking").group].cause is Cause.CLUSTER_OVERUSED
+        assert rig.preempt("asking", n1=["victim"]) is None
+
+    run(scenario())
+
+
+def test_a_member_beyond_the_minimum_of_a_group_of_one_preempts_for_itself() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=3000)
+        foreign(rig, "victim", cpu=2000, node="n1")
+        rig.gang("g", size=3, minimum=1)
+        await rig.cycle()
+        assert (rig.place("g-0"), rig.place("g-2")) == ("n1", "")
+        assert rig.preempt("g-2", n1=["victim"]) is None
 
     run(scenario())
