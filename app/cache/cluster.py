@@ -87,6 +87,11 @@ class ClusterCache(Promises):
         """Whether its ``schedulerName`` is one of ours."""
         return pod.scheduler in self.schedulers
 
+    def pod(self, uid: PodUid) -> Pod | None:
+        """A pod that counts, whoever's it is."""
+        member = self.members.get(uid)
+        return member.pod if member is not None else self.foreign.get(uid)
+
     def set_pod(self, pod: Pod, *, now: float, observed: bool = False) -> None:
         """Add or replace a pod. ``observed``: seen in a Filter call, the watch is still behind."""
         if observed and self._is_past(pod):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from app.model.pod import Pod
 from app.model.shape import LabelSelector
 
 
@@ -15,3 +16,8 @@ class DisruptionBudget:
     allowed: int
     disrupted: frozenset[str] = frozenset()
     """Names of pods that the API server already counts as disrupted."""
+
+    def covers(self, pod: Pod) -> bool:
+        """Whether evicting ``pod`` takes from what is allowed, and has not done so yet."""
+        mine = pod.namespace == self.namespace and pod.name not in self.disrupted
+        return mine and self.selector is not None and self.selector.matches(pod.labels)

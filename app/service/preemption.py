@@ -2,7 +2,9 @@
 
 A node stays in the answer with exactly the victims that were sent, or goes: kube-scheduler does not
 check whether fewer victims make room, so leaving one out would evict the others in vain. No node
-left is a clean veto.
+left is a clean veto. Of those left the answer has one, that which kube-scheduler itself would take,
+so that we know what goes: what one preemptor may evict counts as lost for the next ones, which are
+asked about before the watch shows it (:mod:`app.service.approvals`).
 
 A node goes when one of its victims
 
@@ -24,21 +26,25 @@ one member is of no use without room for the gang, which is the planner's to mak
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage
-from app.model.ids import NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
+from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import Pod
 from app.model.resources import Amounts
+from app.service.approvals import Approvals, Losses
 from app.service.planning import Planning
 from app.service.ports import Clock
 
 PROTECTED_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 PROTECTED_NAMESPACE = "kube-system"
+
+_BEYOND = 1 << 31
+"""More than any priority; with it each victim adds to a sum."""
 
 
 class Strike(StrEnum):
@@ -65,7 +71,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which nodes may be preempted on, and why the others may not."""
+    """The node that may be preempted on, if any, and why others may not."""
 
     nodes: Mapping[NodeName, Candidate]
     struck: Mapping[NodeName, Strike]
@@ -82,23 +88,60 @@ class Preemption:
         self._cache = cache
         self._planning = planning
         self._clock = clock
+        self._approvals = Approvals(cache, clock=clock)
 
     def guard(self, preemptor: Pod, candidates: Mapping[NodeName, Candidate]) -> Verdict:
-        """Judge every node on its own."""
+        """Judge every node on its own, and take the best of those that stand."""
         member = self._member(preemptor) if self._cache.ours(preemptor) else None
         veto = self._veto(preemptor, member)
         if veto is not None:
             return Verdict({}, dict.fromkeys(candidates, veto))
+        struck = self._struck(preemptor, member, candidates)
+        standing = {node: c for node, c in candidates.items() if node not in struck}
+        order = sorted(standing, key=lambda node: (_cost(self._cache, standing[node]), node))
+        chosen = self._first(member, {node: standing[node] for node in order})
+        if chosen is None:
+            return Verdict({}, struck | dict.fromkeys(standing, Strike.REFUSED))
+        self._approvals.add(preemptor.uid, _known(self._cache, standing[chosen]))
+        return Verdict({chosen: standing[chosen]}, struck)
+
+    def _struck(
+        self, pod: Pod, member: Member | None, candidates: Mapping[NodeName, Candidate]
+    ) -> dict[NodeName, Strike]:
+        """The nodes that something speaks against but the planner."""
+        queue = NO_QUEUE if member is None else self._cache.groups[member.group].queue
+        losses = self._approvals.losses(besides=pod.uid)
         struck: dict[NodeName, Strike] = {}
-        answers: dict[Freed, bool] = {}
         for node, candidate in candidates.items():
-            strike = self._judge(preemptor, member, node, candidate)
-            if strike is None and not self._may_have(member, node, candidate, answers):
-                strike = Strike.REFUSED
+            strike = _harm(self._cache, candidate, queue=queue, losses=losses)
+            if strike is None and not _has_room(self._cache, pod, node, candidate):
+                strike = Strike.NO_ROOM
             if strike is not None:
                 struck[node] = strike
-        kept = {node: c for node, c in candidates.items() if node not in struck}
-        return Verdict(kept, struck)
+        return struck
+
+    def _first(
+        self, member: Member | None, standing: Mapping[NodeName, Candidate]
+    ) -> NodeName | None:
+        """The first node that the planner gives it when the victims are gone.
+
+        When all of them were not enough, none is looked at; of victims that are alike the first.
+        """
+        if member is None or member.stage is not Stage.WAITING:
+            return next(iter(standing), None)
+        everybody = frozenset(uid for each in standing.values() for uid in each.victims)
+        node = next(iter(standing), NO_NODE)
+        if len(standing) > 1 and not self._planning.may_have(member, node, without=everybody):
+            return None
+        refused: set[Freed] = set()
+        for node, candidate in standing.items():
+            freed = _freed(self._cache, candidate)
+            victims = frozenset(candidate.victims)
+            if freed not in refused:
+                if self._planning.may_have(member, node, without=victims):
+                    return node
+                refused.add(freed)
+        return None
 
     def _member(self, pod: Pod) -> Member | None:
         """A pod of ours, taken in as by Filter if the watch is behind; None when it is over."""
@@ -115,58 +158,67 @@ class Preemption:
             return Strike.GROUP_MISSING
         return Strike.GANG_PREEMPTOR if group.min_member > 1 else None
 
-    def _judge(
-        self, pod: Pod, member: Member | None, node: NodeName, candidate: Candidate
-    ) -> Strike | None:
-        """What speaks against the node but the planner."""
-        queue = NO_QUEUE if member is None else self._cache.groups[member.group].queue
-        strike = _harm(self._cache, candidate, queue=queue)
-        if strike is not None:
-            return strike
-        return None if _has_room(self._cache, pod, node, candidate) else Strike.NO_ROOM
-
-    def _may_have(
-        self,
-        member: Member | None,
-        node: NodeName,
-        candidate: Candidate,
-        answers: dict[Freed, bool],
-    ) -> bool:
-        """Whether the planner gives it the node then; asked once about victims that are alike."""
-        if member is None or member.stage is not Stage.WAITING:
-            return True
-        freed = _freed(self._cache, candidate)
-        if freed not in answers:
-            gone = frozenset(candidate.victims)
-            answers[freed] = self._planning.may_have(member, node, without=gone)
-        return answers[freed]
-
 
 def _freed(cache: ClusterCache, candidate: Candidate) -> Freed:
     freed: Counter[tuple[QueueName, Amounts]] = Counter()
     for uid in candidate.victims:
-        member, pod = cache.members.get(uid), _pod(cache, uid)
+        member, pod = cache.members.get(uid), cache.pod(uid)
         counted = member is not None and member.kind in PLACED_KINDS
         queue = cache.groups[member.group].queue if member and counted else NO_QUEUE
         freed[queue, pod.shape.requests if pod else ()] += 1
     return frozenset(freed.items())
 
 
-def _harm(cache: ClusterCache, candidate: Candidate, *, queue: QueueName) -> Strike | None:
-    if candidate.budget_violations:
+def _known(cache: ClusterCache, candidate: Candidate) -> list[Pod]:
+    return [pod for pod in map(cache.pod, candidate.victims) if pod is not None]
+
+
+def _cost(cache: ClusterCache, candidate: Candidate) -> tuple[int, int, int, float]:
+    """What kube-scheduler goes by, the least first.
+
+    The highest priority of a victim, the sum of all, their number, and how long the most important
+    ones are there.
+    """
+    victims = _known(cache, candidate)
+    highest = max((pod.priority for pod in victims), default=-_BEYOND)
+    total = sum(pod.priority + _BEYOND for pod in victims)
+    oldest = min((pod.created for pod in victims if pod.priority == highest), default=0.0)
+    return highest, total, len(victims), -oldest
+
+
+def _harm(
+    cache: ClusterCache, candidate: Candidate, *, queue: QueueName, losses: Losses
+) -> Strike | None:
+    known = _known(cache, candidate)
+    if candidate.budget_violations or _exceeds(cache, known, losses):
         return Strike.DISRUPTION_BUDGET
-    victims = [_pod(cache, uid) for uid in candidate.victims]
-    known = [pod for pod in victims if pod is not None]
-    if len(known) < len(victims):
+    if len(known) < len(candidate.victims):
         return Strike.UNKNOWN_VICTIM
     if any(_is_protected(pod) for pod in known):
         return Strike.CONFORMANCE
-    groups = _losses(cache, known)
-    if any(_is_kept(cache, group, queue) for group, _ in groups):
+    groups = _members(cache, known)
+    if any(_is_kept(cache, cache.groups[key], queue) for key in groups):
         return Strike.NOT_RECLAIMABLE
-    if any(_breaks(group, lost) for group, lost in groups):
+    if any(
+        _breaks(cache.groups[key], victims, losses.members.get(key, ()))
+        for key, victims in groups.items()
+    ):
         return Strike.GANG_MINIMUM
     return None
+
+
+def _exceeds(cache: ClusterCache, victims: Iterable[Pod], losses: Losses) -> bool:
+    """Whether a budget allows too few for these and what others evict.
+
+    kube-scheduler has seen to it that it allows these alone.
+    """
+    going = [pod for pod in victims if not pod.deleting]
+    for key, theirs in losses.budgets.items():
+        budget = cache.budgets[key]
+        mine = {pod.uid for pod in going if budget.covers(pod)}
+        if mine and len(mine.union(theirs)) > budget.allowed:
+            return True
+    return False
 
 
 def _has_room(cache: ClusterCache, preemptor: Pod, node: NodeName, candidate: Candidate) -> bool:
@@ -176,24 +228,18 @@ def _has_room(cache: ClusterCache, preemptor: Pod, node: NodeName, candidate: Ca
     return node in cache.rooms.nodes and cache.rooms.has_room(node, request, without=gone)
 
 
-def _pod(cache: ClusterCache, uid: PodUid) -> Pod | None:
-    member = cache.members.get(uid)
-    return member.pod if member is not None else cache.foreign.get(uid)
-
-
 def _is_protected(pod: Pod) -> bool:
     return pod.namespace == PROTECTED_NAMESPACE or pod.priority_class in PROTECTED_CLASSES
 
 
-def _losses(cache: ClusterCache, victims: Iterable[Pod]) -> list[tuple[Group, Counter[str]]]:
-    """Per group of ours with victims: how many members it loses, by role."""
-    lost: dict[GroupKey, Counter[str]] = {}
+def _members(cache: ClusterCache, victims: Iterable[Pod]) -> dict[GroupKey, set[PodUid]]:
+    """The members of groups of ours among ``victims``."""
+    found: dict[GroupKey, set[PodUid]] = {}
     for pod in victims:
         member = cache.members.get(pod.uid)
         if member is not None:
-            roles = lost.setdefault(member.group, Counter())
-            roles[pod.role] += member.kind in PLACED_KINDS
-    return [(cache.groups[key], roles) for key, roles in lost.items()]
+            found.setdefault(member.group, set()).add(pod.uid)
+    return found
 
 
 def _is_kept(cache: ClusterCache, group: Group, queue: QueueName) -> bool:
@@ -201,12 +247,20 @@ def _is_kept(cache: ClusterCache, group: Group, queue: QueueName) -> bool:
     return owner is not None and not owner.reclaimable and group.queue != queue
 
 
-def _breaks(group: Group, lost: Counter[str]) -> bool:
-    loses = lost.total()
+def _breaks(group: Group, victims: Collection[PodUid], others: Collection[PodUid]) -> bool:
+    """Whether it were left in part; ``others`` are members that may have been evicted already."""
+    mine = _placed(group, victims)
     there = group.on_nodes + group.arrived.total()
-    if not loses or loses >= there - group.kinds[Kind.SUCCEEDED]:
+    if not mine or mine.total() >= there - group.kinds[Kind.SUCCEEDED]:
         return False
-    return there - loses < group.min_member or any(
+    lost = _placed(group, {*victims, *others})
+    return there - lost.total() < group.min_member or any(
         group.role_on_nodes(role) + group.arrived[role] - lost[role] < least
         for role, least in group.role_minimum.items()
     )
+
+
+def _placed(group: Group, uids: Iterable[PodUid]) -> Counter[str]:
+    """How many of these members it counts as there, by role."""
+    members = (group.members[uid] for uid in uids)
+    return Counter(member.pod.role for member in members if member.kind in PLACED_KINDS)
