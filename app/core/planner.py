@@ -8,7 +8,7 @@ The outcome depends on the snapshot, the policies and ``now`` only: gangs, queue
 are walked in total orders that end in names.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.core.actions import lineage, refusals
@@ -74,34 +74,36 @@ def plan_gang(
 
 
 def may_place(
-    snapshot: Snapshot, policies: Policies, *, key: GroupKey, uid: PodUid, row: int, now: float
-) -> bool:
-    """Whether the same actions let that member have the node of ``row``, if only it asks.
+    snapshot: Snapshot,
+    policies: Policies,
+    *,
+    keys: Collection[GroupKey],
+    rows: Mapping[PodUid, int],
+    now: float,
+) -> frozenset[PodUid]:
+    """Which of these members the same actions let have the nodes of ``rows``, if only they ask.
 
-    That the node has room for it, and that it may go there, is for the caller to see.
+    ``keys`` are their groups. That a node has room for one, and that it may go there, is for the
+    caller to see.
     """
-    gang = snapshot.gangs.get(key)
-    task = next((task for task in gang.waiting if task.uid == uid), None) if gang else None
-    if gang is None or task is None:
-        return False
-    alone = replace(gang, waiting=(task,), queue_first=())
-    node = _OnlyNode(row)
-    cycle = _open(snapshot, policies, pending=(alone,), now=now, find=lambda *_: node)
-    return any(
-        placement.task is task
-        for placed in _finish(_plan_run(cycle)).placed
-        for placement in placed.placements
+    pending = tuple(
+        replace(gang, waiting=tuple(t for t in gang.waiting if t.uid in rows), queue_first=())
+        for gang in (snapshot.gangs[key] for key in keys if key in snapshot.gangs)
     )
+    found = _Found(rows)
+    cycle = _open(snapshot, policies, pending=pending, now=now, find=lambda *_: found)
+    placed = _finish(_plan_run(cycle)).placed
+    return frozenset(each.task.uid for gang in placed for each in gang.placements)
 
 
 @dataclass(frozen=True, slots=True)
-class _OnlyNode:
-    """A node that somebody else has found."""
+class _Found:
+    """Nodes that somebody else has found."""
 
-    row: int
+    rows: Mapping[PodUid, int]
 
-    def find(self, _task: Task) -> int:
-        return self.row
+    def find(self, task: Task) -> int | None:
+        return self.rows.get(task.uid)
 
     def explain(self, _task: Task) -> Refusal:
         return Refusal(Cause.NO_NODE_FITS)

@@ -1,4 +1,4 @@
-"""Victims whose eviction was allowed and may not show yet.
+"""Victims whose eviction was allowed and may not show yet, and for whom.
 
 kube-scheduler evicts in the background and asks for the next preemptor meanwhile, so two calls can
 come before the watch shows the first deletion. Each would leave a gang its minimum, and a budget
@@ -13,11 +13,12 @@ until the budget has changed too.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from app.cache.cluster import ClusterCache
 from app.model.disruption import DisruptionBudget
-from app.model.ids import GroupKey, PodUid
+from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.pod import Pod
 from app.service.ports import Clock
 
@@ -28,8 +29,13 @@ _KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Pods that are lost soon: members by their group, others too by the key of each budget."""
+    """Pods that are lost soon: members by their group, others too by the key of each budget.
 
+    ``preemptors`` have the nodes that they are lost for.
+    """
+
+    pods: AbstractSet[PodUid]
+    preemptors: Mapping[PodUid, NodeName]
     members: Mapping[GroupKey, Collection[PodUid]]
     budgets: Mapping[str, Collection[PodUid]]
 
@@ -39,6 +45,7 @@ class _Approved:
     """``budgets`` are those of the victim, as they stood."""
 
     victim: Pod
+    node: NodeName
     budgets: tuple[DisruptionBudget, ...]
     until: float
 
@@ -53,31 +60,35 @@ class Approvals:
         self._approved: dict[tuple[PodUid, PodUid], _Approved] = {}
         """By preemptor and victim, the latest last."""
 
-    def add(self, preemptor: PodUid, victims: Iterable[Pod]) -> None:
-        """It may evict them."""
+    def add(self, preemptor: PodUid, node: NodeName, victims: Iterable[Pod]) -> None:
+        """It may evict them from ``node``."""
         until = self._clock() + KEPT_S
         for pod in victims:
             key = (preemptor, pod.uid)
             budgets = tuple(b for b in self._cache.budgets.values() if b.covers(pod))
             self._approved.pop(key, None)
-            self._approved[key] = _Approved(pod, budgets, until)
+            self._approved[key] = _Approved(pod, node, budgets, until)
         while len(self._approved) > self._limit:
             self._drop_first()
 
     def losses(self, *, besides: PodUid) -> Losses:
         """What other preemptors than ``besides`` may evict."""
         self._forget()
+        pods: set[PodUid] = set()
+        preemptors: dict[PodUid, NodeName] = {}
         members: defaultdict[GroupKey, set[PodUid]] = defaultdict(set)
         budgets: defaultdict[str, set[PodUid]] = defaultdict(set)
         for (preemptor, uid), approved in self._approved.items():
             if preemptor == besides:
                 continue
+            pods.add(uid)
+            preemptors[preemptor] = approved.node
             member = self._cache.members.get(uid)
             if member is not None:
                 members[member.group].add(uid)
             for key in self._burdened(approved):
                 budgets[key].add(uid)
-        return Losses(members, budgets)
+        return Losses(pods, preemptors, members, budgets)
 
     def _burdened(self, approved: _Approved) -> list[str]:
         """The keys of budgets whose status may not show yet that the victim goes."""

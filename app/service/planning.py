@@ -17,7 +17,7 @@ runs in one go.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -289,19 +289,21 @@ class Planning:
         """The best of the offered nodes (which passed the stock filters) that has room for it."""
         return self.cache.rooms.best_of(names, member.task.request, pack=self.configuration.packs)
 
-    def may_have(self, member: Member, node: NodeName, *, without: Collection[PodUid]) -> bool:
-        """Whether it would be let in and could have ``node`` if the pods ``without`` were gone.
+    def would_have(
+        self, places: Mapping[PodUid, NodeName], *, without: Collection[PodUid]
+    ) -> frozenset[PodUid]:
+        """Which members would get their ``places``, if only they asked and other pods were gone.
 
-        Room on the node and its rules are for the caller to see. Nothing is lent, as on demand:
+        Room on the nodes and their rules are for the caller to see. Nothing is lent, as on demand:
         the owners of those pods make them anew, and while they wait nothing is.
         """
-        if member.group not in self.cache.registry.pending:
-            return False
         snapshot = self._snapshotter.without(without)
-        row = snapshot.table.index.get(node)
+        members, index = self.cache.members, snapshot.table.index
+        rows = {uid: index[node] for uid, node in places.items() if node in index}
+        groups = dict.fromkeys(members[uid].group for uid in rows if uid in members)
+        keys = [key for key in groups if key in self.cache.registry.pending]
         policies, now = self.configuration.policies, self.clock()
-        uid, key = member.pod.uid, member.group
-        return row is not None and may_place(snapshot, policies, key=key, uid=uid, row=row, now=now)
+        return may_place(snapshot, policies, keys=keys, rows=rows, now=now)
 
     def rate(self, member: Member, names: Sequence[NodeName]) -> list[tuple[NodeName, int]]:
         """The policies' scores of ``names`` for it, spread over 0 to 10."""

@@ -21,8 +21,9 @@ are gone.
 A pod of ours that Filter would tell to wait afterwards may not preempt: one whose PodGroup is not
 there, or may still be given to it by a controller, and one that the planner would refuse even then,
 for its queue holds what it may or does not take it. The planner is asked itself, on a snapshot
-without the victims. A member of a gang never preempts through the stock scheduler at all: room for
-one member is of no use without room for the gang, which is the planner's to make.
+without the victims. Those that were let through before it and still wait ask there too: what is
+left of a quota is for one of them. A member of a gang never preempts through the stock scheduler at
+all: room for one member is of no use without room for the gang, which is the planner's to make.
 """
 
 from collections import Counter
@@ -33,7 +34,7 @@ from enum import StrEnum
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage
-from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
+from app.model.ids import NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import Pod
 from app.model.resources import Amounts
 from app.service.approvals import Approvals, Losses
@@ -96,21 +97,26 @@ class Preemption:
         veto = self._veto(preemptor, member)
         if veto is not None:
             return Verdict({}, dict.fromkeys(candidates, veto))
-        struck = self._struck(preemptor, member, candidates)
+        losses = self._approvals.losses(besides=preemptor.uid)
+        struck = self._struck(preemptor, member, candidates, losses)
         standing = {node: c for node, c in candidates.items() if node not in struck}
         order = sorted(standing, key=lambda node: (_cost(self._cache, standing[node]), node))
-        chosen = self._first(member, {node: standing[node] for node in order})
+        chosen = self._first(member, {node: standing[node] for node in order}, losses)
         if chosen is None:
             return Verdict({}, struck | dict.fromkeys(standing, Strike.REFUSED))
-        self._approvals.add(preemptor.uid, _known(self._cache, standing[chosen]))
+        victims = _known(self._cache, standing[chosen])
+        self._approvals.add(preemptor.uid, chosen, victims)
         return Verdict({chosen: standing[chosen]}, struck)
 
     def _struck(
-        self, pod: Pod, member: Member | None, candidates: Mapping[NodeName, Candidate]
+        self,
+        pod: Pod,
+        member: Member | None,
+        candidates: Mapping[NodeName, Candidate],
+        losses: Losses,
     ) -> dict[NodeName, Strike]:
         """The nodes that something speaks against but the planner."""
         queue = NO_QUEUE if member is None else self._cache.groups[member.group].queue
-        losses = self._approvals.losses(besides=pod.uid)
         struck: dict[NodeName, Strike] = {}
         for node, candidate in candidates.items():
             strike = _harm(self._cache, candidate, queue=queue, losses=losses)
@@ -121,27 +127,43 @@ class Preemption:
         return struck
 
     def _first(
-        self, member: Member | None, standing: Mapping[NodeName, Candidate]
+        self, member: Member | None, standing: Mapping[NodeName, Candidate], losses: Losses
     ) -> NodeName | None:
         """The first node that the planner gives it when the victims are gone.
 
         When all of them were not enough, none is looked at; of victims that are alike the first.
         """
-        if member is None or member.stage is not Stage.WAITING:
+        if member is None or member.stage is not Stage.WAITING or not standing:
             return next(iter(standing), None)
-        everybody = frozenset(uid for each in standing.values() for uid in each.victims)
-        node = next(iter(standing), NO_NODE)
-        if len(standing) > 1 and not self._planning.may_have(member, node, without=everybody):
+        rivals = self._rivals(losses)
+
+        def has(node: NodeName, victims: Iterable[PodUid]) -> bool:
+            places = {**rivals, member.pod.uid: node}
+            gone = losses.pods | frozenset(victims)
+            return member.pod.uid in self._planning.would_have(places, without=gone)
+
+        everybody = [uid for each in standing.values() for uid in each.victims]
+        if len(standing) > 1 and not has(next(iter(standing)), everybody):
             return None
         refused: set[Freed] = set()
         for node, candidate in standing.items():
             freed = _freed(self._cache, candidate)
-            victims = frozenset(candidate.victims)
-            if freed not in refused:
-                if self._planning.may_have(member, node, without=victims):
-                    return node
-                refused.add(freed)
+            if freed in refused:
+                continue
+            if has(node, candidate.victims):
+                return node
+            refused.add(freed)
         return None
+
+    def _rivals(self, losses: Losses) -> dict[PodUid, NodeName]:
+        """Who else is to come where: nominated after an eviction, or about to be.
+
+        They take of their queues what looks free until they have their places.
+        """
+        pending = self._cache.registry.pending.values()
+        waiting = (member.pod for group in pending for member in group.waiting.values())
+        nominated = {pod.uid: pod.nominated for pod in waiting if pod.nominated}
+        return {**nominated, **losses.preemptors}
 
     def _member(self, pod: Pod) -> Member | None:
         """A pod of ours, taken in as by Filter if the watch is behind; None when it is over."""

@@ -237,7 +237,7 @@ def test_no_more_are_kept_than_the_limit() -> None:
     victims = [make_pod(f"v{i}", node=NodeName("n1"), phase="Running") for i in range(3)]
     for pod in victims:
         cache.set_pod(pod, now=0.0)
-    approvals.add(PodUid("a"), victims)
+    approvals.add(PodUid("a"), NodeName("n1"), victims)
     lost = approvals.losses(besides=PodUid("b")).members
     assert {uid for uids in lost.values() for uid in uids} == {"uid-v1", "uid-v2"}
 

@@ -8,11 +8,12 @@ from app.model.ids import NodeName, QueueName
 from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, Owner, Pod
 from app.model.reason import Cause
 from app.model.workload import Queue, QueueState
+from app.service.approvals import KEPT_S
 from app.service.filtering import Chosen, Everything, Some, Wait
 from app.service.preemption import Strike
 from tests.builders import make_amounts, make_pod, make_queue, make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
+from tests.service.virtual_time import advance, run
 
 TREE = """
 actions: "enqueue, allocate, backfill"
@@ -196,6 +197,39 @@ def test_what_victims_of_its_own_queue_give_back_it_may_have() -> None:
         rig.delete("inside")
         await rig.cycle()
         assert rig.filter("asking") == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+def test_two_pods_in_a_row_do_not_evict_for_the_same_rest_of_a_quota() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", cpu=2000)
+        rig.queue(make_queue("small", capability=make_amounts(cpu=2000)))
+        for number in (1, 2):
+            foreign(rig, f"elsewhere-{number}", cpu=2000, node=f"n{number}")
+            mine(rig, f"asking-{number}", cpu=2000, queue="small")
+        assert rig.preempt("asking-1", n1=["elsewhere-1"]) is None
+        assert rig.preempt("asking-2", n2=["elsewhere-2"]) is Strike.REFUSED
+        rig.store(replace(rig.api.pods["default/asking-1"], nominated=NodeName("n1")))
+        await advance(KEPT_S)
+        assert rig.preempt("asking-2", n2=["elsewhere-2"]) is Strike.REFUSED, "it still waits"
+        rig.delete("asking-1")
+        assert rig.preempt("asking-2", n2=["elsewhere-2"]) is None
+
+    run(scenario())
+
+
+def test_two_pods_in_a_row_may_have_the_quota_of_their_victims() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", cpu=2000)
+        rig.queue(make_queue("small", capability=make_amounts(cpu=4000)))
+        for number in (1, 2):
+            mine(rig, f"inside-{number}", cpu=2000, queue="small", node=f"n{number}")
+            mine(rig, f"asking-{number}", cpu=2000, queue="small")
+        assert rig.preempt("asking-1", n1=["inside-1"]) is None
+        assert rig.preempt("asking-2", n2=["inside-2"]) is None
 
     run(scenario())
 
