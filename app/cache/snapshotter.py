@@ -56,6 +56,7 @@ class Snapshotter:
     def without(self, gone: Collection[PodUid]) -> Snapshot:
         """The cluster now, as if these pods were gone and what they hold were free.
 
+        Their groups do not claim the room again: a PodGroup made for a pod goes with it, if later.
         Rules about other pods and host ports still see them, and no other groups are pending: it is
         for plans that neither look for nodes nor for whom to serve.
         """

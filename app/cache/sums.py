@@ -37,12 +37,15 @@ def part_of(gang: Gang) -> Part:
 
 
 def exchanged(usage: QueueUsage, old: Part, new: Part | None) -> QueueUsage:
-    """``usage`` of a queue if one of its groups had the part ``new``; None: if it were gone."""
+    """``usage`` of a queue if one of its groups had the part ``new``; None: if it were gone.
+
+    It claims no more than before: what it has lost it does not get again first.
+    """
     change = (0 if new is None else new[1]) - old[1]
     return QueueUsage(
         allocated=usage.allocated + change[_ALLOCATED],
         request=usage.request + change[_REQUEST],
-        inqueue=usage.inqueue + change[_INQUEUE],
+        inqueue=usage.inqueue + np.minimum(change[_INQUEUE], 0),
         elastic=usage.elastic + change[_ELASTIC],
         groups=usage.groups - (new is None),
     )

@@ -265,13 +265,23 @@ def test_without_some_pods_it_is_as_after_they_went(gone: set[str]) -> None:
     assert without == values(rig.now())
 
 
+def test_without_its_pods_a_group_claims_no_more_than_before(rig: Rig) -> None:
+    rig.group(min_resources=make_amounts(cpu=2000))
+    rig.pod("p", node=NodeName("a"))
+    rig.pod("q", node=NodeName("a"))
+    assert rig.without("p", "q").usage[QueueName("default")].inqueue[0] == 0
+    rig.cache.drop_pod(PodUid("uid-q"))
+    assert rig.now().usage[QueueName("default")].inqueue[0] == 1000
+    assert rig.without("p").usage[QueueName("default")].inqueue[0] == 1000
+
+
 def test_pods_that_nobody_knows_make_no_difference(rig: Rig) -> None:
     rig.pod("p", node=NodeName("a"))
     assert values(rig.without("unheard-of")) == values(rig.now())
 
 
 def values(snapshot: Snapshot) -> dict[str, Any]:
-    """What a snapshot says of rooms, groups and queues."""
+    """What a snapshot says of rooms, groups and what queues hold."""
     return {
         "used": snapshot.used.tolist(),
         "releasing": snapshot.releasing.tolist(),
@@ -290,7 +300,6 @@ def values(snapshot: Snapshot) -> dict[str, Any]:
             name: (
                 sums.allocated.tolist(),
                 sums.request.tolist(),
-                sums.inqueue.tolist(),
                 sums.elastic.tolist(),
                 sums.groups,
             )

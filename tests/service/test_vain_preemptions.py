@@ -322,6 +322,20 @@ def test_a_group_that_is_not_let_in_before_the_victims_go_may_preempt() -> None:
     run(scenario())
 
 
+def test_the_group_of_a_victim_does_not_claim_its_place_again() -> None:
+    """The PodGroup that a controller made for a pod goes with it, though a little later."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.group("made", minimum=1, min_resources=make_amounts(cpu=2000))
+        rig.pod("victim", group="made", node="n1", phase="Running", shape=make_shape(cpu=2000))
+        mine(rig, "asking", cpu=2000)
+        assert rig.preempt("asking", n1=["victim"]) is None
+
+    run(scenario())
+
+
 def test_a_member_beyond_the_minimum_of_a_group_of_one_preempts_for_itself() -> None:
     async def scenario() -> None:
         rig = Rig()
