@@ -313,8 +313,7 @@ class ClusterCache(Promises):
             group.phase = pod_group.phase
         if before is None or before.minimum != pod_group.minimum:
             group.begin_anew()
-        group.pod_group = pod_group
-        group.templates = self.registry.templates.get(pod_group.owner_uid, {})
+        self.registry.specify(group, pod_group)
         if pod_group.min_resources:
             self.rooms.vector(pod_group.min_resources)
         for pod in self._history.take(pod_group.key):
@@ -356,7 +355,7 @@ class ClusterCache(Promises):
         if group is None or group.pod_group is None:
             return
         self._revoke(group, why="PodGroup was deleted")
-        group.pod_group = None
+        self.registry.specify(group, None)
         group.phase = GroupPhase.NEW
         self.registry.changed(group)
         for member in list(group.members.values()):

@@ -18,7 +18,7 @@ from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.job import Template
 from app.model.snapshot import QueueUsage
-from app.model.workload import PriorityClass
+from app.model.workload import PodGroup, PriorityClass
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +41,8 @@ class Registry:
         self.promised: dict[GroupKey, Group] = {}
         self.classes: dict[str, PriorityClass] = {}
         self.templates: dict[str, Mapping[str, Template]] = {}
+        self.by_owner: dict[str, dict[GroupKey, Group]] = {}
+        """The groups whose PodGroups have an owner, by its UID."""
         self.signals = Signals()
         self._rooms = rooms
         self._grown = False
@@ -56,6 +58,25 @@ class Registry:
         if group is None:
             group = self.groups[key] = Group(key=key, solo=solo, default_queue=self.default_queue)
         return group
+
+    def specify(self, group: Group, pod_group: PodGroup | None) -> None:
+        """Let ``group`` be what ``pod_group`` says, its roles as the owner of that describes them.
+
+        Whoever calls says that it changed.
+        """
+        self._disown(group)
+        group.pod_group = pod_group
+        owner = pod_group.owner_uid if pod_group is not None else ""
+        group.templates = self.templates.get(owner, {})
+        if owner:
+            self.by_owner.setdefault(owner, {})[group.key] = group
+
+    def _disown(self, group: Group) -> None:
+        owner = group.pod_group.owner_uid if group.pod_group is not None else ""
+        owned = self.by_owner.get(owner, {})
+        owned.pop(group.key, None)
+        if not owned:
+            self.by_owner.pop(owner, None)
 
     def changed(self, group: Group, *, replan: bool = True) -> None:
         """File ``group`` anew after a change; forget it when nothing is left of it.
@@ -87,17 +108,19 @@ class Registry:
         """Each role's pods as the vcjob of UID ``owner`` describes them; empty: forget.
 
         They are planned with before a pod has one, and may ask for what nobody has named so far.
+        A job is written at each step of its pods, which mostly says nothing of them.
         """
+        if self.templates.get(owner, {}) == roles:
+            return
         for template in roles.values():
             self._rooms.vector(template.shape.requests)
         if roles:
             self.templates[owner] = roles
         else:
             self.templates.pop(owner, None)
-        for group in self.groups.values():
-            if group.pod_group is not None and group.pod_group.owner_uid == owner:
-                group.templates = roles
-                self.changed(group)
+        for group in list(self.by_owner.get(owner, {}).values()):
+            group.templates = roles
+            self.changed(group)
 
     def refresh(self) -> GangViews:
         """Bring views and sums up to date; returns the views."""

@@ -17,7 +17,7 @@ def pod_labels(*, job: str, namespace: str, queue: str, task: str) -> dict[str, 
     return {JOB_NAME: job, TASK_SPEC: task, JOB_NAMESPACE: namespace, QUEUE_NAME: queue}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Template:
     """What the pods of one task will ask for, and their labels."""
 
