@@ -20,6 +20,7 @@ from app.cache.members import (
     Slot,
     Stage,
 )
+from app.cache.slots import SlotIndex
 from app.model.gang import Counts, Gang
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.job import Template
@@ -50,6 +51,8 @@ class Group:
     members: dict[PodUid, Member] = field(default_factory=dict)
     waiting: dict[PodUid, Member] = field(default_factory=dict)
     slots: dict[str, Slot] = field(default_factory=dict)
+    open_slots: SlotIndex = field(default_factory=SlotIndex)
+    """The same, for members that come."""
     kinds: Counter[Kind] = field(default_factory=Counter)
     role_kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
     arrived: Counter[str] = field(default_factory=Counter)
@@ -122,12 +125,14 @@ class Group:
     def add_slot(self, slot: Slot) -> None:
         """Count a promised place without a member."""
         self.slots[slot.holder] = slot
+        self.open_slots.add(slot)
         _bump(self.held, slot.request, 1)
         _bump(self.kept, slot.request, 1)
 
     def remove_slot(self, holder: str) -> Slot:
         """Stop counting it."""
         slot = self.slots.pop(holder)
+        self.open_slots.remove(slot)
         _bump(self.held, slot.request, -1)
         _bump(self.kept, slot.request, -1)
         return slot
@@ -251,9 +256,9 @@ class Group:
         minimum = self.role_minimum
         if not minimum:
             return True
-        kept = Counter(slot.role for slot in self.slots.values())
+        kept = self.open_slots.counts()
         return all(
-            kept[role] + sum(self.role_kinds[role, kind] for kind in READY_KINDS) >= least
+            kept.get(role, 0) + sum(self.role_kinds[role, kind] for kind in READY_KINDS) >= least
             for role, least in minimum.items()
         )
 

@@ -159,13 +159,17 @@ class Member:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
-    """Room for a member of ``role`` that does not exist yet; ``holder`` names it in the rooms."""
+    """Room for a member of ``role`` that does not exist yet; ``holder`` names it in the rooms.
+
+    ``serial`` grows from one slot of a group to the next.
+    """
 
     holder: str
     role: str
     node: NodeName
     shape: PodShape
     since: float
+    serial: int
 
     @property
     def request(self) -> Amounts:

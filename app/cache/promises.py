@@ -8,7 +8,7 @@ whoever holds a Bind call open. Only a Binding that is under way is never taken 
 may have accepted it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from app.cache.groups import Group
@@ -292,7 +292,7 @@ class Promises:
             self.with_ports[holder] = frozenset(task.shape.host_ports)
         if task.shape.looks_at_pods:
             self.choosy[holder] = task.shape
-        group.add_slot(Slot(holder, task.role, node, task.shape, now))
+        group.add_slot(Slot(holder, task.role, node, task.shape, now, group.serial))
 
     def _drop_slot(self, group: Group, holder: str) -> None:
         group.remove_slot(holder)
@@ -314,9 +314,9 @@ class Promises:
         none is like it, or it has a node already, one is given back all the same, so that what is
         kept never exceeds what the group needs: the member is planned like any other.
         """
-        pod, slots = member.pod, group.slots.values()
-        chosen = _slot_for(pod, slots)
-        spare = chosen or _slot_of_role(pod, slots)
+        pod, slots = member.pod, group.open_slots
+        chosen = slots.best_for(pod)
+        spare = chosen or slots.first_of(pod.role)
         if spare is None:
             surplus = group.surplus()
             chosen = next((slot for slot in surplus if _has_room_for(slot, pod)), None)
@@ -380,32 +380,6 @@ class Promises:
 
 def _group_of_slot(holder: str) -> GroupKey:
     return GroupKey(holder.rpartition("#")[0])
-
-
-def _slot_for(pod: Pod, slots: Iterable[Slot]) -> Slot | None:
-    """The slot for ``pod``: on the node it names, and of its role, if there is such a one.
-
-    Gangs have thousands of slots: the first that cannot be bettered ends the search.
-    """
-    hint = pod.pinned or pod.nominated
-    found, rank = None, (True, True)
-    for slot in slots:
-        mine = (bool(hint) and slot.node != hint, slot.role != pod.role)
-        if (found is None or mine < rank) and _is_fit(slot, pod):
-            found, rank = slot, mine
-            if rank == (False, False):
-                break
-    return found
-
-
-def _slot_of_role(pod: Pod, slots: Collection[Slot]) -> Slot | None:
-    """Any slot kept for the role of ``pod``, else for members of no known role."""
-    of_its_own = next((slot for slot in slots if slot.role == pod.role), None)
-    return of_its_own or next((slot for slot in slots if not slot.role), None)
-
-
-def _is_fit(slot: Slot, pod: Pod) -> bool:
-    return slot.role in (pod.role, "") and _has_room_for(slot, pod)
 
 
 def _has_room_for(slot: Slot, pod: Pod) -> bool:

@@ -149,7 +149,7 @@ def _roles(group: Group) -> _Roles:
             found.valid[role] = found.valid.get(role, 0) + count
         if kind in SCHEDULED_KINDS:
             found.scheduled[role] = found.scheduled.get(role, 0) + count
-    for slot in group.slots.values():
+    for role, count in group.open_slots.counts().items():
         for counts in (found.ready, found.valid, found.slots):
-            counts[slot.role] = counts.get(slot.role, 0) + 1
+            counts[role] = counts.get(role, 0) + count
     return found

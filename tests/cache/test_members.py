@@ -159,5 +159,5 @@ def test_who_may_change_places(other: Member, equal: bool) -> None:
 
 
 def test_a_slot_asks_for_what_its_shape_does() -> None:
-    slot = Slot("g#1", "worker", NodeName("n"), make_shape(cpu=7), 0.0)
+    slot = Slot("g#1", "worker", NodeName("n"), make_shape(cpu=7), 0.0, 1)
     assert slot.request == make_shape(cpu=7).requests

@@ -1,7 +1,5 @@
 """What the vcjobs say of their pods reaches the groups that they own, and only these."""
 
-from typing import Any
-
 import pytest
 
 from app.cache.cluster import ClusterCache
@@ -11,6 +9,7 @@ from app.model.job import Template
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase, PodGroup
 from tests.builders import make_shape
+from tests.cache.unwalkable import Unwalkable
 
 
 class Rig:
@@ -101,15 +100,6 @@ def test_a_job_is_looked_up_without_a_look_at_the_groups_of_others(
         patched.setattr(rig.cache.registry, "groups", Unwalkable(rig.cache.groups))
         rig.job("j", worker=make_shape())
     assert rig.shapes("g") == {"worker": make_shape()}
-
-
-class Unwalkable(dict[GroupKey, Any]):
-    """Whoever walks through it does so however many there are."""
-
-    def values(self) -> Any:
-        raise AssertionError("all groups were walked through")
-
-    keys = items = __iter__ = values
 
 
 def test_a_group_that_has_another_owner_now_is_described_by_that(rig: Rig) -> None:
