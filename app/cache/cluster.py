@@ -10,7 +10,8 @@ from app.cache.departed import Departed
 from app.cache.groups import Group
 from app.cache.history import History
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
-from app.cache.promises import Lost, Promises
+from app.cache.promises import Lost, Promises, group_of_slot
+from app.cache.roster import Occupant, Roster
 from app.cache.views import task_of
 from app.model.disruption import DisruptionBudget
 from app.model.ids import DEFAULT_QUEUE, NO_NODE, ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
@@ -39,6 +40,8 @@ class ClusterCache(Promises):
         self.queues: dict[QueueName, Queue] = {}
         self.namespaces: dict[str, Namespace] = {}
         self.quotas: dict[str, Quota] = {}
+        self.roster = Roster(self._occupant, self.rooms.charges)
+        self.rooms.moved = self.roster.note
         self.budgets: dict[str, DisruptionBudget] = {}
         self.device_classes: dict[str, DeviceClass] = {}
         self.awaited: dict[str, dict[PodUid, Pod]] = {}
@@ -155,19 +158,37 @@ class ClusterCache(Promises):
         self._forget_rules(pod.uid)
         if pod.status in TERMINAL:
             return
-        if shape.pod_anti_affinity or (shape.looks_at_pods and self.ours(pod)):
-            self.choosy[pod.uid] = shape
+        if shape.looks_at_pods and self.ours(pod):
+            self.choosy.set(pod.uid, shape)
+        elif shape.pod_anti_affinity:
+            self.repelling.set(pod.uid, shape)
         if shape.host_ports:
             self.with_ports[pod.uid] = frozenset(shape.host_ports)
 
     def _forget_rules(self, uid: PodUid) -> None:
-        self.choosy.pop(uid, None)
+        self.choosy.drop(uid)
+        self.repelling.drop(uid)
         self.with_ports.pop(uid, None)
+
+    def _occupant(self, holder: str) -> Occupant | None:
+        """Who has room under that name, as other pods see it."""
+        member = self.members.get(PodUid(holder))
+        pod = self.foreign.get(PodUid(holder)) if member is None else member.pod
+        if pod is None:
+            group = self.groups.get(group_of_slot(holder))
+            if group is None or holder not in group.slots:
+                return None
+            return Occupant.of_slot(group.slots[holder], namespace=group.namespace)
+        node = pod.node if member is None else member.charged_node
+        return Occupant.of(pod, node) if node else None
 
     def _set_foreign(self, pod: Pod) -> None:
         if not pod.node or pod.status in TERMINAL:
             self._drop(pod.uid)
             return
+        old = self.foreign.get(pod.uid)
+        if old is None or not decides_like(old, pod):
+            self.roster.note(pod.uid)
         self.foreign[pod.uid] = pod
         changed = self.rooms.charge(
             pod.uid,
@@ -230,6 +251,7 @@ class ClusterCache(Promises):
         before = member.kind
         group.remove(member)
         member.pod, member.observed = pod, False
+        self.roster.note(pod.uid)
         if member.promised and pod.status is not TaskStatus.PENDING:
             why = "pod is being deleted" if pod.deleting else "pod is over"
             self.lost.append(Lost(pod.uid, member.group, why))

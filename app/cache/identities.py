@@ -12,25 +12,12 @@ from dataclasses import replace
 from app.cache.groups import Group
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid
-from app.model.shape import LabelSelector, PodShape
+from app.model.shape import PodShape
 from app.wire.interning import Interned
 
 _SHAPES_KEPT = 32_768
 
 Labels = Mapping[str, str]
-
-
-def keys_asked(shapes: Iterable[PodShape]) -> frozenset[str]:
-    """The label keys that rules of ``shapes`` about other pods look at."""
-    different = {id(shape): shape for shape in shapes}.values()
-    selectors = (selector for shape in different for selector in _selectors(shape))
-    return frozenset(r.key for selector in selectors if selector for r in selector.requirements)
-
-
-def _selectors(shape: PodShape) -> list[LabelSelector | None]:
-    preferred = [term for _, term in shape.preferred_pods]
-    terms = [*shape.pod_affinity, *shape.pod_anti_affinity, *preferred]
-    return [term.selector for term in terms] + [rule.selector for rule in shape.spread]
 
 
 class Identities:

@@ -8,9 +8,10 @@ whoever holds a Bind call open. Only a Binding that is under way is never taken 
 may have accepted it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from app.cache.choosy import Choosy
 from app.cache.groups import Group
 from app.cache.members import Answer, Kind, Member, Slot, Stage, may_change
 from app.cache.registry import Registry
@@ -21,7 +22,7 @@ from app.model.plan import GangPlacement
 from app.model.pod import Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.resources import Vector
-from app.model.shape import HostPort, PodShape
+from app.model.shape import HostPort
 from app.model.workload import GroupPhase
 
 
@@ -43,9 +44,11 @@ class Promises:
         self.groups = self.registry.groups
         self.signals = self.registry.signals
         self.members: dict[PodUid, Member] = {}
-        self.choosy: dict[str, PodShape] = {}
-        """Shapes of pods and slots with a rule about other pods, by holder: while there are any,
-        snapshots list the residents."""
+        self.choosy = Choosy()
+        """Pods of ours and slots with a rule about other pods."""
+        self.repelling = Choosy()
+        """Pods of others that keep ours off. While there are any of either, snapshots tell the
+        residents."""
         self.with_ports: dict[str, frozenset[HostPort]] = {}
         """Host ports of pods and slots that ask for some, by holder."""
         self.lost: list[Lost] = []
@@ -291,13 +294,13 @@ class Promises:
         if task.shape.host_ports:
             self.with_ports[holder] = frozenset(task.shape.host_ports)
         if task.shape.looks_at_pods:
-            self.choosy[holder] = task.shape
+            self.choosy.set(holder, task.shape)
         group.add_slot(Slot(holder, task.role, node, task.shape, now, group.serial))
 
     def _drop_slot(self, group: Group, holder: str) -> None:
         group.remove_slot(holder)
         self.rooms.discharge(holder)
-        self.choosy.pop(holder, None)
+        self.choosy.drop(holder)
         self.with_ports.pop(holder, None)
         self.registry.changed(group)
 
@@ -345,7 +348,7 @@ class Promises:
     def _lose(self, holder: str, why: str) -> bool:
         member = self.members.get(PodUid(holder))
         if member is None:
-            group = self.groups.get(_group_of_slot(holder))
+            group = self.groups.get(group_of_slot(holder))
             if group is None or holder not in group.slots:
                 return False
             self._drop_slot(group, holder)
@@ -373,12 +376,13 @@ class Promises:
         member = self.members.get(PodUid(holder))
         if member is not None:
             return (member.since, holder)
-        group = self.groups.get(_group_of_slot(holder))
+        group = self.groups.get(group_of_slot(holder))
         slot = group.slots.get(holder) if group else None
         return (slot.since if slot else 0.0, holder)
 
 
-def _group_of_slot(holder: str) -> GroupKey:
+def group_of_slot(holder: str) -> GroupKey:
+    """The group that has the slot of that name."""
     return GroupKey(holder.rpartition("#")[0])
 
 

@@ -55,6 +55,8 @@ class Rooms:
         self.generation = 0
         self.grown: Callable[[], None] | None = None
         """Called after the axis grew: vectors that others keep are too short now."""
+        self.moved: Callable[[str], None] | None = None
+        """Called for a holder that has a charge now, or on another node, or none any more."""
         self._rows: dict[NodeName, int] = {}
         self._free_rows: list[int] = []
         self._holders: dict[NodeName, set[str]] = {}
@@ -199,6 +201,7 @@ class Rooms:
         if promised:
             self._count_promise(node, 1)
         self.charges[holder] = Charge(node, request, vector, promised, releasing)
+        self._tell(holder)
         return True
 
     def discharge(self, holder: str) -> bool:
@@ -214,6 +217,7 @@ class Rooms:
         if old.promised:
             self._count_promise(old.node, -1)
         self._vacate(old.node)
+        self._tell(holder)
         return True
 
     def exchange(self, one: str, other: str) -> None:
@@ -224,6 +228,12 @@ class Rooms:
             self._holders[node].discard(leaves)
         for node, comes in ((mine.node, other), (theirs.node, one)):
             self._holders[node].add(comes)
+        self._tell(one)
+        self._tell(other)
+
+    def _tell(self, holder: str) -> None:
+        if self.moved is not None:
+            self.moved(holder)
 
     def _count_promise(self, node: NodeName, by: int) -> None:
         count = self._promises.get(node, 0) + by

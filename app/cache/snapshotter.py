@@ -1,19 +1,22 @@
 """Immutable snapshots of the live cluster for the planner.
 
-Copied are the used and releasing arrays and the mapping of views; everything else is shared, since
-views, nodes and queues are replaced and never changed in place.
+Copied are the used and releasing arrays and the mapping of views, and of residents the columns that
+changed; everything else is shared, since views, nodes and queues are replaced and never changed in
+place.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from app.cache.choosy import keys_asked
 from app.cache.cluster import ClusterCache
-from app.cache.gang_views import GangViews, Views
-from app.cache.identities import Identities, keys_asked
+from app.cache.gang_views import GangViews
+from app.cache.identities import Identities
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.residents import NOBODY
 from app.model.shape import HostPort
-from app.model.snapshot import Resident, Snapshot, Veto
+from app.model.snapshot import Snapshot, Veto
 
 
 class Snapshotter:
@@ -31,8 +34,16 @@ class Snapshotter:
         self._generation += 1
         table = cache.rooms.table()
         used, releasing = cache.rooms.sorted_used()
-        inter_pod = bool(cache.choosy or views.choosy)
-        pending = self._identified(views) if inter_pod else views.pending
+        inter_pod = bool(cache.choosy or cache.repelling or views.choosy)
+        pending, residents = views.pending, NOBODY
+        if inter_pod:
+            asked = cache.choosy.keys() | _keys_asked(views)
+            pending = self._identities.of(
+                views.pending.values(), cache.groups, asked=asked | cache.repelling.keys()
+            )
+            residents = cache.roster.residents(table, asked)
+        else:
+            cache.roster.follow()
         return Snapshot(
             generation=self._generation,
             table=table,
@@ -45,7 +56,7 @@ class Snapshotter:
             shown=tuple(pending[key] for key in views.shown),
             queues=dict(cache.queues),
             usage=cache.registry.usage(),
-            residents=tuple(self._residents(table.index)) if inter_pod else (),
+            residents=residents,
             inter_pod=inter_pod,
             ports=self._ports(table.index),
             vetoes=vetoes,
@@ -82,27 +93,6 @@ class Snapshotter:
             usage=usage,
         )
 
-    def _identified(self, views: GangViews) -> Views:
-        """The pending gangs, as rules about other pods see them."""
-        cache = self._cache
-        shapes = [*cache.choosy.values()]
-        shapes += [s for gang in views.choosy.values() for s in gang.role_shapes.values()]
-        return self._identities.of(views.pending.values(), cache.groups, asked=keys_asked(shapes))
-
-    def _residents(self, index: Mapping[NodeName, int]) -> Iterator[Resident]:
-        cache = self._cache
-        for member in cache.members.values():
-            node = member.charged_node
-            if node in index:
-                yield Resident.of(member.pod, index[node])
-        for pod in cache.foreign.values():
-            if pod.node in index:
-                yield Resident.of(pod, index[pod.node])
-        for group in cache.registry.promised.values():
-            for slot in group.slots.values():
-                if slot.node in index:
-                    yield Resident.of_slot(slot.shape, group.namespace, index[slot.node])
-
     def _ports(self, index: Mapping[NodeName, int]) -> dict[int, frozenset[HostPort]]:
         taken: dict[int, frozenset[HostPort]] = {}
         for uid, ports in self._cache.with_ports.items():
@@ -117,3 +107,8 @@ def _as(changed: Mapping[GroupKey, Gang | None], gangs: Iterable[Gang]) -> tuple
     """``gangs`` with those that ``changed``, less those of which nothing is left."""
     now = (changed.get(gang.key, gang) for gang in gangs)
     return tuple(gang for gang in now if gang is not None)
+
+
+def _keys_asked(views: GangViews) -> frozenset[str]:
+    """Those of members that nobody has seen yet."""
+    return keys_asked(s for gang in views.choosy.values() for s in gang.role_shapes.values())

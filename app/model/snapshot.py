@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.node import Node
-from app.model.pod import Pod
+from app.model.residents import NOBODY, Residents
 from app.model.resources import Matrix, ResourceAxis, Vector
 from app.model.shape import HostPort, PodShape
 from app.model.workload import Namespace, Queue, Quota
@@ -56,31 +56,6 @@ class Veto:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Resident:
-    """A pod, or room for one, as inter-pod rules see it; ``node`` indexes the table.
-
-    ``staying``: it is not terminating.
-    """
-
-    shape: PodShape
-    namespace: str
-    labels: Mapping[str, str]
-    node: int
-    staying: bool = True
-
-    @classmethod
-    def of(cls, pod: Pod, node: int) -> "Resident":
-        """A pod that has a place."""
-        return cls(pod.shape, pod.namespace, pod.labels, node, staying=not pod.deleting)
-
-    @classmethod
-    def of_slot(cls, shape: PodShape, namespace: str, node: int) -> "Resident":
-        """Room that is kept for a pod: its labels are those that the planner saw."""
-        _, labels = shape.spread_identity or (namespace, ())
-        return cls(shape, namespace, dict(labels), node)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """The cluster at one ``generation``.
 
@@ -103,7 +78,7 @@ class Snapshot:
     queues: Mapping[QueueName, Queue]
     usage: Mapping[QueueName, QueueUsage]
     shown: tuple[Gang, ...] = ()
-    residents: tuple[Resident, ...] = ()
+    residents: Residents = NOBODY
     inter_pod: bool = False
     ports: Mapping[int, frozenset[HostPort]] = field(default_factory=dict)
     vetoes: frozenset[Veto] = frozenset()

@@ -2,7 +2,7 @@
 from scratch."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import fields, replace
 from typing import Any
 
@@ -11,15 +11,19 @@ import pytest
 from hypothesis.stateful import invariant, rule
 
 from app.cache.audit import audit
+from app.cache.choosy import keys_asked
 from app.cache.groups import Group
+from app.cache.roster import Occupant
 from app.cache.sums import part_of
 from app.cache.views import gang_view
 from app.model.gang import Gang
 from app.model.job import Template
+from app.model.residents import NOBODY, Codes, Residents, terms_of
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 from tests.cache.machine import TERMINAL, Machine
 from tests.cache.naive import OURS, Promises, Taken, recount
+from tests.residents import Resident, read_residents
 
 
 class Checks(Machine):
@@ -189,34 +193,46 @@ class Checks(Machine):
         return {} if stored is None else self.templates.get(stored.owner_uid, {})
 
     def check_residents(self, snapshot: Snapshot) -> None:
-        """Listed when a pod has a rule about other pods: every pod and slot that has a node."""
-        promises = Promises.read(self.cache)
-        taken = self.api.taken(promises)
+        """Told when a pod has a rule about other pods: every pod and slot that has a node."""
         known = {p.uid: p for p in (*self.api.pods.values(), *self.unseen.values())}
         curious = [
             pod
             for pod in known.values()
-            if pod.shape.pod_anti_affinity
+            if (pod.shape.looks_at_pods if pod.scheduler == OURS else pod.shape.pod_anti_affinity)
             and pod.status not in TERMINAL
             and (pod.uid in self.cache.members or pod.uid in self.cache.foreign)
         ]
         assert snapshot.inter_pod or not curious
         if not snapshot.inter_pod:
-            assert snapshot.residents == ()
+            assert snapshot.residents is NOBODY
             return
         for gang in snapshot.pending:
             shapes = [*gang.role_shapes.values(), *(task.shape for task in gang.waiting)]
             assert all(shape.spread_identity is not None for shape in shapes)
-        names = [node.name for node in snapshot.table.nodes]
+            assert keys_asked(shapes) <= snapshot.residents.labels.keys()
+        self.check_told(snapshot.residents)
+
+    @invariant()
+    def the_roster_is_who_has_a_place(self) -> None:
+        table = self.cache.rooms.table()
+        self.check_told(self.cache.roster.residents(table, frozenset({"size"})))
+
+    def check_told(self, residents: Residents) -> None:
+        promises, table = Promises.read(self.cache), self.cache.rooms.table()
+        known = {p.uid: p for p in (*self.api.pods.values(), *self.unseen.values())}
+        taken = self.api.taken(promises)
         there = {holder: t.node for holder, t in taken.items() if t.node in self.api.nodes}
-        assert Counter(names[r.node] for r in snapshot.residents) == Counter(there.values())
-        pods = Counter(
-            (pod.namespace, frozenset(pod.labels.items()), there[uid])
-            for uid, pod in known.items()
-            if uid in there
-        )
-        assert pods <= Counter(
-            (r.namespace, frozenset(r.labels.items()), names[r.node]) for r in snapshot.residents
+        expected = [Occupant.of(pod, there[uid]) for uid, pod in known.items() if uid in there]
+        expected += [
+            Occupant.of_slot(slot, namespace="default")
+            for group in self.cache.groups.values()
+            for slot in group.slots.values()
+            if slot.holder in there
+        ]
+        told = read_residents(residents, nodes=len(table.nodes))
+        labels = residents.labels.keys()
+        assert Counter(seen_of(one, one.node, one.staying, labels) for one in told) == Counter(
+            seen_of(one, table.index[one.node], not one.leaving, labels) for one in expected
         )
 
     def check_usage(self, snapshot: Snapshot) -> None:
@@ -256,6 +272,14 @@ class Checks(Machine):
         self.take_a_snapshot()
 
 
+def seen_of(
+    one: Resident | Occupant, row: int, staying: bool, labels: Set[str]
+) -> tuple[object, ...]:
+    """What rules see of it, of its labels those with keys that are asked for."""
+    seen = frozenset((key, one.labels[key]) for key in labels & one.labels.keys())
+    return row, one.namespace, seen, terms_of(one.shape), staying
+
+
 def arrays_of(snapshot: Snapshot) -> list[np.ndarray[Any, Any]]:
     table = snapshot.table
     out = [snapshot.used, snapshot.releasing, table.allocatable, table.total]
@@ -265,7 +289,12 @@ def arrays_of(snapshot: Snapshot) -> list[np.ndarray[Any, Any]]:
         out += [task.request for task in view.waiting]
     for usage in snapshot.usage.values():
         out += [usage.allocated, usage.request, usage.inqueue, usage.elastic]
-    return out
+    return [*out, snapshot.residents.rows, *(column.codes for column in columns_of(snapshot))]
+
+
+def columns_of(snapshot: Snapshot) -> list[Codes[Any]]:
+    of = snapshot.residents
+    return [of.homes, of.leaving, of.terms, *of.labels.values()]
 
 
 def fingerprint(snapshot: Snapshot) -> list[Any]:
@@ -273,7 +302,9 @@ def fingerprint(snapshot: Snapshot) -> list[Any]:
     names = [node.name for node in snapshot.table.nodes]
     keys = sorted(snapshot.gangs)
     waiting = [sorted(t.uid for t in snapshot.gangs[key].waiting) for key in keys]
-    return [array.copy() for array in arrays_of(snapshot)] + [names, keys, str(waiting)]
+    values = [list(column.values) for column in columns_of(snapshot)]
+    texts = [str(waiting), str(values)]
+    return [array.copy() for array in arrays_of(snapshot)] + [names, keys, *texts]
 
 
 def unnamed(shape: PodShape) -> PodShape:

@@ -115,6 +115,7 @@ class Events(Machine):
             f"p{self.births}",
             scheduler=data.draw(st.sampled_from([OURS, OURS, OURS, "default-scheduler"])),
             shape=data.draw(shapes(self.extended)),
+            labels=data.draw(st.sampled_from([{}, {"size": "old"}])),
             annotations=annotations | ({TASK_SPEC: role} if role else {}),
             gates=data.draw(st.sampled_from([()] * 4 + GATES)),
             owner=data.draw(st.sampled_from([None, None, *OWNERS])),

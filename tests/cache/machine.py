@@ -20,7 +20,7 @@ from app.cache.snapshotter import Snapshotter
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.job import Template
 from app.model.pod import Owner, Pod, TaskStatus
-from app.model.shape import HostPort, LabelSelector, PodShape, PodTerm
+from app.model.shape import HostPort, LabelSelector, Operator, PodShape, PodTerm, Requirement
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, PodGroup
 from app.service.activity import Activity
@@ -34,6 +34,7 @@ GROUPS = ("g0", "g1")
 ROLES = ("", "a", "b")
 QUEUES = ("default", "q1")
 OWNERS = tuple(Owner("apps/v1", "ReplicaSet", name, f"uid-{name}") for name in ("rs0", "rs1"))
+SIZED = LabelSelector((Requirement("size", Operator.IN, ("old", "new")),))
 TERMINAL = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 
@@ -49,6 +50,10 @@ def shapes(extended: int) -> st.SearchStrategy[PodShape]:
         PodShape(
             requests=make_amounts(cpu=1000, pods=1),
             pod_anti_affinity=(PodTerm("kubernetes.io/hostname", LabelSelector()),),
+        ),
+        PodShape(
+            requests=make_amounts(cpu=1000, pods=1),
+            pod_affinity=(PodTerm("kubernetes.io/hostname", SIZED, ("default",)),),
         ),
     ]
     special = [

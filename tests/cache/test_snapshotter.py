@@ -1,5 +1,6 @@
 """A snapshot says how it is now, and goes on saying it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,17 +13,25 @@ from app.model.ids import NodeName, PodUid, QueueName, group_key
 from app.model.job import Template
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_ANNOTATION, QUEUE_GATE, TASK_SPEC, Pod
-from app.model.shape import HostPort, LabelSelector, PodShape, PodTerm
+from app.model.residents import NOBODY
+from app.model.shape import HostPort, LabelSelector, Operator, PodShape, PodTerm, Requirement
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, PodGroup, PriorityClass
 from tests.builders import make_amounts, make_node, make_pod, make_queue, make_task
+from tests.cache.unwalkable import Unwalkable
+from tests.residents import Resident, read_residents
 
 KEY = group_key("default", "g")
 PORT = HostPort("0.0.0.0", "TCP", 80)
 PORTED = PodShape(requests=make_amounts(cpu=1000, pods=1), host_ports=(PORT,))
 CHOOSY = PodShape(
     requests=make_amounts(cpu=1000, pods=1),
-    pod_anti_affinity=(PodTerm("kubernetes.io/hostname", LabelSelector()),),
+    pod_anti_affinity=(
+        PodTerm(
+            "kubernetes.io/hostname",
+            LabelSelector((Requirement("app", Operator.DOES_NOT_EXIST),)),
+        ),
+    ),
 )
 
 
@@ -71,6 +80,14 @@ class Rig:
 
     def without(self, *names: str) -> Snapshot:
         return self._snapshotter.without({PodUid(f"uid-{name}") for name in names})
+
+    def residents(self) -> list[Resident]:
+        snapshot = self.now()
+        return read_residents(snapshot.residents, nodes=len(snapshot.table.nodes))
+
+    def rows(self, key: str) -> dict[str | None, int]:
+        """Where those with each value of a label are."""
+        return {one.labels.get(key): one.node for one in self.residents()}
 
 
 @pytest.fixture
@@ -183,12 +200,63 @@ def test_residents_are_listed_only_while_a_pod_looks_at_others(rig: Rig) -> None
     rig.pod("p", labels={"app": "p"})
     rig.place("p", "b")
     rig.slot("b", PORTED)
-    assert rig.now().residents == ()
+    assert rig.now().residents is NOBODY
     rig.pod("choosy", shape=CHOOSY, annotations={})
-    residents = [(one.labels.get("app"), one.node) for one in rig.now().residents]
+    residents = [(one.labels.get("app"), one.node) for one in rig.residents()]
     assert sorted(residents, key=str) == [("p", 1), ("x", 0), (None, 1)]
     rig.cache.drop_pod(PodUid("uid-choosy"))
-    assert rig.now().residents == ()
+    assert rig.now().residents is NOBODY
+
+
+def test_a_snapshot_looks_at_the_pods_that_changed_and_at_no_others(rig: Rig) -> None:
+    rig.foreign("watchful", "a", shape=CHOOSY)
+    rig.foreign("x", "a", labels={"app": "x"})
+    rig.pod("y", labels={"app": "y"}, node=NodeName("b"))
+    before = rig.now().residents
+    rig.cache.foreign, rig.cache.members = (
+        Unwalkable(rig.cache.foreign),
+        Unwalkable(rig.cache.members),
+    )
+    assert rig.now().residents is before, "what rests is told once"
+    rig.foreign("x", "b", labels={"app": "x"})
+    rig.cache.drop_pod(PodUid("uid-y"))
+    rig.pod("z", labels={"app": "z"}, node=NodeName("a"))
+    found = sorted((one.node, bool(one.shape.pod_anti_affinity)) for one in rig.residents())
+    assert found == [(0, False), (0, True), (1, False)]
+
+
+def test_changes_are_taken_in_though_no_pod_looks_at_others_any_more(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would be noted for ever."""
+    followed = []
+    monkeypatch.setattr(rig.cache.roster, "follow", lambda: followed.append(True))
+    rig.now()
+    assert followed
+
+
+def test_of_labels_a_snapshot_has_those_that_our_pods_ask_for(rig: Rig) -> None:
+    """Others only keep ours off: theirs are asked of the pods that are to be placed."""
+    rig.foreign("x", "a", shape=choosy("tier"), labels={"app": "x", "tier": "1"})
+    assert not rig.now().residents.labels
+    rig.pod("p", shape=choosy("app"))
+    assert [one.labels for one in rig.residents()] == [{"app": "x"}]
+
+
+def test_members_that_change_places_are_seen_where_they_are_then(rig: Rig) -> None:
+    rig.foreign("watchful", "a", shape=CHOOSY)
+    rig.pod("asks", shape=choosy("app"))
+    for name, node in (("one", "a"), ("two", "b")):
+        rig.pod(name, labels={"app": name})
+        rig.place(name, node)
+    assert rig.rows("app") == {None: 0, "one": 0, "two": 1}
+    assert rig.cache.exchange(PodUid("uid-one"), [NodeName("b")], now=2.0)
+    assert rig.rows("app") == {None: 0, "one": 1, "two": 0}
+
+
+def choosy(key: str) -> PodShape:
+    selector = LabelSelector((Requirement(key, Operator.EXISTS),))
+    return replace(CHOOSY, pod_anti_affinity=(PodTerm("zone", selector, ("default",)),))
 
 
 def test_the_pods_of_others_matter_only_by_their_anti_affinity(rig: Rig) -> None:

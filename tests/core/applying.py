@@ -6,14 +6,15 @@ from dataclasses import replace
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 from app.model.plan import Placement, Plan
-from app.model.snapshot import Resident, Snapshot
+from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase
-from tests.core.worlds import pod_of, sum_of, with_gangs
+from tests.core.worlds import pod_of, residents_of, sum_of, with_gangs
+from tests.residents import Resident, make_residents
 
 
 def applied(snapshot: Snapshot, plan: Plan) -> Snapshot:
     """``snapshot`` with all that ``plan`` decided published; slots are no pods yet."""
-    used, residents = snapshot.used.copy(), list(snapshot.residents)
+    used, residents = snapshot.used.copy(), residents_of(snapshot)
     ports = dict(snapshot.ports)
     given: dict[GroupKey, list[Placement]] = {}
     for decided in plan.placed:
@@ -33,7 +34,7 @@ def applied(snapshot: Snapshot, plan: Plan) -> Snapshot:
             snapshot,
             generation=snapshot.generation + 1,
             used=used,
-            residents=tuple(residents),
+            residents=make_residents(residents),
             ports=ports,
         ),
         after,

@@ -18,12 +18,13 @@ from app.model.gang import Counts, Gang, Task
 from app.model.ids import NO_NODE, NodeName, PodUid, QueueName
 from app.model.resources import Vector
 from app.model.shape import PodShape
-from app.model.snapshot import Resident, Snapshot
+from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, Queue, QueueState
 from tests.builders import make_gang, make_pod, make_queue, make_task
 from tests.core.actions.rigs import BARE, HELM, policies
 from tests.core.placement.strategies import Theme, shapes, snapshots
 from tests.core.plugins.sessions import amounts_of
+from tests.residents import Resident, make_residents, read_residents
 
 NOW = 1.0
 PARENTS = {"top": "", "left": "top", "right": "top", "alone": ""}
@@ -164,7 +165,7 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
     """A cluster with gangs and queues, and a configuration."""
     known = draw(st.lists(shapes(theme), min_size=1, max_size=3))
     snapshot = draw(snapshots(theme, known))
-    used, residents = snapshot.used.copy(), list(snapshot.residents)
+    used, residents = snapshot.used.copy(), residents_of(snapshot)
     ports = {row: set(taken) for row, taken in snapshot.ports.items()}
     found: list[Gang] = []
     for number in range(draw(st.integers(1, 5))):
@@ -177,11 +178,16 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
     base = replace(
         snapshot,
         used=used,
-        residents=tuple(residents),
+        residents=make_residents(residents),
         ports={row: frozenset(taken) for row, taken in ports.items()},
         queues=dict(snapshot.queues) | {queue.name: queue for queue in draw(queues())},
     )
     return World(draw(st.sampled_from(tuple(CONFIGURED))), with_gangs(base, found))
+
+
+def residents_of(snapshot: Snapshot) -> list[Resident]:
+    """The pods that are there, as inter-pod rules see them."""
+    return read_residents(snapshot.residents, nodes=len(snapshot.table.nodes))
 
 
 def pod_of(name: str, shape: PodShape) -> Any:
@@ -237,6 +243,6 @@ def shuffled(snapshot: Snapshot, order: Any) -> Snapshot:
         pending=tuple(mixed(again.pending)),
         queues=dict(mixed(snapshot.queues.items())),
         usage=dict(mixed(again.usage.items())),
-        residents=tuple(mixed(snapshot.residents)),
+        residents=make_residents(mixed(residents_of(snapshot))),
         ports=dict(mixed(snapshot.ports.items())),
     )

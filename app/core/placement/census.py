@@ -71,7 +71,7 @@ class Census:
         keys = self._keys.get(side)
         if keys is None:
             keys = self._keys[side] = {}
-            for shape, _ in self.residents.carriers(side).values():
+            for shape in self.residents.carriers(side).shapes:
                 _learn(keys, side, shape)
             for kind in self._kinds.values():
                 _learn(keys, side, kind.pod.shape)

@@ -1,9 +1,9 @@
 """Label selectors over many objects at once.
 
 A :class:`LabelIndex` turns each label key that is asked for into a column of integer codes, one per
-object (nodes, or pods), the first time it is asked for; a requirement is then decided once per
-distinct *value* and looked up per object. The code of "label missing" is the number of values, so
-that it indexes the last entry of any per-value array.
+object, the first time it is asked for; a requirement is then decided once per distinct *value* and
+looked up per object. The code of "label missing" is the number of values, so that it indexes the
+last entry of any per-value array.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.placement.arrays import Counts, Mask, Rows, Scores
-from app.model.shape import LabelSelector, Operator, Requirement
+from app.model.shape import Operator, Requirement
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,19 +55,23 @@ class Column:
 
     def matching(self, requirement: Requirement) -> Mask:
         """The objects whose value satisfies ``requirement``."""
-        per_value = np.zeros(self.missing + 1, dtype=np.bool_)
-        match requirement.operator:
-            case Operator.IN | Operator.NOT_IN:
-                named = [self.values[v] for v in requirement.values if v in self.values]
-                per_value[named] = True
-            case Operator.EXISTS | Operator.DOES_NOT_EXIST:
-                per_value[:-1] = True
-            case Operator.GREATER | Operator.LESS:
-                for value, code in self.values.items():
-                    per_value[code] = requirement.matches({requirement.key: value})
-        if requirement.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST):
-            np.logical_not(per_value, out=per_value)
-        return per_value.take(self.codes)
+        return satisfying(self.values, requirement).take(self.codes)
+
+
+def satisfying(values: Mapping[str, int], requirement: Requirement) -> Mask:
+    """Which of ``values``, by code, satisfy ``requirement``; the last entry is for "missing"."""
+    per_value = np.zeros(len(values) + 1, dtype=np.bool_)
+    match requirement.operator:
+        case Operator.IN | Operator.NOT_IN:
+            per_value[[values[v] for v in requirement.values if v in values]] = True
+        case Operator.EXISTS | Operator.DOES_NOT_EXIST:
+            per_value[:-1] = True
+        case Operator.GREATER | Operator.LESS:
+            for value, code in values.items():
+                per_value[code] = requirement.matches({requirement.key: value})
+    if requirement.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST):
+        np.logical_not(per_value, out=per_value)
+    return per_value
 
 
 class LabelIndex:
@@ -94,9 +98,3 @@ class LabelIndex:
         for requirement in requirements:
             mask &= self.column(requirement.key).matching(requirement)
         return mask
-
-    def matching(self, selector: LabelSelector | None) -> Mask:
-        """The objects that ``selector`` selects; None selects nothing."""
-        if selector is None:
-            return np.zeros(len(self._labels), dtype=np.bool_)
-        return self.selected(selector.requirements)

@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from app.core.placement.arrays import Counts, Mask, Rows
-from app.core.placement.labels import Column, LabelIndex
+from app.core.placement.labels import satisfying
 from app.core.placement.sieve import Sieve, named_by
-from app.model.shape import PodShape, PodTerm
+from app.model.shape import LabelSelector, PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import Namespace
 
@@ -107,11 +107,11 @@ class Matching:
 
     def of_residents(self, residents: "ResidentIndex") -> Counts:
         """See :class:`Question`."""
-        mask = residents.staying.copy() if self.staying else np.ones(len(residents), dtype=np.bool_)
+        mask = residents.staying if self.staying else np.ones(len(residents), dtype=np.bool_)
         for term in self.terms:
             mask &= residents.covered(term)
-            mask &= residents.labels.matching(term.selector)
-        return np.bincount(residents.rows[mask], minlength=residents.nodes)
+            mask &= residents.selected(term.selector)
+        return residents.per_node(residents.rows[mask])
 
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
         """See :class:`Question`."""
@@ -132,12 +132,12 @@ class Carried:
 
     def of_residents(self, residents: "ResidentIndex") -> Counts:
         """See :class:`Question`."""
-        counts = np.zeros(residents.nodes, dtype=np.int64)
-        for shape, rows in residents.carriers(self.side).values():
-            weight = self.of(Seen(shape, self.target), residents.namespaces)
-            if weight:
-                np.add.at(counts, rows, weight)
-        return counts
+        there = residents.carriers(self.side)
+        weights = (
+            self.of(Seen(shape, self.target), residents.namespaces) for shape in there.shapes
+        )
+        per_shape = np.fromiter(weights, dtype=np.int64, count=len(there.shapes))
+        return residents.per_node(there.rows, per_shape.take(there.codes))
 
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
         """See :class:`Question`; the carrier's own identity does not matter."""
@@ -155,38 +155,68 @@ class Carried:
         return Sieve(attracted=labels)
 
 
+class Carriers(NamedTuple):
+    """Residents with terms on one side: what different ones there are, whose, and on which rows."""
+
+    shapes: Sequence[PodShape]
+    codes: Rows
+    rows: Rows
+
+
 class ResidentIndex:
-    """The residents of one snapshot as columns; counts per question are kept."""
+    """The residents of one snapshot; counts per question are kept."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.nodes = len(snapshot.table.nodes)
         self.namespaces = snapshot.namespaces
+        self.rows: Rows = snapshot.residents.rows
         self._residents = snapshot.residents
-        self.rows: Rows = np.array([r.node for r in snapshot.residents], dtype=np.intp)
-        self.staying: Mask = np.array([r.staying for r in snapshot.residents], dtype=np.bool_)
-        self.labels = LabelIndex([r.labels for r in snapshot.residents])
-        self._homes = Column.of([r.namespace for r in snapshot.residents])
-        self._carriers: dict[Side, dict[int, tuple[PodShape, list[int]]]] = {}
+        self._carriers: dict[Side, Carriers] = {}
         self._counts: dict[Question, Counts] = {}
 
     def __len__(self) -> int:
         return len(self._residents)
 
+    @property
+    def staying(self) -> Mask:
+        """Those that are not terminating."""
+        return ~self._residents.leaving.present
+
     def covered(self, term: PodTerm) -> Mask:
         """The residents in namespaces that ``term`` looks into."""
-        per_namespace = [covers(term, name, self.namespaces) for name in self._homes.values]
-        return np.array([*per_namespace, False], dtype=np.bool_).take(self._homes.codes)
+        homes = self._residents.homes
+        per_namespace = [covers(term, name, self.namespaces) for name in homes.values]
+        return np.array([*per_namespace, False], dtype=np.bool_).take(homes.codes)
 
-    def carriers(self, side: Side) -> Mapping[int, tuple[PodShape, list[int]]]:
-        """By shape: the node rows of residents that have terms of their own on ``side``."""
+    def selected(self, selector: LabelSelector | None) -> Mask:
+        """The residents that ``selector`` selects; None selects nothing."""
+        if selector is None or not len(self):
+            return np.zeros(len(self), dtype=np.bool_)
+        mask = np.ones(len(self), dtype=np.bool_)
+        for requirement in selector.requirements:
+            labels = self._residents.labels[requirement.key]
+            mask &= satisfying(labels.values, requirement).take(labels.codes)
+        return mask
+
+    def per_node(self, rows: Rows, weights: Counts | None = None) -> Counts:
+        """How many of ``rows`` are each node's, or the sum of their ``weights``."""
+        sums = np.bincount(rows, weights=weights, minlength=self.nodes + 1)
+        return sums[: self.nodes].astype(np.int64, copy=False)
+
+    def carriers(self, side: Side) -> Carriers:
+        """The residents that have terms of their own on ``side``."""
         found = self._carriers.get(side)
         if found is None:
-            found = self._carriers[side] = {}
-            for resident in self._residents:
-                shape = resident.shape
-                if side.has_terms(shape):
-                    found.setdefault(id(shape), (shape, []))[1].append(resident.node)
+            found = self._carriers[side] = self._with_terms(side)
         return found
+
+    def _with_terms(self, side: Side) -> Carriers:
+        terms = self._residents.terms
+        shapes = list(terms.values)
+        sided = np.array([*(side.has_terms(shape) for shape in shapes), False], dtype=np.bool_)
+        those = np.flatnonzero(sided.take(terms.codes) & (self.rows < self.nodes))
+        different, codes = np.unique(terms.codes[those], return_inverse=True)
+        return Carriers([shapes[code] for code in different.tolist()], codes, self.rows[those])
 
     def counts(self, question: Question) -> Counts:
         """The answer to ``question`` per node; not to be written to."""

@@ -139,7 +139,7 @@ class ShapeCache:
             self._residents is None
             or kept is None
             or kept.residents is not snapshot.residents
-            or kept.namespaces is not snapshot.namespaces
+            or kept.namespaces != snapshot.namespaces
             or kept.table is not snapshot.table
         ):
             self._residents = ResidentIndex(snapshot)

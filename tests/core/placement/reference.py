@@ -15,6 +15,7 @@ from app.model.node import Node, Taint
 from app.model.resources import CPU, MEMORY, PODS
 from app.model.shape import HostPort, LabelSelector, NodeTerm, PodShape, PodTerm, Spread
 from app.model.snapshot import Snapshot, Veto
+from tests.residents import read_residents
 
 MIB = 1 << 20
 
@@ -45,7 +46,7 @@ class Reference:
     def pods(self) -> list[Seen]:
         pods = [
             Seen(r.node, r.namespace, r.labels, r.shape, not r.staying)
-            for r in self.snapshot.residents
+            for r in read_residents(self.snapshot.residents, nodes=len(self.nodes))
         ]
         for gang, task, row in self.placed:
             namespace, labels = task.shape.spread_identity or (gang.namespace, ())

@@ -11,8 +11,9 @@ from app.model.gang import Gang, Task
 from app.model.ids import NodeName, PodUid
 from app.model.node import Node
 from app.model.shape import LabelSelector, Operator, PodShape, Requirement
-from app.model.snapshot import Resident, Snapshot
+from app.model.snapshot import Snapshot
 from tests.builders import make_gang, make_pod, make_shape, make_snapshot, make_table, make_task
+from tests.residents import Resident, make_residents
 
 HOST = "kubernetes.io/hostname"
 
@@ -27,10 +28,13 @@ class Rig:
         scoring: Scoring | None = None,
         predicates: Predicates | None = None,
         cache: ShapeCache | None = None,
+        residents: Sequence[Resident] = (),
         **snapshot: Any,
     ) -> None:
         table = make_table(tuple(nodes))
-        self.snapshot: Snapshot = make_snapshot(table=table, **snapshot)
+        self.snapshot: Snapshot = make_snapshot(
+            table=table, residents=make_residents(residents), **snapshot
+        )
         self.ledger = Ledger(self.snapshot)
         self.placer = Placer(
             self.ledger,

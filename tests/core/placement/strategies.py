@@ -22,9 +22,10 @@ from app.model.shape import (
     Spread,
     Toleration,
 )
-from app.model.snapshot import Resident, Snapshot, Veto
+from app.model.snapshot import Snapshot, Veto
 from app.model.workload import Namespace
 from tests.builders import make_amounts, make_node, make_pod, make_snapshot, make_table, make_task
+from tests.residents import Resident, make_residents
 
 GPU = "example.com/gpu"
 IMAGES = ("nginx:1", "tf:2", "busybox:latest")
@@ -180,7 +181,7 @@ def shapes(draw: st.DrawFn, theme: Theme) -> PodShape:
 
 @st.composite
 def residents(draw: st.DrawFn, count: int, theme: Theme) -> tuple[Resident, ...]:
-    """Pods on the first ``count`` nodes."""
+    """Pods on the first ``count`` nodes, or on one that is gone (in the row after them)."""
     found = []
     for number in range(draw(st.integers(0, 5))):
         shape = draw(shapes(theme))
@@ -194,7 +195,7 @@ def residents(draw: st.DrawFn, count: int, theme: Theme) -> tuple[Resident, ...]
             shape=shape,
             deleting=draw(st.integers(0, 3)) == 3,
         )
-        found.append(Resident.of(pod, draw(st.integers(0, count - 1))))
+        found.append(Resident.of(pod, draw(st.integers(0, count))))
     return tuple(found)
 
 
@@ -209,7 +210,7 @@ def snapshots(draw: st.DrawFn, theme: Theme, known: Sequence[PodShape] = ()) -> 
     living = draw(residents(count, theme))
     used = np.zeros_like(table.allocatable)
     listening: dict[int, frozenset[HostPort]] = {}
-    for resident in living:
+    for resident in (one for one in living if one.node < count):
         shape = resident.shape
         used[resident.node] += table.axis.vector(shape.requests)
         if shape.host_ports:
@@ -223,7 +224,7 @@ def snapshots(draw: st.DrawFn, theme: Theme, known: Sequence[PodShape] = ()) -> 
     return make_snapshot(
         table=table,
         used=used,
-        residents=living,
+        residents=make_residents(living),
         inter_pod=True,
         ports=listening,
         vetoes=frozenset(vetoes),

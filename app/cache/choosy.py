@@ -1,0 +1,58 @@
+"""Who has rules about other pods, and which labels these look at."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from app.model.shape import LabelSelector, PodShape
+
+
+def keys_asked(shapes: Iterable[PodShape]) -> frozenset[str]:
+    """The label keys that rules of ``shapes`` about other pods look at."""
+    different = {id(shape): shape for shape in shapes}.values()
+    selectors = (selector for shape in different for selector in _selectors(shape))
+    return frozenset(r.key for selector in selectors if selector for r in selector.requirements)
+
+
+def _selectors(shape: PodShape) -> list[LabelSelector | None]:
+    preferred = [term for _, term in shape.preferred_pods]
+    terms = [*shape.pod_affinity, *shape.pod_anti_affinity, *preferred]
+    return [term.selector for term in terms] + [rule.selector for rule in shape.spread]
+
+
+class Choosy:
+    """Shapes with such rules by holder; the label keys are counted as holders come and go."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[str, PodShape] = {}
+        self._keys: Counter[str] = Counter()
+        self._asked: frozenset[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def set(self, holder: str, shape: PodShape) -> None:
+        """``holder`` has these."""
+        if self._shapes.get(holder) is shape:
+            return
+        self.drop(holder)
+        self._shapes[holder] = shape
+        self._count(shape, 1)
+
+    def drop(self, holder: str) -> None:
+        """It has none, or is gone."""
+        shape = self._shapes.pop(holder, None)
+        if shape is not None:
+            self._count(shape, -1)
+
+    def _count(self, shape: PodShape, sign: int) -> None:
+        for key in keys_asked((shape,)):
+            self._keys[key] += sign
+            if self._keys[key] == max(sign, 0):
+                self._asked = None
+
+    def keys(self) -> frozenset[str]:
+        """The label keys that they look at."""
+        if self._asked is None:
+            self._keys = +self._keys
+            self._asked = frozenset(self._keys)
+        return self._asked
