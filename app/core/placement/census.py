@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from app.core.ledger import Entry
 from app.core.placement.arrays import Counts
 from app.core.placement.journal import JournalReader
-from app.core.placement.residents import Question, ResidentIndex, Seen, Side, identity_of
+from app.core.placement.residents import Question, ResidentIndex, Seen, identity_of
 from app.core.placement.sieve import Traits
+from app.core.placement.terms import Side
 from app.model.shape import PodShape
 
 
@@ -70,9 +71,7 @@ class Census:
         """The topology keys of terms on ``side`` that residents or placed tasks carry."""
         keys = self._keys.get(side)
         if keys is None:
-            keys = self._keys[side] = {}
-            for shape in self.residents.carriers(side).shapes:
-                _learn(keys, side, shape)
+            keys = self._keys[side] = dict.fromkeys(self.residents.topology_keys(side))
             for kind in self._kinds.values():
                 _learn(keys, side, kind.pod.shape)
         return tuple(keys)

@@ -5,9 +5,8 @@ question is asked of the residents here, vectorised over their labels, and of ea
 cycle by :mod:`~app.core.placement.census`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from app.core.placement.arrays import Counts, Mask, Rows
 from app.core.placement.labels import satisfying
 from app.core.placement.sieve import Sieve, named_by
+from app.core.placement.terms import Side, TermBooks, TermIndex
 from app.model.shape import LabelSelector, PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import Namespace
@@ -62,25 +62,6 @@ def selects(term: PodTerm, identity: Identity, namespaces: Namespaces) -> bool:
         and covers(term, identity.namespace, namespaces)
         and term.selector.matches(dict(identity.labels))
     )
-
-
-class Side(Enum):
-    """Which of a pod's own terms a :class:`Carried` question looks at."""
-
-    REPELS = "required anti-affinity"
-    ATTRACTS = "required affinity (1 each) and preferred terms (their weights)"
-
-    def has_terms(self, shape: PodShape) -> bool:
-        """Whether ``shape`` has any term on this side."""
-        if self is Side.REPELS:
-            return bool(shape.pod_anti_affinity)
-        return bool(shape.pod_affinity or shape.preferred_pods)
-
-    def terms(self, shape: PodShape) -> Sequence[tuple[int, PodTerm]]:
-        """The weighted terms of ``shape`` on this side."""
-        if self is Side.REPELS:
-            return [(1, term) for term in shape.pod_anti_affinity]
-        return [(1, term) for term in shape.pod_affinity] + list(shape.preferred_pods)
 
 
 class Question(Protocol):
@@ -132,12 +113,12 @@ class Carried:
 
     def of_residents(self, residents: "ResidentIndex") -> Counts:
         """See :class:`Question`."""
-        there = residents.carriers(self.side)
-        weights = (
-            self.of(Seen(shape, self.target), residents.namespaces) for shape in there.shapes
-        )
-        per_shape = np.fromiter(weights, dtype=np.int64, count=len(there.shapes))
-        return residents.per_node(there.rows, per_shape.take(there.codes))
+        terms = residents.terms(self.side)
+        weights = np.zeros(len(terms.shapes) + 1, dtype=np.int64)
+        for code in terms.looking_for(self.target.labels):
+            weights[code] = self.of(Seen(terms.shapes[code], self.target), residents.namespaces)
+        carriers = residents.carriers()
+        return residents.per_node(carriers.rows, weights.take(carriers.codes))
 
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
         """See :class:`Question`; the carrier's own identity does not matter."""
@@ -156,9 +137,8 @@ class Carried:
 
 
 class Carriers(NamedTuple):
-    """Residents with terms on one side: what different ones there are, whose, and on which rows."""
+    """Residents with terms of their own: the codes of these, and their rows."""
 
-    shapes: Sequence[PodShape]
     codes: Rows
     rows: Rows
 
@@ -166,12 +146,14 @@ class Carriers(NamedTuple):
 class ResidentIndex:
     """The residents of one snapshot; counts per question are kept."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, books: TermBooks) -> None:
         self.nodes = len(snapshot.table.nodes)
         self.namespaces = snapshot.namespaces
         self.rows: Rows = snapshot.residents.rows
         self._residents = snapshot.residents
-        self._carriers: dict[Side, Carriers] = {}
+        self._books = books
+        self._terms: dict[Side, TermIndex] = {}
+        self._carriers: Carriers | None = None
         self._counts: dict[Question, Counts] = {}
 
     def __len__(self) -> int:
@@ -203,20 +185,27 @@ class ResidentIndex:
         sums = np.bincount(rows, weights=weights, minlength=self.nodes + 1)
         return sums[: self.nodes].astype(np.int64, copy=False)
 
-    def carriers(self, side: Side) -> Carriers:
-        """The residents that have terms of their own on ``side``."""
-        found = self._carriers.get(side)
+    def carriers(self) -> Carriers:
+        """The residents that have terms of their own, on any side."""
+        if self._carriers is None:
+            codes = self._residents.terms.codes
+            those = np.flatnonzero(self._residents.terms.present & (self.rows < self.nodes))
+            self._carriers = Carriers(codes[those], self.rows[those])
+        return self._carriers
+
+    def terms(self, side: Side) -> TermIndex:
+        """Their terms on ``side``."""
+        found = self._terms.get(side)
         if found is None:
-            found = self._carriers[side] = self._with_terms(side)
+            found = self._terms[side] = self._books.of(side, self._residents.terms)
         return found
 
-    def _with_terms(self, side: Side) -> Carriers:
-        terms = self._residents.terms
-        shapes = list(terms.values)
-        sided = np.array([*(side.has_terms(shape) for shape in shapes), False], dtype=np.bool_)
-        those = np.flatnonzero(sided.take(terms.codes) & (self.rows < self.nodes))
-        different, codes = np.unique(terms.codes[those], return_inverse=True)
-        return Carriers([shapes[code] for code in different.tolist()], codes, self.rows[those])
+    def topology_keys(self, side: Side) -> list[str]:
+        """The topology keys of these."""
+        terms = self.terms(side)
+        carried = np.zeros(len(terms.shapes), dtype=np.bool_)
+        carried[self.carriers().codes] = True
+        return terms.keys(carried)
 
     def counts(self, question: Question) -> Counts:
         """The answer to ``question`` per node; not to be written to."""

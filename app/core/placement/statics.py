@@ -20,6 +20,7 @@ from app.core.placement.images import ImageIndex
 from app.core.placement.residents import ResidentIndex
 from app.core.placement.selectors import NodeSelectors
 from app.core.placement.taints import UNSCHEDULABLE, TaintIndex, tolerated
+from app.core.placement.terms import TermBooks
 from app.core.policy import Predicates, Scoring
 from app.model.shape import NodeTerm, PodShape, Toleration
 from app.model.snapshot import NodeTable, Snapshot
@@ -123,6 +124,7 @@ class ShapeCache:
         self._facts: NodeFacts | None = None
         self._snapshot: Snapshot | None = None
         self._residents: ResidentIndex | None = None
+        self._books = TermBooks()
 
     def facts(self, table: NodeTable) -> NodeFacts:
         """The facts of ``table``: the kept ones when its generation and axis are the same."""
@@ -142,7 +144,7 @@ class ShapeCache:
             or kept.namespaces != snapshot.namespaces
             or kept.table is not snapshot.table
         ):
-            self._residents = ResidentIndex(snapshot)
+            self._residents = ResidentIndex(snapshot, self._books)
             self._snapshot = snapshot
         return self._residents
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.placement.residents import Carried, Identity, Matching, Question, Seen, Side
+from app.core.placement.residents import Carried, Identity, Matching, Question, Seen
 from app.core.placement.sieve import Traits, named_by
+from app.core.placement.terms import Side
 from app.model.shape import LabelSelector, Operator, PodShape, PodTerm, Requirement
 from app.model.workload import Namespace
 from tests.core.placement.rigs import HOST, app_is, pod_shape
