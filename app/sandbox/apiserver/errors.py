@@ -78,6 +78,10 @@ def required(path: str, text: str = "") -> FieldError:
     )
 
 
+def duplicate(path: str, value: str) -> FieldError:
+    return FieldError(path, "FieldValueDuplicate", f"Duplicate value: {_shown(value)}")
+
+
 def forbidden_field(path: str, text: str) -> FieldError:
     return FieldError(path, "FieldValueForbidden", f"Forbidden: {text}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.sandbox.apiserver.errors import FieldError, forbidden_field, invalid_value
+from app.sandbox.apiserver.pod_placement import placement_errors
 from app.sandbox.documents import Document, copied, items, section
 
 _IMMUTABLE = (
@@ -24,7 +25,8 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 def pod_update_errors(new: Document, old: Document) -> list[FieldError]:
     """Broken rules of an update of the pod itself (not of its status)."""
     before, after = section(old, "spec"), section(new, "spec")
-    found = _gate_errors(before, after) + _toleration_errors(before, after)
+    found = placement_errors(after) if after != before else []
+    found += _gate_errors(before, after) + _toleration_errors(before, after)
     gated = bool(before.get("schedulingGates"))
     if gated:
         found += _selector_errors(before, after) + _affinity_errors(before, after)

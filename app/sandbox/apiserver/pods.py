@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from app.sandbox.apiserver.errors import (
     FieldError,
+    duplicate,
     forbidden,
     invalid_value,
     no_quantity,
     required,
 )
 from app.sandbox.apiserver.label_keys import merge_label_keys
+from app.sandbox.apiserver.pod_placement import placement_errors
 from app.sandbox.apiserver.rules import Surroundings
 from app.sandbox.documents import Document, ObjectName, items, section
 from app.sandbox.pod_resources import contained_requests, says_for_the_whole
@@ -200,12 +202,11 @@ def pod_errors(pod: Document) -> list[FieldError]:
     found += _resource_errors(section(pod, "spec", "resources"), "spec.resources")
     names = [one.get("name") for one in containers]
     found += [
-        FieldError(
-            f"spec.containers[{index}].name", "FieldValueDuplicate", f'Duplicate value: "{name}"'
-        )
+        duplicate(f"spec.containers[{index}].name", name)
         for index, name in enumerate(names)
         if name in names[:index]
     ]
+    found += placement_errors(pod["spec"])
     if pod["spec"].get("nodeName") and pod["spec"].get("schedulingGates"):
         text = "cannot be set until all schedulingGates have been cleared"
         found.append(FieldError("spec.nodeName", "FieldValueForbidden", f"Forbidden: {text}"))

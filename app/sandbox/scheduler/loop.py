@@ -106,12 +106,20 @@ class SchedulerLoop:
             while True:
                 queued = await self.queue.pop()
                 await self._clock.sleep(self._config.attempt_seconds)
-                await self._attempt(queued)
+                await self._survived(queued)
         finally:
             self._feed.stop()
             for task in self._bindings:
                 task.cancel()
             await asyncio.gather(*self._bindings, return_exceptions=True)
+
+    async def _survived(self, queued: QueuedPod) -> None:
+        """One attempt; a pod or a node that cannot be read costs this pod's turn only."""
+        try:
+            await self._attempt(queued)
+        except Exception as error:
+            logger.exception("attempt failed", extra={"pod": str(name_of(queued.pod))})
+            self._failed(queued, f"running an attempt: {error!r}")
 
     async def _attempt(self, queued: QueuedPod) -> None:
         pod = queued.pod

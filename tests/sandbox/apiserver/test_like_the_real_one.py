@@ -9,35 +9,32 @@ names several causes says nothing and is not compared.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from httpx2 import Client, Response
+from httpx2 import Client
 
-from app.main.stock_types import stock_type
-from app.sandbox.apiserver.server import ApiServer
-from app.sandbox.clock import WallClock
-from app.sandbox.controlplane.certificates import KeyPair
-from app.sandbox.documents import Document, section
-from tests.clusters.client import tls_context
-from tests.clusters.controlplane import ControlPlane
-from tests.sandbox.documents import WIDGET_CRD, node, pod, widget
-from tests.sandbox.serving import serving
+from app.sandbox.documents import Document
+from tests.sandbox.apiserver.likeness import (
+    JSON,
+    MERGE,
+    NAMESPACE,
+    PODS,
+    STRATEGIC,
+    WIDGETS,
+    Servers,
+    Step,
+    in_one_order,
+    seen,
+    sent,
+)
+from tests.sandbox.documents import node, pod, widget
 
 pytestmark = pytest.mark.real
 
-PODS = "/api/v1/namespaces/default/pods"
-WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
-NAMESPACE = "/api/v1/namespaces/default"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GATES = [{"name": "pumice.sh/plan"}]
 ANOTHER: Document = {"uid": "00000000-0000-4000-8000-000000000001"}
-MERGE, STRATEGIC, JSON = "merge-patch+json", "strategic-merge-patch+json", "json-patch+json"
 AFFINITY = {
     "nodeAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -47,15 +44,6 @@ AFFINITY = {
         }
     }
 }
-
-
-class Step(NamedTuple):
-    """One request."""
-
-    method: str
-    path: str
-    body: object = None
-    kind: str = "json"
 
 
 def binding(name: str, **metadata: object) -> Step:
@@ -256,58 +244,6 @@ HELD_TO_QUOTAS = (
 )
 
 
-def first_line(message: str | None) -> str:
-    """Further lines show a difference of objects, in a form that is meant for people only."""
-    return (message or "").partition("\n")[0]
-
-
-def in_one_order(message: str) -> str:
-    """The message with its bracketed causes sorted."""
-    head, bracket, listed = message.partition(": [")
-    if not bracket or not listed.endswith("]"):
-        return message
-    return f"{head}: [{', '.join(sorted(listed[:-1].split(', ')))}]"
-
-
-def causes(status: Document) -> Iterator[tuple[str, str, str]]:
-    for cause in section(status, "details").get("causes") or []:
-        yield cause.get("field", ""), cause.get("reason", ""), first_line(cause.get("message"))
-
-
-def seen(response: Response) -> Document:
-    """What must be equal of an answer."""
-    body = response.json()
-    if body["kind"] == "Status":
-        return {
-            "code": response.status_code,
-            "reason": body.get("reason"),
-            "text": in_one_order(first_line(body.get("message"))),
-            "causes": sorted(causes(body)),
-        }
-    metadata = body["metadata"]
-    kept = ("name", "generation", "annotations", "labels", "deletionGracePeriodSeconds")
-    status = section(body, "status")
-    return {
-        "code": response.status_code,
-        "metadata": {name: metadata.get(name) for name in kept},
-        "spec": body.get("spec"),
-        "phase": status.get("phase"),
-        "conditions": [
-            (one["type"], one["status"], one.get("reason"), one.get("message"))
-            for one in status.get("conditions") or []
-        ],
-    }
-
-
-def sent(client: Client, step: Step) -> Response:
-    return client.request(
-        step.method,
-        step.path,
-        content=None if step.body is None else json.dumps(step.body),
-        headers={"content-type": f"application/{step.kind}"},
-    )
-
-
 def played(client: Client) -> Iterator[Document]:
     client.post(DEPLOYMENTS, json=DEPLOYMENT).raise_for_status()
     for step in STEPS:
@@ -351,54 +287,6 @@ def shown_of_what_goes(client: Client) -> tuple[list[Document], list[tuple[str, 
         [life(answer, versions) for answer in answers],
         [(event["type"], life(event["object"], versions)) for event in events],
     )
-
-
-def wait_until_served(client: Client) -> None:
-    """The real server serves a definition a moment after it has taken it.
-
-    It also makes the namespace itself, after it is ready.
-    """
-    deadline = time.monotonic() + 20
-    while (codes := {client.get(path).status_code for path in (NAMESPACE, WIDGETS)}) != {200}:
-        assert time.monotonic() < deadline, codes
-        time.sleep(0.05)
-
-
-@contextmanager
-def on_the_real_server(folder: Path) -> Iterator[Client]:
-    with ControlPlane(folder) as control_plane:
-        pki = folder / "pki"
-        context = tls_context(
-            control_plane.authority.certificate,
-            KeyPair(pki / "admin.crt", pki / "admin.key"),
-        )
-        with Client(base_url=control_plane.url, verify=context, timeout=20) as client:
-            client.post(CRDS, json=WIDGET_CRD)
-            wait_until_served(client)
-            yield client
-
-
-@contextmanager
-def in_the_sandbox() -> Iterator[Client]:
-    with (
-        serving(ApiServer(clock=WallClock(), crds=[WIDGET_CRD], stock_types=stock_type)) as url,
-        Client(base_url=url, timeout=20) as client,
-    ):
-        yield client
-
-
-class Servers(NamedTuple):
-    """A client of each."""
-
-    real: Client
-    ours: Client
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    folder = tmp_path_factory.mktemp("like") / "real"
-    with on_the_real_server(folder) as real, in_the_sandbox() as ours:
-        yield Servers(real, ours)
 
 
 def test_both_servers_show_alike_how_objects_go(servers: Servers) -> None:

@@ -375,3 +375,16 @@ def test_a_name_follows_the_rules() -> None:
     assert message.startswith(
         'Pod "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123'
     )
+
+
+def test_a_change_of_where_a_pod_may_go_is_checked_too() -> None:
+    server = make_server(pod(schedulingGates=GATES))
+    term = {"matchExpressions": [{"key": "zone"}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    code, message = refusal(
+        lambda: patch(server, {"spec": {"affinity": {"nodeAffinity": required}}})
+    )
+    assert code == 422
+    assert message.endswith(
+        'matchExpressions[0].operator: Invalid value: "": not a valid selector operator'
+    )

@@ -340,3 +340,26 @@ def test_a_claim_on_its_way_out_is_of_no_use() -> None:
         assert 'persistentvolumeclaim "going" is being deleted' in stage.told("p")[1]
 
     play(scenario)
+
+
+def test_a_pod_that_cannot_be_read_costs_its_own_turn_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """No API server would take it; what stands in the store may be odd all the same."""
+
+    async def scenario(stage: Stage) -> None:
+        stage.create(ours("odd", schedulingGates=GATES))
+        constraint = {"whenUnsatisfiable": "DoNotSchedule", "topologyKey": "kubernetes.io/hostname"}
+        odd = stage.pod("odd")
+        spec = {**odd["spec"], "schedulingGates": [], "topologySpreadConstraints": [constraint]}
+        stage.sandbox.store.put("/pods", {**odd, "spec": spec})
+        await stage.clock.settle()
+        stage.create(ours("well"))
+        await stage.clock.settle()
+        assert stage.node_of("well")
+        assert stage.told("odd") == ("SchedulerError", "running an attempt: KeyError('maxSkew')")
+        await stage.clock.advance(2)
+        attempts = [one for one in caplog.records if one.getMessage() == "attempt failed"]
+        assert len(attempts) == 2
+
+    play(scenario)
