@@ -1,7 +1,8 @@
-"""The fields of stock kinds, read off the models of the kubernetes client.
+"""The fields of stock kinds and their types, read off the models of the kubernetes client.
 
 They are of the newest release that the client knows. Loading them takes a moment, so that waits
-until somebody asks.
+until somebody asks. The models do not tell how long a number is, nor a quantity from text: that
+goes by the names of fields, which mean the same in every kind.
 """
 
 import re
@@ -9,13 +10,73 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from app.sandbox.apiserver.stock_fields import ObjectType
+from app.sandbox.apiserver.stock_fields import FieldType, Many, ObjectType, Shape
 
-_OBJECTS: Final = re.compile(r"(?:List\[)?(\w+)\]?")
-"""How a model writes down that a field holds an object, or a list of them."""
+_FIELD: Final = re.compile(r"(?:(List)\[|(Dict)\[str, )?(\w+)\]?")
+"""How a model writes down what a field holds."""
 
-_NOT_ASKED: Final = frozenset({"CustomResourceDefinition", "Event"})
-"""Of these there are several models, or schemas in which anything may stand."""
+_NAME: Final = re.compile(r"[A-Za-z]*?V(\d+(?:(?:alpha|beta)\d+)?)(\w+)")
+"""How the name of a model tells its version and its kind."""
+
+_EVENTS: Final = {"v1": "CoreV1Event", "events.k8s.io/v1": "EventsV1Event"}
+"""The only kind that has two models of one version."""
+
+_SHAPES: Final = {
+    "str": Shape.TEXT,
+    "bool": Shape.TRUTH,
+    "int": Shape.WHOLE,
+    "float": Shape.NUMBER,
+    "bytes": Shape.BYTES,
+    "datetime": Shape.TIME,
+}
+_LONG: Final = frozenset(
+    {
+        "activeDeadlineSeconds",
+        "deletionGracePeriodSeconds",
+        "expirationSeconds",
+        "fsGroup",
+        "generation",
+        "gracePeriodSeconds",
+        "maxItems",
+        "maxLength",
+        "maxProperties",
+        "minItems",
+        "minLength",
+        "minProperties",
+        "observedGeneration",
+        "revision",
+        "runAsGroup",
+        "runAsUser",
+        "sizeBytes",
+        "startingDeadlineSeconds",
+        "supplementalGroups",
+        "terminationGracePeriodSeconds",
+        "tolerationSeconds",
+    }
+)
+_MICRO_TIMES: Final = frozenset({"acquireTime", "eventTime", "lastObservedTime", "renewTime"})
+_WHOLE_OR_TEXT: Final = frozenset(
+    {"maxSurge", "maxUnavailable", "minAvailable", "port", "targetPort"}
+)
+_QUANTITIES: Final = frozenset({"divisor", "sizeLimit"})
+_LISTS_OF_QUANTITIES: Final = frozenset(
+    {
+        "allocatable",
+        "allocatedResources",
+        "capacity",
+        "default",
+        "defaultRequest",
+        "hard",
+        "limits",
+        "max",
+        "maxLimitRequestRatio",
+        "min",
+        "overhead",
+        "podFixed",
+        "requests",
+        "used",
+    }
+)
 
 
 class ModelType:
@@ -23,20 +84,30 @@ class ModelType:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._fields: dict[str, ObjectType | None] | None = None
+        self._fields: dict[str, FieldType] | None = None
 
-    def fields(self) -> Mapping[str, ObjectType | None]:
+    @property
+    def name(self) -> str:
+        """As Go names it."""
+        found = _NAME.fullmatch(self._model.__name__)
+        return f"v{found[1]}.{found[2]}" if found else str(self._model.__name__)
+
+    def fields(self) -> Mapping[str, FieldType]:
         """By their names in a document."""
         if self._fields is None:
             names, types = self._model.attribute_map, self._model.openapi_types
-            self._fields = {name: _type_in(types[attribute]) for attribute, name in names.items()}
+            self._fields = {
+                name: _field(name, types[attribute]) for attribute, name in names.items()
+            }
         return self._fields
 
 
 def stock_type(version: str, kind: str) -> ObjectType | None:
-    """The type of a kind of Kubernetes; None when it is none, or not to be held to its fields."""
+    """The type of a kind of Kubernetes; None when it is none."""
+    if kind == "Event":
+        return _model(_EVENTS.get(version, ""))
     name = version.rpartition("/")[2]
-    return None if kind in _NOT_ASKED else _model(f"{name[:1].upper()}{name[1:]}{kind}")
+    return _model(f"{name[:1].upper()}{name[1:]}{kind}")
 
 
 @cache
@@ -47,6 +118,26 @@ def _model(name: str) -> ModelType | None:
     return None if model is None else ModelType(model)
 
 
-def _type_in(field: str) -> ModelType | None:
-    found = _OBJECTS.fullmatch(field)
-    return None if found is None else _model(found[1])
+def _field(name: str, written: str) -> FieldType:
+    found = _FIELD.fullmatch(written)
+    if found is None:
+        return FieldType()
+    many = Many.LIST if found[1] else Many.MAP if found[2] else Many.ONE
+    if found[3] in _SHAPES:
+        return FieldType(_shape(name, _SHAPES[found[3]], many), many)
+    if name in _WHOLE_OR_TEXT and many is Many.ONE and found[3] == "object":
+        return FieldType(Shape.WHOLE_OR_TEXT)
+    return FieldType(many=many, object=_model(found[3]))
+
+
+def _shape(name: str, shape: Shape, many: Many) -> Shape:
+    match shape, many:
+        case Shape.WHOLE, _ if name in _LONG:
+            return Shape.LONG
+        case Shape.TIME, _ if name in _MICRO_TIMES:
+            return Shape.MICRO_TIME
+        case Shape.TEXT, Many.ONE if name in _QUANTITIES:
+            return Shape.QUANTITY
+        case Shape.TEXT, Many.MAP if name in _LISTS_OF_QUANTITIES:
+            return Shape.QUANTITY
+    return shape

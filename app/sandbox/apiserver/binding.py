@@ -67,7 +67,9 @@ def _bound(pod: Document, node: str, binding: Document, *, now: float) -> Docume
         "lastProbeTime": None,
         "lastTransitionTime": timestamp(now),
     }
-    others = [one for one in items(pod, "status", "conditions") if one["type"] != "PodScheduled"]
+    others = [
+        one for one in items(pod, "status", "conditions") if one.get("type") != "PodScheduled"
+    ]
     status["conditions"] = [*others, scheduled]
     metadata = dict(pod["metadata"])
     for field in ("annotations", "labels"):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.sandbox.documents import Document
+from app.sandbox.quantities import NO_QUANTITY
 
 
 class ApiError(Exception):
@@ -87,9 +88,7 @@ def forbidden_field(path: str, text: str) -> FieldError:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, str):
-        return f'"{value}"'
-    return json.dumps(value, separators=(",", ":"))
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def qualified(plural: str, group: str) -> str:
@@ -154,12 +153,20 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
+def unreadable(kind: str, version: str, text: str) -> ApiError:
+    """A body that is not of the kind that it should be of."""
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {text}')
+
+
 def no_quantity(kind: str) -> ApiError:
     """An object of the core group with an amount that cannot be read."""
-    return bad_request(
-        f'{kind} in version "v1" cannot be handled as a {kind}: quantities must match the regular'
-        " expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-    )
+    return unreadable(kind, "v1", NO_QUANTITY)
+
+
+def bad_patch(made: object, text: str) -> ApiError:
+    """A patch that leaves something that is not of its kind; kube-apiserver names no object."""
+    shown = json.dumps(made, separators=(",", ":"))
+    return invalid("", "", "", errors=[invalid_value("patch", shown, text)])
 
 
 def forbidden(plural: str, group: str, name: str, *, why: str) -> ApiError:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from app.sandbox.apiserver import errors, schema, stock_fields
+from app.sandbox.apiserver import errors, schema
 from app.sandbox.apiserver.admission import Admission, AdmissionRequest, Admitted, Denied
+from app.sandbox.apiserver.decoding import Decoded, Decoder
 from app.sandbox.apiserver.names import name_errors
 from app.sandbox.apiserver.patches import json_patch, merge_patch
 from app.sandbox.apiserver.pod_updates import pod_status_errors
@@ -95,7 +96,7 @@ class Operations:
         seed: int | None = None,
     ) -> None:
         self.store = store
-        self._stock_types = stock_types
+        self.decoder = Decoder(stock_types)
         self._quotas = quotas
         self.registry = registry
         self.clock = clock
@@ -126,9 +127,10 @@ class Operations:
     ) -> Written:
         options = options or WriteOptions()
         kind, rules = target.kind, rules_of(target.kind.key)
-        document = self._decoded(target, body)
+        decoded = self.decoder.whole(kind, target.namespace, body)
+        document = decoded.document
         self._check_namespace(target)
-        warnings = self._shaped(kind, document, options)
+        warnings = self._shaped(kind, decoded, options)
         rules.defaults(document)
         self._name(document)
         target = replace(target, name=document["metadata"]["name"])
@@ -146,33 +148,6 @@ class Operations:
         stored = document if options.dry_run else self.store.put(kind.key, document)
         return Written(self.shown(kind, stored), (*warnings, *told), created=True)
 
-    def _decoded(self, target: Target, body: Document) -> Document:
-        kind = target.kind
-        if not isinstance(body, dict):
-            raise errors.bad_request("the request body is not an object")
-        said = (body.get("apiVersion") or kind.api_version, body.get("kind") or kind.kind)
-        if said != (kind.api_version, kind.kind):
-            group_version, name = said
-            version = group_version.rpartition("/")[2]
-            raise errors.bad_request(
-                f'{name} in version "{version}" cannot be handled as a {kind.kind}:'
-                f' no kind "{name}" is registered for version "{group_version}"'
-            )
-        named = {**body, "kind": kind.kind, "apiVersion": kind.api_version}
-        document: Document = kind.to_storage(copied(named))
-        metadata = document["metadata"] = dict(document.get("metadata") or {})
-        metadata.pop("managedFields", None)
-        if not kind.namespaced:
-            metadata.pop("namespace", None)
-            return document
-        if metadata.get("namespace") not in {None, "", target.namespace}:
-            raise errors.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the"
-                " request"
-            )
-        metadata["namespace"] = target.namespace
-        return document
-
     def _check_namespace(self, target: Target) -> None:
         if not target.kind.namespaced:
             return
@@ -187,26 +162,18 @@ class Operations:
             raise errors.forbidden(target.kind.plural, target.kind.group, target.name, why=why)
 
     def _shaped(
-        self, kind: ResourceKind, document: Document, options: WriteOptions
+        self, kind: ResourceKind, decoded: Decoded, options: WriteOptions
     ) -> tuple[str, ...]:
-        """Prune an object, and default a custom one; returns warnings about unknown fields."""
-        unknown = [f'unknown field "{path}"' for path in self._pruned(kind, document)]
+        """Prune and default a custom object; returns warnings about unknown fields of any."""
+        paths = decoded.unknown
         if kind.schema is not None:
-            schema.apply_defaults(document, kind.schema)
+            paths = (*paths, *schema.prune(decoded.document, kind.schema))
+            schema.apply_defaults(decoded.document, kind.schema)
+        unknown = tuple(f'unknown field "{path}"' for path in paths)
         if unknown and options.field_validation == "Strict":
-            raise errors.bad_request(
-                f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}:'
-                f" strict decoding error: {', '.join(unknown)}"
-            )
-        return tuple(unknown) if options.field_validation == "Warn" else ()
-
-    def _pruned(self, kind: ResourceKind, document: Document) -> list[str]:
-        if kind.schema is None:
-            of = self._stock_types(kind.api_version, kind.kind)
-            return [] if of is None else list(stock_fields.prune(document, of))
-        head = self._stock_types("v1", "ObjectMeta")
-        odd = stock_fields.prune(document["metadata"], head, "metadata") if head else ()
-        return [*odd, *schema.prune(document, kind.schema)]
+            text = f"strict decoding error: {', '.join(unknown)}"
+            raise errors.unreadable(kind.kind, kind.version, text)
+        return unknown if options.field_validation == "Warn" else ()
 
     def _name(self, document: Document) -> None:
         metadata = document["metadata"]
@@ -242,8 +209,8 @@ class Operations:
         self, target: Target, body: Document, *, options: WriteOptions | None = None
     ) -> Written:
         old = self.stored(target)
-        new = self._decoded(target, body)
-        _check_uid(target, new, old)
+        new = self.decoder.whole(target.kind, target.namespace, body)
+        _check_uid(target, new.document, old)
         return self._update(target, new, old, options=options or WriteOptions())
 
     def patch(
@@ -262,9 +229,10 @@ class Operations:
                 return self.create(target, {**body, "metadata": metadata}, options=options)
             raise target.missing()
         new = self._patched(target.kind, self.shown(target.kind, old), body, content_type)
-        if new.get("metadata", {}).get("name") != target.name:
+        decoded = self.decoder.patched(target.kind, target.namespace, new)
+        if decoded.document["metadata"].get("name") != target.name:
             raise errors.bad_request("the name of the object does not match the name on the URL")
-        return self._update(target, self._decoded(target, new), old, options=options)
+        return self._update(target, decoded, old, options=options)
 
     def _patched(
         self, kind: ResourceKind, current: Document, body: Any, content_type: str
@@ -285,14 +253,15 @@ class Operations:
         )
 
     def _update(
-        self, target: Target, new: Document, old: Document, *, options: WriteOptions
+        self, target: Target, decoded: Decoded, old: Document, *, options: WriteOptions
     ) -> Written:
         kind, rules = target.kind, rules_of(target.kind.key)
+        new = decoded.document
         self._check_revision(target, new, old)
         _split_status(target, new, old)
         moved = _uid_errors(new, old)
         _keep_identity(new, old)
-        warnings = self._shaped(kind, new, options)
+        warnings = self._shaped(kind, decoded, options)
         rules.defaults(new)
         new, told = self.admitted("UPDATE", target, new, old=old, options=options)
         warnings = (*warnings, *told)

@@ -96,16 +96,18 @@ class Resources:
         body = request.document()
         if is_review(target.kind):
             return json_reply(answered(target.kind, body), code=201)
+        read = self._operations.decoder.message
         if target.kind.plural == "bindings":
-            target = self._bound_pod(target, body)
+            target = self._bound_pod(target, read("v1", "Binding", body))
         match target.subresource:
             case "binding":
-                return json_reply(bind(self._operations, target, body), code=201)
+                binding = read("v1", "Binding", body)
+                return json_reply(bind(self._operations, target, binding), code=201)
             case "eviction":
                 done = evict(
                     self._operations,
                     target,
-                    body,
+                    read("policy/v1", "Eviction", body),
                     deletion=self._deletion,
                     disruption=self._disruption,
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from app.sandbox.apiserver import crds
+from app.sandbox.apiserver.budget_rules import budget_errors
 from app.sandbox.apiserver.errors import FieldError, forbidden_field, required
 from app.sandbox.apiserver.pod_updates import pod_update_errors
 from app.sandbox.apiserver.pods import (
@@ -105,13 +106,6 @@ def _configmap_errors(new: Document, old: Document) -> list[FieldError]:
     return []
 
 
-def _budget_errors(budget: Document) -> list[FieldError]:
-    spec = section(budget, "spec")
-    if "minAvailable" in spec and "maxUnavailable" in spec:
-        return [forbidden_field("spec", "minAvailable and maxUnavailable cannot be both set")]
-    return []
-
-
 def _event_errors(event: Document) -> list[FieldError]:
     return [] if event.get("involvedObject") else [required("involvedObject")]
 
@@ -146,7 +140,9 @@ RULES: dict[str, Rules] = {
     "scheduling.k8s.io/priorityclasses": Rules(
         defaults=_priority_class_defaults, update_errors=_priority_class_errors
     ),
-    "policy/poddisruptionbudgets": Rules(create_errors=_budget_errors),
+    "policy/poddisruptionbudgets": Rules(
+        create_errors=budget_errors, update_errors=lambda new, _: budget_errors(new)
+    ),
     QUOTAS: Rules(
         create_errors=quota_errors,
         update_errors=lambda new, _: quota_errors(new),

@@ -5,12 +5,14 @@ the history of its kind. A watch that starts at revision R is served from the hi
 history no longer reaches back to R the answer is 410, as from the real watch cache.
 
 Invariant: stored documents are shared and never changed. Listeners run inside the outermost write
-and may write in turn; each hears every change, in the order of the revisions.
+and may write in turn; each hears every change, in the order of the revisions, and one that fails
+is logged.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -42,6 +44,17 @@ class Change:
 
 
 Listener: TypeAlias = Callable[[Change], None]
+
+logger = logging.getLogger(__name__)
+
+
+def _tell(listener: Listener, change: Change) -> None:
+    """One that fails keeps neither the others from hearing nor the write from being answered."""
+    try:
+        listener(change)
+    except Exception:
+        subject = f"{change.storage} {name_of(change.document)}"
+        logger.exception("listener failed", extra={"subject": subject})
 
 
 class Subscription:
@@ -190,6 +203,6 @@ class Store:
             while self._unheard:
                 change = self._unheard.popleft()
                 for listener in self._listeners:
-                    listener(change)
+                    _tell(listener, change)
         finally:
             self._telling = False

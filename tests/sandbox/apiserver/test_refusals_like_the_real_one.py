@@ -5,8 +5,20 @@ from __future__ import annotations
 import pytest
 
 from app.sandbox.documents import Document
-from tests.sandbox.apiserver.likeness import PODS, Servers, Step, seen, sent
-from tests.sandbox.documents import pod
+from tests.sandbox.apiserver.likeness import (
+    CRDS,
+    JSON,
+    MERGE,
+    NAMESPACE,
+    PODS,
+    STRATEGIC,
+    WIDGETS,
+    Servers,
+    Step,
+    seen,
+    sent,
+)
+from tests.sandbox.documents import pod, widget
 
 pytestmark = pytest.mark.real
 
@@ -96,6 +108,83 @@ MISPLACED = (
 )
 
 
+NODES = "/api/v1/nodes"
+CONFIG_MAPS = f"{NAMESPACE}/configmaps"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+
+def one(**fields: object) -> Document:
+    return {"metadata": {"name": "odd"}, **fields}
+
+
+def budget(**spec: object) -> Step:
+    return Step("POST", f"{BUDGETS}?dryRun=All", one(spec={"selector": {}, **spec}))
+
+
+MISTYPED = (
+    *(
+        Step("POST", TRIED, body)
+        for body in (
+            pod("odd", command="sleep"),
+            pod("odd", command=[1]),
+            pod("odd", hostNetwork="yes"),
+            pod("odd", terminationGracePeriodSeconds="1m"),
+            pod("odd", tolerations={"key": "a"}),
+            pod("odd", tolerations=["a"]),
+            pod("odd", priorityClassName=5),
+            pod("odd", priority="high"),
+            pod("odd", resources={"requests": "1"}),
+            pod("odd", resources={"requests": {"cpu": None}, "limits": {"cpu": []}}),
+            pod("odd", ports=[{"containerPort": "80"}]),
+            pod("odd", containers=[None]),
+            spread(maxSkew="1"),
+            spread(maxSkew=1.5),
+            pod("odd", metadata={"name": 5}),
+            pod("odd", metadata={"generateName": 5, "name": None}),
+            pod("odd", metadata={"labels": ["a"]}),
+            pod("odd", metadata={"annotations": {"a": 1}}),
+            pod("odd", metadata={"creationTimestamp": "then"}),
+            {"kind": "Pod", "apiVersion": "v1", "metadata": "x"},
+            {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": "x"},
+        )
+    ),
+    Step("POST", CONFIG_MAPS, one(data={"a": 1})),
+    Step("POST", CONFIG_MAPS, one(data="x")),
+    Step("POST", CONFIG_MAPS, one(binaryData={"a": "%"})),
+    Step("POST", CONFIG_MAPS, one(immutable="yes")),
+    Step("POST", f"{NAMESPACE}/secrets", one(stringData={"a": 1})),
+    Step("POST", NODES, one(status={"allocatable": {"cpu": "abc"}})),
+    Step("POST", CLASSES, one(value="high")),
+    Step("POST", CLASSES, one(value=1, globalDefault="yes")),
+    Step("POST", LEASES, one(spec={"renewTime": "then"})),
+    Step("POST", f"{NAMESPACE}/events", one(involvedObject="x")),
+    Step("POST", CRDS, one(spec={"group": 5})),
+    budget(maxUnavailable="abc"),
+    budget(maxUnavailable=True),
+    budget(maxUnavailable=-1),
+    budget(minAvailable="101%"),
+    budget(minAvailable=1, maxUnavailable="10%"),
+    budget(minAvailable=1, selector=where(key="a")),
+    budget(minAvailable=1, unhealthyPodEvictionPolicy="Never"),
+    Step("POST", WIDGETS, widget("w", metadata={"name": 5})),
+    Step("POST", WIDGETS, widget("w", metadata={"labels": {"a": 1}})),
+    Step("POST", WIDGETS, widget("w", metadata={"ownerReferences": [{"name": 5}]})),
+    Step("POST", WIDGETS, {**widget("w"), "metadata": "x"}),
+    Step("POST", f"{PODS}/odd/binding", {"metadata": {"name": "odd"}, "target": "n1"}),
+    Step("POST", f"{PODS}/odd/eviction", {"metadata": "odd"}),
+)
+MISPATCHED = (
+    Step("PATCH", CONFIG_MAPS, {"data": {"a": 1}}, MERGE),
+    Step("PATCH", CONFIG_MAPS, {"data": {"a": 1}}, STRATEGIC),
+    Step("PATCH", CONFIG_MAPS, [{"op": "add", "path": "/data", "value": {"a": 1}}], JSON),
+    Step("PATCH", CONFIG_MAPS, {"metadata": {"labels": {"a": 1}}}, MERGE),
+    Step("PATCH", CONFIG_MAPS, {"metadata": "x"}, MERGE),
+    Step("PATCH", CONFIG_MAPS, {"immutable": "yes"}, STRATEGIC),
+)
+
+
 def alike(servers: Servers, step: Step) -> None:
     expected, found = (seen(sent(each, step)) for each in servers)
     assert found == expected, f"{step.method} {step.path} {step.body}"
@@ -104,3 +193,21 @@ def alike(servers: Servers, step: Step) -> None:
 @pytest.mark.parametrize("body", MISPLACED, ids=lambda body: str(body["spec"])[-60:])
 def test_where_a_pod_may_go_is_checked_alike(servers: Servers, body: Document) -> None:
     alike(servers, Step("POST", TRIED, body))
+
+
+@pytest.mark.parametrize("step", MISTYPED, ids=lambda step: f"{step.path[-12:]} {step.body}"[-60:])
+def test_values_of_another_type_are_refused_alike(servers: Servers, step: Step) -> None:
+    alike(servers, step)
+
+
+@pytest.mark.parametrize("step", MISPATCHED, ids=lambda step: f"{step.kind} {step.body}")
+def test_patches_to_another_type_are_refused_alike(servers: Servers, step: Step) -> None:
+    """The text of the real one shows the patch, or the whole object, in the words of Go."""
+    for client in servers:
+        client.post(CONFIG_MAPS, json=one())
+    step = step._replace(path=f"{step.path}/odd")
+    expected, found = (seen(sent(each, step)) for each in servers)
+    for answer in (expected, found):
+        answer["text"] = answer["text"].partition("Invalid value")[0]
+        answer["causes"] = [cause[:2] for cause in answer["causes"]]
+    assert found == expected
