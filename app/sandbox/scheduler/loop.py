@@ -309,8 +309,10 @@ class SchedulerLoop:
         if total and refusal.everywhere:
             return messages.refused_everywhere(total, refusal.everywhere), Outcome()
         preempting = self._extender if self._config.preempts else None
-        outcome = await self._preemption.find(candidate, refusal.failures, extender=preempting)
-        reasons = [reason for failure in refusal.failures.values() for reason in failure.reasons]
+        nodes = self.cluster.nodes  # one may have gone while the extender was asked
+        failures = {name: why for name, why in refusal.failures.items() if name in nodes}
+        outcome = await self._preemption.find(candidate, failures, extender=preempting)
+        reasons = [reason for failure in failures.values() for reason in failure.reasons]
         text = messages.refusal(total, reasons, after=outcome.message) if total else _NO_NODES
         return text, outcome
 

@@ -10,9 +10,9 @@ from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.scheduler.loop import LoopConfig
 from tests.sandbox.documents import at, cpu, node
-from tests.sandbox.scheduler.scripted import Scenario, Stage, play
+from tests.sandbox.scheduler.scripted import Scenario, Stage, play, refuse
 from tests.sandbox.scheduler.test_extender_calls import RECORDED, shape
-from tests.sandbox.scheduler.test_loop import ours
+from tests.sandbox.scheduler.test_loop import ours, pinned
 
 HIGH: Document = {
     "apiVersion": "scheduling.k8s.io/v1",
@@ -232,3 +232,24 @@ def test_a_pod_that_never_preempts_does_not() -> None:
         assert left(stage) == 6
 
     full(scenario)
+
+
+def test_a_node_that_goes_while_the_extender_is_asked_counts_no_more() -> None:
+    async def scenario(stage: Stage) -> None:
+        def gone(args: Document) -> Document:
+            stage.sandbox.server.delete("/nodes", at("node-00000", ""))
+            stage.extender.filter = refuse()
+            return refuse()(args)
+
+        stage.create(ours("filler", affinity=pinned("node-00000"), resources=cpu("2")))
+        await stage.clock.settle()
+        stage.extender.filter = gone
+        stage.create(ours("p", resources=cpu("2")))
+        await stage.clock.settle()
+        assert stage.told("p") == (
+            "Unschedulable",
+            "0/1 nodes are available: 1 waiting for gang. no new claims to deallocate,"
+            " preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+        )
+
+    play(scenario, nodes=NodeSpec(count=2, cpu="2"))
