@@ -14,8 +14,10 @@ from app.sandbox.documents import Document, items, section
 PODS = "/pods"
 
 
-def bind(operations: Operations, target: Target, binding: Document) -> Document:
-    """Bind the pod and answer with a ``Status``."""
+def bind(
+    operations: Operations, target: Target, binding: Document, *, dry_run: bool = False
+) -> Document:
+    """Bind the pod, unless it is tried only, and answer with a ``Status``."""
     pod = operations.stored(target)
     if section(binding, "metadata").get("name") != target.name:
         raise errors.bad_request("name in URL does not match name in Binding object")
@@ -25,7 +27,8 @@ def bind(operations: Operations, target: Target, binding: Document) -> Document:
         raise errors.invalid("Binding", "", target.name, errors=[problem])
     _check_identity(target, pod, section(binding, "metadata"))
     _check_free(target, pod)
-    operations.store.put(PODS, _bound(pod, node, binding, now=operations.clock.now()))
+    if not dry_run:
+        operations.store.put(PODS, _bound(pod, node, binding, now=operations.clock.now()))
     return {
         "kind": "Status",
         "apiVersion": "v1",

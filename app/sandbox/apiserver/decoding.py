@@ -8,7 +8,7 @@ from typing import Any
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.registry import ResourceKind
 from app.sandbox.apiserver.stock_fields import Misfit, TypeOf, conform
-from app.sandbox.documents import Document, copied
+from app.sandbox.documents import Document, copied, section
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,9 @@ class Decoder:
         metadata.pop("managedFields", None)
         if not kind.namespaced:
             metadata.pop("namespace", None)
-        elif metadata.get("namespace") in {None, "", namespace}:
-            metadata["namespace"] = namespace
         else:
-            raise errors.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the"
-                " request"
-            )
+            _check_namespace(metadata, namespace)
+            metadata["namespace"] = namespace
         return Decoded(document, tuple(unknown))
 
     def _conformed(self, kind: ResourceKind, document: Document) -> list[str]:
@@ -68,8 +64,8 @@ class Decoder:
         except Misfit as misfit:
             raise errors.bad_patch(document, str(misfit)) from None
 
-    def message(self, version: str, kind: str, body: Any) -> Document:
-        """A body that is no object of its own, such as a Binding."""
+    def message(self, version: str, kind: str, namespace: str, body: Any) -> Document:
+        """A body about a pod that is no object of its own: a Binding, an Eviction."""
         of, document = self._type_of(version, kind), copied(body)
         try:
             if of is not None:
@@ -78,7 +74,29 @@ class Decoder:
             raise errors.unreadable(kind, version.rpartition("/")[2], str(misfit)) from None
         if not isinstance(document, dict):
             raise errors.bad_request("the request body is not an object")
+        if (said := document.get("kind") or kind) != kind:
+            text = f'no kind "{said}" is registered for it'
+            raise errors.unreadable(kind, version.rpartition("/")[2], text)
+        _check_namespace(section(document, "metadata"), namespace)
         return document
+
+    def delete_options(self, body: Any) -> Document:
+        of, document = self._type_of("v1", "DeleteOptions"), copied(body)
+        try:
+            if of is not None:
+                conform(document, of)
+        except Misfit as misfit:
+            raise errors.bad_request(str(misfit)) from None
+        if not isinstance(document, dict):
+            raise errors.bad_request("the request body is not an object")
+        return document
+
+
+def _check_namespace(metadata: Document, namespace: str) -> None:
+    if metadata.get("namespace") not in {None, "", namespace}:
+        raise errors.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
 
 
 def _check_kind(kind: ResourceKind, body: Any) -> None:

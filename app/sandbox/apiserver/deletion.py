@@ -11,7 +11,12 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 
 from app.sandbox.apiserver import errors
-from app.sandbox.apiserver.operations import Operations, Target, WriteOptions
+from app.sandbox.apiserver.operations import (
+    Operations,
+    Target,
+    WriteOptions,
+    check_dry_run,
+)
 from app.sandbox.apiserver.registry import Registry
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
 from app.sandbox.clock import timestamp
@@ -19,6 +24,7 @@ from app.sandbox.documents import Document, ObjectName, is_terminal, name_of, se
 
 FOREGROUND = "foregroundDeletion"
 PODS = "/pods"
+_POLICIES = ("Foreground", "Background", "Orphan")
 _KEPT_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 
 
@@ -37,15 +43,35 @@ def parse_delete_options(body: Document, query: Document) -> DeleteOptions:
     """Options from the body, else from the query."""
     grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
     conditions = body.get("preconditions") or {}
-    orphan = body.get("orphanDependents", query.get("orphanDependents")) in {True, "true"}
-    policy = body.get("propagationPolicy") or query.get("propagationPolicy")
+    dry_run = body.get("dryRun") or ([query["dryRun"]] if "dryRun" in query else [])
+    check_dry_run("DeleteOptions", dry_run)
     return DeleteOptions(
-        grace_seconds=int(grace) if grace is not None else None,
-        propagation=policy or ("Orphan" if orphan else "Background"),
+        grace_seconds=_seconds(grace) if grace is not None else None,
+        propagation=_propagation(body, query),
         uid=conditions.get("uid") or "",
         resource_version=conditions.get("resourceVersion") or "",
-        dry_run=bool(body.get("dryRun") or query.get("dryRun")),
+        dry_run=bool(dry_run),
     )
+
+
+def _seconds(grace: object) -> int:
+    try:
+        return int(str(grace))
+    except ValueError:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax') from None
+
+
+def _propagation(body: Document, query: Document) -> str:
+    orphan = body.get("orphanDependents", query.get("orphanDependents"))
+    policy = body.get("propagationPolicy") or query.get("propagationPolicy")
+    if policy and orphan is not None:
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        problem = errors.invalid_value("propagationPolicy", policy, text)
+        raise errors.bad_options("DeleteOptions", problem)
+    if policy and policy not in _POLICIES:
+        allowed = (*_POLICIES, "nil")
+        raise errors.bad_option("DeleteOptions", "propagationPolicy", policy, allowed)
+    return policy or ("Orphan" if orphan in {True, "true"} else "Background")
 
 
 class Deletion:

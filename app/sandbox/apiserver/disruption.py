@@ -88,13 +88,18 @@ def evict(
     *,
     deletion: Deletion,
     disruption: Disruption,
+    dry_run: bool = False,
 ) -> Document:
     """``pods/eviction``: a delete that budgets may refuse with 429."""
     pod = operations.stored(target)
+    if section(eviction, "metadata").get("name") != target.name:
+        raise errors.bad_request("name in URL does not match name in Eviction object")
+    tried = {"dryRun": "All"} if dry_run else {}
+    options = parse_delete_options(section(eviction, "deleteOptions"), tried)
     covering = disruption.covering(pod)
     if _is_healthy(pod) and not is_terminal(pod):
         _check_budgets(covering)
-    deletion.delete(target, parse_delete_options(eviction.get("deleteOptions") or {}, {}))
+    deletion.delete(target, options)
     return {
         "kind": "Status",
         "apiVersion": "v1",

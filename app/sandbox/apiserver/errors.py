@@ -163,6 +163,15 @@ def no_quantity(kind: str) -> ApiError:
     return unreadable(kind, "v1", NO_QUANTITY)
 
 
+def bad_option(options: str, name: str, value: object, allowed: Sequence[str]) -> ApiError:
+    """A query parameter with a value that nobody knows."""
+    return bad_options(options, unsupported_value(name, value, allowed))
+
+
+def bad_options(options: str, error: FieldError) -> ApiError:
+    return invalid(options, "meta.k8s.io", "", errors=[error])
+
+
 def bad_patch(made: object, text: str) -> ApiError:
     """A patch that leaves something that is not of its kind; kube-apiserver names no object."""
     shown = json.dumps(made, separators=(",", ":"))

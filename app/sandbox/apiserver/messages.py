@@ -10,9 +10,11 @@ import msgspec
 import yaml
 
 from app.sandbox.apiserver import errors, protobuf
-from app.sandbox.apiserver.operations import WriteOptions
+from app.sandbox.apiserver.operations import WriteOptions, check_dry_run
 
 JSON = "application/json"
+_OPTIONS = {"PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +39,13 @@ class Request:
 
     @property
     def write_options(self) -> WriteOptions:
-        return WriteOptions(
-            dry_run="dryRun" in self.query,
-            field_validation=self.query.get("fieldValidation") or "Warn",
-        )
+        """What the query says about a write; 422 where it says what nobody knows."""
+        options = _OPTIONS.get(self.method, "CreateOptions")
+        check_dry_run(options, [self.query["dryRun"]] if "dryRun" in self.query else [])
+        validation = self.query.get("fieldValidation") or "Warn"
+        if validation not in _VALIDATIONS:
+            raise errors.bad_option(options, "fieldValidation", validation, _VALIDATIONS)
+        return WriteOptions(dry_run="dryRun" in self.query, field_validation=validation)
 
     def document(self) -> Any:
         """The body as data; 400 where it cannot be read, 415 for CBOR and unknown protobuf."""

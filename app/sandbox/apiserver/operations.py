@@ -72,6 +72,12 @@ class WriteOptions:
     field_validation: str = "Warn"
 
 
+def check_dry_run(options: str, said: Sequence[str]) -> None:
+    """A dry run is one of everything; 422 for any other word. ``options`` is the kind of them."""
+    if any(word != "All" for word in said):
+        raise errors.bad_option(options, "dryRun", list(said), ["All"])
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """The outcome of a write: the document as the request's version shows it."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from app.sandbox.apiserver import errors, lists, scale
 from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.builtin import NOT_SIMULATED, POSTED_ONLY, UNTENDED
-from app.sandbox.apiserver.deletion import Deletion, parse_delete_options
+from app.sandbox.apiserver.deletion import DeleteOptions, Deletion, parse_delete_options
 from app.sandbox.apiserver.disruption import Disruption, evict
 from app.sandbox.apiserver.messages import Reply, Request, json_reply, text_reply
 from app.sandbox.apiserver.operations import Operations, Target, Written
@@ -96,25 +96,34 @@ class Resources:
         body = request.document()
         if is_review(target.kind):
             return json_reply(answered(target.kind, body), code=201)
-        read = self._operations.decoder.message
-        if target.kind.plural == "bindings":
-            target = self._bound_pod(target, read("v1", "Binding", body))
         match target.subresource:
-            case "binding":
-                binding = read("v1", "Binding", body)
-                return json_reply(bind(self._operations, target, binding), code=201)
             case "eviction":
-                done = evict(
-                    self._operations,
-                    target,
-                    read("policy/v1", "Eviction", body),
-                    deletion=self._deletion,
-                    disruption=self._disruption,
-                )
-                return json_reply(done, code=201)
+                return json_reply(self._evicted(request, target, body), code=201)
+            case "binding":
+                return json_reply(self._bound(request, target, body), code=201)
+            case "" if target.kind.plural == "bindings":
+                return json_reply(self._bound(request, target, body), code=201)
             case "" if not target.name:
                 return self._created(request, target, body)
         raise errors.method_not_allowed()
+
+    def _bound(self, request: Request, target: Target, body: Document) -> Document:
+        binding = self._operations.decoder.message("v1", "Binding", target.namespace, body)
+        if target.kind.plural == "bindings":
+            target = self._bound_pod(target, binding)
+        dry_run = request.write_options.dry_run
+        return bind(self._operations, target, binding, dry_run=dry_run)
+
+    def _evicted(self, request: Request, target: Target, body: Document) -> Document:
+        read = self._operations.decoder.message
+        return evict(
+            self._operations,
+            target,
+            read("policy/v1", "Eviction", target.namespace, body),
+            deletion=self._deletion,
+            disruption=self._disruption,
+            dry_run=request.write_options.dry_run,
+        )
 
     def _created(self, request: Request, target: Target, body: Document) -> Reply:
         written = self._operations.create(target, body, options=request.write_options)
@@ -161,7 +170,7 @@ class Resources:
         return json_reply(written.document, code=code, warnings=written.warnings)
 
     def _delete(self, request: Request, target: Target) -> Reply:
-        options = parse_delete_options(request.document(), dict(request.query))
+        options = self._delete_options(request)
         document, gone = self._deletion.delete(target, options)
         if not gone or target.kind.plural == "pods":
             return json_reply(self._operations.shown(target.kind, document))
@@ -179,8 +188,12 @@ class Resources:
             }
         )
 
+    def _delete_options(self, request: Request) -> DeleteOptions:
+        body = self._operations.decoder.delete_options(request.document())
+        return parse_delete_options(body, dict(request.query))
+
     def _delete_collection(self, request: Request, target: Target) -> Reply:
-        options = parse_delete_options(request.document(), dict(request.query))
+        options = self._delete_options(request)
         page = lists.list_page(self._operations, target, request.query)
         for document in page.documents:
             metadata = document["metadata"]

@@ -331,9 +331,15 @@ def eviction_server(**spec: object) -> ApiServer:
     return server
 
 
-def evict_it(server: ApiServer) -> None:
-    target = server.target("/pods", at("p"), subresource="eviction")
-    evict(server.operations, target, {}, deletion=server.deletion, disruption=server.disruption)
+def evict_it(server: ApiServer, name: str = "p", *, dry_run: bool = False) -> None:
+    evict(
+        server.operations,
+        server.target("/pods", at("p"), subresource="eviction"),
+        {"metadata": {"name": name}},
+        deletion=server.deletion,
+        disruption=server.disruption,
+        dry_run=dry_run,
+    )
 
 
 def test_a_budget_refuses_an_eviction_that_would_break_it() -> None:
@@ -350,6 +356,25 @@ def test_a_budget_with_room_lets_the_pod_go() -> None:
     assert found["status"]["disruptionsAllowed"] == 1
     evict_it(server)
     assert server.store.get("/pods", at("p")) is None
+
+
+def test_an_eviction_must_name_the_pod() -> None:
+    server = make_server(pod())
+    assert refusal(lambda: evict_it(server, "other")) == (
+        400,
+        "name in URL does not match name in Eviction object",
+    )
+    assert stored_pod(server, "p")
+
+
+def test_what_is_only_tried_is_not_done() -> None:
+    server = make_server(pod())
+    before = stored_pod(server, "p")
+    target = server.target("/pods", at("p"), subresource="binding")
+    binding = {"metadata": {"name": "p"}, "target": {"name": "n1"}}
+    bind(server.operations, target, binding, dry_run=True)
+    evict_it(server, dry_run=True)
+    assert stored_pod(server, "p") == before
 
 
 def test_a_binding_must_name_the_pod() -> None:

@@ -184,6 +184,35 @@ MISPATCHED = (
     Step("PATCH", CONFIG_MAPS, {"immutable": "yes"}, STRATEGIC),
 )
 
+BINDING = f"{PODS}/there/binding"
+EVICTION = f"{PODS}/there/eviction"
+BOUND: Document = {"metadata": {"name": "there"}, "target": {"name": "n1"}}
+EVICTED: Document = {"metadata": {"name": "there"}}
+TRIED_OR_REFUSED = (
+    Step("POST", PODS, pod("there", schedulerName="nobody")),
+    Step("POST", f"{BINDING}?dryRun=All", BOUND),
+    Step("POST", f"{BINDING}?dryRun=Perhaps", BOUND),
+    Step("POST", BINDING, {**BOUND, "metadata": {"name": "there", "namespace": "other"}}),
+    Step("POST", f"{NAMESPACE}/bindings?dryRun=All", BOUND),
+    Step("GET", f"{PODS}/there"),
+    Step("POST", f"{EVICTION}?dryRun=All", EVICTED),
+    Step("POST", EVICTION, {**EVICTED, "deleteOptions": {"dryRun": ["All"]}}),
+    Step("POST", EVICTION, {**EVICTED, "deleteOptions": {"dryRun": ["Perhaps"]}}),
+    Step("POST", EVICTION, {"metadata": {"name": "other"}}),
+    Step("POST", EVICTION, {"deleteOptions": {}}),
+    Step("POST", EVICTION, {"metadata": {"name": "there", "namespace": "other"}}),
+    Step("POST", f"{PODS}/none/eviction", {"metadata": {"name": "none"}}),
+    Step("POST", f"{PODS}?dryRun=Perhaps", pod("odd")),
+    Step("POST", f"{PODS}?fieldValidation=Perhaps", pod("odd")),
+    Step("PATCH", f"{PODS}/there?dryRun=Perhaps", {}, MERGE),
+    Step("DELETE", f"{PODS}/there?dryRun=Perhaps"),
+    Step("DELETE", f"{PODS}/there?gracePeriodSeconds=soon"),
+    Step("DELETE", f"{PODS}/there", {"gracePeriodSeconds": "soon"}),
+    Step("DELETE", f"{PODS}/there", {"propagationPolicy": "Perhaps"}),
+    Step("DELETE", f"{PODS}/there", {"propagationPolicy": "Orphan", "orphanDependents": True}),
+    Step("GET", f"{PODS}/there"),
+)
+
 
 def alike(servers: Servers, step: Step) -> None:
     expected, found = (seen(sent(each, step)) for each in servers)
@@ -211,3 +240,8 @@ def test_patches_to_another_type_are_refused_alike(servers: Servers, step: Step)
         answer["text"] = answer["text"].partition("Invalid value")[0]
         answer["causes"] = [cause[:2] for cause in answer["causes"]]
     assert found == expected
+
+
+def test_what_is_tried_and_what_nobody_knows_are_answered_alike(servers: Servers) -> None:
+    for step in TRIED_OR_REFUSED:
+        alike(servers, step)
