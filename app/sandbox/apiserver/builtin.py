@@ -100,6 +100,9 @@ POSTED_ONLY = frozenset(
 )
 """Kinds that are only posted, never stored."""
 
+KEPT_APART = frozenset({"/namespaces"})
+"""Kinds whose objects are deleted one at a time only."""
+
 NOT_SIMULATED = frozenset({"attach", "exec", "portforward"})
 """Subresources of pods that need a container."""
 

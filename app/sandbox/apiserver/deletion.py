@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 
 from app.sandbox.apiserver import errors
+from app.sandbox.apiserver.numbers import whole_number
 from app.sandbox.apiserver.operations import (
     Operations,
     Target,
@@ -46,19 +47,12 @@ def parse_delete_options(body: Document, query: Document) -> DeleteOptions:
     dry_run = body.get("dryRun") or ([query["dryRun"]] if "dryRun" in query else [])
     check_dry_run("DeleteOptions", dry_run)
     return DeleteOptions(
-        grace_seconds=_seconds(grace) if grace is not None else None,
+        grace_seconds=whole_number(str(grace)) if grace is not None else None,
         propagation=_propagation(body, query),
         uid=conditions.get("uid") or "",
         resource_version=conditions.get("resourceVersion") or "",
         dry_run=bool(dry_run),
     )
-
-
-def _seconds(grace: object) -> int:
-    try:
-        return int(str(grace))
-    except ValueError:
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax') from None
 
 
 def _propagation(body: Document, query: Document) -> str:

@@ -6,7 +6,7 @@ group version).
 
 from __future__ import annotations
 
-from app.sandbox.apiserver.builtin import POSTED_ONLY
+from app.sandbox.apiserver.builtin import KEPT_APART, POSTED_ONLY
 from app.sandbox.apiserver.registry import VERBS, Registry, ResourceKind
 from app.sandbox.documents import Document
 
@@ -27,7 +27,9 @@ _SUBRESOURCE_VERBS = {
 
 
 def _verbs(kind: ResourceKind) -> list[str]:
-    return ["create"] if kind.plural in POSTED_ONLY else list(VERBS)
+    if kind.plural in POSTED_ONLY:
+        return ["create"]
+    return [verb for verb in VERBS if verb != "deletecollection" or kind.key not in KEPT_APART]
 
 
 def _subresource_verbs(name: str) -> list[str]:

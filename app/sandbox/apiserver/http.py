@@ -22,6 +22,7 @@ from app.sandbox.apiserver.messages import (
     parse_query,
     text_reply,
 )
+from app.sandbox.apiserver.numbers import whole_number
 from app.sandbox.apiserver.operations import Operations, Target
 from app.sandbox.apiserver.paths import parse_target
 from app.sandbox.apiserver.resources import Resources
@@ -35,6 +36,9 @@ Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+WATCH_S = 1800.0
+"""How long a watch lasts that does not say."""
 
 BOOKMARK_EVERY_S = 60.0
 _PROBES = frozenset({"/healthz", "/livez", "/readyz"})
@@ -122,6 +126,7 @@ class HttpApi:
         self, request: Request, target: Target, *, receive: Receive, send: Send
     ) -> None:
         try:
+            seconds = whole_number(request.query.get("timeoutSeconds", "0")) or WATCH_S
             watch = Watch(self._operations, target, request.query)
         except errors.ApiError as refusal:
             if refusal.code != 410:
@@ -131,16 +136,22 @@ class HttpApi:
             await _send_chunk(send, _line("ERROR", refusal.status()), more=False)
             return
         try:
-            await self._stream(request, target, watch, receive=receive, send=send)
+            await self._stream(request, target, watch, seconds=seconds, receive=receive, send=send)
         finally:
             watch.close()
 
     async def _stream(
-        self, request: Request, target: Target, watch: Watch, *, receive: Receive, send: Send
+        self,
+        request: Request,
+        target: Target,
+        watch: Watch,
+        *,
+        seconds: float,
+        receive: Receive,
+        send: Send,
     ) -> None:
         await _start_stream(send)
         clock = self._operations.clock
-        seconds = float(request.query.get("timeoutSeconds") or 1800)
         gone = asyncio.create_task(_until_disconnect(receive))
         over = asyncio.create_task(clock.sleep(seconds))
         bookmark = asyncio.create_task(clock.sleep(BOOKMARK_EVERY_S))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.sandbox.apiserver import errors, selectors
+from app.sandbox.apiserver.numbers import whole_number
 from app.sandbox.apiserver.operations import Operations, Target
 from app.sandbox.documents import Document, ObjectName, name_of
 
@@ -49,6 +50,9 @@ def select(target: Target, query: dict[str, str]) -> Selection:
 
 def list_page(operations: Operations, target: Target, query: dict[str, str]) -> Page:
     """The selected documents, at most ``limit`` of them, from where ``continue`` points."""
+    limit = whole_number(query.get("limit", "0"))
+    whole_number(query.get("timeoutSeconds", "0"))
+    _check_revision(query.get("resourceVersion", ""))
     selection = select(target, query)
     found = [
         document
@@ -60,13 +64,20 @@ def list_page(operations: Operations, target: Target, query: dict[str, str]) -> 
         revision, start = _decode(token)
         found = [document for document in found if name_of(document) >= start]
     metadata: Document = {"resourceVersion": str(revision)}
-    limit = int(query.get("limit") or 0)
-    if limit and len(found) > limit:
+    if 0 < limit < len(found):
         metadata["continue"] = _encode(revision, name_of(found[limit]))
         if selection.is_everything:
             metadata["remainingItemCount"] = len(found) - limit
         found = found[:limit]
     return Page([operations.shown(target.kind, document) for document in found], metadata)
+
+
+def _check_revision(revision: str) -> None:
+    if revision and not revision.isdigit():
+        raise errors.bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{revision}":'
+            f' strconv.ParseUint: parsing "{revision}": invalid syntax'
+        )
 
 
 def list_document(target: Target, page: Page) -> Document:

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from app.sandbox.apiserver import errors, schema
+from app.sandbox.apiserver import errors, patches, schema
 from app.sandbox.apiserver.admission import Admission, AdmissionRequest, Admitted, Denied
 from app.sandbox.apiserver.decoding import Decoded, Decoder
 from app.sandbox.apiserver.names import name_errors
-from app.sandbox.apiserver.patches import json_patch, merge_patch
+from app.sandbox.apiserver.owners import owner_errors
 from app.sandbox.apiserver.pod_updates import pod_status_errors
 from app.sandbox.apiserver.quotas import Quotas
 from app.sandbox.apiserver.registry import Registry, ResourceKind
@@ -28,12 +28,8 @@ from app.sandbox.apiserver.stock_rules import rules_of
 from app.sandbox.apiserver.store import Store
 from app.sandbox.apiserver.strategic import strategic_merge
 from app.sandbox.clock import Clock, timestamp
-from app.sandbox.documents import Document, ObjectName, copied, name_of
+from app.sandbox.documents import Document, ObjectName, copied, name_of, section
 
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 _KEPT_METADATA = (
     "name",
     "namespace",
@@ -145,7 +141,7 @@ class Operations:
         if kind.has_status and not rules.keeps_status_on_create:
             document.pop("status", None)
         self._stamp_new(document, counts=rules.counts_generations)
-        problems = rules.create_errors(document)
+        problems = [*owner_errors(document), *rules.create_errors(document)]
         self._refuse(target, [*problems, *self._schema_errors(kind, document)])
         self._quotas.check(kind, document)
         if self.store.get(kind.key, target.object_name) is not None:
@@ -214,8 +210,9 @@ class Operations:
     def replace(
         self, target: Target, body: Document, *, options: WriteOptions | None = None
     ) -> Written:
-        old = self.stored(target)
         new = self.decoder.whole(target.kind, target.namespace, body)
+        _check_name(target, new.document)
+        old = self.stored(target)
         _check_uid(target, new.document, old)
         return self._update(target, new, old, options=options or WriteOptions())
 
@@ -229,33 +226,40 @@ class Operations:
     ) -> Written:
         options = options or WriteOptions()
         old = self.store.get(target.kind.key, target.object_name)
-        if old is None:
-            if content_type == APPLY_PATCH and not target.subresource:
-                metadata = {**(body.get("metadata") or {}), "name": target.name}
-                return self.create(target, {**body, "metadata": metadata}, options=options)
+        applied = content_type == patches.APPLY_PATCH and not target.subresource
+        if old is None and not applied:
             raise target.missing()
+        patches.check_patch(body, content_type)
+        if content_type == patches.APPLY_PATCH:
+            _check_applied(target.kind, body)
+        if old is None:
+            metadata = {**section(body, "metadata"), "name": target.name}
+            return self.create(target, {**body, "metadata": metadata}, options=options)
         new = self._patched(target.kind, self.shown(target.kind, old), body, content_type)
         decoded = self.decoder.patched(target.kind, target.namespace, new)
-        if decoded.document["metadata"].get("name") != target.name:
-            raise errors.bad_request("the name of the object does not match the name on the URL")
+        _check_name(target, decoded.document)
         return self._update(target, decoded, old, options=options)
 
     def _patched(
         self, kind: ResourceKind, current: Document, body: Any, content_type: str
     ) -> Document:
         match content_type:
-            case "application/json-patch+json":
-                return json_patch(current, body)
-            case "application/merge-patch+json":
-                merged: Document = merge_patch(current, body)
+            case patches.JSON_PATCH:
+                return patches.json_patch(current, body)
+            case patches.MERGE_PATCH:
+                merged: Document = patches.merge_patch(current, body)
                 return merged
-            case "application/strategic-merge-patch+json" if not kind.custom:
+            case patches.STRATEGIC_PATCH if not kind.custom:
                 return strategic_merge(current, body)
-            case "application/apply-patch+yaml":
-                return merge_patch(current, body) if kind.custom else strategic_merge(current, body)
-        accepted = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+            case patches.APPLY_PATCH:
+                return (
+                    patches.merge_patch(current, body)
+                    if kind.custom
+                    else strategic_merge(current, body)
+                )
+        accepted = [patches.JSON_PATCH, patches.MERGE_PATCH, patches.APPLY_PATCH]
         raise errors.unsupported_media_type(
-            accepted if kind.custom else [*accepted, STRATEGIC_PATCH]
+            accepted if kind.custom else [*accepted, patches.STRATEGIC_PATCH]
         )
 
     def _update(
@@ -282,7 +286,9 @@ class Operations:
             if target.subresource == "status" and kind.key == "/pods"
             else rules.update_errors(new, old)
         )
-        self._refuse(target, [*moved, *problems, *self._schema_errors(kind, new)])
+        self._refuse(
+            target, [*moved, *owner_errors(new), *problems, *self._schema_errors(kind, new)]
+        )
         if options.dry_run:
             return Written(self.shown(kind, new), warnings)
         return Written(self.shown(kind, self.settle(kind, new)), warnings)
@@ -358,6 +364,27 @@ class Operations:
 
     def _schema_errors(self, kind: ResourceKind, document: Document) -> list[errors.FieldError]:
         return list(schema.validate(document, kind.schema)) if kind.schema is not None else []
+
+
+def _check_name(target: Target, new: Document) -> None:
+    found = new["metadata"].get("name")
+    if not found:
+        raise errors.bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must be"
+            " provided"
+        )
+    if found != target.name:
+        raise errors.bad_request(
+            f"the name of the object ({found}) does not match the name on the URL ({target.name})"
+        )
+
+
+def _check_applied(kind: ResourceKind, body: Document) -> None:
+    """What is applied says itself what it is."""
+    version, name = body.get("apiVersion") or "", body.get("kind") or ""
+    if (version, name) != (kind.api_version, kind.kind):
+        group, _, short = str(version).rpartition("/")
+        raise errors.bad_request(f"invalid object type: {group}/{short}, Kind={name}")
 
 
 def _check_uid(target: Target, new: Document, old: Document) -> None:

@@ -2,10 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from app.sandbox.apiserver import errors
+from app.sandbox.apiserver.stock_fields import json_word
 from app.sandbox.documents import Document, copied
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+_BEFORE = {
+    JSON_PATCH: "error decoding patch: ",
+    MERGE_PATCH: "error decoding patch: ",
+    STRATEGIC_PATCH: "",
+    APPLY_PATCH: "error decoding YAML: error unmarshaling JSON: while decoding JSON: ",
+}
+"""What the real server says before what was wrong with a patch of the kind."""
+
+
+def check_patch(body: Any, content_type: str) -> None:
+    """400 where the body cannot be a patch of its kind."""
+    if content_type == JSON_PATCH:
+        _must_be(list, body, "value of type []handlers.jsonPatchOp", content_type)
+        for operation in body:
+            _check_operation(operation)
+    elif content_type in _BEFORE:
+        _must_be(dict, body, "value of type map[string]interface {}", content_type)
+
+
+def _check_operation(operation: Any) -> None:
+    if operation is None:
+        return
+    _must_be(dict, operation, "value of type handlers.jsonPatchOp", JSON_PATCH)
+    for name in ("op", "path", "from"):
+        if operation.get(name) is not None:
+            word = f"struct field jsonPatchOp.{name} of type string"
+            _must_be(str, operation[name], word, JSON_PATCH)
+
+
+def _must_be(kind: type, value: Any, word: str, content_type: str) -> None:
+    if not isinstance(value, kind):
+        before = _BEFORE[content_type]
+        text = f"{before}json: cannot unmarshal {json_word(value)} into Go {word}"
+        raise errors.bad_request(text)
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -21,20 +62,20 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def json_patch(document: Document, operations: Any) -> Document:
+def json_patch(document: Document, operations: Sequence[Document | None]) -> Document:
     """RFC 6902: all operations or none."""
-    if not isinstance(operations, list):
-        raise errors.bad_request("error decoding patch: a JSON patch is a list of operations")
     result: Any = copied(document)
     for operation in operations:
         result = _apply(result, operation)
     if not isinstance(result, dict):
-        raise errors.bad_request("the patch leaves no object")
+        raise _failed()
     return result
 
 
-def _apply(document: Any, operation: Document) -> Any:
-    kind, path = operation.get("op"), _steps(operation.get("path", ""))
+def _apply(document: Any, operation: Document | None) -> Any:
+    if operation is None or operation.get("path") is None:
+        raise _failed()
+    kind, path = operation.get("op"), _steps(operation["path"])
     match kind:
         case "test":
             if _read(document, path) != operation.get("value"):
@@ -45,13 +86,15 @@ def _apply(document: Any, operation: Document) -> Any:
         case "remove":
             return _without(document, path)
         case "copy" | "move":
-            source = _steps(operation.get("from", ""))
+            if operation.get("from") is None:
+                raise _failed()
+            source = _steps(operation["from"])
             value = copied(_read(document, source))
             if kind == "move":
                 document = _without(document, source)
             return _write(document, path, value, insert=True)
         case _:
-            raise errors.bad_request(f"Unexpected kind: {kind}")
+            raise _failed()
 
 
 def _failed() -> errors.ApiError:

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from app.sandbox.apiserver import errors, lists, scale
 from app.sandbox.apiserver.binding import bind
-from app.sandbox.apiserver.builtin import NOT_SIMULATED, POSTED_ONLY, UNTENDED
+from app.sandbox.apiserver.builtin import KEPT_APART, NOT_SIMULATED, POSTED_ONLY, UNTENDED
 from app.sandbox.apiserver.deletion import DeleteOptions, Deletion, parse_delete_options
 from app.sandbox.apiserver.disruption import Disruption, evict
 from app.sandbox.apiserver.messages import Reply, Request, json_reply, text_reply
+from app.sandbox.apiserver.numbers import whole_number
 from app.sandbox.apiserver.operations import Operations, Target, Written
+from app.sandbox.apiserver.patches import APPLY_PATCH
 from app.sandbox.apiserver.pod_logs import log_text
 from app.sandbox.apiserver.reviews import answered, is_review
 from app.sandbox.apiserver.tables import table
@@ -55,7 +57,7 @@ class Resources:
                 return self._patch(request, target)
             case "DELETE", True:
                 return self._delete(request, target)
-            case "DELETE", False:
+            case "DELETE", False if target.kind.key not in KEPT_APART:
                 return self._delete_collection(request, target)
             case _:
                 raise errors.method_not_allowed()
@@ -66,7 +68,7 @@ class Resources:
             text = log_text(
                 self._operations.stored(target),
                 container=request.query.get("container", ""),
-                tail=int(tail) if tail else None,
+                tail=whole_number(tail) if tail else None,
             )
             return text_reply(text)
         document = self._operations.get(target)
@@ -95,7 +97,10 @@ class Resources:
     def _post(self, request: Request, target: Target) -> Reply:
         body = request.document()
         if is_review(target.kind):
-            return json_reply(answered(target.kind, body), code=201)
+            kind = target.kind
+            read = self._operations.decoder.message
+            question = read(kind.api_version, kind.kind, target.namespace, body)
+            return json_reply(answered(kind, question), code=201)
         match target.subresource:
             case "eviction":
                 return json_reply(self._evicted(request, target, body), code=201)
@@ -140,7 +145,8 @@ class Resources:
             case "GET":
                 return json_reply(scale.scale_of(self._operations.get(target)))
             case "PUT":
-                wanted = request.document()
+                read = self._operations.decoder.message
+                wanted = read("autoscaling/v1", "Scale", target.namespace, request.document())
             case "PATCH":
                 wanted = scale.patched(
                     self._operations, target, request.document(), request.media_type
@@ -156,6 +162,9 @@ class Resources:
         return Target(kind=pods, namespace=target.namespace, name=name, subresource="binding")
 
     def _patch(self, request: Request, target: Target) -> Reply:
+        if request.media_type == APPLY_PATCH and not request.query.get("fieldManager"):
+            problem = errors.required("fieldManager", "is required for apply patch")
+            raise errors.bad_options("PatchOptions", problem)
         written = self._operations.patch(
             target,
             request.document(),

@@ -10,13 +10,17 @@ from typing import Any
 
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.operations import (
-    JSON_PATCH,
-    MERGE_PATCH,
     Operations,
     Target,
     WriteOptions,
 )
-from app.sandbox.apiserver.patches import json_patch, merge_patch
+from app.sandbox.apiserver.patches import (
+    JSON_PATCH,
+    MERGE_PATCH,
+    check_patch,
+    json_patch,
+    merge_patch,
+)
 from app.sandbox.documents import Document, section
 
 _SHARED_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -40,6 +44,7 @@ def scale_of(workload: Document) -> Document:
 def patched(operations: Operations, target: Target, body: Any, content_type: str) -> Document:
     """The ``Scale`` that a patch makes of the present one."""
     current = scale_of(operations.stored(target))
+    check_patch(body, content_type)
     if content_type == JSON_PATCH:
         return json_patch(current, body)
     merged: Document = merge_patch(current, body)

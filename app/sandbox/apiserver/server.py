@@ -10,7 +10,8 @@ from app.sandbox.apiserver.custom_kinds import CustomKinds
 from app.sandbox.apiserver.deletion import DeleteOptions, Deletion
 from app.sandbox.apiserver.disruption import Disruption
 from app.sandbox.apiserver.http import HttpApi
-from app.sandbox.apiserver.operations import MERGE_PATCH, Operations, Target
+from app.sandbox.apiserver.operations import Operations, Target
+from app.sandbox.apiserver.patches import MERGE_PATCH
 from app.sandbox.apiserver.quotas import Quotas
 from app.sandbox.apiserver.registry import Registry
 from app.sandbox.apiserver.resources import Resources

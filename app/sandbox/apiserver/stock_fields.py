@@ -90,7 +90,7 @@ def nothing_known(_version: str, _kind: str) -> None:
 def conform(document: Any, of: ObjectType) -> list[str]:
     """Hold ``document`` to its type, in place; returns the paths of unknown fields."""
     if not isinstance(document, dict):
-        word = _json_word(document)
+        word = json_word(document)
         raise Misfit(f"json: cannot unmarshal {word} into Go value of type {of.name}")
     reading = _Reading()
     reading.object(document, of, at="")
@@ -151,7 +151,7 @@ class _Place:
         path = _INDEX.sub("", self.path)
         literal = f" {value}" if isinstance(value, float) or _is_too_long(value) else ""
         return Misfit(
-            f"json: cannot unmarshal {_json_word(value)}{literal} into Go struct field"
+            f"json: cannot unmarshal {json_word(value)}{literal} into Go struct field"
             f" {owner}.{path} of type {word}"
         )
 
@@ -242,7 +242,7 @@ def _is_too_long(value: object) -> bool:
     return isinstance(value, int) and not -(2**31) <= value < 2**31
 
 
-def _json_word(value: object) -> str:
+def json_word(value: object) -> str:
     """Go's word for a JSON value."""
     for kind, word in _JSON_WORDS:
         if isinstance(value, kind):

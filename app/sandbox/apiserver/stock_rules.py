@@ -6,7 +6,7 @@ from base64 import b64encode
 
 from app.sandbox.apiserver import crds
 from app.sandbox.apiserver.budget_rules import budget_errors
-from app.sandbox.apiserver.errors import FieldError, forbidden_field, required
+from app.sandbox.apiserver.errors import FieldError, forbidden_field, invalid_value, required
 from app.sandbox.apiserver.pod_updates import pod_update_errors
 from app.sandbox.apiserver.pods import (
     complete_pod,
@@ -100,10 +100,22 @@ def _complete_claim(claim: Document, _: Surroundings) -> None:
     claim.setdefault("status", {"phase": "Pending"})
 
 
-def _configmap_errors(new: Document, old: Document) -> list[FieldError]:
-    if old.get("immutable") and new.get("data") != old.get("data"):
-        return [forbidden_field("data", "field is immutable when `immutable` is set")]
-    return []
+def _immutable_errors(new: Document, old: Document) -> list[FieldError]:
+    """A ConfigMap or a Secret that was made immutable stays so, with all that is in it."""
+    if not old.get("immutable"):
+        return []
+    changed = [
+        name for name in ("data", "binaryData") if (new.get(name) or {}) != (old.get(name) or {})
+    ]
+    freed = [] if new.get("immutable") else ["immutable"]
+    text = "field is immutable when `immutable` is set"
+    return [forbidden_field(name, text) for name in (*freed, *changed)]
+
+
+def _secret_errors(new: Document, old: Document) -> list[FieldError]:
+    kind = new.get("type")
+    moved = [] if kind == old.get("type") else [invalid_value("type", kind, "field is immutable")]
+    return [*moved, *_immutable_errors(new, old)]
 
 
 def _event_errors(event: Document) -> list[FieldError]:
@@ -129,9 +141,9 @@ RULES: dict[str, Rules] = {
         defaults=_service_defaults, complete=_complete_service, counts_generations=False
     ),
     "/secrets": Rules(
-        defaults=_secret_defaults, update_errors=_configmap_errors, counts_generations=False
+        defaults=_secret_defaults, update_errors=_secret_errors, counts_generations=False
     ),
-    "/configmaps": Rules(update_errors=_configmap_errors, counts_generations=False),
+    "/configmaps": Rules(update_errors=_immutable_errors, counts_generations=False),
     "/events": Rules(create_errors=_event_errors, counts_generations=False),
     "/serviceaccounts": _NO_GENERATION,
     "/endpoints": _NO_GENERATION,

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.sandbox.apiserver import errors
 from app.sandbox.documents import Document, copied
 
 MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
@@ -48,18 +49,26 @@ def strategic_merge(target: Any, patch: Document) -> Document:
         return {key: copied(value) for key, value in patch.items() if key != "$patch"}
     merged: Document = dict(target) if isinstance(target, dict) else {}
     if "$retainKeys" in patch:
-        retained = set(patch["$retainKeys"])
+        retained = set(_listed(patch, "$retainKeys"))
         merged = {key: value for key, value in merged.items() if key in retained}
     for key, value in patch.items():
         if not key.startswith("$"):
             _merge_field(merged, key, value)
-    for key, value in patch.items():
+    for key in patch:
         if key.startswith(_DELETE_PRIMITIVES):
             name = key[len(_DELETE_PRIMITIVES) :]
-            merged[name] = [one for one in merged.get(name) or [] if one not in value]
+            gone = _listed(patch, key)
+            merged[name] = [one for one in merged.get(name) or [] if one not in gone]
         elif key.startswith(_ORDER):
-            _reorder(merged, key[len(_ORDER) :], value)
+            _reorder(merged, key[len(_ORDER) :], _listed(patch, key))
     return merged
+
+
+def _listed(patch: Document, directive: str) -> list[Any]:
+    found = patch[directive]
+    if not isinstance(found, list):
+        raise errors.bad_request(f"invalid patch format of {directive.strip('$')}")
+    return found
 
 
 def _merge_field(merged: Document, key: str, value: Any) -> None:

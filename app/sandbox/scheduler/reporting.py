@@ -9,7 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from app.sandbox.apiserver.errors import ApiError
-from app.sandbox.apiserver.operations import STRATEGIC_PATCH
+from app.sandbox.apiserver.patches import STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import Clock, micro_timestamp, timestamp
 from app.sandbox.documents import (

@@ -273,3 +273,36 @@ def test_paths_and_methods(client: Client, method: str, path: str, code: int) ->
 def test_a_body_that_is_not_json_is_refused(client: Client) -> None:
     headers = {"content-type": "application/json"}
     assert client.post(PODS, content=b"{", headers=headers).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=some", "timeoutSeconds=some", "watch=true&timeoutSeconds=some"]
+)
+def test_a_query_with_a_word_for_a_number_is_refused(client: Client, query: str) -> None:
+    assert status(client.get(f"{PODS}?{query}")) == (
+        400,
+        "BadRequest",
+        'strconv.ParseInt: parsing "some": invalid syntax',
+    )
+
+
+def test_a_negative_limit_is_none(client: Client) -> None:
+    client.post(PODS, json=pod())
+    assert len(client.get(f"{PODS}?limit=-1").json()["items"]) == 1
+
+
+def test_namespaces_are_deleted_one_at_a_time(client: Client) -> None:
+    assert client.delete("/api/v1/namespaces").status_code == 405
+    found = client.get("/api/v1").json()["resources"]
+    (namespaces,) = (one for one in found if one["name"] == "namespaces")
+    assert "deletecollection" not in namespaces["verbs"]
+
+
+@pytest.mark.parametrize("kind", ["merge-patch", "strategic-merge-patch", "json-patch"])
+@pytest.mark.parametrize("body", [5, ["x"]], ids=str)
+def test_what_is_no_patch_is_refused(client: Client, kind: str, body: object) -> None:
+    client.post(PODS, json=pod())
+    headers = {"content-type": f"application/{kind}+json"}
+    answer = client.patch(f"{PODS}/p", content=json.dumps(body), headers=headers)
+    assert answer.status_code == 400
+    assert "json: cannot unmarshal" in answer.json()["message"]

@@ -6,12 +6,8 @@ import pytest
 
 from app.sandbox.apiserver.admission import AdmissionRequest, Denied
 from app.sandbox.apiserver.errors import ApiError
-from app.sandbox.apiserver.operations import (
-    APPLY_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_PATCH,
-    WriteOptions,
-)
+from app.sandbox.apiserver.operations import WriteOptions
+from app.sandbox.apiserver.patches import APPLY_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import SimClock
 from app.sandbox.documents import Document, copied
@@ -135,3 +131,30 @@ def test_a_kind_without_status_subresource_writes_its_status_with_a_plain_update
     server = ApiServer(clock=SimClock(), crds=[crd])
     server.create(widget())
     assert server.patch(WIDGETS, at("w"), {"status": {"phase": "x"}})["status"] == {"phase": "x"}
+
+
+def test_a_replace_must_name_the_object_of_the_path() -> None:
+    server = make_server(widget())
+    with pytest.raises(ApiError) as caught:
+        server.operations.replace(server.target(WIDGETS, at("w")), widget("v"))
+    assert caught.value.code == 400
+    assert caught.value.message == (
+        "the name of the object (v) does not match the name on the URL (w)"
+    )
+
+
+@pytest.mark.parametrize(
+    "patch", [{"immutable": None}, {"data": {"a": "2"}}, {"binaryData": {"b": "MQ=="}}], ids=str
+)
+def test_what_is_immutable_stays_so(patch: Document) -> None:
+    sure: Document = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "sure"},
+        "immutable": True,
+        "data": {"a": "1"},
+    }
+    server = make_server(sure)
+    with pytest.raises(ApiError, match="field is immutable when `immutable` is set") as caught:
+        server.patch("/configmaps", at("sure"), patch)
+    assert caught.value.code == 422

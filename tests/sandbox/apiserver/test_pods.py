@@ -9,7 +9,7 @@ import pytest
 from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.disruption import evict
 from app.sandbox.apiserver.errors import ApiError
-from app.sandbox.apiserver.operations import MERGE_PATCH, STRATEGIC_PATCH
+from app.sandbox.apiserver.patches import MERGE_PATCH, STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.documents import Document, condition
 from tests.sandbox.documents import at, bind_pod, cpu, make_server, pod, stored_pod

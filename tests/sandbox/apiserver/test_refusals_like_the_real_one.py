@@ -213,6 +213,69 @@ TRIED_OR_REFUSED = (
     Step("GET", f"{PODS}/there"),
 )
 
+ONE = f"{CONFIG_MAPS}/one"
+HARD, SECRET = f"{CONFIG_MAPS}/hard", f"{NAMESPACE}/secrets/hard"
+APPLY = "apply-patch+yaml"
+APPLIED = f"{ONE}?fieldManager=me"
+SURE: Document = {"metadata": {"name": "hard"}, "immutable": True, "data": {"a": "MQ=="}}
+
+
+def change(**operation: object) -> Step:
+    return Step("PATCH", ONE, [operation], JSON)
+
+
+ASKED_ODDLY = (
+    *(
+        Step("GET", f"{PODS}?{query}")
+        for query in (
+            "limit=some",
+            "limit=1.5",
+            "limit=",
+            "limit=-1&labelSelector=no=one",
+            "timeoutSeconds=some",
+            "resourceVersion=some",
+            "watch=true&timeoutSeconds=some",
+        )
+    ),
+    Step("DELETE", f"{PODS}?limit=some"),
+    Step("DELETE", "/api/v1/namespaces"),
+    Step("POST", CONFIG_MAPS, {"metadata": {"name": "one"}, "data": {"a": "1"}}),
+    Step("PUT", ONE, {"metadata": {"name": "two"}}),
+    Step("PUT", ONE, {"metadata": {}}),
+    Step("PUT", f"{CONFIG_MAPS}/none", {"metadata": {"name": "two"}}),
+    *(Step("PATCH", ONE, body, MERGE) for body in ([1], 5, "x")),
+    *(Step("PATCH", ONE, body, STRATEGIC) for body in ([1], 5, {"metadata": {"$retainKeys": 5}})),
+    *(Step("PATCH", ONE, body, JSON) for body in ({"op": "add"}, ["x"], [None], 5)),
+    change(op="add", value="1"),
+    change(op="add", path=5, value="1"),
+    change(op=5, path="/data/a"),
+    change(op="jump", path="/data/a"),
+    change(op="copy", path="/data/b"),
+    change(op="copy", path="/data/b", **{"from": 5}),
+    change(op="add", path="", value="1"),
+    change(op="remove", path="/metadata"),
+    change(op="replace", path="/metadata/name", value="two"),
+    *(Step("PATCH", APPLIED, body, APPLY) for body in ([1], 5)),
+    Step("PATCH", f"{CONFIG_MAPS}/none?fieldManager=me", [1], APPLY),
+    Step("PATCH", APPLIED, {"metadata": {"name": "one"}}, APPLY),
+    Step("PATCH", APPLIED, {"kind": "Secret", "apiVersion": "v1"}, APPLY),
+    Step("PATCH", ONE, {"kind": "ConfigMap", "apiVersion": "v1"}, APPLY),
+    Step("PATCH", ONE, {"metadata": {"name": "two"}}, MERGE),
+    Step("PATCH", ONE, {"metadata": {"name": None}}, MERGE),
+    Step("POST", CONFIG_MAPS, {"metadata": {"name": "x", "ownerReferences": [{"name": "x"}]}}),
+    Step("PATCH", f"{CONFIG_MAPS}/none", [1], MERGE),
+    Step("POST", CONFIG_MAPS, SURE),
+    Step("PATCH", HARD, {"immutable": None}, MERGE),
+    Step("PATCH", HARD, {"immutable": False, "data": {"a": "2"}}, MERGE),
+    Step("PATCH", HARD, {"data": None}, MERGE),
+    Step("PATCH", HARD, {"binaryData": {"b": "MQ=="}}, MERGE),
+    Step("PATCH", HARD, {"metadata": {"labels": {"a": "b"}}}, MERGE),
+    Step("POST", f"{NAMESPACE}/secrets", SURE),
+    Step("PATCH", SECRET, {"immutable": False}, MERGE),
+    Step("PATCH", SECRET, {"stringData": {"a": "x"}}, MERGE),
+    Step("PATCH", SECRET, {"type": "x"}, MERGE),
+)
+
 
 def alike(servers: Servers, step: Step) -> None:
     expected, found = (seen(sent(each, step)) for each in servers)
@@ -244,4 +307,9 @@ def test_patches_to_another_type_are_refused_alike(servers: Servers, step: Step)
 
 def test_what_is_tried_and_what_nobody_knows_are_answered_alike(servers: Servers) -> None:
     for step in TRIED_OR_REFUSED:
+        alike(servers, step)
+
+
+def test_odd_questions_and_patches_are_answered_alike(servers: Servers) -> None:
+    for step in ASKED_ODDLY:
         alike(servers, step)
