@@ -26,7 +26,7 @@ from app.sandbox.apiserver.rules import Surroundings
 from app.sandbox.apiserver.stock_fields import TypeOf, nothing_known
 from app.sandbox.apiserver.stock_rules import rules_of
 from app.sandbox.apiserver.store import Store
-from app.sandbox.apiserver.strategic import strategic_merge
+from app.sandbox.apiserver.strategic import apply_merge, strategic_merge
 from app.sandbox.clock import Clock, timestamp
 from app.sandbox.documents import Document, ObjectName, copied, name_of, section
 
@@ -252,11 +252,9 @@ class Operations:
             case patches.STRATEGIC_PATCH if not kind.custom:
                 return strategic_merge(current, body)
             case patches.APPLY_PATCH:
-                return (
-                    patches.merge_patch(current, body)
-                    if kind.custom
-                    else strategic_merge(current, body)
-                )
+                merge = patches.merge_patch if kind.custom else apply_merge
+                applied: Document = merge(current, body)
+                return applied
         accepted = [patches.JSON_PATCH, patches.MERGE_PATCH, patches.APPLY_PATCH]
         raise errors.unsupported_media_type(
             accepted if kind.custom else [*accepted, patches.STRATEGIC_PATCH]

@@ -1,20 +1,24 @@
-"""Strategic merge patch, and server-side apply as a merge by the same keys.
+"""Strategic merge patch, and server-side apply as a merge by keys of its own.
 
-Lists of objects whose field name has a merge key merge item by item; the directives ``$patch``,
+Lists of objects whose field name has a key merge item by item; the directives ``$patch``,
 ``$retainKeys``, ``$deleteFromPrimitiveList/…`` and ``$setElementOrder/…`` are obeyed. A list whose
 field has several possible keys (``ports``) takes the first key that all its items have.
+
+The keys of a strategic merge patch do not tell all items apart: a port may be there twice, for TCP
+and for UDP. Of such items the first is meant, as with the real server. The keys of an apply do.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from app.sandbox.apiserver import errors
 from app.sandbox.documents import Document, copied
 
-MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
+_MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "addresses": ("type",),
     "conditions": ("type",),
     "containers": ("name",),
@@ -38,6 +42,14 @@ MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "webhooks": ("name",),
     "validations": ("expression",),
 }
+_APPLY_KEYS: Mapping[str, tuple[str, ...]] = {
+    **_MERGE_KEYS,
+    "ports": ("containerPort protocol", "port protocol"),
+    "topologySpreadConstraints": ("topologyKey whenUnsatisfiable",),
+}
+"""Fields that make up a key together are parted by a space."""
+
+_DEFAULTS: Mapping[str, str] = {"protocol": "TCP"}
 _MERGED_SETS = frozenset({"finalizers"})
 _DELETE_PRIMITIVES = "$deleteFromPrimitiveList/"
 _ORDER = "$setElementOrder/"
@@ -45,23 +57,107 @@ _ORDER = "$setElementOrder/"
 
 def strategic_merge(target: Any, patch: Document) -> Document:
     """``patch`` merged into ``target``; neither is changed."""
-    if patch.get("$patch") == "replace":
-        return {key: copied(value) for key, value in patch.items() if key != "$patch"}
-    merged: Document = dict(target) if isinstance(target, dict) else {}
-    if "$retainKeys" in patch:
-        retained = set(_listed(patch, "$retainKeys"))
-        merged = {key: value for key, value in merged.items() if key in retained}
-    for key, value in patch.items():
-        if not key.startswith("$"):
-            _merge_field(merged, key, value)
-    for key in patch:
-        if key.startswith(_DELETE_PRIMITIVES):
-            name = key[len(_DELETE_PRIMITIVES) :]
-            gone = _listed(patch, key)
-            merged[name] = [one for one in merged.get(name) or [] if one not in gone]
-        elif key.startswith(_ORDER):
-            _reorder(merged, key[len(_ORDER) :], _listed(patch, key))
-    return merged
+    return _Merging(_MERGE_KEYS).object(target, patch)
+
+
+def apply_merge(target: Any, applied: Document) -> Document:
+    """The same for what is applied; what it does not name stays, whoever applied it before."""
+    return _Merging(_APPLY_KEYS).object(target, applied)
+
+
+@dataclass(frozen=True, slots=True)
+class _Merging:
+    """Merges by the keys of one kind of patch."""
+
+    keys: Mapping[str, tuple[str, ...]]
+
+    def object(self, target: Any, patch: Document) -> Document:
+        if patch.get("$patch") == "replace":
+            return {key: copied(value) for key, value in patch.items() if key != "$patch"}
+        merged: Document = dict(target) if isinstance(target, dict) else {}
+        if "$retainKeys" in patch:
+            retained = _listed(patch, "$retainKeys")
+            merged = {key: value for key, value in merged.items() if key in retained}
+        for key, value in patch.items():
+            if not key.startswith("$"):
+                self._field(merged, key, value)
+        for key in patch:
+            if key.startswith(_DELETE_PRIMITIVES):
+                name, gone = key[len(_DELETE_PRIMITIVES) :], _listed(patch, key)
+                merged[name] = [one for one in merged.get(name) or [] if one not in gone]
+            elif key.startswith(_ORDER):
+                self._reorder(merged, key[len(_ORDER) :], _listed(patch, key))
+        return merged
+
+    def _field(self, merged: Document, key: str, value: Any) -> None:
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            if value.get("$patch") == "delete":
+                merged.pop(key, None)
+            else:
+                merged[key] = self.object(merged.get(key), value)
+        elif isinstance(value, list):
+            merged[key] = self._list(key, merged.get(key) or [], value)
+        else:
+            merged[key] = value
+
+    def _list(self, field: str, target: list[Any], patch: list[Any]) -> list[Any]:
+        if field in _MERGED_SETS:
+            return [*target, *(one for one in patch if one not in target)]
+        key = self._key(field, [*target, *patch])
+        if key is None:
+            self._check_keyed(self._key(field, target) if target else None, patch)
+            return [copied(one) for one in patch]
+        if any(one.get("$patch") == "replace" for one in patch):
+            return [copied(one) for one in patch if "$patch" not in one]
+        kept, merged = list(target), list[Any]()
+        for one in patch:
+            alike = [other for other in kept if _identity(other, key) == _identity(one, key)]
+            gone = alike if one.get("$patch") == "delete" else alike[:1]
+            kept = [other for other in kept if not any(other is each for each in gone)]
+            if one.get("$patch") != "delete":
+                merged.append(self.object(alike[0] if alike else None, one))
+        order = list(dict.fromkeys(_identity(one, key) for one in target))
+        return _interleaved(merged, kept, order=order, key=key)
+
+    def _check_keyed(self, key: str | None, patch: list[Any]) -> None:
+        """Items without a key must not replace items that have one."""
+        for one in patch:
+            _identity(one, key)
+
+    def _key(self, field: str, values: Sequence[Any]) -> str | None:
+        for key in self.keys.get(field, ()):
+            first = key.partition(" ")[0]
+            if all(isinstance(one, dict) and (first in one or "$patch" in one) for one in values):
+                return key
+        return None
+
+    def _reorder(self, merged: Document, field: str, order: list[Any]) -> None:
+        """Items named in ``order`` come in that order, the others keep to the end."""
+        values = merged.get(field)
+        if not isinstance(values, list):
+            return
+        key = self._key(field, values)
+        ranks = {
+            _identity(one, key): rank
+            for rank, one in enumerate(order)
+            if not isinstance(one, dict) or (key and key.partition(" ")[0] in one)
+        }
+        merged[field] = sorted(values, key=lambda one: ranks.get(_identity(one, key), len(ranks)))
+
+
+def _identity(one: Any, key: str | None) -> Hashable:
+    """What tells an item of a list from others; 400 where it does not say."""
+    if key is None or not isinstance(one, dict):
+        found: tuple[Any, ...] = (one,)
+    else:
+        first, *more = key.split()
+        if first not in one:
+            text = f"map: {one} does not contain declared merge key: {first}"
+            raise errors.bad_request(text)
+        found = (one[first], *(one.get(name) or _DEFAULTS.get(name) for name in more))
+    return tuple(str(part) if isinstance(part, dict | list) else part for part in found)
 
 
 def _listed(patch: Document, directive: str) -> list[Any]:
@@ -71,66 +167,14 @@ def _listed(patch: Document, directive: str) -> list[Any]:
     return found
 
 
-def _merge_field(merged: Document, key: str, value: Any) -> None:
-    if value is None:
-        merged.pop(key, None)
-    elif isinstance(value, dict):
-        if value.get("$patch") == "delete":
-            merged.pop(key, None)
-        else:
-            merged[key] = strategic_merge(merged.get(key), value)
-    elif isinstance(value, list):
-        merged[key] = _merge_list(key, merged.get(key) or [], value)
-    else:
-        merged[key] = value
-
-
-def _merge_list(field: str, target: list[Any], patch: list[Any]) -> list[Any]:
-    if field in _MERGED_SETS:
-        return [*target, *(one for one in patch if one not in target)]
-    merge_key = _merge_key(field, [*target, *patch])
-    if merge_key is None:
-        return [copied(one) for one in patch]
-    if any(one.get("$patch") == "replace" for one in patch):
-        return [copied(one) for one in patch if "$patch" not in one]
-    live = {one[merge_key]: one for one in target}
-    merged: list[Any] = []
-    for one in patch:
-        identity = one[merge_key]
-        if one.get("$patch") != "delete":
-            merged.append(strategic_merge(live.get(identity), one))
-    named = {one[merge_key] for one in patch}
-    kept = [one for one in target if one[merge_key] not in named]
-    return _interleaved(merged, kept, order=list(live), key=merge_key)
-
-
-def _interleaved(patched: list[Any], kept: list[Any], *, order: list[Any], key: str) -> list[Any]:
+def _interleaved(
+    patched: list[Any], kept: list[Any], *, order: list[Hashable], key: str
+) -> list[Any]:
     """Both lists keep their order; between them the live order decides, new items go first."""
     ranks = {identity: rank for rank, identity in enumerate(order)}
     result: list[Any] = []
     left, right = deque(patched), deque(kept)
     while left and right:
-        first = ranks.get(left[0][key], -1) < ranks[right[0][key]]
+        first = ranks.get(_identity(left[0], key), -1) <= ranks[_identity(right[0], key)]
         result.append(left.popleft() if first else right.popleft())
     return [*result, *left, *right]
-
-
-def _merge_key(field: str, values: Sequence[Any]) -> str | None:
-    for key in MERGE_KEYS.get(field, ()):
-        if all(isinstance(one, dict) and (key in one or "$patch" in one) for one in values):
-            return key
-    return None
-
-
-def _reorder(merged: Document, field: str, order: list[Any]) -> None:
-    """Items named in ``order`` come in that order, the others keep to the end."""
-    values = merged.get(field)
-    if not isinstance(values, list):
-        return
-    key = _merge_key(field, values)
-    ranks = {
-        (one[key] if key and isinstance(one, dict) else one): rank
-        for rank, one in enumerate(order)
-        if not isinstance(one, dict) or (key and key in one)
-    }
-    merged[field] = sorted(values, key=lambda one: ranks.get(one[key] if key else one, len(ranks)))

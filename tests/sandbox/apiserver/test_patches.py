@@ -4,7 +4,7 @@ import pytest
 
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.patches import json_patch, merge_patch
-from app.sandbox.apiserver.strategic import strategic_merge
+from app.sandbox.apiserver.strategic import apply_merge, strategic_merge
 from app.sandbox.documents import Document
 
 
@@ -94,3 +94,48 @@ def test_ports_merge_by_the_key_that_they_have() -> None:
     assert strategic_merge(service, {"ports": [{"port": 80, "name": "y"}]})["ports"] == [
         {"port": 80, "name": "y"}
     ]
+
+
+DNS: Document = {
+    "ports": [
+        {"name": "slow", "containerPort": 53, "protocol": "UDP"},
+        {"name": "sure", "containerPort": 53, "protocol": "TCP"},
+    ]
+}
+
+
+def test_what_is_applied_knows_a_port_by_its_protocol_too() -> None:
+    assert apply_merge(DNS, DNS) == DNS
+    applied = {"ports": [{"containerPort": 53, "hostPort": 5353}]}
+    slow, sure = DNS["ports"]
+    assert apply_merge(DNS, applied) == {"ports": [slow, {**sure, "hostPort": 5353}]}
+
+
+def test_a_service_port_is_known_by_its_protocol_too() -> None:
+    ports = [{"port": 53, "protocol": "UDP"}, {"port": 53, "name": "sure"}]
+    applied = {"ports": [{"port": 53, "protocol": "TCP", "targetPort": 54}]}
+    assert apply_merge({"ports": ports}, applied) == {
+        "ports": [ports[0], {**ports[1], "protocol": "TCP", "targetPort": 54}]
+    }
+
+
+def test_constraints_of_one_topology_are_told_apart_by_what_they_demand() -> None:
+    hard = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}
+    soft = {"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "maxSkew": 1}
+    spec = {"topologySpreadConstraints": [hard, soft]}
+    applied = {"topologySpreadConstraints": [{**soft, "maxSkew": 3}]}
+    assert apply_merge(spec, applied) == {
+        "topologySpreadConstraints": [hard, {**soft, "maxSkew": 3}]
+    }
+
+
+def test_a_strategic_patch_means_the_first_port_of_its_number() -> None:
+    slow, sure = DNS["ports"]
+    patch = {"ports": [{"containerPort": 53, "name": "dns"}]}
+    assert strategic_merge(DNS, patch) == {"ports": [{**slow, "name": "dns"}, sure]}
+
+
+@pytest.mark.parametrize("item", [{"image": "x"}, {"$patch": "delete"}], ids=str)
+def test_an_item_without_its_key_is_refused(item: Document) -> None:
+    with pytest.raises(ApiError, match="does not contain declared merge key: name"):
+        strategic_merge({"containers": [{"name": "c"}]}, {"containers": [item]})
