@@ -14,6 +14,8 @@ _RENAMED = {
     "reportingController": "reportingComponent",
 }
 _BACK = {old: new for new, old in _RENAMED.items()}
+_LEFT_OUT = frozenset({"reportingComponent", "reportingInstance"})
+"""Shown by ``v1`` even where there are none."""
 
 
 def to_core(event: Document) -> Document:
@@ -22,5 +24,7 @@ def to_core(event: Document) -> Document:
 
 
 def from_core(event: Document) -> Document:
-    renamed = {_BACK.get(key, key): value for key, value in event.items()}
+    renamed = {
+        _BACK.get(key, key): value for key, value in event.items() if value or key not in _LEFT_OUT
+    }
     return {**renamed, "apiVersion": "events.k8s.io/v1"}

@@ -118,6 +118,15 @@ def _secret_errors(new: Document, old: Document) -> list[FieldError]:
     return [*moved, *_immutable_errors(new, old)]
 
 
+def _event_defaults(event: Document) -> None:
+    """What every event shows, said or not: kubectl sorts by fields that are there."""
+    for name in ("firstTimestamp", "lastTimestamp", "eventTime"):
+        event.setdefault(name, None)
+    for name in ("reportingComponent", "reportingInstance"):
+        event.setdefault(name, "")
+    event.setdefault("source", {})
+
+
 def _event_errors(event: Document) -> list[FieldError]:
     return [] if event.get("involvedObject") else [required("involvedObject")]
 
@@ -144,7 +153,9 @@ RULES: dict[str, Rules] = {
         defaults=_secret_defaults, update_errors=_secret_errors, counts_generations=False
     ),
     "/configmaps": Rules(update_errors=_immutable_errors, counts_generations=False),
-    "/events": Rules(create_errors=_event_errors, counts_generations=False),
+    "/events": Rules(
+        defaults=_event_defaults, create_errors=_event_errors, counts_generations=False
+    ),
     "/serviceaccounts": _NO_GENERATION,
     "/endpoints": _NO_GENERATION,
     "/persistentvolumeclaims": Rules(complete=_complete_claim, counts_generations=False),

@@ -137,6 +137,7 @@ def test_describe_shows_events(kubectl: Kubectl, server: ApiServer) -> None:
     assert "0/1 nodes are available" in kubectl("describe", "pod", "p")
     assert "FailedScheduling" in kubectl("events")
     assert "FailedScheduling" in kubectl("get", "events")
+    assert "FailedScheduling" in kubectl("get", "events", "--sort-by=.lastTimestamp")
     assert "Allocated resources" in kubectl("describe", "node", "n1")
 
 

@@ -319,3 +319,34 @@ def test_only_the_order_of_the_causes_is_free() -> None:
     assert in_one_order("pods is forbidden: no [brackets] here") == (
         "pods is forbidden: no [brackets] here"
     )
+
+
+EVENTS = f"{NAMESPACE}/events"
+VIEWED = "/apis/events.k8s.io/v1/namespaces/default/events"
+ABOUT: Document = {"kind": "Pod", "name": "p", "namespace": "default"}
+NOTED: Document = {
+    "metadata": {"name": "noted", "namespace": "default"},
+    "regarding": ABOUT,
+    "reason": "Tested",
+    "type": "Normal",
+    "action": "Test",
+    "eventTime": "2026-01-01T00:00:00.000000Z",
+    "reportingController": "example.com/test",
+    "reportingInstance": "test",
+}
+TOLD: Document = {"metadata": {"name": "told", "namespace": "default"}, "involvedObject": ABOUT}
+OF_EVENTS = (
+    Step("POST", EVENTS, TOLD),
+    Step("GET", f"{VIEWED}/told"),
+    Step("POST", VIEWED, NOTED),
+    Step("GET", f"{EVENTS}/noted"),
+    Step("PATCH", f"{EVENTS}/noted", {"count": 2}, STRATEGIC),
+)
+
+
+def test_both_servers_show_events_alike(servers: Servers) -> None:
+    for step in OF_EVENTS:
+        expected, found = (sent(each, step).json() for each in servers)
+        for answer in (expected, found):
+            del answer["metadata"]
+        assert found == expected, f"{step.method} {step.path}"
