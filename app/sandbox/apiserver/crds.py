@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.sandbox.apiserver.columns import custom_columns
 from app.sandbox.apiserver.errors import FieldError, required
-from app.sandbox.apiserver.registry import ResourceKind
+from app.sandbox.apiserver.registry import ResourceKind, ScalePaths
 from app.sandbox.apiserver.schema import parse_schema
 from app.sandbox.clock import timestamp
 from app.sandbox.documents import Document, items, section
@@ -29,6 +29,7 @@ def served_kinds(crd: Document) -> list[ResourceKind]:
             short_names=tuple(names.get("shortNames") or ()),
             categories=tuple(names.get("categories") or ()),
             subresources=frozenset(section(version, "subresources")),
+            scale=_scale_paths(section(version, "subresources", "scale")),
             columns=custom_columns(items(version, "additionalPrinterColumns")),
             schema=parse_schema(section(version, "schema", "openAPIV3Schema")),
             custom=True,
@@ -36,6 +37,15 @@ def served_kinds(crd: Document) -> list[ResourceKind]:
         for version in spec["versions"]
         if version.get("served")
     ]
+
+
+def _scale_paths(scale: Document) -> ScalePaths:
+    usual = ScalePaths()
+    return ScalePaths(
+        wanted=scale.get("specReplicasPath") or usual.wanted,
+        found=scale.get("statusReplicasPath") or usual.found,
+        selector=scale.get("labelSelectorPath") or usual.selector,
+    )
 
 
 def crd_errors(crd: Document) -> list[FieldError]:

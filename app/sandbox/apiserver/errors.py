@@ -67,8 +67,23 @@ def wrong_format(path: str, wanted: str) -> FieldError:
     return FieldError("<nil>", "FieldValueInvalid", text)
 
 
+def wrong_combination(path: str, text: str) -> FieldError:
+    """Another one that names the field in the text only."""
+    return FieldError("<nil>", "FieldValueInvalid", f'Invalid value: "": "{path}" {text}')
+
+
+def too_long(path: str, most: float) -> FieldError:
+    text = f"Too long: may not be more than {most} bytes"
+    return FieldError(path, "FieldValueTooLong", text)
+
+
+def too_many(path: str, size: int, most: float) -> FieldError:
+    text = f"Too many: {size}: must have at most {most} items"
+    return FieldError(path, "FieldValueTooMany", text)
+
+
 def unsupported_value(path: str, value: object, allowed: Sequence[object]) -> FieldError:
-    listed = ", ".join(_shown(one) for one in allowed)
+    listed = ", ".join(f'"{one}"' for one in allowed)
     text = f"Unsupported value: {_shown(value)}: supported values: {listed}"
     return FieldError(path, "FieldValueNotSupported", text)
 
@@ -79,7 +94,7 @@ def required(path: str, text: str = "") -> FieldError:
     )
 
 
-def duplicate(path: str, value: str) -> FieldError:
+def duplicate(path: str, value: object) -> FieldError:
     return FieldError(path, "FieldValueDuplicate", f"Duplicate value: {_shown(value)}")
 
 

@@ -27,6 +27,7 @@ from app.sandbox.apiserver.stock_fields import TypeOf, nothing_known
 from app.sandbox.apiserver.stock_rules import rules_of
 from app.sandbox.apiserver.store import Store
 from app.sandbox.apiserver.strategic import apply_merge, strategic_merge
+from app.sandbox.apiserver.validation import validate
 from app.sandbox.clock import Clock, timestamp
 from app.sandbox.documents import Document, ObjectName, copied, name_of, section
 
@@ -211,7 +212,7 @@ class Operations:
         self, target: Target, body: Document, *, options: WriteOptions | None = None
     ) -> Written:
         new = self.decoder.whole(target.kind, target.namespace, body)
-        _check_name(target, new.document)
+        check_name(target, new.document)
         old = self.stored(target)
         _check_uid(target, new.document, old)
         return self._update(target, new, old, options=options or WriteOptions())
@@ -237,7 +238,7 @@ class Operations:
             return self.create(target, {**body, "metadata": metadata}, options=options)
         new = self._patched(target.kind, self.shown(target.kind, old), body, content_type)
         decoded = self.decoder.patched(target.kind, target.namespace, new)
-        _check_name(target, decoded.document)
+        check_name(target, decoded.document)
         return self._update(target, decoded, old, options=options)
 
     def _patched(
@@ -361,10 +362,11 @@ class Operations:
             raise errors.invalid(kind.kind, kind.group, target.name, errors=problems)
 
     def _schema_errors(self, kind: ResourceKind, document: Document) -> list[errors.FieldError]:
-        return list(schema.validate(document, kind.schema)) if kind.schema is not None else []
+        return list(validate(document, kind.schema)) if kind.schema is not None else []
 
 
-def _check_name(target: Target, new: Document) -> None:
+def check_name(target: Target, new: Document) -> None:
+    """What is sent to a path must be what the path names."""
     found = new["metadata"].get("name")
     if not found:
         raise errors.bad_request(

@@ -44,6 +44,15 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScalePaths:
+    """Where a kind says how many replicas it wants and has; ``selector`` may be nowhere."""
+
+    wanted: str = ".spec.replicas"
+    found: str = ".status.replicas"
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceKind:
     """A served kind. ``to_storage`` and ``from_storage`` translate between views."""
 
@@ -56,6 +65,7 @@ class ResourceKind:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: frozenset[str] = frozenset()
+    scale: ScalePaths = ScalePaths()
     columns: tuple[Column, ...] = ()
     schema: Schema | None = None
     custom: bool = False

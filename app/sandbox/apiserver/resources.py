@@ -143,7 +143,7 @@ class Resources:
     def _scale(self, request: Request, target: Target) -> Reply:
         match request.method:
             case "GET":
-                return json_reply(scale.scale_of(self._operations.get(target)))
+                return json_reply(scale.scale_of(target.kind, self._operations.get(target)))
             case "PUT":
                 read = self._operations.decoder.message
                 wanted = read("autoscaling/v1", "Scale", target.namespace, request.document())

@@ -1,43 +1,34 @@
 """Structural schemas of custom kinds: defaulting, pruning and validation.
 
 A schema is read once into a tree of ``Schema`` nodes and then applied to documents in three passes,
-in the API server's order: prune what is not declared, fill in defaults, validate. CEL rules
-(``x-kubernetes-validations``) are not evaluated.
+in the API server's order: prune what is not declared, fill in defaults, validate (which is in
+``validation``). CEL rules (``x-kubernetes-validations``) are not evaluated.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.sandbox.apiserver.errors import (
-    FieldError,
-    invalid_value,
-    required,
-    unsupported_value,
-    wrong_format,
-    wrong_type,
-)
+from app.sandbox.apiserver import re2
+from app.sandbox.apiserver.re2 import Pattern
 from app.sandbox.documents import Document, copied
 
 _NO_DEFAULT: Any = object()
-_TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-}
-_LIMITS = (
-    ("minimum", "maximum", "be"),
-    ("minLength", "maxLength", "be"),
-    ("minItems", "maxItems", "have"),
-    ("minProperties", "maxProperties", "have"),
+LIMITS = (
+    "minimum",
+    "maximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
 )
-_TYPE_META = frozenset({"apiVersion", "kind", "metadata"})
+_EXCLUDING = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
+TYPE_META = frozenset({"apiVersion", "kind", "metadata"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +47,16 @@ class Schema:
     int_or_string: bool = False
     format: str = ""
     enum: tuple[Any, ...] = ()
-    pattern: re.Pattern[str] | None = None
+    pattern: Pattern | None = None
+    is_set: bool = False
     list_keys: tuple[str, ...] = ()
     limits: Mapping[str, float] = field(default_factory=dict)
+    excluded: frozenset[str] = frozenset()
+    """Limits that a value must not reach either."""
+    one_of: tuple[Schema, ...] = ()
+    any_of: tuple[Schema, ...] = ()
+    all_of: tuple[Schema, ...] = ()
+    none_of: Schema | None = None
 
 
 def parse_schema(document: Document) -> Schema:
@@ -81,10 +79,20 @@ def parse_schema(document: Document) -> Schema:
         int_or_string=bool(document.get("x-kubernetes-int-or-string")),
         format=document.get("format", ""),
         enum=tuple(document.get("enum") or ()),
-        pattern=re.compile(pattern) if pattern else None,
+        pattern=re2.compiled(pattern) if pattern else None,
+        is_set=document.get("x-kubernetes-list-type") == "set",
         list_keys=_list_keys(document),
-        limits={name: document[name] for pair in _LIMITS for name in pair[:2] if name in document},
+        limits={name: document[name] for name in LIMITS if document.get(name) is not None},
+        excluded=frozenset(name for name, flag in _EXCLUDING.items() if document.get(flag) is True),
+        one_of=_alternatives(document, "oneOf"),
+        any_of=_alternatives(document, "anyOf"),
+        all_of=_alternatives(document, "allOf"),
+        none_of=parse_schema(document["not"]) if document.get("not") else None,
     )
+
+
+def _alternatives(document: Document, name: str) -> tuple[Schema, ...]:
+    return tuple(parse_schema(one) for one in document.get(name) or ())
 
 
 def _list_keys(document: Document) -> tuple[str, ...]:
@@ -108,7 +116,7 @@ def prune(value: Any, schema: Schema, *, path: str = "", root: bool = True) -> l
     for name in list(value):
         inner = f"{path}.{name}" if path else name
         child = schema.properties.get(name) or schema.values
-        if (root or schema.embedded) and name in _TYPE_META:
+        if (root or schema.embedded) and name in TYPE_META:
             continue
         if child is not None:
             removed += prune(value[name], child, path=inner, root=False)
@@ -135,105 +143,3 @@ def apply_defaults(value: Any, schema: Schema) -> None:
         inner = schema.properties.get(name) or schema.values
         if inner is not None:
             apply_defaults(item, inner)
-
-
-def validate(value: Any, schema: Schema, *, path: str = "") -> Iterator[FieldError]:
-    """Every broken rule, in the order of the document."""
-    if value is None and (schema.nullable or not schema.type):
-        return
-    if not _has_type(value, schema):
-        text = f"{path} in body must be of type {schema.type}: {_type_name(value)}"
-        yield wrong_type(path, _type_word(value), text)
-        return
-    if schema.enum and value not in schema.enum:
-        yield unsupported_value(path, value, schema.enum)
-    if schema.format == "int32" and not -(2**31) <= value < 2**31:
-        yield wrong_format(path, "integer with format int32")
-    yield from _check_limits(value, schema, path=path)
-    if isinstance(value, dict):
-        yield from _validate_object(value, schema, path=path)
-    elif isinstance(value, list) and schema.items is not None:
-        for index, item in enumerate(value):
-            yield from validate(item, schema.items, path=f"{path}[{index}]")
-
-
-def _validate_object(value: Document, schema: Schema, *, path: str) -> Iterator[FieldError]:
-    for name in schema.required:
-        if name not in value:
-            yield required(f"{path}.{name}" if path else name)
-    for name, item in sorted(value.items()):
-        if not path and name in _TYPE_META:
-            continue
-        child = schema.properties.get(name) or schema.values
-        if child is not None:
-            yield from validate(item, child, path=f"{path}.{name}" if path else name)
-
-
-def _has_type(value: Any, schema: Schema) -> bool:
-    if schema.int_or_string:
-        return isinstance(value, int | str) and not isinstance(value, bool)
-    if not schema.type:
-        return True
-    if isinstance(value, bool):
-        return schema.type == "boolean"
-    if schema.type == "integer" and isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, _TYPES.get(schema.type, (object,)))
-
-
-def _type_word(value: Any) -> str:
-    if value is None:
-        return "null"
-    for word in ("boolean", "integer", "number", "string", "array", "object"):
-        if isinstance(value, _TYPES[word]):
-            return word
-    return "unknown"
-
-
-def _type_name(value: Any) -> str:
-    return f'"{_type_word(value)}"'
-
-
-def _check_limits(value: Any, schema: Schema, *, path: str) -> Iterator[FieldError]:
-    if isinstance(value, str) and schema.pattern and not schema.pattern.search(value):
-        yield invalid_value(path, value, f"{path} in body should match '{schema.pattern.pattern}'")
-    measured = {"minimum": "value", "maximum": "value"}
-    for low, high, verb in _LIMITS:
-        size = _size(value, low)
-        if size is None:
-            continue
-        noun = "" if low in measured else _unit(low)
-        at_least, at_most = schema.limits.get(low), schema.limits.get(high)
-        if at_least is not None and size < at_least:
-            text = _limit_text(verb, "at least" if noun else "greater than or equal to", at_least)
-            yield invalid_value(path, _brief(value), f"{path} in body should {text}{noun}")
-        if at_most is not None and size > at_most:
-            text = _limit_text(verb, "at most" if noun else "less than or equal to", at_most)
-            yield invalid_value(path, _brief(value), f"{path} in body should {text}{noun}")
-
-
-def _limit_text(verb: str, bound: str, limit: float) -> str:
-    shown = int(limit) if float(limit).is_integer() else limit
-    return f"{verb} {bound} {shown}"
-
-
-def _unit(limit: str) -> str:
-    return {"minLength": " chars long", "minItems": " items", "minProperties": " properties"}[limit]
-
-
-def _brief(value: Any) -> Any:
-    return len(value) if isinstance(value, list | dict) else value
-
-
-def _size(value: Any, limit: str) -> float | None:
-    """What ``limit`` measures of ``value``; None where it does not apply."""
-    match limit:
-        case "minimum":
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            return value if is_number else None
-        case "minLength":
-            return len(value) if isinstance(value, str) else None
-        case "minItems":
-            return len(value) if isinstance(value, list) else None
-        case _:
-            return len(value) if isinstance(value, dict) else None

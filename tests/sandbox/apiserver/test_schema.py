@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.sandbox.apiserver.schema import apply_defaults, parse_schema, prune, validate
+from app.sandbox.apiserver.schema import apply_defaults, parse_schema, prune
+from app.sandbox.apiserver.validation import validate
 from app.sandbox.documents import Document
 from tests.sandbox.documents import WIDGET_CRD
 
@@ -66,6 +67,20 @@ def test_a_broken_rule_is_told_as_the_real_server_does(spec: Document, message: 
             {"a": 1, "b": 2},
         ),
         ({"x-kubernetes-int-or-string": True}, "5%", 1.5),
+        ({"x-kubernetes-int-or-string": True, "format": "int32"}, "5%", True),
+        ({"type": "integer", "multipleOf": 5}, 10, 7),
+        ({"type": "integer", "minimum": 5, "exclusiveMinimum": True}, 6, 5),
+        ({"type": "string", "not": {"pattern": "^x"}}, "a", "x"),
+        (
+            {"type": "string", "oneOf": [{"minLength": 1}, {"maxLength": 2}]},
+            "abc",
+            "a",
+        ),
+        (
+            {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+            ["a", "b"],
+            ["a", "a"],
+        ),
         ({"type": "number"}, 1.5, "1.5"),
         ({"type": "boolean"}, True, 1),
         ({"type": "object", "additionalProperties": {"type": "integer"}}, {"a": 1}, {"a": "x"}),
