@@ -17,7 +17,10 @@ from app.sandbox.documents import Document
 
 MAGIC = b"k8s\x00"
 
-# message -> field number -> "name:type"; "[]" repeats, "{}" is a map from strings.
+_BINDING = {1: "metadata:ObjectMeta", 2: "subjects:[]Subject", 3: "roleRef:RoleRef"}
+
+# message -> field number -> "name:type"; "[]" repeats, "{}" is a map from strings, and
+# zeros of a "nonzero" are left out, as text without letters always is.
 _MESSAGES: dict[str, dict[int, str]] = {
     "ObjectMeta": {
         1: "name:string",
@@ -27,7 +30,16 @@ _MESSAGES: dict[str, dict[int, str]] = {
         6: "resourceVersion:string",
         11: "labels:{}string",
         12: "annotations:{}string",
+        13: "ownerReferences:[]OwnerReference",
         14: "finalizers:[]string",
+    },
+    "OwnerReference": {
+        1: "kind:string",
+        3: "name:string",
+        4: "uid:string",
+        5: "apiVersion:string",
+        6: "controller:bool",
+        7: "blockOwnerDeletion:bool",
     },
     "Namespace": {1: "metadata:ObjectMeta"},
     "ServiceAccount": {1: "metadata:ObjectMeta"},
@@ -75,6 +87,47 @@ _MESSAGES: dict[str, dict[int, str]] = {
         6: "template:PodTemplate",
         7: "backoffLimit:int",
     },
+    "CronJob": {1: "metadata:ObjectMeta", 2: "spec:CronJobSpec"},
+    "CronJobSpec": {
+        1: "schedule:string",
+        3: "concurrencyPolicy:string",
+        4: "suspend:bool",
+        5: "jobTemplate:Job",
+        8: "timeZone:string",
+    },
+    "Service": {1: "metadata:ObjectMeta", 2: "spec:ServiceSpec"},
+    "ServiceSpec": {
+        1: "ports:[]ServicePort",
+        2: "selector:{}string",
+        3: "clusterIP:string",
+        4: "type:string",
+        10: "externalName:string",
+    },
+    "ServicePort": {
+        1: "name:string",
+        2: "protocol:string",
+        3: "port:int",
+        4: "targetPort:IntOrString",
+        5: "nodePort:nonzero",
+    },
+    "Role": {1: "metadata:ObjectMeta", 2: "rules:[]PolicyRule"},
+    "ClusterRole": {
+        1: "metadata:ObjectMeta",
+        2: "rules:[]PolicyRule",
+        3: "aggregationRule:AggregationRule",
+    },
+    "PolicyRule": {
+        1: "verbs:[]string",
+        2: "apiGroups:[]string",
+        3: "resources:[]string",
+        4: "resourceNames:[]string",
+        5: "nonResourceURLs:[]string",
+    },
+    "AggregationRule": {1: "clusterRoleSelectors:[]LabelSelector"},
+    "RoleBinding": _BINDING,
+    "ClusterRoleBinding": _BINDING,
+    "Subject": {1: "kind:string", 2: "apiGroup:string", 3: "name:string", 4: "namespace:string"},
+    "RoleRef": {1: "apiGroup:string", 2: "kind:string", 3: "name:string"},
     "PodTemplate": {1: "metadata:ObjectMeta", 2: "spec:PodSpec"},
     "PodSpec": {2: "containers:[]Container", 3: "restartPolicy:string"},
     "Container": {
@@ -137,6 +190,8 @@ def _message(name: str, data: bytes) -> Document:
 def _value(kind: str, raw: int | bytes) -> Any:
     if isinstance(raw, int):
         signed = raw - (1 << 64) if raw >> 63 else raw
+        if kind == "nonzero" and not raw:
+            return ""
         return bool(raw) if kind == "bool" else signed
     match kind:
         case "string":

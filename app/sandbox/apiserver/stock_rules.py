@@ -160,6 +160,10 @@ RULES: dict[str, Rules] = {
     "/endpoints": _NO_GENERATION,
     "/persistentvolumeclaims": Rules(complete=_complete_claim, counts_generations=False),
     "coordination.k8s.io/leases": _NO_GENERATION,
+    **{
+        f"rbac.authorization.k8s.io/{plural}": _NO_GENERATION
+        for plural in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
+    },
     "scheduling.k8s.io/priorityclasses": Rules(
         defaults=_priority_class_defaults, update_errors=_priority_class_errors
     ),

@@ -199,8 +199,17 @@ def test_cordon_and_uncordon(kubectl: Kubectl) -> None:
         ["poddisruptionbudget", "x", "--selector=app=a", "--min-available=50%"],
         ["deployment", "x", "--image=nginx", "--replicas=2"],
         ["job", "x", "--image=busybox", "--", "sleep", "1"],
+        ["cronjob", "x", "--image=busybox", "--schedule=* * * * *", "--", "sleep", "1"],
+        ["service", "clusterip", "x", "--tcp=80:8080"],
+        ["service", "nodeport", "x", "--tcp=80:http", "--node-port=30080"],
+        ["service", "externalname", "x", "--external-name=example.com"],
+        ["role", "x", "--verb=get", "--resource=pods", "--resource-name=a"],
+        ["rolebinding", "x", "--role=r", "--user=u", "--serviceaccount=default:s"],
+        ["clusterrole", "x", "--verb=get", "--non-resource-url=/logs"],
+        ["clusterrole", "x", "--aggregation-rule=a=b"],
+        ["clusterrolebinding", "x", "--clusterrole=c", "--group=g"],
     ],
-    ids=lambda words: words[0],
+    ids=lambda words: " ".join(words[:2]),
 )
 def test_create_makes_what_a_dry_run_shows(kubectl: Kubectl, words: list[str]) -> None:
     """These go over the wire as protobuf."""
@@ -213,6 +222,16 @@ def test_create_makes_what_a_dry_run_shows(kubectl: Kubectl, words: list[str]) -
     for document in (shown, found):
         document.pop("status", None)
     assert_contains(found, shown)
+
+
+def test_a_cron_job_can_be_run_by_hand(kubectl: Kubectl) -> None:
+    kubectl("create", "cronjob", "cj", "--image=busybox", "--schedule=* * * * *", "--", "date")
+    cron_job = json.loads(kubectl("get", "cronjob", "cj", "-o", "json"))
+    kubectl("create", "job", "now", "--from=cronjob/cj")
+    job = json.loads(kubectl("get", "job", "now", "-o", "json"))
+    assert job["metadata"]["ownerReferences"][0]["uid"] == cron_job["metadata"]["uid"]
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["date"]
 
 
 def assert_contains(found: object, wanted: object) -> None:
