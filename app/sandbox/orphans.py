@@ -11,7 +11,7 @@ import logging
 
 from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.errors import ApiError
-from app.sandbox.apiserver.operations import STRATEGIC_PATCH
+from app.sandbox.apiserver.patches import STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import Clock, timestamp
 from app.sandbox.documents import Document, ObjectName, is_terminal, name_of, section, uid_of
