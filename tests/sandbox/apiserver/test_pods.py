@@ -148,12 +148,11 @@ def test_label_keys_are_written_into_the_selectors_of_a_new_pod() -> None:
     assert merged(spec["topologySpreadConstraints"][0]) == [revision]
 
 
-def test_a_rule_without_a_selector_still_selects_nothing() -> None:
+def test_label_keys_without_a_selector_are_refused() -> None:
     terms = {"requiredDuringSchedulingIgnoredDuringExecution": [keyed(labelSelector=None)]}
-    labels = {"labels": {"rev": "7"}}
-    server = make_server(pod(metadata=labels, affinity={"podAffinity": terms}))
-    kept = stored_pod(server, "p")["spec"]["affinity"]["podAffinity"]
-    assert kept["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"] is None
+    code, message = refusal(lambda: make_server(pod(affinity={"podAffinity": terms})))
+    assert code == 422
+    assert "must not be specified when labelSelector is not set" in message
 
 
 @pytest.mark.parametrize(
