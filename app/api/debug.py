@@ -27,7 +27,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
             name: {
                 "free": dict(rooms.axis.amounts(rooms.idle(name))),
                 "allocatable": dict(node.allocatable),
-                "takesPods": rooms.takes(name),
+                "takesPods": node.ready and not node.unschedulable,
                 "charges": len(rooms.holders(name)),
             }
             for name, node in sorted(rooms.nodes.items())

@@ -59,10 +59,8 @@ class ClusterCache(Promises):
         if not self.rooms.set_node(node):
             return
         self.signals.dirty = True
-        if self.rooms.takes(node.name):
-            self._relieve(node.name, "node became smaller")
-        else:
-            self._lose_promises(node.name, "node does not take pods any more")
+        self._lose_promises(node.name, "node does not take pods any more")
+        self._relieve(node.name, "node became smaller")
 
     def drop_node(self, name: NodeName) -> None:
         """Forget a node; promises on it are given back."""

@@ -22,7 +22,7 @@ from app.model.plan import GangPlacement
 from app.model.pod import Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.resources import Vector
-from app.model.shape import HostPort
+from app.model.shape import HostPort, PodShape
 from app.model.workload import GroupPhase
 
 
@@ -85,7 +85,7 @@ class Promises:
             task = placement.task
             if not task.is_slot and task.uid not in group.waiting:
                 return False
-            if not self.rooms.takes(placement.node):
+            if not self.rooms.takes(placement.node, task.shape):
                 return False
             request = self.rooms.vector(task.shape.requests)
             at = needs.get(placement.node)
@@ -97,7 +97,9 @@ class Promises:
         member = self.members.get(uid)
         if member is None or member.stage not in (Stage.PLANNED, Stage.WAITING):
             return False
-        if member.kind not in (Kind.PLACED, Kind.WAITING) or not self.rooms.takes(node):
+        if member.kind not in (Kind.PLACED, Kind.WAITING):
+            return False
+        if not self.rooms.takes(node, member.pod.shape):
             return False
         if not self.groups[member.group].known:
             return False
@@ -160,7 +162,7 @@ class Promises:
         if member is None or not member.promised or member.answer is Answer.YES:
             return
         node, group = member.node, self.groups[member.group]
-        stands = self.rooms.takes(node) and not self.rooms.is_short(node)
+        stands = self.rooms.takes(node, member.pod.shape) and not self.rooms.is_short(node)
         if stands and group.known and not member.void:
             group.restage(member, Stage.PLANNED, now=now)
         else:
@@ -335,9 +337,22 @@ class Promises:
     # --- promises made void by events ------------------------------------------------------------
 
     def _lose_promises(self, node: NodeName, why: str) -> None:
+        """Those of holders that ``node`` does not take any more."""
         for holder in sorted(self.rooms.holders(node)):
+            shape = self._shape_of(holder)
+            if shape is None or self.rooms.takes(node, shape):
+                continue
             if not self._lose(holder, why):
                 self._avoid(holder)
+
+    def _shape_of(self, holder: str) -> PodShape | None:
+        """What a member or slot asks for; None for a pod of others."""
+        member = self.members.get(PodUid(holder))
+        if member is not None:
+            return member.pod.shape
+        group = self.groups.get(group_of_slot(holder))
+        slot = group.slots.get(holder) if group else None
+        return slot.shape if slot else None
 
     def _avoid(self, holder: str) -> None:
         """Its Binding is under way: if that fails the place is lost."""

@@ -17,9 +17,11 @@ from typing import Final
 
 import numpy as np
 
+from app.core.placement.taints import bears_cordon
 from app.model.ids import NodeName
 from app.model.node import Node
 from app.model.resources import CPU_COLUMN, Amounts, Matrix, ResourceAxis, Vector
+from app.model.shape import PodShape
 from app.model.snapshot import NodeTable
 
 VECTORS_KEPT = 1_000
@@ -302,10 +304,12 @@ class Rooms:
         best = cpu[fits].min() if pack else cpu[fits].max()
         return min(known[i] for i in np.flatnonzero(fits & (cpu == best)).tolist())
 
-    def takes(self, node: NodeName) -> bool:
-        """Whether ``node`` is known, ready and not cordoned."""
+    def takes(self, node: NodeName, shape: PodShape) -> bool:
+        """Whether ``node`` is known, ready, and not cordoned for pods of ``shape``."""
         known = self.nodes.get(node)
-        return known is not None and known.ready and not known.unschedulable
+        if known is None or not known.ready:
+            return False
+        return not known.unschedulable or bears_cordon(shape)
 
     # --- views -----------------------------------------------------------------------------------
 

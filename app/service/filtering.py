@@ -192,11 +192,11 @@ class Filtering:
 
     def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         """Guided placement: every offered node that has room; kube-scheduler chooses by score."""
-        rooms, request = self._cache.rooms, member.task.request
+        rooms, request, shape = self._cache.rooms, member.task.request, member.pod.shape
         roomy = tuple(
             name
             for name in names
-            if name == member.node or (rooms.takes(name) and rooms.has_room(name, request))
+            if name == member.node or (rooms.takes(name, shape) and rooms.has_room(name, request))
         )
         return Some(roomy, _GUARD_TEXT) if roomy else None
 

@@ -47,13 +47,18 @@ def give_back(cache: ClusterCache, group: Group, *, why: Why, limits: Limits, no
     """
     uncreated = bool(group.slots) and why in _FOR_WANT_OF_MEMBERS
     metrics.GANGS_RELEASED.labels(why.value).inc()
+    cache.release(group.key, why=_TEXTS[why])
+    hold_off(cache, group, limits=limits, now=now)
+    if uncreated:
+        cache.give_up(group.key)
+
+
+def hold_off(cache: ClusterCache, group: Group, *, limits: Limits, now: float) -> None:
+    """Let others go first for a while, each time in a row for longer."""
     group.failures += 1
     doublings = min(group.failures - 1, _MOST_DOUBLINGS)
     pause = min(limits.hold_base_s * 2**doublings, limits.hold_max_s)
-    cache.release(group.key, why=_TEXTS[why])
     cache.hold(group.key, until=now + pause)
-    if uncreated:
-        cache.give_up(group.key)
 
 
 def text(why: Why) -> str:

@@ -120,7 +120,12 @@ class Planning:
     def __post_init__(self) -> None:
         self._snapshotter = Snapshotter(self.cache)
         self._publisher = Publisher(
-            self.cache, self.configuration, self._snapshotter, self.published, self.log
+            cache=self.cache,
+            configuration=self.configuration,
+            snapshotter=self._snapshotter,
+            told=self.published,
+            log=self.log,
+            limits=self.limits,
         )
         for cause in Cause:
             metrics.GROUPS_REFUSED.labels(cause.value)

@@ -4,10 +4,15 @@ A plan is made on a snapshot, and the cluster goes on while that takes. So every
 against the live cluster: that its PodGroup asks for the same still, that the nodes have room, and,
 when there may be less of it by now (:mod:`app.service.basis`), that queues and namespaces may hold
 what was decided (:mod:`app.core.confirm`).
+
+A gang that is refused here is planned anew at once. One to which this happens again and again lets
+others go first for a while: it would take the same room from them in every plan, for nobody.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import logging
+from collections import Counter
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field, replace
 
 from app.cache.cluster import ClusterCache
 from app.cache.snapshotter import Snapshotter
@@ -18,11 +23,18 @@ from app.model.snapshot import Snapshot
 from app.service.basis import Basis
 from app.service.configuration import Configuration
 from app.service.cycle_log import CycleLog
+from app.service.giving_back import hold_off
+from app.service.limits import Limits
 
 Published = Callable[[GangPlacement], None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+log = logging.getLogger(__name__)
+
+REFUSED_IN_A_ROW = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Publisher:
     """``told`` are those who want to know of every placement that took effect."""
 
@@ -31,6 +43,9 @@ class Publisher:
     snapshotter: Snapshotter
     told: list[Published]
     log: CycleLog
+    limits: Limits
+    _refused: Counter[GroupKey] = field(default_factory=Counter)
+    """How often in a row each gang was refused."""
 
     def publish(self, plan: Plan, basis: Basis, *, now: float) -> bool:
         """Make the plan true; returns whether part of it has to be planned again."""
@@ -38,9 +53,21 @@ class Publisher:
         standing = self._confirmed(wanted, basis, now)
         for key in standing.admitted:
             self.cache.admit(key)
-        taken = sum(self.take(decided, now=now) for decided in standing.placed)
-        self.log.stale += len(plan.placed) - taken
-        return taken < len(wanted.placed) or len(standing.admitted) < len(wanted.admitted)
+        taken = [each for each in standing.placed if self.take(each, now=now)]
+        self.log.stale += len(plan.placed) - len(taken)
+        self._count({each.gang for each in wanted.placed} - {each.gang for each in taken}, now)
+        return len(taken) < len(wanted.placed) or len(standing.admitted) < len(wanted.admitted)
+
+    def _count(self, refused: Set[GroupKey], now: float) -> None:
+        for key in self._refused.keys() - refused:
+            del self._refused[key]
+        self._refused.update(refused)
+        for key in refused:
+            group = self.cache.groups.get(key)
+            if group is not None and self._refused[key] >= REFUSED_IN_A_ROW:
+                del self._refused[key]
+                hold_off(self.cache, group, limits=self.limits, now=now)
+                log.warning("its places do not hold, others go first", extra={"group": key})
 
     def take(self, decided: GangPlacement, *, now: float) -> bool:
         """Promise a gang these places; returns whether the live cluster bears it."""

@@ -43,7 +43,8 @@ def standing(cache: ClusterCache, uid: PodUid) -> Standing:
 
 
 def _takes(cache: ClusterCache, member: Member) -> bool:
-    return cache.rooms.takes(member.node) and not cache.rooms.is_short(member.node)
+    takes = cache.rooms.takes(member.node, member.pod.shape)
+    return takes and not cache.rooms.is_short(member.node)
 
 
 def _begun(group: Group) -> bool:

@@ -60,7 +60,7 @@ class Checks(Machine):
         open_to_loss = now.revocable()
         for place in now.places():
             if place.holder in open_to_loss:
-                assert self.api.takes(place.node)
+                assert self.api.takes(place.node, place.shape)
                 assert not self.api.is_squeezed(taken[place.holder], taken.values())
                 assert self.cache.groups[place.group].known
 
@@ -70,7 +70,7 @@ class Checks(Machine):
         void = {uid for uid, promise in now.members.items() if promise.void}
         assert self.void <= void
         for uid, promise in now.members.items():
-            if not self.api.takes(promise.node) or uid in void - self.void:
+            if not self.api.takes(promise.node, promise.shape) or uid in void - self.void:
                 assert uid in void
                 assert not promise.revocable
 

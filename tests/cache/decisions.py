@@ -11,7 +11,7 @@ from app.cache.views import task_of
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.plan import GangPlacement, Placement
 from app.model.workload import GroupPhase
-from tests.builders import make_task
+from tests.builders import make_shape, make_task
 from tests.cache.machine import (
     NODES,
     ODD,
@@ -62,7 +62,7 @@ class Decisions(Machine):
         return data.draw(st.sampled_from(wanting + sorted(self.cache.groups)))
 
     def some_node(self, data: st.DataObject) -> NodeName:
-        free = [n for n in sorted(self.api.nodes) if self.api.takes(n)]
+        free = [n for n in sorted(self.api.nodes) if self.api.takes(n, make_shape())]
         return NodeName(data.draw(st.sampled_from(free * 6 + [NodeName(n) for n in NODES])))
 
     def publish(self, decided: GangPlacement, *, late: float) -> None:
@@ -103,7 +103,7 @@ class Decisions(Machine):
         taken = list(self.api.taken(before).values())
         asked: dict[NodeName, Counter[str]] = {}
         for placement in decided.placements:
-            if not self.api.takes(placement.node):
+            if not self.api.takes(placement.node, placement.task.shape):
                 return False
             uid = placement.task.uid
             if uid and not kind_is(self.cache, self.cache.members[uid].pod, Kind.WAITING):
@@ -131,7 +131,7 @@ class Decisions(Machine):
             movable
             and self.api.has_group(member.pod)
             and not self.cache.groups[member.group].awaits
-            and self.api.takes(NodeName(node))
+            and self.api.takes(NodeName(node), member.pod.shape)
             and self.fits(Counter(dict(member.pod.shape.requests)), free)
         )
         with self.step():

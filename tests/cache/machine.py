@@ -26,7 +26,7 @@ from app.model.workload import GroupPhase, PodGroup
 from app.service.activity import Activity
 from app.service.feed import Feed
 from tests.builders import make_amounts
-from tests.cache.naive import OURS, Api, Promise, Promises, Taken
+from tests.cache.naive import ANYWHERE, OURS, Api, Promise, Promises, Taken
 
 NODES = ("n0", "n1", "n2")
 PODS = tuple(f"p{i}" for i in range(7))
@@ -44,6 +44,7 @@ def shapes(extended: int) -> st.SearchStrategy[PodShape]:
         PodShape(requests=make_amounts(cpu=1000, pods=1)),
         PodShape(requests=make_amounts(cpu=2000, pods=1)),
         PodShape(requests=make_amounts(pods=1)),
+        PodShape(requests=make_amounts(cpu=1000, pods=1), tolerations=(ANYWHERE,)),
         PodShape(
             requests=make_amounts(cpu=1000, pods=1), host_ports=(HostPort("0.0.0.0", "TCP", 80),)
         ),
@@ -165,7 +166,7 @@ class Machine(RuleBasedStateMachine):
             free={
                 name: Counter(dict(zip(rooms.axis.names, rooms.idle(name).tolist(), strict=True)))
                 for name in rooms.nodes
-                if rooms.takes(name)
+                if rooms.nodes[name].ready
             },
             wanting=frozenset(group.key for group in pending),
             waiting=frozenset(uid for group in pending for uid in group.waiting),
@@ -191,12 +192,12 @@ class Machine(RuleBasedStateMachine):
             if pod is None or pod.status is not TaskStatus.PENDING or pod.group != promise.group:
                 continue
             assert promise.revocable, "a Binding under way was taken back"
-            if self.api.takes(promise.node):
+            if self.api.takes(promise.node, promise.shape):
                 taken = Taken(promise.node, pod.shape.requests, True, False)
                 squeezed.setdefault(promise.node, []).append((promise.since, uid, taken))
         for holder in slots:
             slot = before.slots[holder]
-            if self.api.takes(slot.node):
+            if self.api.takes(slot.node, slot.shape):
                 taken = Taken(slot.node, slot.shape.requests, True, False)
                 squeezed.setdefault(slot.node, []).append((slot.since, holder, taken))
         for node, given_back in squeezed.items():

@@ -16,10 +16,11 @@ from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.node import Node
 from app.model.pod import GATE, QUEUE_GATE, Pod, TaskStatus
 from app.model.resources import Amounts
-from app.model.shape import PodShape
+from app.model.shape import PodShape, Toleration
 from app.model.workload import GroupPhase, PodGroup
 
 OURS = "volcano"
+ANYWHERE = Toleration(exists=True)
 ON_A_NODE = (Kind.BOUND, Kind.RUNNING, Kind.SUCCEEDED)
 
 
@@ -32,7 +33,7 @@ class Promise:
     node: NodeName
     stage: Stage
     since: float
-    requests: Amounts
+    shape: PodShape
     void: bool
 
     @property
@@ -62,9 +63,7 @@ class Promises:
     @classmethod
     def read(cls, cache: ClusterCache) -> "Promises":
         members: dict[str, Promise] = {
-            m.pod.uid: Promise(
-                m.pod.uid, m.group, m.node, m.stage, m.since, m.pod.shape.requests, m.void
-            )
+            m.pod.uid: Promise(m.pod.uid, m.group, m.node, m.stage, m.since, m.pod.shape, m.void)
             for m in cache.members.values()
             if m.stage is not Stage.WAITING and not m.pod.node
         }
@@ -105,9 +104,11 @@ class Api:
     pods: dict[PodUid, Pod] = field(default_factory=dict)
     groups: dict[GroupKey, PodGroup] = field(default_factory=dict)
 
-    def takes(self, name: NodeName) -> bool:
+    def takes(self, name: NodeName, shape: PodShape) -> bool:
         node = self.nodes.get(name)
-        return node is not None and node.ready and not node.unschedulable
+        if node is None or not node.ready:
+            return False
+        return not node.unschedulable or ANYWHERE in shape.tolerations
 
     def taken(self, promises: Promises) -> dict[str, Taken]:
         """Every charge there must be, by holder."""
@@ -118,7 +119,7 @@ class Api:
                 out[pod.uid] = Taken(pod.node, pod.shape.requests, False, releasing)
         for promise in promises.members.values():
             assert promise.holder not in out, "bound and promised at once"
-            out[promise.holder] = Taken(promise.node, promise.requests, True, False)
+            out[promise.holder] = Taken(promise.node, promise.shape.requests, True, False)
         for slot in promises.slots.values():
             out[slot.holder] = Taken(slot.node, slot.shape.requests, True, False)
         return out

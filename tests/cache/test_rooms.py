@@ -10,12 +10,14 @@ from app.cache.rooms import VECTORS_KEPT, Rooms
 from app.model.ids import NodeName
 from app.model.node import Taint
 from app.model.resources import Amounts
-from tests.builders import make_amounts, make_node
+from app.model.shape import Toleration
+from tests.builders import make_amounts, make_node, make_shape
 
 ONE = make_amounts(cpu=1000, pods=1)
 TWO = make_amounts(cpu=2000, pods=1)
 GPU = make_amounts(cpu=1000, pods=1, **{"nvidia.com/gpu": 1})
 N, M = NodeName("n"), NodeName("m")
+ANYWHERE = make_shape(tolerations=(Toleration(exists=True),))
 
 
 @pytest.fixture
@@ -129,16 +131,17 @@ def test_rows_of_nodes_that_are_gone_are_used_again() -> None:
 
 def test_a_node_that_is_not_ready_has_no_room_and_takes_nothing(rooms: Rooms) -> None:
     rooms.set_node(make_node("n", cpu=4000, ready=False))
-    assert not rooms.takes(N)
+    assert not rooms.takes(N, ANYWHERE)
     assert idle(rooms) == 0
     assert rooms.table().allocatable[:, 0].tolist() == [2000, 0]
 
 
-def test_a_cordoned_node_keeps_its_room_and_takes_nothing(rooms: Rooms) -> None:
+def test_a_cordoned_node_keeps_its_room_and_takes_only_who_bears_that(rooms: Rooms) -> None:
     rooms.set_node(make_node("n", cpu=4000, unschedulable=True))
-    assert not rooms.takes(N)
+    assert not rooms.takes(N, make_shape())
+    assert rooms.takes(N, ANYWHERE)
     assert idle(rooms) == 4000
-    assert not rooms.takes(NodeName("unknown"))
+    assert not rooms.takes(NodeName("unknown"), ANYWHERE)
 
 
 def test_a_heartbeat_makes_no_new_table(rooms: Rooms) -> None:

@@ -29,6 +29,19 @@ def test_a_cordoned_node_takes_nobody_until_it_is_uncordoned(place: Place) -> No
     assert nodes_of(place.wait_bound("next", 2)) == {cordoned}
 
 
+def test_a_cordoned_node_takes_those_that_bear_it_and_stops_nobody_else(place: Place) -> None:
+    free, cordoned = place.add_nodes(2, cpu="2")
+    place.change_node(cordoned, {"spec": {"unschedulable": True}})
+    place.wait_node(cordoned, takes_pods=False)
+    place.add_gang("bears", 2, cpu="2", tolerations=[{"operator": "Exists"}])
+    place.add_gang("next", 2, cpu="2")
+    assert nodes_of(place.wait_bound("bears", 2)) == {free, cordoned}
+
+    place.delete_gang("bears")
+    place.change_node(cordoned, {"spec": {"unschedulable": None}})
+    assert nodes_of(place.wait_bound("next", 2)) == {free, cordoned}
+
+
 def test_a_tainted_node_is_for_those_who_tolerate_it(place: Place) -> None:
     (plain,) = place.add_nodes(1, cpu="2")
     (tainted,) = place.add_nodes(1, cpu="2", taints=[TAINT])

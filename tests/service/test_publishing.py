@@ -5,15 +5,18 @@ from typing import Any
 
 import pytest
 
+from app.cache.rooms import Rooms
 from app.model.ids import NodeName, QueueName
 from app.model.reason import Cause
+from app.model.shape import Toleration
 from app.model.workload import GroupPhase, QueueState, Quota
 from app.service import planning
 from app.service.limits import Limits
+from app.service.publishing import REFUSED_IN_A_ROW
 from tests.builders import make_amounts, make_node, make_queue, make_shape
-from tests.service.rig import Rig
+from tests.service.rig import Rig, working
 from tests.service.test_planning import ALWAYS_YIELD, TREE, during_a_cycle
-from tests.service.virtual_time import run
+from tests.service.virtual_time import advance, run
 
 Q = QueueName("q")
 FOUR = make_amounts(cpu=4000)
@@ -268,5 +271,26 @@ def test_without_a_vote_only_a_closed_queue_keeps_anybody_out() -> None:
         await during_a_cycle(rig, lambda: queue(capability=make_amounts(cpu=4000))(rig))
         assert let_in(rig) == ["a", "b"]
         assert rig.promises() == 2
+
+    run(scenario())
+
+
+def test_who_is_planned_in_vain_again_and_again_lets_others_go_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As if planner and cache disagreed about a node: nobody else must wait for that for ever."""
+    everywhere = make_shape(cpu=8000, tolerations=(Toleration(exists=True),))
+    takes = Rooms.takes
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=8000)
+        rig.gang("first", size=1, shape=everywhere)
+        rig.gang("second", size=1, shape=make_shape(cpu=8000))
+        monkeypatch.setattr(Rooms, "takes", lambda *on: everywhere not in on and takes(*on))
+        with working(rig):
+            await advance(2)
+        assert rig.place("second-0") == "n1"
+        assert rig.planning.log.stale < 2 * REFUSED_IN_A_ROW
 
     run(scenario())

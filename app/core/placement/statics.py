@@ -19,7 +19,7 @@ from app.core.placement.arrays import Mask, Scores
 from app.core.placement.images import ImageIndex
 from app.core.placement.residents import ResidentIndex
 from app.core.placement.selectors import NodeSelectors
-from app.core.placement.taints import UNSCHEDULABLE, TaintIndex, tolerated
+from app.core.placement.taints import TaintIndex, bears_cordon
 from app.core.placement.terms import TermBooks
 from app.core.policy import Predicates, Scoring
 from app.model.shape import NodeTerm, PodShape, Toleration
@@ -79,18 +79,21 @@ class NodeFacts:
         return fit
 
     def barred_by_cordon(self, shape: PodShape) -> Mask | None:
-        """Unschedulable nodes, when ``shape`` does not tolerate that; None: no node is barred."""
-        if not self.cordoned.any() or tolerated(shape.tolerations, UNSCHEDULABLE):
+        """Cordoned nodes, when ``shape`` does not tolerate that; None: no node is barred.
+
+        Whatever is configured: kube-scheduler does not let such a pod go there.
+        """
+        if not self.cordoned.any() or bears_cordon(shape):
             return None
         return self.cordoned
 
     def _mask(self, shape: PodShape, predicates: Predicates) -> Mask:
         mask = self.ready.copy()
-        if not predicates.enabled:
-            return mask
         barred = self.barred_by_cordon(shape)
         if barred is not None:
             mask &= ~barred
+        if not predicates.enabled:
+            return mask
         for part in (
             self.selectors.required(shape) if predicates.node_affinity else None,
             self.taints.tolerated(shape.tolerations) if predicates.taints else None,

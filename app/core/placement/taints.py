@@ -9,7 +9,7 @@ import numpy as np
 
 from app.core.placement.arrays import FULL_SCORE, Counts, Mask, Rows, Scores
 from app.model.node import Node, Taint
-from app.model.shape import Toleration
+from app.model.shape import PodShape, Toleration
 
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -31,6 +31,11 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 def tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
     """Whether any of ``tolerations`` covers ``taint``."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
+
+
+def bears_cordon(shape: PodShape) -> bool:
+    """Whether a pod of ``shape`` may go to a cordoned node, as those of DaemonSets may."""
+    return tolerated(shape.tolerations, UNSCHEDULABLE)
 
 
 class TaintIndex:

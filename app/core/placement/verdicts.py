@@ -87,6 +87,9 @@ def _barred(case: Case) -> Iterator[tuple[str, Mask]]:
     yield NOT_READY, ~case.facts.ready
     if case.pinned is not None:
         yield SELECTOR, np.arange(len(case.facts.ready)) != case.pinned
+    cordoned = case.facts.barred_by_cordon(case.task.shape)
+    if cordoned is not None:
+        yield CORDONED, cordoned
     if case.predicates.enabled:
         yield from _static(case)
     if case.vetoed is not None:
@@ -98,9 +101,6 @@ def _barred(case: Case) -> Iterator[tuple[str, Mask]]:
 
 def _static(case: Case) -> Iterator[tuple[str, Mask]]:
     shape, facts = case.task.shape, case.facts
-    cordoned = facts.barred_by_cordon(shape)
-    if cordoned is not None:
-        yield CORDONED, cordoned
     if case.predicates.taints:
         for taint, nodes in facts.taints.repelling(shape.tolerations):
             yield f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}", nodes

@@ -133,10 +133,11 @@ def test_taints_and_cordons_repel_who_does_not_tolerate_them(
     assert rig.names(make_shape(tolerations=tolerations)) == names
 
 
-def test_switched_off_predicates_do_not_refuse() -> None:
+def test_switched_off_predicates_refuse_no_node_but_a_cordoned_one() -> None:
+    """There kube-scheduler lets nobody go."""
     nodes = (make_node("a", taints=(GPU,)), make_node("b", unschedulable=True))
     elsewhere = make_shape(node_selector=(("disk", "ssd"),))
-    assert Rig(nodes, predicates=Predicates(enabled=False)).names(elsewhere) == ["a", "b"]
+    assert Rig(nodes, predicates=Predicates(enabled=False)).names(elsewhere) == ["a"]
     assert Rig(nodes, predicates=Predicates(taints=False)).names() == ["a"]
     assert Rig(NODES, predicates=Predicates(node_affinity=False)).names(elsewhere) == [
         "a",
