@@ -80,22 +80,44 @@ class PodGrouping:
         return ()
 
     async def reconcile(self, key: Key) -> None:
-        """Make the group, then tell the pod."""
+        """See that the group is there, then tell the pod."""
         pod = self._stores[PODS].get(key)
         if pod is None or not wants_group(pod, self._options.schedulers):
             return
+        if await self._is_there(key_for(pod)) or await self._make(pod):
+            await self._tell(pod, key_for(pod).name)
+
+    async def _is_there(self, at: Key) -> bool:
+        """Whether there is such a group; the watch may be late to show that it is gone."""
+        return self._stores[POD_GROUPS].get(at) is not None and await self._is_stored(at)
+
+    async def _is_stored(self, at: Key) -> bool:
+        try:
+            await self._api.get(POD_GROUPS, at)
+        except ApiError as error:
+            if error.failure is not Failure.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    async def _make(self, pod: Object) -> bool:
+        """Make the pod's group, unless somebody did; False: its pod cannot be read.
+
+        The API server asks quotas and webhooks before it looks what is there: a group that it
+        refuses to create may exist.
+        """
         owner = await self._owner(pod)
         try:
-            group = group_for(pod, owner, inherit=self._options.inherit)
+            await self._api.create(POD_GROUPS, group_for(pod, owner, inherit=self._options.inherit))
         except DecodeError as error:
             await self._events.record(pod, "Warning", "FailedCreatePodGroup", str(error))
-            return
-        try:
-            await self._api.create(POD_GROUPS, group)
+            return False
         except ApiError as error:
-            if error.failure is not Failure.EXISTS:
+            if error.failure is Failure.EXISTS:
+                return True
+            if error.failure is not Failure.REFUSED or not await self._is_stored(key_for(pod)):
                 raise
-        await self._tell(pod, key_for(pod).name)
+        return True
 
     async def _owner(self, pod: Object) -> Object | None:
         """The pod's controller, of the kinds that may say something about its group."""

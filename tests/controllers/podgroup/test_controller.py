@@ -18,6 +18,7 @@ from app.wire.kinds import (
 )
 from app.wire.unstructured import Key, Object, annotations, controlled_by, spec, uid
 from tests.controllers import play
+from tests.controllers.fake_api import Request
 from tests.controllers.play import Play, item
 
 GROUP = "scheduling.k8s.io/group-name"
@@ -107,6 +108,70 @@ def test_pods_of_a_workload_share_a_group(resource: Resource) -> None:
         assert {group_of(stage, f"p{n}") for n in range(3)} == {name}
         assert stage.fake.created == {(POD_GROUPS, name): 1}
         assert annotations(stage.stored(POD_GROUPS, Key("ns", name))) == {"volcano.sh/x": "y"}
+
+    run(scenario)
+
+
+def makes_another(stage: Play) -> Callable[[Request], bool]:
+    """Whether a request is to create a PodGroup while there is one."""
+    return lambda request: request.verb == "create" and bool(groups(stage))
+
+
+@pytest.mark.parametrize("lagging", [False, True], ids=["seen", "not seen yet"])
+def test_pods_learn_of_a_group_that_could_not_be_created_again(lagging: bool) -> None:
+    """A quota of one, a queue that closes: the API server refuses before it looks what is there."""
+
+    async def scenario(stage: Play) -> None:
+        if lagging:
+            stage.fake.lagging.add(POD_GROUPS)
+        stage.fake.fail(Failure.REFUSED, makes_another(stage), times=99)
+        owner = workload(stage, said={MIN_MEMBER: "3"})
+        for number in range(3):
+            pod(stage, f"p{number}", owner)
+        await stage.settle()
+        pod(stage, "late", owner)
+        await stage.settle()
+        name = f"podgroup-{uid(owner)}"
+        assert {group_of(stage, p) for p in ("p0", "p1", "p2", "late")} == {name}
+
+    run(scenario)
+
+
+def test_a_group_that_is_there_is_not_created_once_more() -> None:
+    async def scenario(stage: Play) -> None:
+        owner = workload(stage)
+        pod(stage, "p0", owner)
+        await stage.settle()
+        pod(stage, "p1", owner)
+        await stage.settle()
+        assert [r.verb for r in stage.fake.requests if r.resource is POD_GROUPS][1:] == ["get"]
+
+    run(scenario)
+
+
+def test_a_group_that_is_gone_before_the_watch_says_so_is_made_anew() -> None:
+    async def scenario(stage: Play) -> None:
+        owner = workload(stage)
+        pod(stage, "p0", owner)
+        await stage.settle()
+        name = f"podgroup-{uid(owner)}"
+        stage.fake.lagging.add(POD_GROUPS)
+        stage.fake.remove(POD_GROUPS, Key("ns", name))
+        pod(stage, "p1", owner)
+        await stage.settle()
+        assert list(groups(stage)) == [name]
+
+    run(scenario)
+
+
+def test_a_group_that_may_not_be_created_is_tried_until_it_may() -> None:
+    async def scenario(stage: Play) -> None:
+        stage.fake.fail(Failure.REFUSED, lambda r: r.verb == "create", times=3)
+        made = pod(stage, "p")
+        await stage.settle()
+        assert (groups(stage), group_of(stage, "p")) == ({}, "")
+        await stage.later(5)
+        assert group_of(stage, "p") == f"podgroup-{uid(made)}"
 
     run(scenario)
 
