@@ -140,7 +140,8 @@ def _objects(found: Findings) -> tuple[str, str]:
 def _conditions(found: Findings) -> Verdict:
     """The last of the group's conditions that speaks against it.
 
-    `Scheduled` never does: where it is taken back, others say why.
+    `Scheduled` never does: where it is taken back, others say why. `Reserved` has the cause, and
+    `Unschedulable` one word for many causes: the first goes before, whenever they were written.
     """
     conditions = status(found.group or {}).get("conditions") or ()
     against = [
@@ -151,6 +152,8 @@ def _conditions(found: Findings) -> Verdict:
     ]
     if not against:
         return None
+    if any(c["type"] == "Reserved" for c in against):
+        against = [c for c in against if c["type"] != "Unschedulable"]
     last = max(against, key=lambda each: str(each.get("lastTransitionTime") or ""))
     return str(last.get("reason") or last["type"]), str(last.get("message") or last["type"])
 

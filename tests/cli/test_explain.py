@@ -200,6 +200,27 @@ def test_the_last_condition_that_speaks_against_it_counts(stand: Stand) -> None:
     assert first(stand, "a") == "job default/a is Pending: queue default: cpu asked 3, free 1"
 
 
+@pytest.mark.parametrize("second", ["13:19", "13:20", "13:21"], ids=["before", "with", "after"])
+def test_the_room_that_is_not_reserved_says_why_whenever_it_was_written(
+    second: str, stand: Stand
+) -> None:
+    """`Unschedulable` has one reason for all that lacks room, as in Volcano."""
+    reserved = {
+        "type": "Reserved",
+        "status": "False",
+        "reason": "QueueQuota",
+        "message": "queue default: cpu asked 3, free 1",
+        "lastTransitionTime": f"2023-11-14T22:{second}Z",
+    }
+    waiting(stand, AGAINST, reserved)
+    lines = stand.printed("explain", "a").splitlines()
+    assert lines[0] == "job default/a is Pending: queue default: cpu asked 3, free 1"
+    assert lines[2:4] == [
+        "Reason:     QueueQuota",
+        "Next step:  wait for jobs of the queue to end, or raise its capability",
+    ]
+
+
 def test_a_condition_that_is_only_taken_back_does_not_say_why(stand: Stand) -> None:
     back = {**AGAINST, "type": "Scheduled", "status": "False", "reason": "Unschedulable"}
     waiting(stand, {**back, "message": ""}, AGAINST)
