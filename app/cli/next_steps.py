@@ -34,12 +34,18 @@ _NEXT: Final[Mapping[str, str]] = {
     "Gated": "remove the scheduling gates that are not ours",
     "PodGroupMissing": "create the PodGroup that the pods name",
 }
+_MADE_FOR_PODS: Final = (
+    "see in the events of its pods why the controllers do not make it, and that they run"
+)
+_OF_OWNER: Final = re.compile(r": waiting for the pod group of \S+ \S+ to exist$")
 _LIMITING: Final = re.compile(r"\bqueue (\S+): ")
 _GUARANTEES: Final = re.compile(rf"\b{GUARANTEE} (queue \S+) \(")
 
 
 def next_step(reason: str, summary: str, *, queue: str) -> str:
     """What to do about it, empty where nobody knows; ``queue`` is the one that it is in."""
+    if reason == "PodGroupMissing" and _OF_OWNER.search(summary):
+        return _MADE_FOR_PODS
     return _NEXT.get(reason, "").format(
         queue=queue, limiting=_limiting(summary, queue), guarantees=_guarantees(summary)
     )

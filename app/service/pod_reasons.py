@@ -101,7 +101,7 @@ class PodReasons:
         if not self._planning.activity.active:
             return  # a missing group is known to a replica that stands by, too
         if cause is Cause.GROUP_MISSING:
-            self._wait_for_group(pod)
+            self._wait_for_group(member)
         self._said[uid] = cause  # from now on: it may get its place while this is written
         try:
             await self._pods.patch_pod_status(
@@ -113,14 +113,18 @@ class PodReasons:
 
     def _cause(self, group: Group) -> Cause | None:
         if not group.known:
-            # A pod without a group of its own is given to one soon, or stands alone.
-            return None if group.solo else Cause.GROUP_MISSING
+            return Cause.GROUP_MISSING
         refusal = self._planning.refusals.get(group.key)
         return None if refusal is None else refusal.cause
 
-    def _wait_for_group(self, pod: Pod) -> None:
-        """Operators create pods and PodGroup in any order; raises `Again` while that may be."""
-        pause = pod.created + MISSING_AFTER_S - self._clock()
+    def _wait_for_group(self, member: Member) -> None:
+        """Operators create pods and PodGroup in any order; raises `Again` while that may be.
+
+        Of a pod that was not known before, or has been told of a group just now, this process may
+        not have seen the group yet, nor have asked the owner whether it wants one.
+        """
+        since = max(member.pod.created, member.since)
+        pause = since + MISSING_AFTER_S - self._clock()
         if pause > 0:
             raise Again("the PodGroup may be on its way", after_s=pause)
 

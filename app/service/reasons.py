@@ -28,7 +28,7 @@ _UNBOUND = frozenset({Kind.PLACED, Kind.WAITING})
 def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
     """Why the group, or the rest of it, waits; None when nothing is missing."""
     if not group.known:
-        return Refusal(Cause.GROUP_MISSING, where=group.key)
+        return _missing(group)
     refusal = planning.refusals.get(group.key)
     if refusal is None or _is_of_others(cache, group):
         on_the_way = settles_in_s(cache, planning, group)
@@ -39,6 +39,15 @@ def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal 
     if refusal.cause is Cause.GATED:
         return replace(refusal, holders=_gates(group))
     return refusal
+
+
+def _missing(group: Group) -> Refusal:
+    """It does not exist; a pod that waits for the one of its owner has no name of it to tell."""
+    pod = next((member.pod for member in group.members.values()), None)
+    if not group.solo or pod is None or pod.owner is None:
+        return Refusal(Cause.GROUP_MISSING, where=group.key)
+    text = f"{pod.key}: waiting for the pod group of {pod.owner.kind} {pod.owner.name} to exist"
+    return Refusal(Cause.GROUP_MISSING, where=pod.key, detail=text)
 
 
 def _is_of_others(cache: ClusterCache, group: Group) -> bool:

@@ -317,6 +317,11 @@ def test_the_story_of_a_group_that_has_the_name_of_the_pod_is_another_one(stand:
     ("reason", "message", "step"),
     [
         ("PodGroupMissing", GROUP_MISSING, "create the PodGroup that the pods name"),
+        (
+            "PodGroupMissing",
+            "default/p: waiting for the pod group of ReplicaSet web to exist",
+            "see in the events of its pods why the controllers do not make it, and that they run",
+        ),
         ("QueueMissing", "queue none does not exist", "create the queue, or name another one"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.model.ids import NodeName
-from app.model.pod import GATE, PLACED_CONDITION
+from app.model.pod import GATE, GROUP_ANNOTATION, PLACED_CONDITION, Owner
 from app.model.reason import Cause
 from app.service.limits import Hint, Limits
 from app.service.pod_reasons import MISSING_AFTER_S
@@ -218,6 +218,76 @@ def test_gated_pods_whose_group_does_not_exist_say_so_when_it_does_not_come() ->
         [condition] = said(rig, "never-0")
         assert (condition["status"], condition["reason"]) == ("False", "PodGroupMissing")
         assert condition["message"] == "default/never: waiting for the pod group to exist"
+
+    run(scenario())
+
+
+WEB = Owner("apps/v1", "ReplicaSet", "web", "uid-web")
+OF_WEB = "default/web-0: waiting for the pod group of ReplicaSet web to exist"
+
+
+def waits_for_web(rig: Rig, **fields: Any) -> None:
+    """A pod behind the gate whose owner wants a gang and has no PodGroup yet."""
+    rig.api.owners["web"] = 3
+    rig.pod("web-0", owner=WEB, gates=(GATE,), **fields)
+
+
+def test_gated_pods_that_wait_for_the_group_of_their_owner_say_so_when_it_does_not_come() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        with working(rig):
+            waits_for_web(rig, created=clock())
+            await advance(MISSING_AFTER_S - 1)
+            assert said(rig, "web-0") == []
+            await advance(60)
+        [condition] = said(rig, "web-0")
+        assert (condition["status"], condition["reason"]) == ("False", "PodGroupMissing")
+        assert condition["message"] == OF_WEB
+
+    run(scenario())
+
+
+def test_the_group_of_its_owner_may_still_come_to_a_pod_of_long_ago() -> None:
+    """After a restart its owner is not asked yet, nor all is seen."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        with working(rig):
+            waits_for_web(rig, created=clock() - 3600)
+            await advance(MISSING_AFTER_S - 1)
+            assert said(rig, "web-0") == []
+            await advance(2)
+            assert len(said(rig, "web-0")) == 1
+
+    run(scenario())
+
+
+def test_a_pod_that_gets_the_group_of_its_owner_takes_back_that_it_was_missing() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(hint=Hint.PIN))
+        rig.node("n1")
+        with working(rig):
+            waits_for_web(rig)
+            await advance(MISSING_AFTER_S + 1)
+            rig.group("auto", minimum=1)
+            told = {GROUP_ANNOTATION: "auto"}
+            rig.store(replace(rig.api.pods["default/web-0"], annotations=told))
+            await advance(1)
+        assert [condition["status"] for condition in said(rig, "web-0")] == ["False", "True"]
+
+    run(scenario())
+
+
+def test_a_pod_whose_owner_wants_no_gang_never_says_that_its_group_is_missing() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        with working(rig):
+            rig.pod("web-0", owner=WEB, gates=(GATE,), shape=make_shape(cpu=50_000))
+            await advance(60)
+        assert [c["reason"] for c in said(rig, "web-0")] == [Cause.CLUSTER_OVERUSED]
 
     run(scenario())
 

@@ -72,6 +72,8 @@ class PodGrouping:
         self._api = api
         self._events = events
         self._options = options
+        self._told: dict[Key, tuple[str, str]] = {}
+        """UID of a pod whose group is refused, and why; it is tried until it is not."""
 
     def keys(self, change: Change) -> Iterable[Key]:
         """The pod, if it wants a group."""
@@ -83,8 +85,10 @@ class PodGrouping:
         """See that the group is there, then tell the pod."""
         pod = self._stores[PODS].get(key)
         if pod is None or not wants_group(pod, self._options.schedulers):
+            self._told.pop(key, None)
             return
         if await self._is_there(key_for(pod)) or await self._make(pod):
+            self._told.pop(key, None)
             await self._tell(pod, key_for(pod).name)
 
     async def _is_there(self, at: Key) -> bool:
@@ -110,14 +114,27 @@ class PodGrouping:
         try:
             await self._api.create(POD_GROUPS, group_for(pod, owner, inherit=self._options.inherit))
         except DecodeError as error:
-            await self._events.record(pod, "Warning", "FailedCreatePodGroup", str(error))
+            await self._complain(pod, error)
             return False
         except ApiError as error:
             if error.failure is Failure.EXISTS:
                 return True
-            if error.failure is not Failure.REFUSED or not await self._is_stored(key_for(pod)):
+            if error.failure is not Failure.REFUSED:
+                raise
+            if not await self._is_stored(key_for(pod)):
+                await self._complain_once(pod, error)
                 raise
         return True
+
+    async def _complain_once(self, pod: Object, error: ApiError) -> None:
+        """Each try is refused in the same words."""
+        key, told = key_of(pod), (uid(pod), str(error))
+        if self._told.get(key) != told:
+            self._told[key] = told
+            await self._complain(pod, error)
+
+    async def _complain(self, pod: Object, error: Exception) -> None:
+        await self._events.record(pod, "Warning", "FailedCreatePodGroup", str(error))
 
     async def _owner(self, pod: Object) -> Object | None:
         """The pod's controller, of the kinds that may say something about its group."""

@@ -274,6 +274,47 @@ def test_a_pod_that_goes_meanwhile_is_forgotten() -> None:
     run(scenario)
 
 
+def refused_for(stage: Play, why: str, times: int) -> None:
+    """The next creations are refused with that text."""
+    stage.fake.fail(Failure.REFUSED, lambda r: r.verb == "create", times=times, message=why)
+
+
+def test_a_pod_is_told_why_its_group_may_not_be_created_once_for_each_reason() -> None:
+    async def scenario(stage: Play) -> None:
+        refused_for(stage, "exceeded quota: q", 4)
+        refused_for(stage, "queue none does not exist", 4)
+        pod(stage, "p")
+        await stage.later(60)
+        assert group_of(stage, "p")
+
+    assert run(scenario).told.told == [
+        ("Warning", "FailedCreatePodGroup", "exceeded quota: q"),
+        ("Warning", "FailedCreatePodGroup", "queue none does not exist"),
+    ]
+
+
+def test_a_pod_that_is_made_anew_is_told_too() -> None:
+    async def scenario(stage: Play) -> None:
+        refused_for(stage, "exceeded quota: q", 99)
+        pod(stage, "p")
+        await stage.later(1)
+        stage.fake.remove(PODS, Key("ns", "p"))
+        pod(stage, "p")
+        await stage.later(1)
+
+    assert run(scenario).reasons() == ["FailedCreatePodGroup"] * 2
+
+
+@pytest.mark.parametrize("failure", [Failure.PASSING, Failure.CONFLICT])
+def test_what_may_succeed_later_is_no_reason_to_tell(failure: Failure) -> None:
+    async def scenario(stage: Play) -> None:
+        stage.fake.fail(failure, lambda r: r.verb == "create", times=2)
+        pod(stage, "p")
+        await stage.later(5)
+
+    assert run(scenario).reasons() == []
+
+
 def test_requests_that_cannot_be_read_are_told_of() -> None:
     async def scenario(stage: Play) -> None:
         pod(stage, "p", cpu="much")
