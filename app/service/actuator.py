@@ -120,6 +120,7 @@ class Actuator:
             if group is None or not group.solo:
                 self._group_work.add(key)
         self._reasons.after_cycle(changed)
+        self._following.after_cycle(changed)
         self._showing.after_cycle(changed)
         now = self._clock()
         if now >= self._next_look:

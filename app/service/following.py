@@ -5,7 +5,8 @@ it is woken. Which members these are is decided in :mod:`app.core.placement.comp
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from app.cache.cluster import ClusterCache
@@ -19,6 +20,9 @@ from app.service.workqueue import WorkQueue
 
 _GATHER_S: Final = 0.02
 """So long a group is not looked at again: its members come one after the other."""
+
+_SHARE: Final = 0.1
+"""Of the time at most: looks at a gang of thousands, each with a rule of its own, take long."""
 
 _LOOKING_AT_ONCE: Final = 4
 
@@ -40,6 +44,10 @@ class Following:
         """Groups with members whose turn it was not."""
         self._work: WorkQueue[GroupKey] = WorkQueue(self._look, failed=failed)
 
+    def __len__(self) -> int:
+        """Groups with members whose turn has not come."""
+        return len(self._incomplete)
+
     async def run(self) -> None:
         """Work for ever; cancel to stop."""
         await self._work.run(_LOOKING_AT_ONCE)
@@ -53,7 +61,18 @@ class Following:
         if key in self._incomplete:
             self._work.add(key)
 
+    def after_cycle(self, changed: Collection[GroupKey]) -> None:
+        """Forget groups that are gone."""
+        if self._incomplete:
+            self._incomplete -= {key for key in changed if key not in self._cache.groups}
+
     async def _look(self, key: GroupKey) -> None:
+        began = time.perf_counter()
+        self._tell_whose_turn_it_is(key)
+        took = time.perf_counter() - began
+        await asyncio.sleep(max(_GATHER_S, took / _SHARE))
+
+    def _tell_whose_turn_it_is(self, key: GroupKey) -> None:
         self._incomplete.discard(key)
         group = self._cache.groups.get(key)
         if group is None:
@@ -70,7 +89,6 @@ class Following:
                 self._tell(member)
             elif not member.pod.gates:
                 member.refused = True  # or will be: kube-scheduler does not ask us first
-        await asyncio.sleep(_GATHER_S)
 
 
 def follows(member: Member) -> bool:

@@ -5,10 +5,12 @@ from dataclasses import replace
 from app.core.placement.company import Terms
 from app.model.pod import GATE, TASK_SPEC
 from app.model.shape import LabelSelector, Operator, PodShape, PodTerm, Requirement
+from app.service.actuator import log_failure
 from app.service.explanations import slots_to_pin
 from app.service.filtering import Chosen
+from app.service.following import Following
 from tests.builders import make_shape
-from tests.service.rig import GONE, Rig, working
+from tests.service.rig import GONE, Rig, running, working
 from tests.service.virtual_time import advance, run, settle
 
 HOST = "kubernetes.io/hostname"
@@ -128,5 +130,24 @@ def test_places_kept_for_followers_are_not_pinned_to() -> None:
         rig.bind("server")
         await settle()
         assert slots_to_pin(rig.cache, group) == {"worker": (rig.place("server"),) * 2}
+
+    run(scenario())
+
+
+def test_groups_that_are_gone_are_forgotten() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        gang(rig, gated=True)
+        group = rig.cache.groups[rig.key("g")].pod_group
+        await rig.cycle()
+        following = Following(rig.cache, tell=lambda _: None, failed=log_failure)
+        with running(following.run()):
+            following.look(rig.key("g"))
+            await settle()
+            assert len(following) == 1
+            rig.delete("server", "w0", "w1")
+            rig.unsee("podgroups", group)
+            following.after_cycle([rig.key("g")])
+            assert len(following) == 0
 
     run(scenario())

@@ -9,13 +9,13 @@ Only the gang's own members are looked at. One that could go by what runs elsewh
 member all the same when one is coming: this costs it the time that a pod needs to come to Bind.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 
 from app.core.placement.residents import Identity, Namespaces, selects
 from app.model.ids import NodeName
-from app.model.shape import PodTerm
+from app.model.shape import Operator, PodTerm
 
 Label = Callable[[NodeName, str], str | None]
 """The value of a node's label, None when it has none."""
@@ -43,87 +43,125 @@ def followers(
     """Those that have to wait until others of ``companions`` have arrived.
 
     Never all of those that have not: where each is near another, one of them starts, as it does in
-    kube-scheduler.
+    kube-scheduler. Cost: the number of companions, and of pairs of a rule and who answers to it.
     """
-    company = _Company(label, namespaces)
-    arrived, waiting = list[Companion](), list[Companion]()
-    for companion in companions:
-        (arrived if companion.arrived else waiting).append(companion)
-    company.join(arrived)
-    first: Sequence[Companion] = [one for one in waiting if company.is_near(one)]
+    everyone = tuple(companions)
+    rules = _Rules(everyone, namespaces)
+    places = _Places(rules, label, asking=[one for one in everyone if not one.arrived])
+    for one in everyone:
+        if one.arrived:
+            places.add(one)
+    waiting = {one.holder: one for one in everyone if not one.arrived}
+    first: Collection[Companion] = [one for one in waiting.values() if places.is_near(one)]
     followed = set[str]()
     while waiting:
-        waiting = _without(waiting, first)
-        company.join(first)
-        while near := [one for one in waiting if company.is_near(one)]:
-            waiting = _without(waiting, near)
-            company.join(near)
-            followed.update(one.holder for one in near)
-        first = _first(waiting, company)
+        for one in first:
+            del waiting[one.holder]
+        followed |= _drawn(first, waiting, places)
+        first = _first(tuple(waiting.values()), rules, label)
     return frozenset(followed)
 
 
-def _first(waiting: Sequence[Companion], company: "_Company") -> Sequence[Companion]:
+def _drawn(
+    first: Iterable[Companion], waiting: MutableMapping[str, Companion], places: "_Places"
+) -> set[str]:
+    """Those taken out of ``waiting`` that are near ``first``, near these, and so on."""
+    drawn = set[str]()
+    coming = deque(first)
+    while coming:
+        for one in places.add(coming.popleft()):
+            if one.holder in waiting and places.is_near(one):
+                coming.append(waiting.pop(one.holder))
+                drawn.add(one.holder)
+    return drawn
+
+
+def _first(waiting: Sequence[Companion], rules: "_Rules", label: Label) -> Sequence[Companion]:
     """Those that follow none of ``waiting``, else those that may start, else (in a circle) all."""
-    others = company.only(waiting)
+    others = _Places(rules, label)
+    for one in waiting:
+        others.add(one)
     return (
         [one for one in waiting if not others.is_near(one)]
-        or [one for one in waiting if company.may_start(one)]
+        or [one for one in waiting if rules.of(one) in rules.met_by(one)]
         or waiting
     )
 
 
-def _without(some: Sequence[Companion], gone: Sequence[Companion]) -> list[Companion]:
-    holders = {one.holder for one in gone}
-    return [one for one in some if one.holder not in holders]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rule:
+    """What equal members must be near; one object for each, as its terms are long to compare."""
+
+    terms: Terms
 
 
-class _Company:
-    """Where those are that others may have to be near, by what these ask for."""
+class _Rules:
+    """The different rules of a gang, and which of them are met by whom."""
 
-    def __init__(self, label: Label, namespaces: Namespaces) -> None:
+    def __init__(self, companions: Sequence[Companion], namespaces: Namespaces) -> None:
+        self._by_terms = {terms: _Rule(terms) for terms in {one.near for one in companions}}
+        self._met: defaultdict[Identity, list[_Rule]] = defaultdict(list)
+        identities = {one.identity for one in companions}
+        labelled: defaultdict[tuple[str, str], list[Identity]] = defaultdict(list)
+        for identity in identities:
+            for pair in identity.labels:
+                labelled[pair].append(identity)
+        for terms, rule in self._by_terms.items():
+            pairs = _pairs_asked(terms)
+            asked = identities if pairs is None else [i for pair in pairs for i in labelled[pair]]
+            for identity in asked:
+                if all(selects(term, identity, namespaces) for term in terms):
+                    self._met[identity].append(rule)
+
+    def of(self, companion: Companion) -> _Rule:
+        """Its own."""
+        return self._by_terms[companion.near]
+
+    def met_by(self, companion: Companion) -> Sequence[_Rule]:
+        """Those whose terms all select it."""
+        return self._met.get(companion.identity, ())
+
+
+def _pairs_asked(terms: Terms) -> list[tuple[str, str]] | None:
+    """Labels of which those that ``terms`` select have one; None: nothing so simple is asked."""
+    for term in terms:
+        for asked in term.selector.requirements if term.selector else ():
+            if asked.operator is Operator.IN:
+                return [(asked.key, value) for value in dict.fromkeys(asked.values)]
+    return None
+
+
+class _Places:
+    """The domains that hold somebody who meets a rule, for each of its terms."""
+
+    def __init__(self, rules: _Rules, label: Label, *, asking: Iterable[Companion] = ()) -> None:
+        """``asking``: who wants to know when one is near."""
+        self._rules = rules
         self._label = label
-        self._namespaces = namespaces
-        self._members: Counter[tuple[Identity, NodeName]] = Counter()
-        self._places: dict[Terms, list[set[str]]] = {}
-        """For what was asked: the domains that hold one which all terms select, term by term."""
+        self._found = set[tuple[_Rule, int, str]]()
+        self._asking: defaultdict[tuple[_Rule, int, str], list[Companion]] = defaultdict(list)
+        for one in asking:
+            rule = rules.of(one)
+            for number, term in enumerate(rule.terms):
+                value = label(one.node, term.topology_key)
+                if value is not None:
+                    self._asking[rule, number, value].append(one)
 
-    def only(self, companions: Iterable[Companion]) -> "_Company":
-        """Another one, of these alone."""
-        made = _Company(self._label, self._namespaces)
-        made.join(companions)
-        return made
-
-    def join(self, companions: Iterable[Companion]) -> None:
-        """Count these too."""
-        self._members.update((one.identity, one.node) for one in companions)
-        self._places.clear()
+    def add(self, companion: Companion) -> list[Companion]:
+        """Count it too; returns those who asked for the first one in one of its domains."""
+        asked: list[Companion] = []
+        for rule in self._rules.met_by(companion):
+            for number, term in enumerate(rule.terms):
+                value = self._label(companion.node, term.topology_key)
+                if value is not None and (rule, number, value) not in self._found:
+                    self._found.add((rule, number, value))
+                    asked += self._asking.get((rule, number, value), ())
+        return asked
 
     def is_near(self, companion: Companion) -> bool:
         """Whether each of its terms finds one where it is; so does one that has no terms."""
-        terms = companion.near
-        places = self._places.get(terms)
-        if places is None:
-            places = self._places[terms] = self._of(terms)
-        values = (self._label(companion.node, term.topology_key) for term in terms)
-        return all(value in domains for value, domains in zip(values, places, strict=True))
-
-    def may_start(self, companion: Companion) -> bool:
-        """Whether kube-scheduler lets it be the first: its terms select itself."""
-        return self._selected(companion.near, companion.identity)
-
-    def _of(self, terms: Terms) -> list[set[str]]:
-        selected: dict[Identity, bool] = {}
-        domains: list[set[str]] = [set() for _ in terms]
-        for identity, node in self._members:
-            if identity not in selected:
-                selected[identity] = self._selected(terms, identity)
-            if selected[identity]:
-                for term, found in zip(terms, domains, strict=True):
-                    value = self._label(node, term.topology_key)
-                    if value is not None:
-                        found.add(value)
-        return domains
-
-    def _selected(self, terms: Terms, identity: Identity) -> bool:
-        return all(selects(term, identity, self._namespaces) for term in terms)
+        rule = self._rules.of(companion)
+        return all(
+            (rule, number, self._label(companion.node, term.topology_key)) in self._found
+            for number, term in enumerate(rule.terms)
+        )

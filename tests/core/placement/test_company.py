@@ -92,6 +92,24 @@ def test_a_node_without_the_label_is_near_nothing() -> None:
     assert waiting(worker, server) == set()
 
 
+def test_a_long_chain_costs_no_more_per_member_than_a_short_one() -> None:
+    def looks(length: int) -> int:
+        asked: list[str] = []
+
+        def counting(node: NodeName, key: str) -> str | None:
+            asked.append(key)
+            return label(node, key)
+
+        chain = [
+            member(f"m{i}", f"part-{i}", "n1", *([near(f"part-{i - 1}")] if i else []))
+            for i in range(length)
+        ]
+        assert len(followers(chain, label=counting, namespaces={})) == length - 1
+        return len(asked)
+
+    assert looks(200) <= 20 * looks(10)
+
+
 def kube_scheduler_takes(companion: Companion, assumed: Sequence[Companion]) -> bool:
     """Its filter for required affinity, in the plainest form."""
     terms = companion.near
