@@ -107,7 +107,7 @@ def test_a_long_chain_costs_no_more_per_member_than_a_short_one() -> None:
         assert len(followers(chain, label=counting, namespaces={})) == length - 1
         return len(asked)
 
-    assert looks(200) <= 20 * looks(10)
+    assert looks(400) <= 10 * looks(50)
 
 
 def kube_scheduler_takes(companion: Companion, assumed: Sequence[Companion]) -> bool:
