@@ -98,7 +98,7 @@ def _event(line: bytes) -> WatchEvent:
 
 
 def _translated(error: errors.KubeError) -> Exception:
-    """Gone for good, or worth another try."""
-    if isinstance(error, (errors.Refused, errors.Outdated)):
+    """Gone for good, worth another try, or (what is written is wrong) the error itself."""
+    if isinstance(error, (errors.NotFound, errors.Outdated)):
         return PodMissing(str(error))
-    return ConnectionError(str(error))
+    return error if isinstance(error, errors.Refused) else ConnectionError(str(error))

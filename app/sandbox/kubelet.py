@@ -163,12 +163,15 @@ class Kubelet:
             worker.life.stop(float(pod["metadata"].get("deletionGracePeriodSeconds") or 0))
 
     def _start(self, pod: Document) -> _Worker:
-        self._addresses += 1
-        address = f"10.244.{self._addresses >> 8 & 255}.{self._addresses & 255}"
+        address = section(pod, "status").get("podIP") or self._next_address()
         life = PodLife(pod, api=self._api, clock=self._clock, ip=address)
         worker = _Worker(life, asyncio.create_task(self._live(pod, life)))
         self._workers[uid_of(pod)] = worker
         return worker
+
+    def _next_address(self) -> str:
+        self._addresses += 1
+        return f"10.244.{self._addresses >> 8 & 255}.{self._addresses & 255}"
 
     async def _live(self, pod: Document, life: PodLife) -> None:
         """Whatever happens, somebody is there to confirm the pod's deletion."""

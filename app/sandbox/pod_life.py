@@ -33,7 +33,7 @@ from app.sandbox.pod_status import (
     is_sidecar,
     status_patch,
 )
-from app.sandbox.ports import KubeletApi
+from app.sandbox.ports import KubeletApi, PodMissing
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +102,12 @@ class PodLife:
     async def give_up(self, error: Exception) -> None:
         """Instead of the rest of ``run``, which came to an error of our own: the pod has failed."""
         status = {"phase": "Failed", "reason": "KubeletError", "message": repr(error)}
-        await self._patch(status)
+        try:
+            await self._patch(status)
+        except PodMissing:
+            raise
+        except Exception:
+            logger.exception("failure not written", extra={"pod": str(name_of(self._pod))})
         await self._go()
 
     async def _go(self) -> None:

@@ -116,11 +116,13 @@ def test_a_node_that_comes_back_begins_its_pods_anew() -> None:
     async def scenario(server: ApiServer, clock: SimClock) -> None:
         start(server, pod(command=["sleep", "5"], restartPolicy="Never"))
         await clock.advance(3)
+        address = stored_pod(server, "p")["status"]["podIP"]
         server.delete("/nodes", at("n1", ""))
         await clock.advance(1)
         server.create(node("n1"))
         await clock.advance(3)
         assert phase(server) == "Running"
+        assert stored_pod(server, "p")["status"]["podIPs"] == [{"ip": address}]
         await clock.advance(3)
         assert phase(server) == "Succeeded"
 
