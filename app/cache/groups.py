@@ -59,6 +59,8 @@ class Group:
     """Members per role whose Bind call has arrived and that are not on a node yet."""
     bindings: Counter[Answer] = field(default_factory=Counter)
     """Members whose Bindings are under way, or that the watch has not shown, by their answers."""
+    accepted: Counter[str] = field(default_factory=Counter)
+    """Those of them per role that the API server took: bound, though the watch is late."""
     best_effort_waiting: int = 0
     queue_first: int = 0
     """Waiting members whose gates go as soon as their queue has room."""
@@ -161,6 +163,7 @@ class Group:
         self.arrived[member.pod.role] += sign * member.arrived
         if member.stage is Stage.BINDING:
             self.bindings[member.answer] += sign
+            self.accepted[member.pod.role] += sign * (member.answer is Answer.YES)
 
     def begin_anew(self) -> None:
         """It asks for something else than what did not come together."""
@@ -246,6 +249,17 @@ class Group:
         """Whether enough members are on nodes for the others to stand alone."""
         return self.on_nodes >= self.min_member and all(
             self.role_on_nodes(role) >= least for role, least in self.role_minimum.items()
+        )
+
+    @property
+    def begun(self) -> bool:
+        """Whether some of its minimum is bound, and some is not, as the answers to Bindings say."""
+        bound = self.on_nodes + self.accepted.total()
+        if not bound:
+            return False
+        return bound < self.min_member or any(
+            self.role_on_nodes(role) + self.accepted[role] < least
+            for role, least in self.role_minimum.items()
         )
 
     @property

@@ -16,7 +16,6 @@ if one of them turns out to be bound all go on, else all stop.
 from enum import Enum
 
 from app.cache.cluster import ClusterCache
-from app.cache.groups import Group
 from app.cache.members import Answer, Member
 from app.model.ids import PodUid
 
@@ -37,7 +36,7 @@ def standing(cache: ClusterCache, uid: PodUid) -> Standing:
     group = cache.groups[member.group]
     if not group.known or not _takes(cache, member):
         return Standing.FALLEN
-    if _begun(group) or (group.complete and not member.void):
+    if group.begun or (group.complete and not member.void):
         return Standing.STANDS
     return Standing.IN_DOUBT if group.bindings[Answer.OPEN] else Standing.FALLEN
 
@@ -45,9 +44,3 @@ def standing(cache: ClusterCache, uid: PodUid) -> Standing:
 def _takes(cache: ClusterCache, member: Member) -> bool:
     takes = cache.rooms.takes(member.node, member.pod.shape)
     return takes and not cache.rooms.is_short(member.node)
-
-
-def _begun(group: Group) -> bool:
-    """Whether some of its minimum is bound, and some is not."""
-    bound = group.on_nodes + group.bindings[Answer.YES]
-    return bound > 0 and not group.reached_minimum

@@ -7,14 +7,15 @@ different moments.
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from app.cache.members import Stage
-from app.model.ids import NodeName
-from app.model.pod import GROUP_ANNOTATION
+from app.model.ids import NodeName, QueueName
+from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
 from app.service.ports import Reaction, WriteError
-from tests.builders import make_shape
+from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import FAILING, REFUSED, Call, Rig
 from tests.service.virtual_time import advance, run, settle
 
@@ -27,12 +28,12 @@ def later(seconds: float) -> WriteError:
     return WriteError(Reaction.RETRY, "429", retry_after_s=seconds)
 
 
-async def sent(**errors: list[WriteError]) -> tuple[Rig, list[Call]]:
+async def sent(*, minimum: int | None = None, **errors: list[WriteError]) -> tuple[Rig, list[Call]]:
     """A gang ``g``, each member on a node of its own; these are the first answers to Bindings."""
     size = len(errors)
     rig = Rig()
     rig.node(*(f"n{i}" for i in range(size)), cpu=1000)
-    names = rig.gang("g", size=size)
+    names = rig.gang("g", size=size, minimum=minimum)
     await rig.cycle()
     for name, answers in zip(names, errors.values(), strict=True):
         rig.api.fails[f"bind default/{name}"] = answers
@@ -69,6 +70,11 @@ def take_room(rig: Rig) -> None:
 
 def move(rig: Rig) -> None:
     rig.store(replace(rig.api.pods["default/g-0"], annotations={GROUP_ANNOTATION: "b"}))
+
+
+def move_to_a_full_queue(rig: Rig, **fields: Any) -> None:
+    rig.queue(make_queue("full", capability=make_amounts(cpu=1)))
+    rig.group("g", queue=QueueName("full"), **fields)
 
 
 CHANGES: dict[str, Callable[[Rig], object]] = {
@@ -261,6 +267,48 @@ def test_members_above_the_minimum_stop_when_their_place_is_void() -> None:
         await advance(LONG)
         assert call.answer.startswith("500: internal error; ")
         assert rig.api.bound() == {}
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_those_that_the_watch_has_not_shown_yet_make_up_the_minimum_too(shown: bool) -> None:
+    """Else a queue without room would get one more than it may have, while the watch is late."""
+
+    async def scenario() -> None:
+        rig, calls = await sent(first=[], second=[], third=[FAILING], minimum=2)
+        if shown:
+            rig.show_bindings()
+        move_to_a_full_queue(rig, minimum=2)
+        await advance(LONG)
+        assert calls[2].answer.startswith("500: internal error; ")
+        assert set(rig.api.bound()) == {"g-0", "g-1"}
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("answers", "bound"), [("master", {"g-0", "g-1"}), ("worker", {"g-0"})])
+def test_a_role_whose_minimum_is_bound_does_not_make_up_for_another(
+    answers: str, bound: set[str]
+) -> None:
+    """The first member is bound; who is tried again is the master it lacks, or one too many."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n0", "n1", cpu=1000)
+        rig.group("g", minimum=1, role_minimum={"master": 1})
+        first = "worker" if answers == "master" else "master"
+        for name, role in (("g-0", first), ("g-1", answers)):
+            rig.pod(name, group="g", annotations={TASK_SPEC: role})
+        await rig.cycle()
+        rig.api.fails["bind default/g-1"] = [FAILING]
+        for name in ("g-0", "g-1"):
+            rig.bind(name)
+        await settle()
+        assert set(rig.api.bound()) == {"g-0"}
+        move_to_a_full_queue(rig, minimum=1, role_minimum={"master": 1})
+        await advance(LONG)
+        assert set(rig.api.bound()) == bound
 
     run(scenario())
 
