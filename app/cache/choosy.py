@@ -30,13 +30,22 @@ class Choosy:
     def __len__(self) -> int:
         return len(self._shapes)
 
+    def put(self, holder: str, shape: PodShape | None) -> None:
+        """``holder`` has these, or none."""
+        if shape is None:
+            self.drop(holder)
+        else:
+            self.set(holder, shape)
+
     def set(self, holder: str, shape: PodShape) -> None:
         """``holder`` has these."""
-        if self._shapes.get(holder) is shape:
+        old = self._shapes.get(holder)
+        if old is shape or old == shape:
             return
-        self.drop(holder)
         self._shapes[holder] = shape
         self._count(shape, 1)
+        if old is not None:
+            self._count(old, -1)  # last, so that a key of both stays known
 
     def drop(self, holder: str) -> None:
         """It has none, or is gone."""

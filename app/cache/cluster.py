@@ -152,16 +152,17 @@ class ClusterCache(Promises):
         return pod.grouped and (group is None or not group.known)
 
     def _note_rules(self, pod: Pod) -> None:
-        shape = pod.shape
-        self._forget_rules(pod.uid)
+        """Most reports of a pod say the same again, which costs nothing where it is set anew."""
         if pod.status in TERMINAL:
+            self._forget_rules(pod.uid)
             return
-        if shape.looks_at_pods and self.ours(pod):
-            self.choosy.set(pod.uid, shape)
-        elif shape.pod_anti_affinity:
-            self.repelling.set(pod.uid, shape)
+        shape, looks = pod.shape, pod.shape.looks_at_pods and self.ours(pod)
+        self.choosy.put(pod.uid, shape if looks else None)
+        self.repelling.put(pod.uid, shape if shape.pod_anti_affinity and not looks else None)
         if shape.host_ports:
             self.with_ports[pod.uid] = frozenset(shape.host_ports)
+        else:
+            self.with_ports.pop(pod.uid, None)
 
     def _forget_rules(self, uid: PodUid) -> None:
         self.choosy.drop(uid)

@@ -1,5 +1,7 @@
 """Who is told to be where: as many as there are, for as long as they are."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.cache.choosy import Choosy
@@ -110,3 +112,13 @@ def test_the_keys_that_are_asked_for_are_those_of_who_is_there() -> None:
     those.drop("a")
     those.drop("c")
     assert (len(those), those.keys()) == (0, frozenset())
+
+
+def test_saying_the_same_again_counts_nothing_anew() -> None:
+    those = Choosy()
+    those.set("a", choosy("app"))
+    before = those.keys()
+    those.set("a", choosy("app"))
+    assert those.keys() is before
+    those.set("a", replace(choosy("app"), node_selector=(("disk", "ssd"),)))
+    assert those.keys() is before, "other rules, which look at the same"

@@ -225,6 +225,27 @@ def test_a_snapshot_looks_at_the_pods_that_changed_and_at_no_others(rig: Rig) ->
     assert found == [(0, False), (0, True), (1, False)]
 
 
+@pytest.mark.parametrize("fields", [{}, {"scheduler": "default-scheduler", "node": NodeName("a")}])
+def test_a_report_of_a_pod_with_the_same_rules_has_no_keys_counted(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
+) -> None:
+    rig.pod("watchful", shape=choosy("app"), **fields)
+    counted: list[object] = []
+    monkeypatch.setattr("app.cache.choosy.keys_asked", counted.append)
+    rig.pod("watchful", shape=choosy("app"), labels={"more": "said"}, **fields)
+    assert not counted
+
+
+def test_a_pod_that_has_no_rules_any_more_looks_at_nobody(rig: Rig) -> None:
+    rig.pod("p", shape=replace(choosy("app"), host_ports=(PORT,)), node=NodeName("a"))
+    assert rig.cache.choosy
+    rig.pod("p", node=NodeName("a"))
+    assert (len(rig.cache.choosy), rig.now().ports) == (0, {})
+    rig.pod("p", shape=choosy("app"), node=NodeName("a"), scheduler="default-scheduler")
+    assert not rig.cache.choosy
+    assert rig.cache.repelling
+
+
 def test_changes_are_taken_in_though_no_pod_looks_at_others_any_more(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
