@@ -34,6 +34,8 @@ class Barrier:
     """Bind calls that wait for the rest of their gang."""
 
     def __init__(self, cache: ClusterCache, *, limits: Limits, clock: Clock) -> None:
+        self.draining = asyncio.Event()
+        """Set when the process stops: whoever waits for something else ends as well."""
         self._cache = cache
         self._limits = limits
         self._clock = clock
@@ -41,13 +43,12 @@ class Barrier:
         self._timers: dict[GroupKey, asyncio.TimerHandle] = {}
         self._ends: dict[GroupKey, float] = {}
         """When a gang's time is up in any case, by the loop's clock."""
-        self._draining = False
 
     def hold(self, key: GroupKey, uid: PodUid) -> asyncio.Future[str]:
         """A future that ends with OPEN, or with the reason why the member may not be bound."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[str] = loop.create_future()
-        if self._draining:
+        if self.draining.is_set():
             future.set_result(_STOPPING)
             return future
         room = self._held.setdefault(key, {})
@@ -84,7 +85,7 @@ class Barrier:
         group = self._cache.groups.get(key)
         if group is None or not group.known or not group.complete:
             return False
-        if self._draining and not group.reached_minimum:
+        if self.draining.is_set() and not group.reached_minimum:
             return False  # of those that have come, some are being sent away
         now = self._clock()
         for uid in self._held.get(key, ()):
@@ -98,7 +99,7 @@ class Barrier:
 
     def drain(self) -> None:
         """End every hold with an error and take no more (the process is stopping)."""
-        self._draining = True
+        self.draining.set()
         for key in list(self._held):
             self._end_all(key, _STOPPING)
 

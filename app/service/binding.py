@@ -3,8 +3,8 @@
 The answer is an error text, empty for success. kube-scheduler retries a failed Bind after 1, 2, 4,
 8, 10 seconds whatever we do, so an error is said once and early, and a Binding that failed for a
 passing reason (429, 5xx, no connection) is tried again here first, if its gang still stands then
-(:mod:`app.service.standing`). A call whose client is gone is never bound: the scheduler has given
-the room to others by then.
+(:mod:`app.service.standing`) and until the process stops. A call whose client is gone is never
+bound: the scheduler has given the room to others by then.
 """
 
 import asyncio
@@ -141,7 +141,12 @@ class Binding:
 
     async def _post(self, call: BindCall, *, gone: Gone, ours: bool) -> str:
         await self._bursts.join()
-        patience = _Patience(gone, clock=self._clock, seconds=self._limits.bind_patience_s)
+        patience = _Patience(
+            gone,
+            self._barrier.draining,
+            clock=self._clock,
+            seconds=self._limits.bind_patience_s,
+        )
         while True:
             self._cache.answered(call.uid, Answer.OPEN)
             try:
@@ -164,7 +169,7 @@ class Binding:
         at_least_s = doubt.retry_after_s or 0.0
         while True:
             match await patience.pause(at_least_s):
-                case _End.TIME_UP:
+                case _End.TIME_UP | _End.STOPPING:
                     return await self._look(call, doubt)
                 case _End.CLIENT_GONE:
                     return _CLIENT_GONE
@@ -206,13 +211,20 @@ class _End(Enum):
 
     TIME_UP = "time is up"
     CLIENT_GONE = "client is gone"
+    STOPPING = "extender is stopping"
 
 
 class _Patience:
-    """The pauses between the tries of one Binding."""
+    """The pauses between the tries of one Binding; none when the process is ``stopping``.
 
-    def __init__(self, gone: Gone, *, clock: Clock, seconds: float) -> None:
+    It stops earlier than the time is up, and the call would not be answered at all.
+    """
+
+    def __init__(
+        self, gone: Gone, stopping: asyncio.Event, *, clock: Clock, seconds: float
+    ) -> None:
         self._gone = gone
+        self._stopping = stopping
         self._clock = clock
         self._deadline = clock() + seconds
         self._next = _FIRST_PAUSE_S
@@ -222,20 +234,22 @@ class _Patience:
         wait = max(self._next, at_least_s)
         if self._clock() + wait > self._deadline:
             return _End.TIME_UP
-        if await _gone_within(self._gone, wait):
-            return _End.CLIENT_GONE
+        end = await self._cut_short(wait)
         self._next = min(self._next * 2, 1.0)
-        return None
+        return end
 
-
-async def _gone_within(gone: Gone, seconds: float) -> bool:
-    """Wait that long, or until the client is gone; returns whether it is."""
-    closed = asyncio.ensure_future(gone())
-    try:
-        done, _ = await asyncio.wait({closed}, timeout=seconds)
-    finally:
-        closed.cancel()
-    return bool(done)
+    async def _cut_short(self, seconds: float) -> _End | None:
+        """Wait that long, or until something ends it; returns what did."""
+        ends = {
+            asyncio.ensure_future(self._gone()): _End.CLIENT_GONE,
+            asyncio.ensure_future(self._stopping.wait()): _End.STOPPING,
+        }
+        try:
+            await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            return next((end for future, end in ends.items() if future.done()), None)
+        finally:
+            for future in ends:
+                future.cancel()
 
 
 def _already(member: Member, call: BindCall) -> str:
