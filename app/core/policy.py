@@ -50,8 +50,12 @@ Validity = Callable[[Gang], Refusal | None]
 Allocatable = Callable[[QueueName, Task], Refusal | None]
 Overused = Callable[[QueueName], Refusal | None]
 GangTest = Callable[[Gang], bool]
-Lend = Callable[[Gang], bool]
-"""Let the gang's queue hold its minimum beyond the share; False: it may not, or need not."""
+TakeBack = Callable[[], None]
+Lend = Callable[[Gang], TakeBack | None]
+"""Let the gang's queue hold its minimum beyond the share; None: it may not, or need not.
+
+To be taken back when the gang does not get it, or others of the queue would.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -122,7 +122,7 @@ def open_policies(policies: Policies, ledger: Ledger, *, now: float) -> Opened:
         allocatable=gate.allocatable(limits),
         permitted=gate.allocatable(set_limits),
         overused=gate.overused(bounds),
-        lend=lambda gang: any(lend(gang) for lend in lenders),
+        lend=lambda gang: next(filter(None, (lend(gang) for lend in lenders)), None),
         gang_ready=lambda gang: all(test(gang) for test in ready),
         scoring=add_up([h.scoring for h in hooks if h.scoring]),
         predicates=next((h.predicates for h in hooks if h.predicates), Predicates(enabled=False)),

@@ -11,7 +11,7 @@ from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.extras import place_next
 from app.core.actions.futility import Futility
-from app.core.actions.minimum import place_minimum
+from app.core.actions.minimum import is_reached, place_minimum
 from app.model.gang import Gang
 from app.model.reason import Cause
 
@@ -34,9 +34,12 @@ def lend(cycle: Cycle) -> Steps:
             yield
     cycle.futile = Futility(cycle.ledger.journal)
     for gang in sorted(big, key=_age):
-        if cycle.opened.lend(gang):
+        take_back = cycle.opened.lend(gang)
+        if take_back is not None:
             cycle.take_back_refusal(gang)
             yield from _place(cycle, gang)
+            if not is_reached(cycle, gang):
+                take_back()  # so that it can be lent to the next of its queue
             if _waits_for_room(cycle, gang) and _is_anything_held(cycle):
                 return
         yield

@@ -17,7 +17,7 @@ import numpy as np
 from app.core.ledger import Ledger
 from app.core.plugins import limits
 from app.core.plugins.entitlements import Entitlement, entitlements, rest_of
-from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Standing, Vote
+from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Standing, TakeBack, Vote
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
@@ -112,7 +112,7 @@ class Proportion:
         lack = limits.shortfalls(short, axis=self._axis, asked=waiting, held=held, limit=deserved)
         return Refusal(Cause.QUEUE_OVERUSED, where=queue, shortfalls=lack)
 
-    def lend(self, gang: Gang) -> bool:
+    def lend(self, gang: Gang) -> TakeBack | None:
         """Let the queue deserve the minimum of ``gang`` from now on, if its share never would.
 
         Not to a queue that holds its share of something that is asked for, nor beyond what it can
@@ -124,16 +124,16 @@ class Proportion:
         asked = rest_of(gang, self._ledger)
         nothing = np.zeros_like(asked)
         if not limits.exceeding(asked, held=nothing, limit=entitled.deserved):
-            return False
+            return None
         one_more = np.minimum(asked, 1)
         used_up = limits.exceeding(one_more, held=held, limit=entitled.deserved)
         if any(held[position] for position in used_up):
-            return False
+            return None
         if limits.exceeding(asked, held=held, limit=self._real[gang.queue]):
-            return False
+            return None
         lifted = np.maximum(entitled.deserved, held + asked)
         self._entitled[gang.queue] = replace(entitled, deserved=lifted)
-        return True
+        return lambda: self._entitled.update({gang.queue: entitled})
 
     def standing(self, queue: QueueName) -> Standing:
         """What the queue deserves by its weight; nothing while it has no groups."""

@@ -165,6 +165,12 @@ def test_one_that_asks_for_more_than_there_is_keeps_nobody_out() -> None:
     assert outcome.refused == {"never"}
 
 
+def test_what_one_could_not_use_is_lent_to_the_next_of_its_queue() -> None:
+    never, young = of("a", "never", 1, cpu=6, created=1.0), of("a", "young", 6, created=2.0)
+    outcome = shared(never, young, of("b", "whale", 9, created=3.0), nodes=cores(5, 5))
+    assert outcome.order == ["young"]
+
+
 def test_what_cannot_be_shared_at_all_goes_to_the_oldest() -> None:
     node = make_node("n", cpu=1)
     old, young = (of(q, q, 1, cpu=0.001, created=at) for q, at in (("b", 1.0), ("a", 2.0)))
