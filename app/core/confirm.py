@@ -71,13 +71,30 @@ def _placed(
 ) -> Iterator[GangPlacement]:
     for decided in placed:
         gang = ledger.snapshot.gangs[decided.gang]
-        with ledger.trial() as trial:
-            if _place(ledger, opened, gang, decided):
-                trial.keep()
-                yield decided
+        if _place(ledger, opened, gang, decided) or _lends(ledger, opened, gang, decided):
+            yield decided
+
+
+def _lends(ledger: Ledger, opened: Opened, gang: Gang, decided: GangPlacement) -> bool:
+    """Whether it fits with what its queue may hold beyond its share, as when it was decided."""
+    take_back = opened.lend(gang) if decided.whole else None
+    if take_back is None:
+        return False
+    placed = _place(ledger, opened, gang, decided)
+    if not placed:
+        take_back()
+    return placed
 
 
 def _place(ledger: Ledger, opened: Opened, gang: Gang, decided: GangPlacement) -> bool:
+    with ledger.trial() as trial:
+        placed = _allot(ledger, opened, gang, decided)
+        if placed:
+            trial.keep()
+    return placed
+
+
+def _allot(ledger: Ledger, opened: Opened, gang: Gang, decided: GangPlacement) -> bool:
     rows, width = ledger.snapshot.table.index, len(ledger.snapshot.axis)
     for placement in decided.placements:
         row, task = rows.get(placement.node), placement.task

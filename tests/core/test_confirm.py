@@ -4,13 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core import planner
 from app.core.confirm import confirmed
 from app.core.policy import Policies
 from app.core.tiers import build
 from app.model.conf import PluginConf, SchedulerConf
+from app.model.gang import Gang
 from app.model.ids import NodeName, QueueName, group_key
 from app.model.plan import GangPlacement, Placement, Plan
 from app.model.snapshot import Snapshot
@@ -24,7 +27,10 @@ from tests.builders import (
     make_snapshot,
     make_task,
 )
-from tests.core.actions.rigs import vector
+from tests.core.actions import rigs
+from tests.core.actions.rigs import HELM, cores, gang_of, vector
+from tests.core.placement.strategies import Theme
+from tests.core.worlds import NOW, World, worlds
 
 LIMIT = 10
 
@@ -160,3 +166,68 @@ def test_together_they_never_exceed_a_limit_and_none_is_left_out_in_vain(
         fits = total + size <= LIMIT
         assert (name in standing) == fits
         total += size * fits
+
+
+@st.composite
+def fighting(draw: st.DrawFn, name: str) -> Gang:
+    """A gang of one of two queues, often bigger than its share; some members were not used."""
+    minimum, extras = draw(st.integers(1, 8)), draw(st.integers(0, 2))
+    cpu = draw(st.sampled_from((1, 1, 2, 6)))
+    gang = gang_of(
+        name,
+        minimum + extras,
+        cpu=cpu,
+        queue=QueueName(draw(st.sampled_from("ab"))),
+        created=float(draw(st.integers(0, 3))),
+        min_member=minimum,
+        phase=draw(st.sampled_from((*[GroupPhase.INQUEUE] * 3, GroupPhase.PENDING))),
+        min_request=vector(cpu=minimum * cpu),
+    )
+    unused = gang.waiting[minimum:] if draw(st.booleans()) else ()
+    return replace(gang, unused=frozenset(task.uid for task in unused))
+
+
+@pytest.mark.parametrize("actions", [("enqueue", "allocate"), ("allocate", "enqueue", "allocate")])
+@given(data=st.data(), count=st.integers(1, 6), weight=st.integers(1, 3))
+def test_while_nothing_changed_every_decision_stands_and_what_was_lent_too(
+    actions: tuple[str, ...], data: st.DataObject, count: int, weight: int
+) -> None:
+    gangs = tuple(data.draw(fighting(f"g{i}")) for i in range(count))
+    nodes = cores(*data.draw(st.sampled_from(((10,), (5, 5), (4, 4, 2)))))
+    queues = (make_queue("a", weight=weight), make_queue("b"))
+    snapshot = make_snapshot(nodes=nodes, gangs=gangs, queues=queues)
+    check_all_stands(snapshot, rigs.policies(HELM, actions))
+
+
+@given(world=worlds(Theme.ROOM))
+def test_while_nothing_changed_every_decision_stands_by_any_rules(world: World) -> None:
+    check_all_stands(world.snapshot, world.by)
+
+
+def check_all_stands(snapshot: Snapshot, by: Policies) -> None:
+    decided = planner.plan(snapshot, by, now=NOW, shapes=None)
+    left = confirmed(decided, by, snapshot=snapshot, now=NOW)
+    assert left.admitted == decided.admitted
+    assert left.placed == decided.placed
+
+
+def lent(**changed: Any) -> list[str]:
+    """What stands of a decision that lent the room left over to a gang, when that changed."""
+    rival = gang_of("rival", 9, queue=QueueName("b"), created=1.0)
+    queues = (make_queue("a"), make_queue("b"))
+    old, new = (
+        make_snapshot(
+            nodes=cores(10),
+            gangs=(gang_of("g", 6, queue=QueueName("a")), rival),
+            queues=(replace(queues[0], **fields), queues[1]),
+        )
+        for fields in ({}, changed)
+    )
+    by = rigs.policies(HELM)
+    decided = Plan(1, placed=placed(old, "g", node="n0"))
+    return names_of(confirmed(decided, by, snapshot=new, now=NOW).placed)
+
+
+def test_what_was_lent_stands_within_what_its_queue_may_really_hold() -> None:
+    assert lent() == ["g"]
+    assert lent(capability=make_amounts(cpu=5000)) == []
