@@ -6,6 +6,7 @@ call: the rooms hold exactly one charge for every member that has a node (bound 
 not done, one for every slot, and one for every foreign pod on a node; nothing else.
 """
 
+from app.cache.awaited import AwaitedPods
 from app.cache.departed import Departed
 from app.cache.groups import Group
 from app.cache.history import History
@@ -21,7 +22,6 @@ from app.model.reason import TAKEN
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
 _UNPLACED = frozenset({Kind.WAITING, Kind.GATED})
-_OWNERS_KEPT = 10_000
 
 
 class ClusterCache(Promises):
@@ -44,10 +44,7 @@ class ClusterCache(Promises):
         self.rooms.moved = self.roster.note
         self.budgets: dict[str, DisruptionBudget] = {}
         self.device_classes: dict[str, DeviceClass] = {}
-        self.awaited: dict[str, dict[PodUid, Pod]] = {}
-        """Pods without a PodGroup whose owners, by UID, may want them to be a gang."""
-        self._apart: dict[str, None] = {}
-        """Owners that do not, the latest known last."""
+        self.awaited = AwaitedPods()
         self._observed: dict[PodUid, float] = {}
         self._history = History()
         self._departed = Departed()
@@ -275,24 +272,17 @@ class ClusterCache(Promises):
         owner = member.pod.owner
         if member.kind not in _UNPLACED or owner is None:
             return
-        if owner.may_gather and owner.uid not in self._apart:
-            self.awaited.setdefault(owner.uid, {})[member.pod.uid] = member.pod
+        if self.awaited.may_gather(owner):
+            self.awaited.file(member.pod, owner.uid)
             group.awaits = owner.uid
 
     def _await_not(self, group: Group, uid: PodUid) -> None:
-        """Take a pod out from where it was filed, whoever owns it by now."""
-        pods = self.awaited.get(group.awaits, {})
-        pods.pop(uid, None)
-        if not pods:
-            self.awaited.pop(group.awaits, None)
+        self.awaited.take_out(uid, group.awaits)
         group.awaits = ""
 
     def await_no_group(self, owner: str) -> None:
         """The owner of that UID wants no gang: its pods stand alone, those to come too."""
-        self._apart[owner] = None
-        if len(self._apart) > _OWNERS_KEPT:
-            del self._apart[next(iter(self._apart))]
-        for uid in self.awaited.pop(owner, {}):
+        for uid in self.awaited.stand_alone(owner):
             member = self.members.get(uid)
             if member is not None:
                 group = self.groups[member.group]

@@ -41,7 +41,7 @@ class Charge:
     releasing: bool
 
 
-def frozen(array: Matrix) -> Matrix:
+def read_only(array: Matrix) -> Matrix:
     """``array`` made read-only: snapshots share it."""
     array.flags.writeable = False
     return array
@@ -87,7 +87,7 @@ class Rooms:
         self._cover(name for name, _ in values)
         if len(self._vectors) >= VECTORS_KEPT:
             self._vectors.clear()  # those in use live on with who uses them
-        vector = self._vectors[values] = frozen(self.axis.vector(values))
+        vector = self._vectors[values] = read_only(self.axis.vector(values))
         return vector
 
     def _cover(self, names: Iterable[str]) -> None:
@@ -158,7 +158,7 @@ class Rooms:
         if self._uncounted is None:
             names = (name for name in self._devices if not self._listing[name])
             some = tuple((name, ENOUGH) for name in names if name in self.axis.index)
-            self._uncounted = frozen(self.axis.vector(some))
+            self._uncounted = read_only(self.axis.vector(some))
         return self._uncounted
 
     def _row(self, name: NodeName) -> int:
@@ -324,8 +324,8 @@ class Rooms:
                 axis=self.axis,
                 nodes=tuple(self.nodes[n] for n in names),
                 index={name: i for i, name in enumerate(names)},
-                allocatable=frozen(allocatable),
-                total=frozen(allocatable.sum(axis=0)),
+                allocatable=read_only(allocatable),
+                total=read_only(allocatable.sum(axis=0)),
                 generation=self.generation,
             )
         return self._table
@@ -341,7 +341,7 @@ class Rooms:
             if charge.node in index:
                 used[index[charge.node]] -= charge.vector
                 releasing[index[charge.node]] -= charge.vector * charge.releasing
-        return frozen(used), frozen(releasing)
+        return read_only(used), read_only(releasing)
 
 
 def _listed(node: Node) -> list[str]:

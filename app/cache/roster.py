@@ -14,11 +14,10 @@ from app.cache.codes import LiveCodes
 from app.cache.members import Slot
 from app.model.ids import NodeName
 from app.model.pod import Pod
-from app.model.residents import Codes, Residents, Rows, terms_of
+from app.model.residents import NO_LABELS, Codes, Residents, Rows, terms_of
 from app.model.shape import PodShape
 from app.model.snapshot import NodeTable
 
-NO_LABELS: Mapping[str, str] = {}
 SPARE = 64
 """Rows for those to come, at first."""
 

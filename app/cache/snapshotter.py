@@ -37,7 +37,7 @@ class Snapshotter:
         inter_pod = bool(cache.choosy or cache.repelling or views.choosy)
         pending, residents = views.pending, NOBODY
         if inter_pod:
-            asked = cache.choosy.keys() | _keys_asked(views)
+            asked = cache.choosy.keys() | _keys_of_unseen(views)
             pending = self._identities.of(
                 views.pending.values(), cache.groups, asked=asked | cache.repelling.keys()
             )
@@ -109,6 +109,6 @@ def _as(changed: Mapping[GroupKey, Gang | None], gangs: Iterable[Gang]) -> tuple
     return tuple(gang for gang in now if gang is not None)
 
 
-def _keys_asked(views: GangViews) -> frozenset[str]:
+def _keys_of_unseen(views: GangViews) -> frozenset[str]:
     """Those of members that nobody has seen yet."""
     return keys_asked(s for gang in views.choosy.values() for s in gang.role_shapes.values())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.cache.rooms import frozen
+from app.cache.rooms import read_only
 from app.core.ledger import claimable
 from app.model.gang import Gang
 from app.model.ids import QueueName
@@ -88,7 +88,7 @@ class QueueSums:
     def usage(self) -> dict[QueueName, QueueUsage]:
         """All sums as they are now; later changes do not show in what was returned."""
         for name in self._sums.keys() - self._usage.keys():
-            allocated, request, inqueue, elastic = frozen(self._sums[name].copy())
+            allocated, request, inqueue, elastic = read_only(self._sums[name].copy())
             self._usage[name] = QueueUsage(
                 allocated, request, inqueue, elastic, groups=self._groups[name]
             )

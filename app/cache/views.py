@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from app.cache.groups import Group
 from app.cache.members import READY_KINDS, SCHEDULED_KINDS, VALID_KINDS
-from app.cache.rooms import frozen
+from app.cache.rooms import read_only
 from app.model.gang import Gang, Task
 from app.model.pod import Pod
 from app.model.resources import Amounts, Vector, is_best_effort
@@ -79,7 +79,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         counts=counts,
         allocated=allocated,
         kept=_sum(group.kept, vector),
-        request=frozen(request),
+        request=read_only(request),
         min_request=None if minimum is None else vector(minimum),
         min_limits=pod_group.min_limits if pod_group else (),
         gated_request=gated,
@@ -122,11 +122,11 @@ def _sum(requests: Mapping[Amounts, int], vector: ToVector) -> Vector:
     """Their sum, shape ``(R,)``; read-only, and shared when it is one request or none."""
     if len(requests) == 1:
         [(request, count)] = requests.items()
-        return vector(request) if count == 1 else frozen(vector(request) * count)
+        return vector(request) if count == 1 else read_only(vector(request) * count)
     total = vector(())
     for request, count in requests.items():
         total = total + vector(request) * count
-    return frozen(total)
+    return read_only(total)
 
 
 class _Roles(NamedTuple):

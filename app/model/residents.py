@@ -18,6 +18,8 @@ NONE = -1
 """The code of those that have no value; it indexes the last entry of an array that is one longer
 than there are values."""
 
+NO_LABELS: Mapping[str, str] = {}
+
 Rows = NDArray[np.intp]
 
 V = TypeVar("V", bound=Hashable)

@@ -103,14 +103,14 @@ def must_follow(cache: ClusterCache, group: Group) -> frozenset[str]:
         known = cache.rooms.nodes.get(node)
         return known.labels.get(key) if known else None
 
-    asked = _keys_asked(group)
+    asked = _keys_of_affinity(group)
     if not asked:
         return frozenset()
     companions = _companions(group, asked)
     return followers(companions, label=label, namespaces=cache.namespaces)
 
 
-def _keys_asked(group: Group) -> frozenset[str]:
+def _keys_of_affinity(group: Group) -> frozenset[str]:
     """The label keys that members and slots look at in those that they must be near."""
     shapes = [member.pod.shape for member in group.members.values()]
     shapes += [slot.shape for slot in group.slots.values()]

@@ -105,7 +105,7 @@ class Checks(Machine):
 
     @invariant()
     def pods_are_awaited_under_the_owner_they_have(self) -> None:
-        awaited = self.cache.awaited
+        awaited = self.cache.awaited.by_owner
         assert all(awaited.values()), "an owner is asked about for nobody"
         filed = {uid: owner for owner, pods in awaited.items() for uid in pods}
         owners = {p.uid: p.owner for p in (*self.api.pods.values(), *self.unseen.values())}

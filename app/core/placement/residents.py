@@ -15,11 +15,11 @@ from app.core.placement.arrays import Counts, Mask, Rows
 from app.core.placement.labels import satisfying
 from app.core.placement.sieve import Sieve, named_by
 from app.core.placement.terms import Side, TermBooks, TermIndex
+from app.model.residents import NO_LABELS
 from app.model.shape import LabelSelector, PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import Namespace
 
-NO_LABELS: Mapping[str, str] = {}
 Namespaces = Mapping[str, Namespace]
 
 
