@@ -26,6 +26,7 @@ from app.core.policy import (
     Enqueueable,
     GangKey,
     Hooks,
+    Lend,
     Opened,
     OpenPlugin,
     Overused,
@@ -34,6 +35,7 @@ from app.core.policy import (
     QueueCompare,
     Scoring,
     Session,
+    TakeBack,
     TaskKey,
     Validity,
     Vote,
@@ -122,7 +124,7 @@ def open_policies(policies: Policies, ledger: Ledger, *, now: float) -> Opened:
         allocatable=gate.allocatable(limits),
         permitted=gate.allocatable(set_limits),
         overused=gate.overused(bounds),
-        lend=lambda gang: next(filter(None, (lend(gang) for lend in lenders)), None),
+        lend=gate.lend(lenders),
         gang_ready=lambda gang: all(test(gang) for test in ready),
         scoring=add_up([h.scoring for h in hooks if h.scoring]),
         predicates=next((h.predicates for h in hooks if h.predicates), Predicates(enabled=False)),
@@ -265,6 +267,14 @@ class _Gate:
             return None
 
         return test
+
+    def lend(self, lenders: Sequence[Lend]) -> Lend:
+        def ask(gang: Gang) -> TakeBack | None:
+            if self._queue_refusal(gang.queue) is not None:
+                return None
+            return next(filter(None, (lend(gang) for lend in lenders)), None)
+
+        return ask
 
     def _queue_refusal(self, queue: QueueName) -> Refusal | None:
         if queue not in self._queues:

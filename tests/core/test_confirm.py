@@ -231,3 +231,5 @@ def lent(**changed: Any) -> list[str]:
 def test_what_was_lent_stands_within_what_its_queue_may_really_hold() -> None:
     assert lent() == ["g"]
     assert lent(capability=make_amounts(cpu=5000)) == []
+    assert lent(state=QueueState.CLOSED) == []
+    assert lent(name=QueueName("another")) == [], "it is gone"
