@@ -42,12 +42,20 @@ class Losses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Approved:
-    """``budgets`` are those of the victim, as they stood."""
+    """``stood`` are the budgets of the victim as they were then, ``budgets`` as they are now."""
 
     victim: Pod
     node: NodeName
-    budgets: tuple[DisruptionBudget, ...]
+    stood: tuple[DisruptionBudget, ...]
+    budgets: dict[str, DisruptionBudget]
     until: float
+
+    def follow(self, key: str, budget: DisruptionBudget | None) -> None:
+        """The budget of that key is another one now, or gone."""
+        if budget is not None and budget.covers(self.victim):
+            self.budgets[key] = budget
+        else:
+            self.budgets.pop(key, None)
 
 
 class Approvals:
@@ -59,21 +67,24 @@ class Approvals:
         self._limit = limit
         self._approved: dict[tuple[PodUid, PodUid], _Approved] = {}
         """By preemptor and victim, the latest last."""
+        self._budgets: dict[str, DisruptionBudget] = {}
+        """Those that the approvals were compared with last."""
 
     def add(self, preemptor: PodUid, node: NodeName, victims: Iterable[Pod]) -> None:
         """It may evict them from ``node``."""
         until = self._clock() + KEPT_S
         for pod in victims:
             key = (preemptor, pod.uid)
-            budgets = tuple(b for b in self._cache.budgets.values() if b.covers(pod))
+            budgets = {name: b for name, b in self._cache.budgets.items() if b.covers(pod)}
             self._approved.pop(key, None)
-            self._approved[key] = _Approved(pod, node, budgets, until)
+            self._approved[key] = _Approved(pod, node, tuple(budgets.values()), budgets, until)
         while len(self._approved) > self._limit:
             self._drop_first()
 
     def losses(self, *, besides: PodUid) -> Losses:
         """What other preemptors than ``besides`` may evict."""
         self._forget()
+        self._follow_budgets()
         pods: set[PodUid] = set()
         preemptors: dict[PodUid, NodeName] = {}
         members: defaultdict[GroupKey, set[PodUid]] = defaultdict(set)
@@ -92,13 +103,23 @@ class Approvals:
 
     def _burdened(self, approved: _Approved) -> list[str]:
         """The keys of budgets whose status may not show yet that the victim goes."""
+        if not approved.budgets:
+            return []
         pod = self._cache.pod(approved.victim.uid)
         shows = pod is None or pod.deleting
-        return [
-            key
-            for key, budget in self._cache.budgets.items()
-            if budget.covers(approved.victim) and not (shows and budget not in approved.budgets)
-        ]
+        return [k for k, b in approved.budgets.items() if not shows or b in approved.stood]
+
+    def _follow_budgets(self) -> None:
+        """Compare the approvals with those budgets only that changed since this was done last.
+
+        A call must not cost all approvals times all budgets.
+        """
+        before, now = self._budgets, self._cache.budgets
+        keys = before.keys() | now.keys()
+        for key in [key for key in keys if before.get(key) is not now.get(key)]:
+            for approved in self._approved.values():
+                approved.follow(key, now.get(key))
+        self._budgets = dict(now)
 
     def _forget(self) -> None:
         now = self._clock()

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -174,6 +175,61 @@ def test_what_a_budget_has_in_its_books_is_not_taken_twice() -> None:
         assert rig.preempt("b", n2=["v2"]) is None
 
     run(scenario())
+
+
+def test_a_budget_that_came_later_counts_the_victims_that_still_show() -> None:
+    async def scenario() -> None:
+        rig = budgeted(allowed=1)
+        rig.unsee("poddisruptionbudgets", DisruptionBudget("default", "v", LabelSelector(), 1))
+        assert rig.preempt("a", n1=["v1"]) is None
+        set_budget(rig, allowed=1)
+        assert rig.preempt("b", n2=["v2"]) is Strike.DISRUPTION_BUDGET
+        rig.delete("v1")
+        assert rig.preempt("b", n2=["v2"]) is None, "it knows that the other is gone"
+
+    run(scenario())
+
+
+def test_a_budget_that_is_gone_stops_nobody() -> None:
+    async def scenario() -> None:
+        rig = budgeted(allowed=1)
+        assert rig.preempt("a", n1=["v1"]) is None
+        rig.unsee("poddisruptionbudgets", DisruptionBudget("default", "v", LabelSelector(), 1))
+        assert rig.preempt("b", n2=["v2"]) is None
+
+    run(scenario())
+
+
+def test_only_a_budget_that_changed_is_compared_with_what_was_allowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cache = ClusterCache(schedulers=frozenset({"volcano"}))
+    for number in range(20):
+        cache.budgets[f"default/{number}"] = budget = DisruptionBudget(
+            "default", str(number), LabelSelector(), 1
+        )
+    approvals = Approvals(cache, clock=lambda: 0.0)
+    approvals.add(PodUid("a"), NodeName("n1"), [make_pod(f"v{i}") for i in range(30)])
+    approvals.losses(besides=PodUid("b"))
+    compared = count_comparisons(monkeypatch)
+    approvals.losses(besides=PodUid("b"))
+    assert len(compared) == 0
+    cache.budgets["default/19"] = replace(budget)
+    approvals.losses(besides=PodUid("b"))
+    assert len(compared) == 30
+
+
+def count_comparisons(monkeypatch: pytest.MonkeyPatch) -> list[Pod]:
+    """The pods that a budget is asked about from now on."""
+    compared: list[Pod] = []
+    covers = DisruptionBudget.covers
+
+    def counted(budget: DisruptionBudget, pod: Pod) -> bool:
+        compared.append(pod)
+        return covers(budget, pod)
+
+    monkeypatch.setattr(DisruptionBudget, "covers", counted)
+    return compared
 
 
 def test_budgets_are_of_their_namespace() -> None:
