@@ -12,10 +12,10 @@ from app.cache.gang_views import GangViews, file_under
 from app.cache.groups import Group
 from app.cache.members import Member
 from app.cache.rooms import Rooms
-from app.cache.sums import Part, QueueSums, exchanged, part_of
+from app.cache.sums import Change, Part, QueueSums, changed, loss, part_of
 from app.cache.views import gang_view, task_of
 from app.model.gang import Gang
-from app.model.ids import GroupKey, QueueName
+from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.job import Template
 from app.model.snapshot import QueueUsage
 from app.model.workload import PodGroup, PriorityClass
@@ -29,6 +29,20 @@ class Signals:
     """Something that planning depends on."""
     groups: set[GroupKey] = field(default_factory=set)
     """Groups whose counts, phase or spec changed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Absence:
+    """The groups as if some members were gone.
+
+    ``members`` are those, ``views`` their groups without them (None: nothing would be left), and
+    ``changes`` what each takes off the sums of its queue, which are in ``usage`` for all.
+    """
+
+    usage: Mapping[QueueName, QueueUsage]
+    members: Mapping[GroupKey, Mapping[PodUid, Member]] = field(default_factory=dict)
+    views: Mapping[GroupKey, Gang | None] = field(default_factory=dict)
+    changes: Mapping[GroupKey, Change] = field(default_factory=dict)
 
 
 class Registry:
@@ -144,25 +158,27 @@ class Registry:
         """The planner's view of one group."""
         return self.refresh().all.get(key)
 
-    def without(
-        self, gone: Iterable[Member]
-    ) -> tuple[Mapping[GroupKey, Gang | None], Mapping[QueueName, QueueUsage]]:
+    def without(self, gone: Iterable[Member], *, before: Absence | None = None) -> Absence:
         """Views of the groups of these members and all queues' sums, as if they were gone.
 
-        A group of which nothing would be left has no view.
+        Those of ``before`` are gone too, which was made at the same moment.
         """
-        usage = dict(self.usage())
-        lost: defaultdict[GroupKey, list[Member]] = defaultdict(list)
+        before = before or Absence(usage=self.usage())
+        lost: defaultdict[GroupKey, dict[PodUid, Member]] = defaultdict(dict)
         for member in gone:
-            lost[member.group].append(member)
-        views: dict[GroupKey, Gang | None] = {}
-        for key, members in lost.items():
-            left = self.groups[key].without(members)
-            view = None if left.empty else self._view(left)
-            views[key], before = view, self._parts[key]
-            after = None if view is None else part_of(view)
-            usage[before[0]] = exchanged(usage[before[0]], before, after)
-        return views, {name: sums for name, sums in usage.items() if sums.groups}
+            lost[member.group][member.pod.uid] = member
+        members, views = {**before.members}, {**before.views}
+        changes, usage = {**before.changes}, {**before.usage}
+        for key, more in lost.items():
+            members[key] = {**before.members.get(key, {}), **more}
+            left = self.groups[key].without(members[key].values())
+            view = views[key] = None if left.empty else self._view(left)
+            part = self._parts[key]
+            changes[key] = loss(part, None if view is None else part_of(view))
+            usage[part[0]] = changed(
+                usage[part[0]], changes[key], instead_of=before.changes.get(key)
+            )
+        return Absence(usage=usage, members=members, views=views, changes=changes)
 
     def _view(self, group: Group) -> Gang:
         return gang_view(group, vector=self._rooms.vector, classes=self.classes)

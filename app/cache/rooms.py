@@ -330,14 +330,16 @@ class Rooms:
             )
         return self._table
 
-    def sorted_used(self, *, without: Iterable[str] = ()) -> tuple[Matrix, Matrix]:
-        """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``.
+    def sorted_used(self) -> tuple[Matrix, Matrix]:
+        """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``."""
+        self.table()
+        return frozen(self._used[self._order]), frozen(self._releasing[self._order])
 
-        ``without``: as if these holders were not there.
-        """
+    def less(self, used: Matrix, releasing: Matrix, gone: Iterable[str]) -> tuple[Matrix, Matrix]:
+        """Copies of such rows of this moment, as if these holders were not there."""
         index = self.table().index
-        used, releasing = self._used[self._order], self._releasing[self._order]
-        for charge in filter(None, map(self.charges.get, without)):
+        used, releasing = used.copy(), releasing.copy()
+        for charge in filter(None, map(self.charges.get, gone)):
             if charge.node in index:
                 used[index[charge.node]] -= charge.vector
                 releasing[index[charge.node]] -= charge.vector * charge.releasing

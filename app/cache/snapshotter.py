@@ -5,15 +5,13 @@ changed; everything else is shared, since views, nodes and queues are replaced a
 place.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
 from app.cache.choosy import keys_asked
 from app.cache.cluster import ClusterCache
 from app.cache.gang_views import GangViews
 from app.cache.identities import Identities
-from app.model.gang import Gang
-from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.ids import NodeName
 from app.model.residents import NOBODY
 from app.model.shape import HostPort
 from app.model.snapshot import Snapshot, Veto
@@ -64,35 +62,6 @@ class Snapshotter:
             namespaces=dict(cache.namespaces),
         )
 
-    def without(self, gone: Collection[PodUid]) -> Snapshot:
-        """The cluster now, as if these pods were gone and what they hold were free.
-
-        Their groups do not claim the room again: a PodGroup made for a pod goes with it, if later.
-        Rules about other pods and host ports still see them, and no other groups are pending: it is
-        for plans that neither look for nodes nor for whom to serve.
-        """
-        cache, now = self._cache, self.snapshot()
-        used, releasing = cache.rooms.sorted_used(without=gone)
-        members = (cache.members[uid] for uid in gone if uid in cache.members)
-        changed, usage = cache.registry.without(members)
-        gangs = dict(now.gangs)
-        for key, gang in changed.items():
-            if gang is None:
-                del gangs[key]
-            else:
-                gangs[key] = gang
-        return replace(
-            now,
-            used=used,
-            releasing=releasing,
-            gangs=gangs,
-            pending=_as(changed, now.pending),
-            awaited=_as(changed, now.awaited),
-            torn=_as(changed, now.torn),
-            shown=_as(changed, now.shown),
-            usage=usage,
-        )
-
     def _ports(self, index: Mapping[NodeName, int]) -> dict[int, frozenset[HostPort]]:
         taken: dict[int, frozenset[HostPort]] = {}
         for uid, ports in self._cache.with_ports.items():
@@ -101,12 +70,6 @@ class Snapshotter:
             if row is not None:
                 taken[row] = taken.get(row, frozenset()) | ports
         return taken
-
-
-def _as(changed: Mapping[GroupKey, Gang | None], gangs: Iterable[Gang]) -> tuple[Gang, ...]:
-    """``gangs`` with those that ``changed``, less those of which nothing is left."""
-    now = (changed.get(gang.key, gang) for gang in gangs)
-    return tuple(gang for gang in now if gang is not None)
 
 
 def _keys_of_unseen(views: GangViews) -> frozenset[str]:

@@ -6,6 +6,7 @@ additions.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,18 +37,34 @@ def part_of(gang: Gang) -> Part:
     return gang.queue, part
 
 
-def exchanged(usage: QueueUsage, old: Part, new: Part | None) -> QueueUsage:
-    """``usage`` of a queue if one of its groups had the part ``new``; None: if it were gone.
+class Change(NamedTuple):
+    """What a queue's sums change by: rows as in a part, and how many groups."""
+
+    amounts: Matrix
+    groups: int
+
+
+def loss(old: Part, new: Part | None) -> Change:
+    """What a queue's sums change by when one of its groups has the part ``new``; None: is gone.
 
     It claims no more than before: what it has lost it does not get again first.
     """
-    change = (0 if new is None else new[1]) - old[1]
+    amounts = (0 if new is None else new[1]) - old[1]
+    amounts[_INQUEUE] = np.minimum(amounts[_INQUEUE], 0)
+    return Change(amounts, -(new is None))
+
+
+def changed(usage: QueueUsage, change: Change, *, instead_of: Change | None) -> QueueUsage:
+    """``usage`` with this change, ``instead_of`` one that it has already."""
+    amounts, groups = change
+    if instead_of is not None:
+        amounts, groups = amounts - instead_of.amounts, groups - instead_of.groups
     return QueueUsage(
-        allocated=usage.allocated + change[_ALLOCATED],
-        request=usage.request + change[_REQUEST],
-        inqueue=usage.inqueue + np.minimum(change[_INQUEUE], 0),
-        elastic=usage.elastic + change[_ELASTIC],
-        groups=usage.groups - (new is None),
+        allocated=usage.allocated + amounts[_ALLOCATED],
+        request=usage.request + amounts[_REQUEST],
+        inqueue=usage.inqueue + amounts[_INQUEUE],
+        elastic=usage.elastic + amounts[_ELASTIC],
+        groups=usage.groups + groups,
     )
 
 

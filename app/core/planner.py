@@ -84,14 +84,16 @@ def may_place(
     """Which of these members the same actions let have the nodes of ``rows``, if only they ask.
 
     ``keys`` are their groups. That a node has room for one, and that it may go there, is for the
-    caller to see.
+    caller to see. Nobody is told why not, so that is not looked into.
     """
     pending = tuple(
         replace(gang, waiting=tuple(t for t in gang.waiting if t.uid in rows), queue_first=())
         for gang in (snapshot.gangs[key] for key in keys if key in snapshot.gangs)
     )
     found = _Found(rows)
-    cycle = _open(snapshot, policies, pending=pending, now=now, find=lambda *_: found)
+    cycle = _open(
+        snapshot, policies, pending=pending, now=now, find=lambda *_: found, explain=False
+    )
     placed = _finish(_plan_run(cycle)).placed
     return frozenset(each.task.uid for gang in placed for each in gang.placements)
 
@@ -126,9 +128,10 @@ def _open(
     pending: Sequence[Gang],
     now: float,
     find: Find,
+    explain: bool = True,
 ) -> Cycle:
     ledger = Ledger(snapshot)
-    opened = open_policies(policies, ledger, now=now)
+    opened = open_policies(policies, ledger, now=now, explain=explain)
     return Cycle(
         snapshot=snapshot,
         pending=pending,

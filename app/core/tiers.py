@@ -94,15 +94,20 @@ def unknown_plugin(name: str, *, tier: int, position: int) -> str:
     )
 
 
-def open_policies(policies: Policies, ledger: Ledger, *, now: float) -> Opened:
-    """The combined answers of ``policies`` on ``ledger``; ``now`` is seconds since the epoch."""
+def open_policies(
+    policies: Policies, ledger: Ledger, *, now: float, explain: bool = True
+) -> Opened:
+    """The combined answers of ``policies`` on ``ledger``; ``now`` is seconds since the epoch.
+
+    ``explain``: refusals tell who holds what is short, for which all groups are looked at.
+    """
     session = Session(ledger=ledger, conf=policies.conf, now=now)
     tiers = [
         [switched(open_plugin(session), conf) for conf, open_plugin in tier]
         for tier in policies.tiers
     ]
     hooks = [h for tier in tiers for h in tier]
-    gate = _Gate(ledger)
+    gate = _Gate(ledger, holders=Holders(ledger) if explain else None)
     limits = [h.allocatable for h in hooks if h.allocatable]
     set_limits = [h.permitted for h in hooks if h.permitted]
     bounds = [h.overused for h in hooks if h.overused]
@@ -228,9 +233,9 @@ def _ballots(tiers: Sequence[Sequence[Hooks]]) -> Validity:
 class _Gate:
     """Asks about the queue first, then the plugins, and adds the holders to what they refuse."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, holders: Holders | None) -> None:
         self._queues = ledger.snapshot.queues
-        self._holders = Holders(ledger)
+        self._holders = holders
         self._closed = {
             name: Refusal(Cause.QUEUE_CLOSED, where=name)
             for name, queue in self._queues.items()
@@ -283,6 +288,8 @@ class _Gate:
 
     def _explained(self, refusal: Refusal | None) -> Refusal | None:
         if refusal is None or refusal.cause not in _HELD or not refusal.shortfalls:
+            return refusal
+        if self._holders is None:
             return refusal
         queue = None if refusal.cause is Cause.CLUSTER_OVERUSED else QueueName(refusal.where)
         holders = self._holders.most(queue, refusal.shortfalls[0].resource)

@@ -17,10 +17,11 @@ runs in one go.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from app.cache.absence import Absences
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import Member
@@ -29,7 +30,7 @@ from app.core.figures import QueueFigures, queue_figures
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
-from app.core.planner import may_place, plan, plan_gang, plan_steps
+from app.core.planner import plan, plan_gang, plan_steps
 from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
@@ -45,6 +46,7 @@ from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.publishing import Published, Publisher
 from app.service.vetoes import Vetoes
+from app.service.what_if import WhatIf
 from app.telemetry import metrics
 
 
@@ -294,21 +296,11 @@ class Planning:
         """The best of the offered nodes (which passed the stock filters) that has room for it."""
         return self.cache.rooms.best_of(names, member.task.request, pack=self.configuration.packs)
 
-    def would_have(
-        self, places: Mapping[PodUid, NodeName], *, without: Collection[PodUid]
-    ) -> frozenset[PodUid]:
-        """Which members would get their ``places``, if only they asked and other pods were gone.
-
-        Room on the nodes and their rules are for the caller to see. Nothing is lent, as on demand:
-        the owners of those pods make them anew, and while they wait nothing is.
-        """
-        snapshot = self._snapshotter.without(without)
-        members, index = self.cache.members, snapshot.table.index
-        rows = {uid: index[node] for uid, node in places.items() if node in index}
-        groups = dict.fromkeys(members[uid].group for uid in rows if uid in members)
-        keys = [key for key in groups if key in self.cache.registry.pending]
-        policies, now = self.configuration.policies, self.clock()
-        return may_place(snapshot, policies, keys=keys, rows=rows, now=now)
+    def what_if(self, *, gone: Collection[PodUid]) -> WhatIf:
+        """What the planner would say at this moment if pods were gone, these in any case."""
+        now = self._snapshotter.snapshot()
+        absences = Absences(self.cache, now, gone=gone)
+        return WhatIf(self.cache, absences, self.configuration.policies, now=self.clock())
 
     def rate(self, member: Member, names: Sequence[NodeName]) -> list[tuple[NodeName, int]]:
         """The policies' scores of ``names`` for it, spread over 0 to 10."""

@@ -36,10 +36,10 @@ from app.cache.groups import Group
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage
 from app.model.ids import NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import Pod
-from app.model.resources import Amounts
 from app.service.approvals import Approvals, Losses
 from app.service.planning import Planning
 from app.service.ports import Clock
+from app.service.tries import first_accepted, freed_by
 
 PROTECTED_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 PROTECTED_NAMESPACE = "kube-system"
@@ -76,10 +76,6 @@ class Verdict:
 
     nodes: Mapping[NodeName, Candidate]
     struck: Mapping[NodeName, Strike]
-
-
-Freed = frozenset[tuple[tuple[QueueName, Amounts], int]]
-"""What victims give back: of which queue, which request, how many times."""
 
 
 class Preemption:
@@ -129,31 +125,26 @@ class Preemption:
     def _first(
         self, member: Member | None, standing: Mapping[NodeName, Candidate], losses: Losses
     ) -> NodeName | None:
-        """The first node that the planner gives it when the victims are gone.
-
-        When all of them were not enough, none is looked at; of victims that are alike the first.
-        """
+        """The first node that the planner gives it when the victims are gone."""
         if member is None or member.stage is not Stage.WAITING or not standing:
             return next(iter(standing), None)
-        rivals = self._rivals(losses)
+        rivals, what_if = self._rivals(losses), self._planning.what_if(gone=losses.pods)
 
-        def has(node: NodeName, victims: Iterable[PodUid]) -> bool:
+        def has(node: NodeName) -> bool:
             places = {**rivals, member.pod.uid: node}
-            gone = losses.pods | frozenset(victims)
-            return member.pod.uid in self._planning.would_have(places, without=gone)
+            gone = standing[node].victims
+            return member.pod.uid in what_if.would_have(places, without=gone)
 
-        everybody = [uid for each in standing.values() for uid in each.victims]
-        if len(standing) > 1 and not has(next(iter(standing)), everybody):
-            return None
-        refused: set[Freed] = set()
-        for node, candidate in standing.items():
-            freed = _freed(self._cache, candidate)
-            if freed in refused:
-                continue
-            if has(node, candidate.victims):
-                return node
-            refused.add(freed)
-        return None
+        pod, queue = member.pod, self._cache.groups[member.group].queue
+        freed = {
+            node: freed_by(
+                self._cache,
+                (uid for uid in candidate.victims if uid not in losses.pods),
+                namespace=pod.namespace,
+            )
+            for node, candidate in standing.items()
+        }
+        return first_accepted(freed, has, queue=queue, asked=pod.shape.requests)
 
     def _rivals(self, losses: Losses) -> dict[PodUid, NodeName]:
         """Who else is to come where: nominated after an eviction, or about to be.
@@ -179,16 +170,6 @@ class Preemption:
         if group is None or not group.known:
             return Strike.GROUP_MISSING
         return Strike.GANG_PREEMPTOR if group.min_member > 1 else None
-
-
-def _freed(cache: ClusterCache, candidate: Candidate) -> Freed:
-    freed: Counter[tuple[QueueName, Amounts]] = Counter()
-    for uid in candidate.victims:
-        member, pod = cache.members.get(uid), cache.pod(uid)
-        counted = member is not None and member.kind in PLACED_KINDS
-        queue = cache.groups[member.group].queue if member and counted else NO_QUEUE
-        freed[queue, pod.shape.requests if pod else ()] += 1
-    return frozenset(freed.items())
 
 
 def _known(cache: ClusterCache, candidate: Candidate) -> list[Pod]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.cache.absence import Absences
 from app.cache.cluster import ClusterCache
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import NodeName, PodUid, QueueName, group_key
@@ -79,7 +80,9 @@ class Rig:
         return self._snapshotter.snapshot()
 
     def without(self, *names: str) -> Snapshot:
-        return self._snapshotter.without({PodUid(f"uid-{name}") for name in names})
+        gone = [PodUid(f"uid-{name}") for name in names]
+        absences = Absences(self.cache, self.now(), gone=gone[: len(gone) // 2])
+        return absences.without(gone[len(gone) // 2 :])
 
     def residents(self) -> list[Resident]:
         snapshot = self.now()
