@@ -218,6 +218,8 @@ def _exceeds(cache: ClusterCache, victims: Iterable[Pod], losses: Losses) -> boo
     going = [pod for pod in victims if not pod.deleting]
     for key, theirs in losses.budgets.items():
         budget = cache.budgets[key]
+        if len(theirs) + len(going) <= budget.allowed:
+            continue  # whichever of them it covers: comparing labels costs the most
         mine = {pod.uid for pod in going if budget.covers(pod)}
         if mine and len(mine.union(theirs)) > budget.allowed:
             return True

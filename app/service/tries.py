@@ -6,8 +6,7 @@ kube-scheduler's order; but what is short may be the quota of a queue, and those
 need not be of that queue, so the others are those that give back most to it.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import PLACED_KINDS
@@ -25,7 +24,7 @@ _CLUSTER, _QUEUE, _NAMESPACE = "cluster", "queue", "namespace"
 
 def freed_by(cache: ClusterCache, victims: Iterable[PodUid], *, namespace: str) -> Freed:
     """What the cluster, the queues and this namespace would have again."""
-    freed: Counter[tuple[str, str, str]] = Counter()
+    freed: dict[tuple[str, str, str], int] = {}
     for pod in filter(None, map(cache.pod, victims)):
         holders = [(_CLUSTER, "")]
         if pod.namespace == namespace:
@@ -35,7 +34,8 @@ def freed_by(cache: ClusterCache, victims: Iterable[PodUid], *, namespace: str) 
             holders += [(_QUEUE, ""), (_QUEUE, queue)]
         for kind, name in holders:
             for resource, amount in pod.shape.requests:
-                freed[kind, name, resource] += amount
+                what = kind, name, resource
+                freed[what] = freed.get(what, 0) + amount
     return freed
 
 
@@ -47,29 +47,48 @@ def first_accepted(
     asked: Amounts,
 ) -> NodeName | None:
     """The first node that is accepted; ``freed`` is in the order to prefer."""
-    refused: list[Freed] = []
+    search = _Search(freed, accepts)
+    found = search.among(freed, limit=TRIES // 2)
+    if found is None and search.cut_short:
+        best = sorted(freed, key=lambda node: _lacks(freed[node], queue, asked))
+        found = search.among(best, limit=TRIES)
+    return found
 
-    def look(order: Sequence[NodeName], *, limit: int) -> NodeName | None:
+
+class _Search:
+    """Remembers what was not enough; ``cut_short``: it left some out that might have been."""
+
+    def __init__(
+        self, freed: Mapping[NodeName, Freed], accepts: Callable[[NodeName], bool]
+    ) -> None:
+        self._freed = freed
+        self._accepts = accepts
+        self._refused: list[Freed] = []
+        self.cut_short = False
+
+    def among(self, order: Iterable[NodeName], *, limit: int) -> NodeName | None:
+        """The first in this order that is accepted, with so many refusals in all."""
+        self.cut_short = False
         for node in order:
-            if any(_no_more(freed[node], than) for than in refused):
+            freed = self._freed[node]
+            if any(_no_more(freed, than) for than in self._refused):
                 continue
-            if len(refused) >= limit:
+            if len(self._refused) >= limit:
+                self.cut_short = True
                 return None
-            if accepts(node):
+            if self._accepts(node):
                 return node
-            refused.append(freed[node])
+            self._refused.append(freed)
         return None
 
-    def helps(node: NodeName) -> tuple[float, float]:
-        """How much of what is asked for its queue has again, and all queues."""
-        mine, all_queues = (
-            sum(min(freed[node].get((_QUEUE, name, r), 0) / n, 1.0) for r, n in asked if n)
-            for name in (queue, "")
-        )
-        return -mine, -all_queues
 
-    found = look(list(freed), limit=TRIES // 2)
-    return found or look(sorted(freed, key=helps), limit=TRIES)
+def _lacks(freed: Freed, queue: QueueName, asked: Amounts) -> tuple[float, float]:
+    """How little of what is asked for this queue has again, and all queues together."""
+    mine, everybody = (
+        sum(min(freed.get((_QUEUE, name, resource), 0) / n, 1.0) for resource, n in asked if n)
+        for name in (queue, "")
+    )
+    return -mine, -everybody
 
 
 def _queue_of(cache: ClusterCache, pod: Pod) -> QueueName | None:
