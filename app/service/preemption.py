@@ -22,8 +22,9 @@ A pod of ours that Filter would tell to wait afterwards may not preempt: one who
 there, or may still be given to it by a controller, and one that the planner would refuse even then,
 for its queue holds what it may or does not take it. The planner is asked itself, on a snapshot
 without the victims. Those that were let through before it and still wait ask there too: what is
-left of a quota is for one of them. A member of a gang never preempts through the stock scheduler at
-all: room for one member is of no use without room for the gang, which is the planner's to make.
+left of a quota is for one of them. It is asked about few of the nodes only
+(:mod:`app.service.tries`). A member of a gang never preempts through the stock scheduler at all:
+room for one member is of no use without room for the gang, which is the planner's to make.
 """
 
 from collections import Counter
@@ -39,7 +40,7 @@ from app.model.pod import Pod
 from app.service.approvals import Approvals, Losses
 from app.service.planning import Planning
 from app.service.ports import Clock
-from app.service.tries import first_accepted, freed_by
+from app.service.tries import first_accepted, freed_by, tries_with
 
 PROTECTED_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 PROTECTED_NAMESPACE = "kube-system"
@@ -144,7 +145,8 @@ class Preemption:
             )
             for node, candidate in standing.items()
         }
-        return first_accepted(freed, has, queue=queue, asked=pod.shape.requests)
+        tries = tries_with(len(rivals))
+        return first_accepted(freed, has, queue=queue, asked=pod.shape.requests, tries=tries)
 
     def _rivals(self, losses: Losses) -> dict[PodUid, NodeName]:
         """Who else is to come where: nominated after an eviction, or about to be.

@@ -1,7 +1,8 @@
 """Which of many nodes to ask the planner about: each question costs, and the event loop waits.
 
 What a node's victims give back is compared first: when some were not enough, others that give no
-more of anything are not either. And at most :data:`TRIES` are asked about. The first of them go in
+more of anything are not either. And at most :data:`TRIES` are asked about, fewer when many others
+wait for places that they evicted for, as each question is about those too. The first go in
 kube-scheduler's order; but what is short may be the quota of a queue, and those that it prefers
 need not be of that queue, so the others are those that give back most to it.
 """
@@ -15,11 +16,19 @@ from app.model.pod import Pod
 from app.model.resources import Amounts
 
 TRIES = 8
+LEAST = 2
+_MANY = 64
+"""So many rivals make a question about twice as dear."""
 
 Freed = Mapping[tuple[str, str, str], int]
 """What victims give back, by whom it is missed (what it is, its name) and resource."""
 
 _CLUSTER, _QUEUE, _NAMESPACE = "cluster", "queue", "namespace"
+
+
+def tries_with(rivals: int) -> int:
+    """How many questions may be asked when each plans for so many others too."""
+    return max(LEAST, TRIES * _MANY // (_MANY + rivals))
 
 
 def freed_by(cache: ClusterCache, victims: Iterable[PodUid], *, namespace: str) -> Freed:
@@ -45,13 +54,14 @@ def first_accepted(
     *,
     queue: QueueName,
     asked: Amounts,
+    tries: int = TRIES,
 ) -> NodeName | None:
     """The first node that is accepted; ``freed`` is in the order to prefer."""
     search = _Search(freed, accepts)
-    found = search.among(freed, limit=TRIES // 2)
+    found = search.among(freed, limit=tries // 2)
     if found is None and search.cut_short:
         best = sorted(freed, key=lambda node: _lacks(freed[node], queue, asked))
-        found = search.among(best, limit=TRIES)
+        found = search.among(best, limit=tries)
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from app.model.ids import NodeName, PodUid
 from app.model.pod import QUEUE_ANNOTATION
 from app.service.preemption import Candidate
-from app.service.tries import TRIES
+from app.service.tries import LEAST, TRIES, tries_with
 from app.service.what_if import WhatIf
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import Rig
@@ -103,6 +103,12 @@ def test_no_more_nodes_are_tried_than_the_limit(full: FullQueue) -> None:
         assert len(set(full.asked)) == TRIES
 
     run(scenario())
+
+
+def test_the_more_rivals_each_question_is_about_the_fewer_are_asked() -> None:
+    assert tries_with(0) == TRIES
+    assert LEAST < tries_with(50) < TRIES
+    assert tries_with(10_000) == LEAST
 
 
 def test_what_goes_in_any_case_gives_nothing_back_a_second_time(full: FullQueue) -> None:
