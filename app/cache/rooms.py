@@ -333,7 +333,7 @@ class Rooms:
     def sorted_used(self) -> tuple[Matrix, Matrix]:
         """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``."""
         self.table()
-        return frozen(self._used[self._order]), frozen(self._releasing[self._order])
+        return read_only(self._used[self._order]), read_only(self._releasing[self._order])
 
     def less(self, used: Matrix, releasing: Matrix, gone: Iterable[str]) -> tuple[Matrix, Matrix]:
         """Copies of such rows of this moment, as if these holders were not there."""
