@@ -14,7 +14,7 @@ from app.api.body import BadRequest, json_bytes, read_body
 from app.api.services import ExtenderServices
 from app.model.ids import NodeName
 from app.service.binding import BindCall
-from app.service.filtering import Answer, Chosen, Everything, Protect, Question, Some, Wait
+from app.service.filtering import Answer, Behind, Chosen, Everything, Protect, Question, Some, Wait
 from app.service.preemption import Candidate
 from app.telemetry import metrics
 from app.wire import extender as wire
@@ -113,7 +113,7 @@ def _filter(services: ExtenderServices) -> Serve:
     filtering = services.filtering
     outcomes = {
         kind: metrics.ANSWERS.labels("filter", kind.__name__.lower())
-        for kind in (Chosen, Everything, Some, Wait, Protect)
+        for kind in (Chosen, Everything, Some, Wait, Protect, Behind)
     }
 
     async def serve(body: bytes, _request: Request) -> Response:
@@ -121,7 +121,7 @@ def _filter(services: ExtenderServices) -> Serve:
         if not asked.names:
             return json_bytes(wire.filter_answer(asked, ()))
         question = _question(services, asked.pod, asked.names)
-        answer = filtering.answer(question)
+        answer = await filtering.answer_in_time(question)
         outcomes[type(answer)].inc()
         return json_bytes(encode_filter(asked, answer))
 
@@ -139,7 +139,7 @@ def encode_filter(asked: wire.FilterRequest, answer: Answer) -> bytes:
             return wire.filter_answer(asked, nodes, refused=text)
         case Wait(text):
             return wire.filter_answer(asked, (), refused=text)
-        case Protect(text):
+        case Protect(text) | Behind(text):
             return wire.filter_error(text)
 
 

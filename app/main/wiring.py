@@ -13,6 +13,7 @@ from app.cache.cluster import ClusterCache
 from app.model.ids import GroupKey, QueueName
 from app.service.activity import Activity
 from app.service.actuator import Actuator, log_failure
+from app.service.approvals import Approvals
 from app.service.barrier import Barrier
 from app.service.binding import Binding
 from app.service.configuration import Configuration
@@ -85,7 +86,8 @@ def assemble(
     )
     status = StatusWriter(cache, planning=planning, groups=ports, events=ports, clock=clock)
     reasons = PodReasons(cache, planning=planning, pods=ports, clock=clock, failed=log_failure)
-    filtering = Filtering(cache, planning=planning, limits=limits, clock=clock)
+    approvals = Approvals(cache, clock=clock)
+    filtering = Filtering(cache, planning=planning, approvals=approvals, limits=limits, clock=clock)
     corrections = Corrections(
         cache, filtering=filtering, pods=ports, clock=clock, failed=log_failure
     )
@@ -139,7 +141,7 @@ def assemble(
             clock=clock,
             arrived=actuator.arrived,
         ),
-        preemption=Preemption(cache, planning=planning, clock=clock),
+        preemption=Preemption(cache, planning=planning, approvals=approvals, clock=clock),
         actuator=actuator,
         owners=owners,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),

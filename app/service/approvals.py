@@ -81,6 +81,19 @@ class Approvals:
         while len(self._approved) > self._limit:
             self._drop_first()
 
+    def allows(self, preemptor: PodUid, nodes: Collection[NodeName]) -> bool:
+        """Whether it may evict somebody from one of ``nodes``."""
+        return any(approved.node in nodes for approved in self._of(preemptor))
+
+    def are_done(self, preemptor: PodUid) -> bool:
+        """Whether it was allowed something and the watch shows all of it done."""
+        victims = [approved.victim.uid for approved in self._of(preemptor)]
+        return bool(victims) and all(self._cache.pod(uid) is None for uid in victims)
+
+    def _of(self, preemptor: PodUid) -> list[_Approved]:
+        self._forget()
+        return [approved for (who, _), approved in self._approved.items() if who == preemptor]
+
     def losses(self, *, besides: PodUid) -> Losses:
         """What other preemptors than ``besides`` may evict."""
         self._forget()

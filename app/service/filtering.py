@@ -6,6 +6,10 @@ Otherwise the pod waits: ``FailedAndUnresolvableNodes`` with one constant text p
 that changes, or plain ``FailedNodes``, makes kube-scheduler try again at once, for ever), or
 ``Error`` while many pods wait, which only the back-off ladder tries again.
 
+A pod that comes for the room of its victims is planned anew, and while our watch does not show yet
+that they have gone, the call is kept for a moment and then answered by ``Error`` too: after that
+kube-scheduler evicts nobody, while after a refusal it would evict others on another node.
+
 A planned node that was not offered is a *veto* by the stock filters when all feasible nodes were
 offered. When only a sample was, it may be chance: then the pod changes places with an equal member
 of its gang whose node was offered (the plan stays as it is), else an offered node with room takes
@@ -15,6 +19,7 @@ So it is with a pod that must be spread: its node may be missing only because ot
 have not come to theirs yet.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +29,7 @@ from app.core.texts import filter_text
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.pod import Pod
 from app.model.reason import NODES_MAY_HELP, Cause
+from app.service.approvals import Approvals
 from app.service.limits import Hint, Limits
 from app.service.planning import Planning
 from app.service.ports import Clock
@@ -31,6 +37,10 @@ from app.service.ports import Clock
 SAMPLE_FLOOR = 100
 """kube-scheduler offers every feasible node unless it found at least this many."""
 
+CATCH_UP_S = 0.05
+"""So long a call is kept for the watch: kube-scheduler does nothing else meanwhile."""
+
+_LOOK_EVERY_S = 0.002
 _REPLANS = 3
 _TIDY_EVERY_S = 1.0
 
@@ -78,7 +88,14 @@ class Protect:
     text: str
 
 
-Answer = Chosen | Everything | Some | Wait | Protect
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """None that we know of, but kube-scheduler may know better: ``Error`` with ``text``."""
+
+    text: str
+
+
+Answer = Chosen | Everything | Some | Wait | Protect | Behind
 
 _GUARD_TEXT = "room is promised to a gang"
 
@@ -87,10 +104,17 @@ class Filtering:
     """Answers Filter."""
 
     def __init__(
-        self, cache: ClusterCache, *, planning: Planning, limits: Limits, clock: Clock
+        self,
+        cache: ClusterCache,
+        *,
+        planning: Planning,
+        approvals: Approvals,
+        limits: Limits,
+        clock: Clock,
     ) -> None:
         self._cache = cache
         self._planning = planning
+        self._approvals = approvals
         self._limits = limits
         self._clock = clock
         self._waiting: dict[PodUid, Cause] = {}
@@ -119,7 +143,19 @@ class Filtering:
             self._waiting.pop(question.uid, None)
             self._guessed.pop(question.uid, None)
             return answer
-        return self._wait(member)
+        return self._wait(member, question.names)
+
+    async def answer_in_time(self, question: Question) -> Answer:
+        """The answer once the watch shows the victims gone, if it does so in a moment."""
+        answer = self.answer(question)
+        names = question.names
+        if not isinstance(answer, Behind) or not self._approvals.allows(question.uid, names):
+            return answer
+        for _ in range(round(CATCH_UP_S / _LOOK_EVERY_S)):
+            await asyncio.sleep(_LOOK_EVERY_S)
+            if self._approvals.are_done(question.uid):
+                return self.answer(question)
+        return answer
 
     def scores(self, question: Question) -> list[tuple[NodeName, int]]:
         """0 to 10 per offered node: the planned one first, else as the policies rate them."""
@@ -161,7 +197,7 @@ class Filtering:
 
     def _place(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         for _ in range(_REPLANS):
-            if not self._has_place(member):
+            if not self._has_place(member, names):
                 return None
             if self._limits.hint is Hint.GUIDE and self._cache.groups[member.group].solo:
                 return self._with_room(member, names)
@@ -184,11 +220,23 @@ class Filtering:
             member.since = self._clock()
         return Chosen(member.node)
 
-    def _has_place(self, member: Member) -> bool:
+    def _has_place(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Whether it has a place, planned for now if need be."""
         if member.stage is not Stage.WAITING:
             return True
-        return self._planning.on_demand(member.group) and member.promised
+        anew = self._comes_after_preemption(member, names)
+        return self._planning.on_demand(member.group, anew=anew) and member.promised
+
+    def _comes_after_preemption(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """Whether others had to leave an offered node for it; a gang never preempts.
+
+        A nomination tells it of victims that take longer to go than an approval is kept.
+        kube-scheduler clears it after an error, so without an approval there is one error only.
+        """
+        group = self._cache.groups[member.group]
+        if not group.known or group.min_member > 1:
+            return False
+        return member.pod.nominated in names or self._approvals.allows(member.pod.uid, names)
 
     def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         """Guided placement: every offered node that has room; kube-scheduler chooses by score."""
@@ -242,15 +290,22 @@ class Filtering:
         self._cache.withdraw(member.pod.uid, now=now)
         return False
 
-    def _wait(self, member: Member) -> Answer:
+    def _wait(self, member: Member, names: Sequence[NodeName]) -> Answer:
         member.refused = True
         cause = self._waiting[member.pod.uid] = self._cause(member)
         text = filter_text(cause)
+        if self._is_behind(member, names):
+            return Behind(text)
         # Autoscalers look at pods that are unschedulable, not at those with a scheduler's error.
         is_for_autoscalers = member.task.shown and cause in NODES_MAY_HELP
         if len(self._waiting) > self._limits.protect_above and not is_for_autoscalers:
             return Protect(text)
         return Wait(text)
+
+    def _is_behind(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """Whether kube-scheduler may have seen its victims go before we do."""
+        done = self._approvals.are_done(member.pod.uid)
+        return not done and self._comes_after_preemption(member, names)
 
     def _cause(self, member: Member) -> Cause:
         if not self._cache.groups[member.group].known:

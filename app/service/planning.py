@@ -241,15 +241,18 @@ class Planning:
         self.log.generation = plan.generation
         return again
 
-    def on_demand(self, key: GroupKey) -> bool:
+    def on_demand(self, key: GroupKey, *, anew: bool = False) -> bool:
         """Plan one gang now; True when something was placed.
 
         When few are pending, all of them: kube-scheduler will ask for the others next. A gang that
         was refused waits for the next cycle, unless the last of its members has come since: asking
-        again before anything was given back costs much and brings nothing.
+        again before anything was given back costs much and brings nothing. ``anew`` is for who was
+        given room since: it does not wait.
         """
         group = self.cache.groups.get(key)
-        if group is None or not group.known or self._stands(key, group):
+        if group is None or not group.known:
+            return False
+        if self._stands(key, group) and not anew:
             return False
         now = self.clock()
         self.log.on_demand += 1

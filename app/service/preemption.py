@@ -82,11 +82,13 @@ class Verdict:
 class Preemption:
     """Answers Preempt."""
 
-    def __init__(self, cache: ClusterCache, *, planning: Planning, clock: Clock) -> None:
+    def __init__(
+        self, cache: ClusterCache, *, planning: Planning, approvals: Approvals, clock: Clock
+    ) -> None:
         self._cache = cache
         self._planning = planning
+        self._approvals = approvals
         self._clock = clock
-        self._approvals = Approvals(cache, clock=clock)
 
     def guard(self, preemptor: Pod, candidates: Mapping[NodeName, Candidate]) -> Verdict:
         """Judge every node on its own, and take the best of those that stand."""

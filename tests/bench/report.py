@@ -21,7 +21,7 @@ _CLIENT_LIMIT_MS = 2.0
 _REJECTIONS_LIMIT = 0.1
 _PINNED_TOLERANCE = 0.2
 _PROCESSES = ("apiserver", "etcd", "scheduler", "extender")
-_REJECTIONS = ("wait", "protect")
+_REJECTIONS = ("wait", "protect", "behind")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,132 @@
+"""kube-scheduler comes for the room of its victims before the watch, or a cycle, has shown it."""
+
+import asyncio
+from dataclasses import replace
+
+from app.core.texts import filter_text
+from app.model.ids import NodeName
+from app.model.reason import Cause
+from app.service.approvals import KEPT_S
+from app.service.filtering import CATCH_UP_S, Answer, Behind, Chosen, Question, Wait
+from tests.builders import make_shape
+from tests.service.rig import Rig
+from tests.service.virtual_time import advance, run
+
+FULL = filter_text(Cause.CLUSTER_OVERUSED)
+TWO = make_shape(cpu=2000)
+
+
+async def after_preemption(rig: Rig) -> None:
+    """One pod on either of two nodes, and ``urgent``, that may evict ``low-1`` from ``n1``."""
+    rig.node("n1", "n2", cpu=2000)
+    for number in (1, 2):
+        node = NodeName(f"n{number}")
+        rig.pod(f"low-{number}", node=node, phase="Running", shape=TWO)
+    rig.pod("urgent", priority=1000, shape=TWO)
+    await rig.cycle()
+    assert rig.preempt("urgent", n1=["low-1"]) is None
+
+
+async def kept_call(rig: Rig) -> Answer:
+    pod = rig.api.pods["default/urgent"]
+    return await rig.parts.filtering.answer_in_time(
+        Question(pod.uid, lambda: pod, [NodeName("n1")])
+    )
+
+
+def nominate(rig: Rig, name: str, node: str) -> None:
+    rig.store(replace(rig.api.pods[f"default/{name}"], nominated=NodeName(node)))
+
+
+def test_room_that_was_made_is_given_before_the_next_cycle() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        rig.delete("low-1")
+        assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+def test_room_that_the_watch_does_not_show_yet_is_an_error_for_nothing_is_evicted_then() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        assert rig.filter("urgent", ["n1"]) == Behind(FULL)
+        assert not rig.promises(), "it is not free for us"
+        rig.delete("low-1")
+        assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+def test_a_call_is_kept_until_the_watch_shows_the_victim_gone() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        answer = asyncio.create_task(kept_call(rig))
+        await advance(CATCH_UP_S / 2)
+        assert not answer.done()
+        rig.delete("low-1")
+        assert await answer == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+def test_a_call_is_kept_for_a_moment_only() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        answer = asyncio.create_task(kept_call(rig))
+        await advance(2 * CATCH_UP_S)
+        assert answer.done()
+        assert answer.result() == Behind(FULL)
+
+    run(scenario())
+
+
+def test_victims_may_take_their_time_to_go() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        nominate(rig, "urgent", "n1")
+        rig.store(replace(rig.api.pods["default/low-1"], deleting=True))
+        await advance(KEPT_S)
+        await rig.cycle()
+        assert isinstance(rig.filter("urgent", ["n1"]), Behind)
+        rig.delete("low-1")
+        assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+def test_room_that_was_made_and_is_lost_to_another_is_worth_another_eviction() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        rig.delete("low-1")
+        rig.pod("more-urgent", priority=2000, shape=TWO)
+        assert rig.filter("more-urgent", ["n1"]) == Chosen(NodeName("n1"))
+        assert isinstance(rig.filter("urgent", ["n1"]), Wait)
+
+    run(scenario())
+
+
+def test_another_node_is_not_what_was_made_free() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        assert isinstance(rig.filter("urgent", ["n2"]), Wait)
+
+    run(scenario())
+
+
+def test_a_nominated_member_of_a_gang_waits_as_it_never_preempts() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.gang("g", size=2, shape=TWO)
+        nominate(rig, "g-0", "n1")
+        assert isinstance(rig.filter("g-0", ["n1"]), Wait)
+
+    run(scenario())
