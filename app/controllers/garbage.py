@@ -6,7 +6,8 @@ A job that somebody has still to take note of stays a little longer.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from app.controllers.ports import Api, ApiError, Clock, Failure
+from app.controllers.ports import Api, Clock
+from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Store
 from app.service.workqueue import Again
@@ -52,7 +53,7 @@ class GarbageCollector:
         job = self._jobs.get(key)
         if job is None or self._left(job) is None:
             return
-        try:
+        with unless(*GONE):
             job = await self._api.get(JOBS, key)
             left = self._left(job)
             if left is None:
@@ -62,9 +63,6 @@ class GarbageCollector:
             if self._owed(job):
                 raise Again("its end is not noted", after_s=_OWED_S)
             await self._api.delete(JOBS, key, uid=uid(job), propagation="Foreground")
-        except ApiError as error:
-            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
-                raise
 
     def _left(self, job: Object) -> float | None:
         """Seconds until it goes; None: it stays."""

@@ -12,6 +12,7 @@ from app.controllers.hypernode import discovery
 from app.controllers.hypernode.controller import NAME
 from app.controllers.hypernode.discovery import LABEL, SOURCE, Discovery, DiscoveryError
 from app.controllers.ports import Api, ApiError, Events, Failure
+from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Store
 from app.service.workqueue import Again
@@ -104,11 +105,8 @@ class LabelDiscoverer:
                 raise
 
     async def _delete(self, item: Object) -> None:
-        try:
+        with unless(*GONE):
             await self._api.delete(HYPER_NODES, key_of(item), uid=uid(item))
-        except ApiError as error:
-            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
-                raise
 
 
 def _differs(stored: Object, wanted: Object) -> bool:

@@ -13,6 +13,7 @@ from app.controllers.job.vocabulary import JOB_FORWARDING, JOB_SIZE
 from app.controllers.job.world import Seen, World
 from app.controllers.jobplugins.catalogue import JobPlugins
 from app.controllers.ports import ApiError, Failure
+from app.controllers.requests import is_stored
 from app.wire import unstructured
 from app.wire.kinds import CLAIMS
 from app.wire.unstructured import Key, Object
@@ -99,13 +100,7 @@ class Preparation:
                 raise
 
     async def _is_there(self, claim: Key) -> bool:
-        try:
-            await self._world.api.get(CLAIMS, claim)
-        except ApiError as error:
-            if error.failure is not Failure.NOT_FOUND:
-                raise
-            return False
-        return True
+        return await is_stored(self._world.api, CLAIMS, claim)
 
     async def _objects(self, job: Job) -> None:
         try:

@@ -17,6 +17,7 @@ from app.controllers.jobflow.probes import Prober, Why
 from app.controllers.jobflow.report import COMPLETED, ended, job_phase, phase_of, report
 from app.controllers.jobflow.steps import Step, job_of, problem, steps_of
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
+from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store, by_controller
 from app.service.workqueue import Again
@@ -255,8 +256,5 @@ class JobFlowController:
         for job in self._stores[JOBS].by("controller", uid(flow)):
             if is_deleting(job):
                 continue
-            try:
+            with unless(*GONE):
                 await self._api.delete(JOBS, key_of(job), uid=uid(job))
-            except ApiError as error:
-                if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
-                    raise

@@ -18,6 +18,7 @@ from app.controllers.podgroup.group import (
     wants_group,
 )
 from app.controllers.ports import Api, ApiError, Events, Failure
+from app.controllers.requests import GONE, is_stored, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store, by_controller
 from app.wire.errors import DecodeError
@@ -93,16 +94,8 @@ class PodGrouping:
 
     async def _is_there(self, at: Key) -> bool:
         """Whether there is such a group; the watch may be late to show that it is gone."""
-        return self._stores[POD_GROUPS].get(at) is not None and await self._is_stored(at)
-
-    async def _is_stored(self, at: Key) -> bool:
-        try:
-            await self._api.get(POD_GROUPS, at)
-        except ApiError as error:
-            if error.failure is not Failure.NOT_FOUND:
-                raise
-            return False
-        return True
+        known = self._stores[POD_GROUPS].get(at) is not None
+        return known and await is_stored(self._api, POD_GROUPS, at)
 
     async def _make(self, pod: Object) -> bool:
         """Make the pod's group, unless somebody did; False: its pod cannot be read.
@@ -121,7 +114,7 @@ class PodGrouping:
                 return True
             if error.failure is not Failure.REFUSED:
                 raise
-            if not await self._is_stored(key_for(pod)):
+            if not await is_stored(self._api, POD_GROUPS, key_for(pod)):
                 await self._complain_once(pod, error)
                 raise
         return True
@@ -154,11 +147,8 @@ class PodGrouping:
 
     async def _tell(self, pod: Object, group: str) -> None:
         body = {"metadata": {"uid": uid(pod), "annotations": {GROUP: group}}}
-        try:
+        with unless(*GONE):
             await self._api.patch(PODS, key_of(pod), body)
-        except ApiError as error:
-            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
-                raise
 
 
 class WorkloadGrouping:
@@ -220,15 +210,9 @@ class WorkloadGrouping:
         return None
 
     async def _change(self, key: Key, patch: Object) -> None:
-        try:
+        with unless(*GONE):
             await self._api.patch(POD_GROUPS, key, patch)
-        except ApiError as error:
-            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
-                raise
 
     async def _remove(self, group: Object) -> None:
-        try:
+        with unless(*GONE):
             await self._api.delete(POD_GROUPS, key_of(group), uid=uid(group))
-        except ApiError as error:
-            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
-                raise

@@ -19,6 +19,7 @@ from app.controllers.queue.machine import (
     Wanted,
     next_step,
 )
+from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store
 from app.wire.kinds import COMMANDS, POD_GROUPS, QUEUES, Resource
@@ -123,11 +124,8 @@ class QueueController:
             await self._warn(queue, action, str(error))
 
     async def _delete(self, command: Object) -> None:
-        try:
+        with unless(*GONE):
             await self._api.delete(COMMANDS, key_of(command), uid=uid(command))
-        except ApiError as error:
-            if error.failure not in (Failure.NOT_FOUND, Failure.CONFLICT):
-                raise
 
     async def _follow(self, key: Key, action: Action) -> None:
         queue = self._stores[QUEUES].get(key)
