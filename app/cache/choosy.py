@@ -9,7 +9,11 @@ from app.model.shape import LabelSelector, PodShape
 def keys_asked(shapes: Iterable[PodShape]) -> frozenset[str]:
     """The label keys that rules of ``shapes`` about other pods look at."""
     different = {id(shape): shape for shape in shapes}.values()
-    selectors = (selector for shape in different for selector in _selectors(shape))
+    return keys_of(selector for shape in different for selector in _selectors(shape))
+
+
+def keys_of(selectors: Iterable[LabelSelector | None]) -> frozenset[str]:
+    """The label keys that ``selectors`` look at; None looks at none."""
     return frozenset(r.key for selector in selectors if selector for r in selector.requirements)
 
 

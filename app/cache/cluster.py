@@ -11,7 +11,7 @@ from app.cache.departed import Departed
 from app.cache.groups import Group
 from app.cache.history import History
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
-from app.cache.promises import Lost, Promises, group_of_slot
+from app.cache.promises import Lost, Promises
 from app.cache.roster import Occupant, Roster
 from app.cache.views import task_of
 from app.model.disruption import DisruptionBudget
@@ -171,10 +171,8 @@ class ClusterCache(Promises):
         member = self.members.get(PodUid(holder))
         pod = self.foreign.get(PodUid(holder)) if member is None else member.pod
         if pod is None:
-            group = self.groups.get(group_of_slot(holder))
-            if group is None or holder not in group.slots:
-                return None
-            return Occupant.of_slot(group.slots[holder], namespace=group.namespace)
+            kept = self._kept(holder)
+            return Occupant.of_slot(kept[1], namespace=kept[0].namespace) if kept else None
         node = pod.node if member is None else member.charged_node
         return Occupant.of(pod, node) if node else None
 

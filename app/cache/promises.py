@@ -350,9 +350,14 @@ class Promises:
         member = self.members.get(PodUid(holder))
         if member is not None:
             return member.pod.shape
-        group = self.groups.get(group_of_slot(holder))
+        kept = self._kept(holder)
+        return kept[1].shape if kept else None
+
+    def _kept(self, holder: str) -> tuple[Group, Slot] | None:
+        """The slot of that name, and whose it is."""
+        group = self.groups.get(_group_of_slot(holder))
         slot = group.slots.get(holder) if group else None
-        return slot.shape if slot else None
+        return (group, slot) if group and slot else None
 
     def _avoid(self, holder: str) -> None:
         """Its Binding is under way: if that fails the place is lost."""
@@ -363,10 +368,10 @@ class Promises:
     def _lose(self, holder: str, why: str) -> bool:
         member = self.members.get(PodUid(holder))
         if member is None:
-            group = self.groups.get(group_of_slot(holder))
-            if group is None or holder not in group.slots:
+            kept = self._kept(holder)
+            if kept is None:
                 return False
-            self._drop_slot(group, holder)
+            self._drop_slot(kept[0], holder)
             return True
         if not member.revocable:
             return False
@@ -391,13 +396,11 @@ class Promises:
         member = self.members.get(PodUid(holder))
         if member is not None:
             return (member.since, holder)
-        group = self.groups.get(group_of_slot(holder))
-        slot = group.slots.get(holder) if group else None
-        return (slot.since if slot else 0.0, holder)
+        kept = self._kept(holder)
+        return (kept[1].since if kept else 0.0, holder)
 
 
-def group_of_slot(holder: str) -> GroupKey:
-    """The group that has the slot of that name."""
+def _group_of_slot(holder: str) -> GroupKey:
     return GroupKey(holder.rpartition("#")[0])
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
+from app.cache.choosy import keys_of
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import ARRIVED, Member, Stage
@@ -115,8 +116,7 @@ def _keys_of_affinity(group: Group) -> frozenset[str]:
     shapes = [member.pod.shape for member in group.members.values()]
     shapes += [slot.shape for slot in group.slots.values()]
     different = {id(shape): shape for shape in shapes if shape.pod_affinity}.values()
-    selectors = (term.selector for shape in different for term in shape.pod_affinity)
-    return frozenset(r.key for selector in selectors if selector for r in selector.requirements)
+    return keys_of(term.selector for shape in different for term in shape.pod_affinity)
 
 
 def _companions(group: Group, asked: frozenset[str]) -> Iterator[Companion]:
