@@ -237,10 +237,14 @@ def _gate_errors(gates: Sequence[Document], path: str) -> Iterator[FieldError]:
 
 def _overhead_errors(overhead: Document, path: str) -> Iterator[FieldError]:
     for name, value in overhead.items():
-        try:
-            amount = parse_milli(value)
-        except ValueError:
-            raise no_quantity("Pod") from None
-        if amount < 0:
-            text = "must be greater than or equal to 0"
-            yield invalid_value(f"{path}.limits[{name}]", str(value), text)
+        yield from amount_errors(value, f"{path}.limits[{name}]")
+
+
+def amount_errors(value: object, path: str) -> Iterator[FieldError]:
+    """Of an amount that is negative; raises `ApiError` when it is no quantity at all."""
+    try:
+        amount = parse_milli(value)
+    except ValueError:
+        raise no_quantity("Pod") from None
+    if amount < 0:
+        yield invalid_value(path, str(value), "must be greater than or equal to 0")

@@ -7,11 +7,10 @@ from app.sandbox.apiserver.errors import (
     duplicate,
     forbidden,
     invalid_value,
-    no_quantity,
     required,
 )
 from app.sandbox.apiserver.label_keys import merge_label_keys
-from app.sandbox.apiserver.pod_placement import placement_errors
+from app.sandbox.apiserver.pod_placement import amount_errors, placement_errors
 from app.sandbox.apiserver.rules import Surroundings
 from app.sandbox.documents import Document, ObjectName, items, section
 from app.sandbox.pod_resources import contained_requests, says_for_the_whole
@@ -222,13 +221,7 @@ def _resource_errors(resources: Document, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     for side in ("requests", "limits"):
         for name, value in section(resources, side).items():
-            try:
-                amount = parse_milli(value)
-            except ValueError:
-                raise no_quantity("Pod") from None
-            if amount < 0:
-                text = "must be greater than or equal to 0"
-                found.append(invalid_value(f"{path}.{side}.{name}", str(value), text))
+            found += amount_errors(value, f"{path}.{side}.{name}")
     limits = section(resources, "limits")
     for name, request in section(resources, "requests").items():
         found += _request_errors(name, request, limits.get(name), path)
