@@ -101,7 +101,8 @@ def once(deciding: asyncio.Event, serve: Serve) -> Serve:
     async def call(body: bytes, request: Request) -> Response:
         if not deciding.is_set():
             try:
-                await asyncio.wait_for(deciding.wait(), READY_S)
+                async with asyncio.timeout(READY_S):
+                    await deciding.wait()
             except TimeoutError as error:
                 raise BadRequest(_UNDECIDED, status=503) from error
         return await serve(body, request)

@@ -160,7 +160,8 @@ async def _wait_synced(synced: asyncio.Event) -> None:
     if synced.is_set():
         return
     try:
-        await asyncio.wait_for(synced.wait(), READY_S)
+        async with asyncio.timeout(READY_S):
+            await synced.wait()
     except TimeoutError as error:
         raise BadRequest("not ready, see /readyz", status=503) from error
 

@@ -104,7 +104,8 @@ async def _parts(roles: Roles, doors: Doors, stopping: asyncio.Event) -> AsyncIt
 async def head_start(ready: Before) -> None:
     """Wait until the extender is ``ready``, or has had its time."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(ready(), HEAD_START_S)
+        async with asyncio.timeout(HEAD_START_S):
+            await ready()
 
 
 async def _made(

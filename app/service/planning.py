@@ -148,7 +148,8 @@ class Planning:
             gap = max(self.limits.cycle_gap_s, 4 * self.log.last_s)
             await asyncio.sleep(gap)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), self._due_at - _loop_time())
+                async with asyncio.timeout_at(self._due_at):
+                    await self._wake.wait()
             self._wake.clear()
             if self.activity.active:
                 self._lead()

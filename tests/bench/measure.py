@@ -197,7 +197,8 @@ def _inqueue(group: Any) -> bool:
 async def _until_complete(binds: Binds) -> None:
     """Wait for the watch, for so long at most; a run that stays incomplete is counted as it is."""
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(binds.complete.wait(), _PATIENCE_S)
+        async with asyncio.timeout(_PATIENCE_S):
+            await binds.complete.wait()
 
 
 # Counters ---------------------------------------------------------------------------------------

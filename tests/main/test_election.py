@@ -76,7 +76,8 @@ def test_without_election_work_begins_at_once(tmp_path: Path) -> None:
                 clock=steady_clock(),
             )
         )
-        assert await asyncio.wait_for(started.get(), PATIENCE_S) == "it"
+        async with asyncio.timeout(PATIENCE_S):
+            assert await started.get() == "it"
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
 

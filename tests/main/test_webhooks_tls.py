@@ -178,7 +178,8 @@ def test_all_processes_serve_what_is_stored() -> None:
         assert not reader.present.is_set()
         cluster.api.fail(Failure.PASSING, lambda request: request.verb == "get", times=1)
         await cluster.keep(keeper, for_s=3)
-        await asyncio.wait_for(reader.present.wait(), 2)
+        async with asyncio.timeout(2):
+            await reader.present.wait()
         first = reader.files.certificate.read_bytes()
         assert first == keeper.files.certificate.read_bytes()
 

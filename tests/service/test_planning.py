@@ -61,6 +61,19 @@ def test_a_cycle_follows_a_change_at_once_and_silence_within_a_second() -> None:
     run(scenario())
 
 
+def test_cycles_end_when_they_are_told_to_though_something_changes_at_that_moment() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        running = asyncio.create_task(rig.planning.run())
+        await advance(0.5)
+        rig.node("n1")
+        running.cancel()
+        await advance(1)
+        assert running.cancelled()
+
+    run(scenario())
+
+
 def test_a_stream_of_changes_sets_off_a_cycle_every_20_ms() -> None:
     async def scenario() -> None:
         rig = Rig()
