@@ -77,6 +77,7 @@ class Promises:
         if any(placement.task.is_slot for placement in decided.placements):
             for late in [m for m in group.waiting.values() if m.since > now]:
                 self._adopt_slot(group, late, now=now)
+            self._drop_surplus(group)  # members may have come that have their nodes already
         return True
 
     def _still_holds(self, group: Group, decided: GangPlacement) -> bool:

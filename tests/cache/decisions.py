@@ -80,7 +80,10 @@ class Decisions(Machine):
             if not placement.task.is_slot:
                 assert after.members[placement.task.uid].node == placement.node
         used = len(before.slots) + len(new) - len(after.slots)
-        assert (used > 0) is (taken_up and bool(new))
+        kept = sum(slot.group == decided.gang for slot in after.slots.values())
+        needed = self.slots_needed(self.api.groups[decided.gang]) if new else kept
+        assert kept <= needed, "no room is kept beyond what the group lacks"
+        assert (used > 0) is (bool(new) and (taken_up or kept + used > needed))
         assert len(after.members) - len(before.members) <= used + len(decided.placements) - len(new)
 
     def has_late_comers(self, decided: GangPlacement, before: Promises, *, since: float) -> bool:

@@ -431,6 +431,7 @@ ADOPTIONS: dict[str, tuple[dict[str, Any], str, list[tuple[str, str]]]] = {
 def test_which_slot_a_new_member_takes(
     rig: Rig, fields: dict[str, Any], node: str, left: list[tuple[str, str]]
 ) -> None:
+    rig.see(min_member=3)
     for role, where in (("", "n"), ("a", "n"), ("b", "m")):
         assert rig.slot(where, role=role)
     rig.pod("p", **fields)

@@ -189,6 +189,18 @@ async def during_a_cycle(rig: Rig, happens: Callable[[], object]) -> None:
     await cycle
 
 
+def test_no_room_is_kept_for_a_member_that_gets_its_node_meanwhile() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1")
+        rig.node("n2")
+        rig.group("g", minimum=1, min_resources=make_amounts(cpu=1000), phase=GroupPhase.PENDING)
+        await during_a_cycle(rig, lambda: rig.pod("p", group="g", node=NodeName("n1")))
+        assert rig.promises() == 0
+
+    run(scenario())
+
+
 def test_a_node_that_goes_away_meanwhile_is_not_promised() -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
