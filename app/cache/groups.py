@@ -314,9 +314,18 @@ class Group:
         return sum(self.role_kinds[role, kind] for kind in VALID_KINDS)
 
     @property
+    def is_vacant(self) -> bool:
+        """Whether it is of one pod, which owns it, and that pod is not among its members.
+
+        The pod is there and has not been told its group yet, or it has gone and the group follows.
+        """
+        owner = self.pod_group.owner_kind if self.pod_group is not None else ""
+        return owner == "Pod" and self.min_member <= 1 and not self.members
+
+    @property
     def slots_wanted(self) -> int:
         """How many places it may want before its members exist, at most."""
-        if self.given_up:
+        if self.given_up or self.is_vacant:
             return 0
         described = self.templates or (self.pod_group and self.pod_group.min_resources)
         return max(self.min_member - len(self.members), 0) if described else 0

@@ -151,6 +151,9 @@ class Gang:
     """Not to be planned before this time: its last reservation was never used."""
     given_up: bool = False
     """Room was kept for missing members that nobody created: none is, until one comes."""
+    vacant: bool = False
+    """Its only member is the pod that owns it, which is not one yet, or no more: nobody is awaited,
+    and what it asks for is claimed by the pod itself."""
     unused: frozenset[PodUid] = frozenset()
     """Members that nobody came for while they had a place: beyond the minimum they go last."""
     yields_until: float = 0.0
@@ -199,4 +202,4 @@ class Gang:
 
         It may run by now and have lost some: its owner makes them anew.
         """
-        return self.inqueue and self.lacks_members and not self.given_up
+        return self.inqueue and self.lacks_members and not (self.given_up or self.vacant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -33,6 +33,12 @@ def submit_urgent(place: Place, urgent: str, *, cpu: str = "1") -> None:
     place.submit_one(pod)
 
 
+def submit_urgent_behind_queue_gate(place: Place, urgent: str, *, cpu: str) -> None:
+    """One that comes there when its queue has room for it, be there a node or not."""
+    pod = workloads.pod("urgent", cpu=cpu, priorityClassName=urgent)
+    place.submit_one(workloads.behind_queue_gate(pod))
+
+
 def names_left(place: Place, group: str) -> list[str]:
     return sorted(pod["metadata"]["name"] for pod in place.bound(group))
 
@@ -44,6 +50,23 @@ def test_a_single_pod_gives_way_to_a_more_urgent_one(place: Place, urgent: str) 
     submit_urgent(place, urgent)
     place.wait_pod_bound("urgent")
     assert not workloads.bound([p for p in place.pods() if p["metadata"]["name"] == "plain"])
+
+
+@pytest.mark.parametrize("submit", [submit_urgent, submit_urgent_behind_queue_gate])
+def test_no_more_pods_give_way_than_have_to(
+    place: Place, urgent: str, submit: Callable[..., None]
+) -> None:
+    """kube-scheduler comes again as soon as the victim is gone, which the extender may not know."""
+    place.add_nodes(3, cpu="4")
+    place.add_gang("low", 6, minimum=1, cpu="2")
+    place.wait_bound("low", 6)
+    for spare in ("low-6", "low-7", "low-8"):
+        submit(place, urgent, cpu="2")
+        place.wait_pod_bound("urgent", timeout_s=5)
+        assert len(place.bound("low")) == 5
+        place.delete_pod("urgent")
+        place.submit_one(workloads.pod(spare, cpu="2", group="low"))
+        place.wait_bound("low", 6)
 
 
 def test_a_gang_is_not_broken_for_a_more_urgent_pod(place: Place, urgent: str) -> None:

@@ -201,6 +201,33 @@ def test_no_room_is_kept_for_a_member_that_gets_its_node_meanwhile() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize(("owner", "kept"), [("ReplicaSet", 1), ("Pod", 0)])
+def test_the_group_that_a_plain_pod_owns_waits_for_nobody_else(owner: str, kept: int) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=1, min_resources=make_amounts(cpu=1000), owner_kind=owner)
+        await rig.cycle()
+        assert rig.promises() == kept
+
+    run(scenario())
+
+
+def test_a_plain_pod_does_not_wait_for_what_its_own_group_asks_for() -> None:
+    """The PodGroup is there, and let in; that the pod is its member the watch has not shown yet."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=4000)
+        rig.pod("other", shape=make_shape(cpu=2000), node=NodeName("n1"))
+        rig.group("g", minimum=1, min_resources=make_amounts(cpu=2000), owner_kind="Pod")
+        rig.pod("p", shape=make_shape(cpu=2000))
+        await rig.cycle()
+        assert rig.place("p") == "n1"
+
+    run(scenario())
+
+
 def test_a_node_that_goes_away_meanwhile_is_not_promised() -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
