@@ -72,7 +72,7 @@ class Holders:
 
 
 def _claims(gang: Gang) -> bool:
-    return gang.phase is GroupPhase.INQUEUE and not gang.vacant
+    return gang.phase is GroupPhase.INQUEUE and not gang.given_up
 
 
 def _held(gang: Gang, position: int, *, admitted: bool) -> int:

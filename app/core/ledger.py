@@ -228,9 +228,10 @@ def claimable(gang: Gang) -> Vector:
     """What an admitted gang may still claim of its ``minResources``, shape ``(R,)``.
 
     ``max(minResources - allocated, 0)``, members held by foreign gates left out (volcano.md §3.6,
-    proportion); zero when ``minResources`` is not set, and while its one pod claims it.
+    proportion); zero when ``minResources`` is not set, and for a gang that is given up: it takes
+    nothing before its next member comes, and its group may have been left behind.
     """
-    if gang.min_request is None or gang.vacant:
+    if gang.min_request is None or gang.given_up:
         return np.zeros_like(gang.allocated)
     rest: Vector = np.maximum(gang.min_request - gang.allocated - gang.gated_request, 0)
     return rest

@@ -150,10 +150,8 @@ class Gang:
     hold_until: float = 0.0
     """Not to be planned before this time: its last reservation was never used."""
     given_up: bool = False
-    """Room was kept for missing members that nobody created: none is, until one comes."""
-    vacant: bool = False
-    """Its only member is the pod that owns it, which is not one yet, or no more: nobody is awaited,
-    and what it asks for is claimed by the pod itself."""
+    """Nobody is awaited, until a member comes: room was kept for missing ones that nobody created,
+    or it is of the one pod that owns it, which was not told so yet, or has gone."""
     unused: frozenset[PodUid] = frozenset()
     """Members that nobody came for while they had a place: beyond the minimum they go last."""
     yields_until: float = 0.0
@@ -202,4 +200,4 @@ class Gang:
 
         It may run by now and have lost some: its owner makes them anew.
         """
-        return self.inqueue and self.lacks_members and not (self.given_up or self.vacant)
+        return self.inqueue and self.lacks_members and not self.given_up

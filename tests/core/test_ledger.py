@@ -247,9 +247,9 @@ def test_what_is_admitted_is_claimed_in_the_queue_and_above() -> None:
         ({"min_request": None}, 0),
         ({"min_request": vector(cpu=5)}, 5),
         ({"min_request": vector(cpu=5), "allocated": vector(cpu=7)}, 0),
-        ({"min_request": vector(cpu=5), "vacant": True}, 0),
+        ({"min_request": vector(cpu=5), "given_up": True}, 0),
     ],
-    ids=["nothing asked", "nothing held", "more held than asked", "its pod asks by itself"],
+    ids=["nothing asked", "nothing held", "more held than asked", "nobody comes for it"],
 )
 def test_a_claim_is_what_is_left_of_the_minimum(fields: dict[str, Any], claim: int) -> None:
     gang: Gang = make_gang("g", **fields)

@@ -213,6 +213,31 @@ def test_room_for_pods_that_nobody_creates_is_given_back() -> None:
     run(scenario())
 
 
+def test_a_group_whose_pods_nobody_creates_keeps_no_other_out() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(slot_s=60.0))
+        rig.node("n1", cpu=4000)
+        whole = make_amounts(cpu=4000)
+        pending = GroupPhase.PENDING
+        rig.group("left-behind", minimum=2, phase=pending, min_resources=whole)
+        await rig.cycle()
+        rig.group("next", minimum=2, phase=pending, min_resources=whole, created=1.0)
+        rig.pod("next-0", group="next", shape=make_shape(cpu=2000))
+        rig.pod("next-1", group="next", shape=make_shape(cpu=2000))
+        await rig.cycle()
+        assert rig.planning.refusals[rig.key("next")].cause is Cause.CLUSTER_OVERUSED
+        await advance(61)
+        await rig.cycle()
+        assert rig.place("next-0") == rig.place("next-1") == "n1"
+
+        rig.pod("late", group="left-behind")
+        await advance(2)
+        await rig.cycle()
+        assert rig.planning.refusals[rig.key("left-behind")].cause is Cause.QUEUE_ROOM
+
+    run(scenario())
+
+
 def test_room_is_kept_for_as_long_as_members_come() -> None:
     async def scenario() -> None:
         rig = Rig(Limits(slot_s=60.0, planned_s=600.0))

@@ -75,10 +75,10 @@ def request_of(gang: Gang, snapshot: Snapshot) -> Vector:
 def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     """How many members of each role do not exist, by role name.
 
-    None when they are too many, when nothing tells what they will ask for, when nobody created them
-    while room was kept, or when the one there is to be has been created.
+    None when they are too many, when nothing tells what they will ask for, or when nobody is
+    awaited.
     """
-    if gang.given_up or gang.vacant:
+    if gang.given_up:
         return {}
     if not gang.role_shapes and gang.min_request is None:
         return {}

@@ -95,7 +95,8 @@ def _taken(snapshot: Snapshot, namespaces: Collection[str], axis: ResourceAxis) 
 
 def _taken_by(gangs: Sequence[Gang], axis: ResourceAxis) -> Taken:
     by_pods = limits.total((_created(gang, axis) for gang in gangs), axis)
-    rests = [_uncreated(gang, axis) for gang in gangs if gang.phase is GroupPhase.INQUEUE]
+    awaited = [g for g in gangs if g.phase is GroupPhase.INQUEUE and not g.given_up]
+    rests = [_uncreated(gang, axis) for gang in awaited]
     promised = limits.total((rest for rest in rests if rest is not None), axis)
     return Taken(by_pods=by_pods, promised=promised)
 

@@ -128,12 +128,6 @@ def test_no_room_is_kept_again_for_members_that_nobody_created() -> None:
     assert not left.is_awaited, "its queue deserves nothing for them"
 
 
-def test_nobody_is_awaited_in_the_group_of_a_pod_that_is_there_already() -> None:
-    gang = unseen(1, min_request=vector(cpu=3), phase=GroupPhase.INQUEUE, vacant=True)
-    assert wanted(gang) == []
-    assert not gang.is_awaited
-
-
 def test_equal_requests_have_one_shape() -> None:
     made: dict[Amounts, PodShape] = {}
     first = slots_of(unseen(2, min_request=vector(cpu=2)), EMPTY, made=made)

@@ -1,5 +1,6 @@
 """resourcequota: claims fit the namespace's quotas."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -117,6 +118,12 @@ def test_pods_and_promises_of_one_group_take_its_limits_once(created: int) -> No
         hooks = among([first], limit_of(6, used=counted))
         assert vote(hooks, limited(cpu=2)) is Vote.PERMIT
         assert vote(hooks, limited(cpu=3)) is Vote.REJECT
+
+
+def test_nothing_is_kept_for_members_that_nobody_creates() -> None:
+    left = limited("left", cpu=4)
+    assert vote(among([left], limit_of(4)), limited(cpu=4)) is Vote.REJECT
+    assert vote(among([replace(left, given_up=True)], limit_of(4)), limited(cpu=4)) is Vote.PERMIT
 
 
 def test_pods_that_ended_take_no_limits() -> None:
