@@ -3,22 +3,29 @@
 A controller says which kinds it follows, which keys a change concerns, and what to do for a key;
 what it does must bring the world nearer to what is wanted however often and late it is done, and
 read what it needs from the stores when its turn comes.
+
+Only who holds the Lease works. The stores of the others are kept up to date, but no list of what
+has changed: whoever begins to work, or does so again, looks at all there is, as a process does that
+starts. What was being worked on or put off when the work ended is among that.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from app.controllers.ports import ApiError
 from app.controllers.store import Store
 from app.service.workqueue import Backoff, WorkQueue
 from app.telemetry import metrics
 from app.wire.kinds import Resource
-from app.wire.unstructured import Key, Object
+from app.wire.unstructured import Key, Object, key_of
 
 log = logging.getLogger(__name__)
+
+LOOKED_AT_IN_A_TURN: Final = 100
+"""Objects, when the work begins: a few milliseconds."""
 
 Stores = Mapping[Resource, Store]
 
@@ -70,12 +77,27 @@ class Runtime:
             controller: WorkQueue(controller.reconcile, backoff=backoff, failed=_failed(controller))
             for controller in controllers
         }
+        self._working = False
 
     async def run(self) -> None:
-        """Work for ever; cancel to stop."""
-        async with asyncio.TaskGroup() as group:
-            for controller, workers in self._controllers.items():
-                group.create_task(self._queues[controller].run(workers))
+        """Work for ever; cancel to stop, and run it again to go on."""
+        self._working = True
+        try:
+            async with asyncio.TaskGroup() as group:
+                for controller, workers in self._controllers.items():
+                    group.create_task(self._queues[controller].run(workers))
+                group.create_task(self._look_at_all())
+        finally:
+            self._working = False
+
+    async def _look_at_all(self) -> None:
+        for resource, store in self._stores.items():
+            for number, key in enumerate(map(key_of, store.all())):
+                item = store.get(key)
+                if item is not None:
+                    self._tell(Change(resource, None, item))
+                if number % LOOKED_AT_IN_A_TURN == 0:
+                    await asyncio.sleep(0)
 
     async def settled(self) -> None:
         """Wait until no key is queued or being worked on."""
@@ -98,7 +120,8 @@ class Runtime:
         for controller, queue in self._queues.items():
             if change.resource in controller.kinds:
                 for key in controller.keys(change):
-                    queue.add(key)
+                    if self._working:
+                        queue.add(key)
 
 
 def _failed(controller: Controller) -> Callable[[Key, Exception], None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from app.controllers.ports import ApiError, Failure
-from app.controllers.runtime import Change, Controller, Runtime
+from app.controllers.runtime import LOOKED_AT_IN_A_TURN, Change, Controller, Runtime
 from app.controllers.store import Store
 from app.service.workqueue import Again, Backoff
 from app.wire.kinds import JOBS, PODS
@@ -51,8 +51,9 @@ def play(*controllers: Recorder, workers: int = 1, act: Callable[[Runtime], None
     async def whole() -> None:
         known: dict[Controller, int] = dict.fromkeys(controllers, workers)
         runtime = Runtime({PODS: Store(), JOBS: Store()}, known, backoff=Backoff())
-        act(runtime)
         task = asyncio.create_task(runtime.run())
+        await virtual_time.settle()
+        act(runtime)
         await asyncio.sleep(60)
         await runtime.settled()
         task.cancel()
@@ -130,6 +131,80 @@ def test_again_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
 
     assert controller.done == [(1, "p"), (22, "p")]
     assert caplog.records == []
+
+
+class Turns:
+    """A runtime that works now and then: while this process leads."""
+
+    def __init__(self, controller: Recorder) -> None:
+        self.runtime = Runtime({PODS: Store(), JOBS: Store()}, {controller: 1}, backoff=Backoff())
+
+    async def work(self, seconds: float) -> None:
+        task = asyncio.create_task(self.runtime.run())
+        await asyncio.sleep(seconds)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def test_who_works_again_goes_on_with_what_was_under_way_put_off_or_waiting() -> None:
+    async def whole() -> None:
+        def answer(times: int) -> None:
+            if times == 1:
+                raise Again("later", after_s=20)
+
+        controller = Recorder(answer=answer)
+        turns = Turns(controller)
+        for name in ("put-off", "under-way", "waiting"):
+            turns.runtime.put(PODS, item(PODS, name))
+        await turns.work(1.5)
+        assert [name for _, name in controller.done] == ["put-off"]
+        await asyncio.sleep(5)
+        await turns.work(60)
+        assert {name for at, name in controller.done if at > 5} == {
+            "put-off",
+            "under-way",
+            "waiting",
+        }
+
+    virtual_time.run(whole())
+
+
+def test_who_does_not_work_keeps_no_list_of_what_came_and_went() -> None:
+    async def whole() -> None:
+        controller = Recorder()
+        turns = Turns(controller)
+        await turns.work(1)
+        for number in range(1000):
+            turns.runtime.put(PODS, item(PODS, f"p{number}"))
+            turns.runtime.drop(PODS, Key("ns", f"p{number}"))
+        turns.runtime.put(PODS, item(PODS, "there"))
+        await turns.work(10)
+        assert [name for _, name in controller.done] == ["there"]
+
+    virtual_time.run(whole())
+
+
+def test_many_objects_are_looked_at_in_turns() -> None:
+    """Others in the same process are served in between."""
+
+    async def whole() -> None:
+        controller = Recorder()
+        turns = Turns(controller)
+        for number in range(1000):
+            turns.runtime.put(PODS, item(PODS, f"p{number}"))
+        told = len(controller.changes)
+        task = asyncio.create_task(turns.runtime.run())
+        most = 0
+        for _ in range(50):
+            before = len(controller.changes)
+            await asyncio.sleep(0)
+            most = max(most, len(controller.changes) - before)
+        assert len(controller.changes) == told + 1000
+        assert most <= 2 * LOOKED_AT_IN_A_TURN
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    virtual_time.run(whole())
 
 
 def test_a_change_has_an_item_that_is_there_or_was() -> None:
