@@ -112,6 +112,8 @@ class LeaderElector:
         self._seen: _Lease | None = None
         self._changed_at = clock()
         self._leading = False
+        self._has_written = False
+        """Whether the Lease may be ours, whatever was answered."""
 
     @property
     def leading(self) -> bool:
@@ -172,11 +174,13 @@ class LeaderElector:
         try:
             self._observe(await self._store.get(path))
         except NotFound:
+            self._has_written = True
             created = await self._store.create(paths.leases(lease.namespace), self._taken(None))
             self._observe(created)
             return True
         if not self._is_ours() and not self._is_free():
             return False
+        self._has_written = True
         self._observe(await self._store.replace(path, self._taken(self._seen)))
         return True
 
@@ -218,6 +222,20 @@ class LeaderElector:
         return _encode(_Lease(metadata=old.metadata, spec=spec))
 
     async def _release(self) -> None:
+        if not self._has_written:
+            return
+        try:
+            async with asyncio.timeout(self._timing.retry_s):
+                await self._give_back()
+        except (KubeError, TimeoutError) as error:
+            log.info(
+                "lease not given back", extra={"lease": self._lease.name, "error": repr(error)}
+            )
+
+    async def _give_back(self) -> None:
+        """As it is now: the last write may have been done though nobody heard the answer."""
+        path = paths.lease(self._lease.namespace, self._lease.name)
+        self._observe(await self._store.get(path))
         if not self._is_ours() or self._seen is None:
             return
         freed = _Lease(
@@ -229,14 +247,7 @@ class LeaderElector:
                 lease_transitions=self._seen.spec.lease_transitions,
             ),
         )
-        path = paths.lease(self._lease.namespace, self._lease.name)
-        try:
-            async with asyncio.timeout(self._timing.retry_s):
-                await self._store.replace(path, _encode(freed))
-        except (KubeError, TimeoutError) as error:
-            log.info(
-                "lease not given back", extra={"lease": self._lease.name, "error": repr(error)}
-            )
+        await self._store.replace(path, _encode(freed))
 
     def _set_leading(self, leading: bool) -> None:
         self._leading = leading

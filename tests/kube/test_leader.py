@@ -83,6 +83,8 @@ class Store:
         self.leases = leases
         self.cut_off = False
         self.logged_out = False
+        self.answers_late = False
+        """What is asked for is done, and then nothing is heard of it."""
 
     async def get(self, path: str) -> bytes:
         self._pass()
@@ -98,7 +100,7 @@ class Store:
         assert path == HOME
         if self.leases.stored is not None:
             raise AlreadyExists("lease", status=409)
-        return self.leases.keep(parsed(body))
+        return await self._answer(self.leases.keep(parsed(body)))
 
     async def replace(self, path: str, body: Body) -> bytes:
         self._pass()
@@ -106,7 +108,13 @@ class Store:
         assert self.leases.stored is not None
         if version(obj) != version(self.leases.stored):
             raise Conflict("changed", status=409)
-        return self.leases.keep(obj)
+        return await self._answer(self.leases.keep(obj))
+
+    async def _answer(self, body: bytes) -> bytes:
+        if self.answers_late:
+            self.answers_late = False
+            await asyncio.Event().wait()
+        return body
 
     def _pass(self) -> None:
         if self.cut_off:
@@ -208,6 +216,25 @@ def test_a_leader_that_stops_gives_the_lease_back_and_the_next_need_not_wait() -
         await time.run_until(22.0)
         assert b.elector.leading
         assert leases.spec()["leaseTransitions"] == 1
+        await b.stop()
+
+    run(story)
+
+
+@pytest.mark.parametrize("renewals", [0, 3], ids=["taking it", "renewing it"])
+def test_a_lease_is_given_back_by_who_stops_in_the_middle_of_writing_it(renewals: int) -> None:
+    async def story(time: VirtualTime, leases: Leases) -> None:
+        moment = 2.0 * renewals
+        a = Candidate("a", time, leases)
+        if renewals:
+            await time.run_until(moment - 1)
+        a.store.answers_late = True
+        await time.run_until(moment)
+        assert leases.spec()["holderIdentity"] == "a"
+        b = Candidate("b", time, leases)
+        await a.stop()
+        await time.run_until(moment + 2)
+        assert b.elector.leading
         await b.stop()
 
     run(story)
@@ -353,7 +380,7 @@ def test_work_that_fails_ends_the_election_and_gives_the_lease_back() -> None:
 
 def test_the_client_is_a_store_of_leases(server: ScriptedServer, connection: Connection) -> None:
     lease = {"metadata": {"name": "work", "resourceVersion": "1"}, "spec": {"holderIdentity": "a"}}
-    server.on("GET", PATH, failure(404, "NotFound"))
+    server.on("GET", PATH, failure(404, "NotFound"), answer(lease))
     server.on("POST", HOME, answer(lease, status=201))
     server.on("PUT", PATH, answer(lease))
 
@@ -383,7 +410,7 @@ def test_the_client_is_a_store_of_leases(server: ScriptedServer, connection: Con
             await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(story())
-    assert [s.method for s in server.seen] == ["GET", "POST", "PUT"]
+    assert [s.method for s in server.seen] == ["GET", "POST", "GET", "PUT"]
 
 
 @pytest.mark.parametrize(("duration", "deadline", "retry"), [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
