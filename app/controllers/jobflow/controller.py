@@ -90,6 +90,8 @@ class JobFlowController:
         """The flow; of a template those that use it."""
         item = change.item
         if change.resource is JOB_FLOWS:
+            if change.new is None:
+                self._memories.pop(key_of(item), None)
             return (key_of(item),)
         if change.resource is JOB_TEMPLATES:
             flows = self._stores[JOB_FLOWS].by("namespace", namespace(item))
@@ -98,7 +100,7 @@ class JobFlowController:
         if owner is None or (owner.api_version, owner.kind) != _KIND:
             return ()
         key = Key(namespace(item), owner.name)
-        if change.new is None and is_finished(item):
+        if change.new is None and is_finished(item) and self._stores[JOB_FLOWS].get(key):
             self._memory(key).gone[name(item)] = item
         return (key,)
 

@@ -1,20 +1,35 @@
 """JobFlows: order, patches, what is told, and what must not happen twice."""
 
 import asyncio
+import weakref
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.controllers.jobflow.controller import JobFlowController
 from app.controllers.ports import Failure
+from app.controllers.runtime import Change
+from app.controllers.store import Store
 from app.wire import times
-from app.wire.kinds import JOB_FLOWS, JOB_TEMPLATES, JOBS
-from app.wire.unstructured import Key, Object, annotations, controlled_by, labels, spec, uid
-from tests.controllers.fake_api import Request
+from app.wire.kinds import JOB_FLOWS, JOB_TEMPLATES, JOBS, Resource
+from app.wire.unstructured import (
+    Key,
+    Object,
+    annotations,
+    controlled_by,
+    key_of,
+    labels,
+    spec,
+    uid,
+)
+from tests.controllers.fake_api import FakeApi, FakeEvents, Request
 from tests.controllers.jobflow.flows import (
     FLOW,
+    FOLLOWS,
     FakeProber,
     jobs,
     move,
@@ -26,6 +41,7 @@ from tests.controllers.jobflow.flows import (
     template,
 )
 from tests.controllers.play import Play, item
+from tests.service.virtual_time import clock
 
 
 async def start_a_then_b(stage: Play) -> None:
@@ -441,3 +457,29 @@ async def _complete(stage: Play) -> None:
 def _is_later(stage: Play, number: int, request: Request) -> bool:
     """Whether it is a request after the one of that number."""
     return len(stage.fake.requests) > number
+
+
+class Ended(dict[str, Any]):
+    """A job, of which one can tell whether anybody keeps it."""
+
+
+@pytest.mark.parametrize("first", [JOBS, JOB_FLOWS], ids=["the job", "the flow"])
+def test_who_does_not_lead_keeps_no_jobs_of_flows_that_are_gone(first: Resource) -> None:
+    stores = {kind: Store(indexes) for kind, indexes in FOLLOWS.items()}
+    controller = JobFlowController(
+        stores, api=FakeApi(clock), events=FakeEvents(), prober=FakeProber(), clock=clock
+    )
+    flow = item(JOB_FLOWS, "flow", metadata={"uid": "flow"})
+    owned = {"uid": "job", "ownerReferences": [controlled_by(flow)]}
+    job = Ended(item(JOBS, "flow-a", metadata=owned, status={"state": {"phase": "Completed"}}))
+    kept = weakref.ref(job)
+
+    gone: dict[Resource, Object] = {JOBS: job, JOB_FLOWS: flow}
+    for resource, each in gone.items():
+        stores[resource].put(each)
+    for resource in sorted(gone, key=lambda kind: kind is not first):
+        stores[resource].drop(key_of(gone[resource]))
+        assert controller.keys(Change(resource, gone[resource], None)) == (FLOW,)
+    del job, each, gone
+
+    assert kept() is None
