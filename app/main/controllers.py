@@ -56,9 +56,9 @@ def run(settings: ControllersSettings) -> int:
 
 
 async def _serve(settings: ControllersSettings) -> int:
-    stopping = stop_asked()
     async with open_controllers(settings) as process:
-        await process.run(stopping)
+        with stop_asked() as stopping:
+            await process.run(stopping)
     return 0
 
 

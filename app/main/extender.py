@@ -63,13 +63,15 @@ def run(settings: ExtenderSettings, listener: socket.socket, bind: Bind) -> int:
 
 
 async def _serve(settings: ExtenderSettings, listener: socket.socket, bind: Bind) -> int:
-    stopping = stop_asked()
     try:
         connected = open_client(settings)
     except config.ConfigError as error:
         raise StartError(str(error)) from error
     async with connected as client:
-        await ExtenderProcess(settings, client).run(listener, bind, stopping)
+        process = ExtenderProcess(settings, client)
+        # Not sooner: logging in may run a plugin, and the loop, which takes it, stands still then.
+        with stop_asked() as stopping:
+            await process.run(listener, bind, stopping)
     return 0 if stopping.is_set() else 1
 
 

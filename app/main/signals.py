@@ -17,12 +17,16 @@ _AGAIN_S = 0.01
 """Until an interrupt that Python has dropped is raised once more."""
 
 
-def stop_asked() -> asyncio.Event:
+@contextmanager
+def stop_asked() -> Iterator[asyncio.Event]:
     """Set by the first signal, for a process that drains; in a running loop."""
-    stopping = asyncio.Event()
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    return stopping
+        loop.add_signal_handler(number, stopping.set)
+    try:
+        yield stopping
+    finally:
+        _ignore_from_now_on(loop)
 
 
 @contextmanager
@@ -78,9 +82,14 @@ async def until_signal() -> AsyncIterator[None]:
             raise
         task.uncancel()
     finally:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
-        _ignore()
+        _ignore_from_now_on(loop)
+
+
+def _ignore_from_now_on(loop: asyncio.AbstractEventLoop) -> None:
+    """Also once the loop is closed, which would leave the signals to end the process."""
+    for number in _SIGNALS:
+        loop.remove_signal_handler(number)
+    _ignore()
 
 
 def _ignore() -> None:

@@ -64,8 +64,7 @@ def run(roles: Roles, doors: Doors) -> int:
 
 
 async def _serve(roles: Roles, doors: Doors) -> int:
-    stopping = stop_asked()
-    async with _parts(roles, doors, stopping) as runs:
+    async with _parts(roles, doors) as (runs, stopping):
         parts = [asyncio.create_task(part, name=name) for name, part in runs.items()]
         stopped = asyncio.create_task(stopping.wait())
         await asyncio.wait({stopped, *parts}, return_when=asyncio.FIRST_COMPLETED)
@@ -81,13 +80,14 @@ async def _serve(roles: Roles, doors: Doors) -> int:
 
 
 @asynccontextmanager
-async def _parts(roles: Roles, doors: Doors, stopping: asyncio.Event) -> AsyncIterator[Runs]:
-    """All parts with their connections; StartError when one cannot be made."""
+async def _parts(roles: Roles, doors: Doors) -> AsyncIterator[tuple[Runs, asyncio.Event]]:
+    """All parts with their connections, and what ends them; StartError when one cannot be made."""
     async with AsyncExitStack() as stack:
         try:
             extending, controlling, judging = await _made(roles, stack)
         except (config.ConfigError, ValueError) as error:
             raise StartError(str(error)) from error
+        stopping = stack.enter_context(stop_asked())
         door = doors.extender
         runs: Runs = {
             "the extender": extending.run(door.listener, door.bind, stopping),
@@ -98,7 +98,7 @@ async def _parts(roles: Roles, doors: Doors, stopping: asyncio.Event) -> AsyncIt
         if judging is not None and doors.webhooks is not None:
             door = doors.webhooks
             runs["the webhooks"] = judging.run(door.listener, door.bind, stopping)
-        yield runs
+        yield runs, stopping
 
 
 async def head_start(ready: Before) -> None:

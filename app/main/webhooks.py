@@ -51,13 +51,14 @@ def run(settings: WebhookSettings, listener: socket.socket, bind: Bind) -> int:
 
 
 async def _serve(settings: WebhookSettings, listener: socket.socket, bind: Bind) -> int:
-    stopping = stop_asked()
     try:
         connected = open_client(settings)
     except config.ConfigError as error:
         raise StartError(str(error)) from error
     async with connected as client:
-        await WebhookProcess(settings, client).run(listener, bind, stopping)
+        process = WebhookProcess(settings, client)
+        with stop_asked() as stopping:
+            await process.run(listener, bind, stopping)
     return 0 if stopping.is_set() else 1
 
 

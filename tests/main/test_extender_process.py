@@ -28,6 +28,7 @@ from app.wire import manifests
 from tests.clusters.pages import Pages
 from tests.clusters.processes import ended
 from tests.clusters.pumice import COMMAND
+from tests.kube.plugins import Plugin
 from tests.sandbox.documents import cpu, node, pod
 from tests.sandbox.serving import serving
 
@@ -177,6 +178,20 @@ def test_sigterm_before_anything_is_loaded_ends_with_0(tmp_path: Path) -> None:
     with extender(tmp_path, f"http://127.0.0.1:{free_port()}") as process:
         port = int(process.url.rpartition(":")[2])
         wait_until(lambda: _listens(port), timeout_s=60, what="listening")
+        assert ended(process) == 0
+
+
+def test_sigterm_while_a_plugin_is_to_say_who_we_are_ends_with_0(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    plugin = Plugin(tmp_path)
+    plugin.command.write_text(f"#!/bin/sh\ntouch {asked}\nexec sleep 20\n")
+    config = tmp_path / "slow"
+    given = kubeconfig(f"http://127.0.0.1:{free_port()}")
+    config.write_text(
+        yaml.safe_dump(given | {"users": [{"name": "pumice-sandbox", "user": plugin.user}]})
+    )
+    with extender(tmp_path, "http://127.0.0.1:1", f"--kubeconfig={config}") as process:
+        wait_until(asked.exists, timeout_s=60, what="the plugin")
         assert ended(process) == 0
 
 

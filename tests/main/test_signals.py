@@ -1,4 +1,4 @@
-"""Being asked to end, wherever the signal comes.
+"""Being asked to end, wherever the signal comes and however often.
 
 Python drops exceptions that are raised in the callback of a weak reference; importing has them.
 """
@@ -51,11 +51,35 @@ with interruptible():
     del lock
 """
 
+_DRAINED = """
+import asyncio, signal, sys
+import uvloop
+from app.main.signals import stop_asked
+
+number = getattr(signal, sys.argv[1])
+
+async def drain():
+    with stop_asked() as stopping:
+        signal.raise_signal(number)
+        await stopping.wait()
+
+with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    runner.run(drain())
+signal.raise_signal(number)
+raise SystemExit(3)
+"""
+
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_an_interrupt_that_was_dropped_comes_again(name: str) -> None:
     done = _run(_IN_A_CALLBACK, name)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_process_that_has_drained_ends_as_it_would_however_often_it_is_asked(name: str) -> None:
+    done = _run(_DRAINED, name)
+    assert (done.returncode, done.stderr) == (3, "")
 
 
 def test_it_does_not_come_to_a_program_that_is_over_by_then() -> None:
