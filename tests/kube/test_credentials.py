@@ -1,12 +1,14 @@
 """When authorization headers are fetched."""
 
 import asyncio
+import threading
 from collections.abc import Mapping
 
 import pytest
 
 from app.kube.credentials import KEEP_S, Credentials
 from app.kube.errors import ConfigError, Unauthorized
+from tests.service import virtual_time
 
 
 class Source:
@@ -76,6 +78,61 @@ def test_callers_who_come_together_fetch_once() -> None:
         assert tokens == ["Bearer 1"] * 5
 
     asyncio.run(story())
+
+
+class Stuck(Source):
+    """A plugin that says nothing before it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = threading.Event()
+
+    def fetch(self) -> dict[str, str]:
+        self.free.wait(5)
+        return super().fetch()
+
+
+def test_who_gives_up_leaves_the_others_what_is_being_fetched() -> None:
+    async def story() -> None:
+        source = Stuck()
+        credentials = source.credentials()
+        first, second = (asyncio.create_task(token(credentials)) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.sleep(0)
+        source.free.set()
+        assert await second == await token(credentials) == "Bearer 1"
+
+    asyncio.run(story())
+
+
+def test_nobody_waits_for_ever_for_a_plugin_that_hangs_and_it_runs_once() -> None:
+    async def story() -> None:
+        source = Stuck()
+        credentials = source.credentials()
+        for _ in range(3):
+            with pytest.raises(Unauthorized, match="no credentials within 30 s"):
+                await token(credentials)
+        source.free.set()
+        while not source.fetched:
+            await virtual_time.settle()
+        await virtual_time.settle()
+        assert source.fetched == 1
+
+    virtual_time.run(story())
+
+
+def test_a_plugin_that_hangs_does_not_keep_the_process() -> None:
+    source = Stuck()
+
+    async def story() -> None:
+        call = asyncio.create_task(token(source.credentials()))
+        await asyncio.sleep(0)
+        call.cancel()
+
+    asyncio.run(story())
+    assert source.fetched == 0
+    source.free.set()
 
 
 def test_headers_that_cannot_be_had_are_a_transient_error() -> None:
