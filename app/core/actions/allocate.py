@@ -18,7 +18,12 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import shut_out
 from app.core.actions.extras import place_next
 from app.core.actions.lending import lend
-from app.core.actions.minimum import is_reached, lacks_members, place_minimum
+from app.core.actions.minimum import (
+    awaits_unknown,
+    is_reached,
+    lacks_members,
+    place_minimum,
+)
 from app.core.actions.turns import Turns
 from app.core.policy import TaskKey
 from app.model.gang import Gang, Task
@@ -74,6 +79,10 @@ def _takes_part(cycle: Cycle, gang: Gang) -> bool:
             cycle.refuse(gang, refusal)
             return False
         cycle.admit(gang)
+    refusal = awaits_unknown(cycle, gang)
+    if refusal is not None:
+        cycle.refuse(gang, refusal)
+        return False
     return cycle.lacks_places(gang) or not is_reached(cycle, gang)
 
 

@@ -72,17 +72,18 @@ def request_of(gang: Gang, snapshot: Snapshot) -> Vector:
     return request
 
 
+def is_described(gang: Gang) -> bool:
+    """Whether anything tells what its missing members will ask for."""
+    return bool(gang.role_shapes) or gang.min_request is not None
+
+
 def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     """How many members of each role do not exist, by role name.
 
     None when they are too many, when nothing tells what they will ask for, or when nobody is
     awaited.
     """
-    if gang.given_up:
-        return {}
-    if not gang.role_shapes and gang.min_request is None:
-        return {}
-    if not gang.lacks_members:
+    if gang.given_up or not is_described(gang) or not gang.lacks_members:
         return {}
     lacking = _lacking(gang)
     missing = _count_missing(gang, lacking)

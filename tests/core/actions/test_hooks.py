@@ -9,9 +9,11 @@ from app.core.actions.cycle import Cycle
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.tiers import open_policies
-from app.model.gang import Gang
+from app.model.gang import Counts, Gang
+from app.model.ids import QueueName
 from app.model.reason import Cause, Refusal
-from tests.builders import make_snapshot
+from app.model.workload import GroupPhase
+from tests.builders import make_gang, make_snapshot
 from tests.core.actions.rigs import Outcome, cores, gang_of, members, policies
 
 
@@ -45,6 +47,14 @@ def test_a_gang_that_is_not_valid_is_not_tried() -> None:
     )
     assert outcome.order == ["h"]
     assert outcome.refusal("g") is no
+
+
+def test_groups_that_lack_members_take_no_turns() -> None:
+    asked: list[QueueName] = []
+    empty = make_gang("g", min_member=3, counts=Counts(), phase=GroupPhase.INQUEUE)
+    outcome = allocated(empty, overused=asked.append)
+    assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_TASKS
+    assert asked == []
 
 
 def test_a_gang_that_no_plugin_calls_ready_is_kept_back_whole() -> None:
