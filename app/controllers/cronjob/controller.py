@@ -100,10 +100,18 @@ class CronJobController:
         if is_deleting(cron_job):
             await self._note(cron_job, book)
             return
-        following = await self._run(cron_job, book)
+        following, failure = None, None
+        try:
+            following = await self._run(cron_job, book)
+        except (Again, ApiError) as error:
+            # The rest is done all the same: a job that is to go may be what the next one has no
+            # room beside (in a quota).
+            failure = error
         await self._note(cron_job, book)
         for job in beyond_limits(cron_job, self._jobs(cron_job)):
             await self._delete(cron_job, job)
+        if failure is not None:
+            raise failure
         if following is not None:
             left = following + _DELTA_S - self._clock()
             raise Again("the next start", after_s=min(max(left, 0.0), _LOOK_S))

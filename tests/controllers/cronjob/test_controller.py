@@ -302,6 +302,37 @@ def test_a_refused_start_is_told_of_and_tried_again() -> None:
     assert run(scenario).told.messages("FailedCreate") == ["Error creating job: queue closed"]
 
 
+def test_a_start_that_a_quota_refuses_keeps_no_old_job_in_the_quota() -> None:
+    async def scenario(stage: Play) -> None:
+        def is_full(request: Request) -> bool:
+            return request.verb == "create" and bool(stage.fake.all(JOBS))
+
+        await stage.start()
+        submit(stage, successfulJobsHistoryLimit=0)
+        stage.fake.fail(Failure.REFUSED, is_full, times=100, message="exceeded quota")
+        await stage.until(FIRST + MINUTE + 1)
+        assert stage.names(JOBS) == [job_name(0)]
+        await finish(stage, job_name(0))
+        assert stage.names(JOBS) == active(stage) == [job_name(1)]
+
+    assert "FailedCreate" in run(scenario).reasons()
+
+
+@pytest.mark.parametrize("failure", [Failure.REFUSED, Failure.PASSING])
+def test_what_has_ended_is_noted_while_starts_fail(failure: Failure) -> None:
+    async def scenario(stage: Play) -> None:
+        await stage.start()
+        submit(stage)
+        await stage.until(FIRST + 1)
+        stage.fake.fail(failure, lambda request: request.verb == "create", times=100)
+        await stage.until(FIRST + MINUTE + 1)
+        await finish(stage, job_name(0))
+        assert active(stage) == []
+        assert status(stage)["lastSuccessfulTime"] == times.seconds(stage.clock())
+
+    assert run(scenario).reasons().count("SawCompletedJob") == 1
+
+
 def test_a_namespace_that_is_going_is_said_to_be() -> None:
     async def scenario(stage: Play) -> None:
         await stage.start()
