@@ -49,6 +49,8 @@ INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
 }
 """How this controller finds objects in the stores."""
 
+_TIMES: Final = ("schedule", "timeZone")
+"""The fields that say when to start."""
 _DELTA_S: Final = 0.1
 """A start is looked at so much later than it is due."""
 _LOOK_S: Final = 60.0
@@ -75,10 +77,14 @@ class CronJobController:
         """Jobs deleted here that the watch still shows."""
         self._told: dict[Key, dict[str, str]] = {}
         """What each was warned of last, by reason."""
+        self._changed: dict[Key, float] = {}
+        """When the schedule was changed; it says nothing of the time before."""
 
     def keys(self, change: Change) -> Iterable[Key]:
         """The CronJob; of jobs only their beginning and their end matter."""
         if change.resource is CRON_JOBS:
+            if change.old is not None and change.new is not None:
+                self._heed(change.old, change.new)
             return (key_of(change.item),)
         if change.new is None:
             self._deleted.discard(uid(change.item))
@@ -95,6 +101,7 @@ class CronJobController:
         cron_job = self._stores[CRON_JOBS].get(key)
         if cron_job is None:
             self._told.pop(key, None)
+            self._changed.pop(key, None)
             return
         book = await self._take_stock(cron_job)
         if is_deleting(cron_job):
@@ -115,6 +122,11 @@ class CronJobController:
         if following is not None:
             left = following + _DELTA_S - self._clock()
             raise Again("the next start", after_s=min(max(left, 0.0), _LOOK_S))
+
+    def _heed(self, old: Object, new: Object) -> None:
+        """Note when the schedule is changed."""
+        if any(spec(old).get(field) != spec(new).get(field) for field in _TIMES):
+            self._changed[key_of(new)] = self._clock()
 
     async def _take_stock(self, cron_job: Object) -> Book:
         """What runs and what has succeeded, going by the jobs."""
@@ -190,7 +202,7 @@ class CronJobController:
         since = book.started or moment(metadata(cron_job).get("creationTimestamp"))
         found = starts(
             schedule,
-            since=since,
+            since=max(since, self._changed.get(key_of(cron_job), 0.0)),
             now=self._clock(),
             deadline_s=given.get("startingDeadlineSeconds"),
         )

@@ -223,6 +223,32 @@ def test_nothing_starts_while_it_is_suspended_and_only_the_latest_afterwards() -
     run(scenario)
 
 
+@pytest.mark.parametrize(
+    ("schedule", "change"),
+    [
+        ("30 * * * *", {"schedule": "10 * * * *"}),
+        ("30 0 * * *", {"timeZone": "Asia/Tokyo"}),
+    ],
+)
+def test_a_schedule_that_is_changed_starts_nothing_for_the_time_before(
+    schedule: str, change: dict[str, str]
+) -> None:
+    async def scenario(stage: Play) -> None:
+        day = (virtual_time.START // 86400 + 1) * 86400
+        submit(stage, schedule)
+        await stage.later(day + 20 * 3600 - virtual_time.START)
+        await stage.start()
+        (before,) = stage.names(JOBS)
+        await stage.later(1200)
+        stage.fake.edit(CRON_JOBS, CRON, {"spec": change})
+        await stage.later(120)
+        assert stage.names(JOBS) == [before]
+        await stage.until(day + 40 * 3600)
+        assert len(stage.names(JOBS)) > 1
+
+    run(scenario)
+
+
 def test_a_start_older_than_its_deadline_is_lost_and_told_of_once() -> None:
     async def scenario(stage: Play) -> None:
         submit(stage, "0 * * * *", startingDeadlineSeconds=10)
