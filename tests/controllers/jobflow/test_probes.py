@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.wire.kinds import JOBS, PODS
+from app.wire.kinds import JOB_TEMPLATES, JOBS, PODS
 from app.wire.unstructured import Key, Object, controlled_by
 from tests.controllers.jobflow.flows import (
     FakeProber,
@@ -103,6 +103,25 @@ def test_a_target_that_is_complete_needs_no_probe() -> None:
         assert len(prober.asked) == asked
 
     run(scenario)
+
+
+def test_a_target_that_is_complete_and_deleted_needs_no_probe_either() -> None:
+    async def scenario(stage: Play, prober: FakeProber) -> None:
+        await stage.start()
+        template(stage, "server", "next")
+        stage.fake.put(JOB_TEMPLATES, item(JOB_TEMPLATES, "load", spec={"tasks": [{"name": "t"}]}))
+        probe = {"taskStatusList": [{"taskName": "t"}, {"taskName": "server"}]}
+        submit(stage, step("load"), step("server"), step("next", "load", "server", probe=probe))
+        await stage.settle()
+        await move(stage, "load", "Completed")
+        stage.fake.remove(JOBS, Key("ns", "flow-load"))
+        await stage.settle()
+        assert jobs(stage) == ["flow-server"]
+        running = {"server": {"phase": {"Running": 1}}}
+        await move(stage, "server", "Running", taskStatusCount=running)
+        assert jobs(stage) == ["flow-next", "flow-server"]
+
+    assert "FailedCreate" not in run(scenario).reasons()
 
 
 def test_a_probe_of_a_task_that_no_target_has_is_told_of() -> None:
