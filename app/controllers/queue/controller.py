@@ -2,8 +2,9 @@
 
 A Command is carried out and then deleted: whoever finds one that was carried out already finds the
 queue as it asks, and changes nothing. Those for one queue are carried out in their order, one being
-gone before the next begins. What a command does not say follows from the queue, its groups and its
-parent, and is worked out again whenever one of them changes.
+gone before the next begins; one that opens a queue waits for an earlier one that opens its parent.
+What a command does not say follows from the queue, its groups and its parent, and is worked out
+again whenever one of them changes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +23,7 @@ from app.controllers.queue.machine import (
 from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store
+from app.service.workqueue import Again
 from app.wire.kinds import COMMANDS, POD_GROUPS, QUEUES, Resource
 from app.wire.unstructured import (
     Key,
@@ -115,6 +117,8 @@ class QueueController:
         if command.get("action") not in (Action.OPEN.value, Action.CLOSE.value):
             return
         action = Action(command["action"])
+        if action is Action.OPEN and self._opens_later(key, command):
+            raise Again("its parent is about to be opened")
         try:
             await self._follow(key, action)
         except ApiError as error:
@@ -122,6 +126,14 @@ class QueueController:
             if error.failure is not Failure.REFUSED or queue is None:
                 raise
             await self._warn(queue, action, str(error))
+
+    def _opens_later(self, key: Key, command: Object) -> bool:
+        """Whether an earlier command is still to open the parent."""
+        queue = self._stores[QUEUES].get(key)
+        above = self._stores[COMMANDS].by("queue", parent_of(queue)) if queue is not None else ()
+        return any(
+            each.get("action") == Action.OPEN.value and age(each) < age(command) for each in above
+        )
 
     async def _delete(self, command: Object) -> None:
         with unless(*GONE):

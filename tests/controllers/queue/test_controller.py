@@ -307,6 +307,24 @@ def test_nothing_opens_below_a_queue_that_is_shut(parent: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("called", ["ab", "ba"])
+def test_queues_that_are_opened_from_the_top_down_all_open(called: str) -> None:
+    """Also where the commands of both come at once, as after the controllers were away."""
+
+    async def scenario(stage: Play) -> None:
+        await stage.kill()
+        queue(stage, "top", "root", "Closed")
+        queue(stage, "leaf", "top", "Closed")
+        for name, of_command in zip(["top", "leaf"], called, strict=True):
+            command(stage, "OpenQueue", name, called=of_command)
+        await stage.start()
+        await stage.later(1)
+        assert states(stage, "top", "leaf") == ["Open", "Open"]
+        assert stage.names(COMMANDS) == []
+
+    assert run(scenario).told.told == [OPENED, OPENED]
+
+
 def test_a_queue_that_is_moved_follows_its_new_parent() -> None:
     async def scenario(stage: Play) -> None:
         queue(stage, "shut", "root", "Closed")
