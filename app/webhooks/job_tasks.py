@@ -8,11 +8,9 @@ from app.webhooks.job_policies import check_policies
 from app.webhooks.names import label_problems, listed, qualified_problems
 from app.webhooks.pod_templates import check_template
 from app.webhooks.reading import amount, integer, mapping, mappings, number_or_none, text
-from app.webhooks.topology import check_partitions
+from app.webhooks.topology import NO_TOPOLOGY, check_partitions
 from app.wire.unstructured import Object
 from app.wire.unstructured import name as name_of
-
-NO_TOPOLOGY = "none"
 
 
 def check_tasks(job: Object, findings: Findings) -> None:

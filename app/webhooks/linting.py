@@ -11,14 +11,16 @@ from app.model.resources import PODS
 from app.webhooks.findings import Findings, at
 from app.webhooks.reading import amounts, integer, mapping, mappings, text
 from app.webhooks.requests import added, pod_requests
+from app.webhooks.topology import NO_TOPOLOGY, NOT_HEEDED, lint_topology
 from app.webhooks.world import Facts
 from app.wire import quantity
 from app.wire.unstructured import Object, spec
 
 
 def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
-    """A job: pods that fit nowhere, a minimum beyond the queue's limit, unknown classes."""
+    """A job: pods that fit nowhere, minima out of reach, unknown classes, what has no effect."""
     body = mapping(job.get("spec"))
+    lint_topology(body, "spec", findings)
     minimum: dict[str, int] = {}
     replicas = 0
     for index, task in enumerate(mappings(body.get("tasks"))):
@@ -27,6 +29,9 @@ def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
         asked = pod_requests(pod)
         lint_size(asked, at(path, "template.spec"), facts, findings)
         _lint_class(pod, at(path, "template.spec"), facts, findings)
+        lint_topology(mapping(task.get("partitionPolicy")), at(path, "partitionPolicy"), findings)
+        if text(task.get("topologyPolicy")) not in {"", NO_TOPOLOGY}:
+            findings.warn(at(path, "topologyPolicy"), NOT_HEEDED)
         minimum = added(minimum, asked, times=max(0, integer(task.get("minAvailable"))))
         replicas += max(0, integer(task.get("replicas")))
     _lint_class(body, "spec", facts, findings)

@@ -6,7 +6,13 @@ from app.webhooks.findings import Findings, at
 from app.webhooks.job_queue import TAKING, not_found, state_of
 from app.webhooks.linting import lint_limit, lint_priority_class
 from app.webhooks.reading import amounts, integer, mapping, mappings, text
-from app.webhooks.topology import BOTH_TIERS, check_topology, has_both_tiers
+from app.webhooks.topology import (
+    BOTH_TIERS,
+    NOT_HEEDED,
+    check_topology,
+    has_both_tiers,
+    lint_topology,
+)
 from app.webhooks.world import Facts, Request, World
 from app.wire.unstructured import Object
 
@@ -66,6 +72,9 @@ def _lint(group: Object, facts: Facts, findings: Findings) -> None:
         facts=facts,
         findings=findings,
     )
+    lint_topology(spec, "spec", findings)
+    if spec.get("subGroupPolicy"):
+        findings.warn("spec.subGroupPolicy", NOT_HEEDED)
     roles = sum(integer(least) for least in mapping(spec.get("minTaskMember")).values())
     if roles > integer(spec.get("minMember")) > 0:
         findings.warn(

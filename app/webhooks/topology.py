@@ -10,6 +10,10 @@ BOTH_TIERS = (
     "must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously"
 )
 
+NO_TOPOLOGY = "none"
+"""A task's ``topologyPolicy`` that asks for nothing."""
+NOT_HEEDED = "has no effect here: pods are placed without regard to it"
+
 
 def has_both_tiers(holder: Mapping[str, Any]) -> bool:
     """Whether ``networkTopology`` names its highest tier twice."""
@@ -23,6 +27,12 @@ def check_topology(holder: Mapping[str, Any], path: str, findings: Findings) -> 
     """``networkTopology`` of what is at ``path``."""
     if has_both_tiers(holder):
         findings.refuse(at(path, "networkTopology"), BOTH_TIERS)
+
+
+def lint_topology(holder: Mapping[str, Any], path: str, findings: Findings) -> None:
+    """``networkTopology`` of what is at ``path``, which keeps no pods together here."""
+    if holder.get("networkTopology"):
+        findings.warn(at(path, "networkTopology"), NOT_HEEDED)
 
 
 def check_partitions(

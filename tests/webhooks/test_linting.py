@@ -14,6 +14,9 @@ CLUSTER = facts(
 )
 
 
+HALVES = {"totalPartitions": 2, "partitionSize": 1}
+
+
 def sized(replicas: int, **requests: object) -> Object:
     return task("a", replicas, minAvailable=replicas, template={"spec": asking(**requests)})
 
@@ -40,8 +43,22 @@ def sized(replicas: int, **requests: object) -> Object:
             "spec.plugins.tensorflow: there is no task chief, evaluator, ps, worker: TF_CONFIG "
             "lists no hosts; write --ps=TASK or --worker=TASK or --chief=TASK or --evaluator=TASK",
         ),
+        (
+            job(networkTopology={"mode": "hard", "highestTierAllowed": 1}),
+            "spec.networkTopology: has no effect here: pods are placed without regard to it",
+        ),
+        (
+            job(task("a", 2, partitionPolicy={**HALVES, "networkTopology": {"mode": "soft"}})),
+            "spec.tasks[0].partitionPolicy.networkTopology: has no effect here: pods are placed "
+            "without regard to it",
+        ),
+        (
+            job({**sized(1, cpu=1), "topologyPolicy": "single-numa-node"}),
+            "spec.tasks[0].topologyPolicy: has no effect here: pods are placed without regard to "
+            "it",
+        ),
     ],
-    ids=["size", "limit", "class", "success", "plugin"],
+    ids=["size", "limit", "class", "success", "plugin", "network", "partitions", "numa"],
 )
 def test_a_warning_is_given(given: Object, warning: str) -> None:
     verdict = ask("/jobs/validate", given, cluster=CLUSTER)

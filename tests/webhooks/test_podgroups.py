@@ -101,6 +101,14 @@ def test_errors_are_joined() -> None:
             {"minMember": 2, "minTaskMember": {"a": 2, "b": 1}},
             "spec.minTaskMember: the roles need 3 members together, minMember is 2",
         ),
+        (
+            {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}},
+            "spec.networkTopology: has no effect here: pods are placed without regard to it",
+        ),
+        (
+            {"subGroupPolicy": [{"name": "a"}]},
+            "spec.subGroupPolicy: has no effect here: pods are placed without regard to it",
+        ),
     ],
     ids=str,
 )
