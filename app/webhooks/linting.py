@@ -9,7 +9,15 @@ from typing import Any
 
 from app.model.resources import PODS
 from app.webhooks.findings import Findings, at
-from app.webhooks.reading import amounts, integer, mapping, mappings, text
+from app.webhooks.reading import (
+    amounts,
+    integer,
+    mapping,
+    mappings,
+    number_or_none,
+    text,
+    texts,
+)
 from app.webhooks.requests import added, pod_requests
 from app.webhooks.topology import NO_TOPOLOGY, NOT_HEEDED, lint_topology
 from app.webhooks.world import Facts
@@ -39,6 +47,7 @@ def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
         findings.warn(
             "spec.minSuccess", f"{body['minSuccess']} of {replicas} pods can never succeed"
         )
+    _lint_dependencies(body, findings)
     lint_limit(minimum, "spec.queue", text(body.get("queue")), facts=facts, findings=findings)
 
 
@@ -83,6 +92,34 @@ def lint_queue_name(name: str, path: str, facts: Facts, findings: Findings) -> N
     """A queue that is not there."""
     if name and facts.queue(name) is None:
         findings.warn(path, f"there is no queue {name}")
+
+
+def _lint_dependencies(job: Mapping[str, Any], findings: Findings) -> None:
+    """A gang that needs pods which are made only when others of it run."""
+    tasks = list(mappings(job.get("tasks")))
+    minima = {text(task.get("name")): _least(task) for task in tasks}
+    late = [task for task in tasks if _waits(task, minima)]
+    waiting = [text(task.get("name")) for task in late if _least(task) > 0]
+    pods = sum(integer(task.get("replicas")) for task in tasks if task not in late)
+    least = integer(job.get("minAvailable")) or sum(minima.values())
+    if waiting and (least > pods or least >= sum(minima.values())):
+        findings.warn(
+            "spec.minAvailable",
+            f"{least} takes pods of {', '.join(waiting)}, which wait for other tasks, and none "
+            f"runs before all {least} are there: lower it, so that the first tasks are enough",
+        )
+
+
+def _waits(task: Mapping[str, Any], minima: Mapping[str, int]) -> bool:
+    """Whether its pods are made only when others run; a task that needs none is up at once."""
+    depends = mapping(task.get("dependsOn"))
+    up = [minima.get(name, 0) == 0 for name in texts(depends.get("name"))]
+    return not (any(up) if text(depends.get("iteration")) == "any" and up else all(up))
+
+
+def _least(task: Mapping[str, Any]) -> int:
+    least = number_or_none(task.get("minAvailable"))
+    return integer(task.get("replicas")) if least is None else least
 
 
 def _lint_class(holder: Mapping[str, Any], path: str, facts: Facts, findings: Findings) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from app.wire.unstructured import Object
@@ -64,6 +66,41 @@ def test_a_warning_is_given(given: Object, warning: str) -> None:
     verdict = ask("/jobs/validate", given, cluster=CLUSTER)
     assert verdict.message == ""
     assert verdict.warnings == (warning,)
+
+
+def after(*names: str, replicas: int = 1, **fields: Any) -> Object:
+    depends = {"name": list(names), "iteration": "any"}
+    return task("late", replicas, dependsOn=depends, **{"minAvailable": replicas, **fields})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        job(task("a", minAvailable=1), after("a"), minAvailable=2),
+        job(task("a", 5, minAvailable=1), after("a"), minAvailable=2),
+        job(task("a", minAvailable=1), task("b", minAvailable=1), after("a", "b"), minAvailable=3),
+        job(task("a"), task("late", dependsOn={"name": ["a"]})),
+    ],
+    ids=["in all", "of the role", "any", "not completed"],
+)
+def test_a_minimum_that_takes_tasks_that_wait_for_others_is_warned_of(given: Object) -> None:
+    (warning,) = ask("/jobs/validate", given, cluster=CLUSTER).warnings
+    assert "takes pods of late, which wait for other tasks" in warning
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        job(task("a", minAvailable=1), after("a"), minAvailable=1),
+        job(task("a", 2, minAvailable=2), after("a", minAvailable=0), minAvailable=2),
+        job(task("a", minAvailable=0), after("a"), minAvailable=1),
+        job(task("a", minAvailable=1), task("b", minAvailable=0), after("a", "b"), minAvailable=2),
+        job(task("a", minAvailable=1), task("b", dependsOn={}), minAvailable=2),
+    ],
+    ids=["the first is enough", "it is extra", "nothing to wait for", "any is up", "nobody named"],
+)
+def test_a_minimum_that_the_first_tasks_reach_is_not(given: Object) -> None:
+    assert ask("/jobs/validate", given, cluster=CLUSTER).warnings == ()
 
 
 def test_a_job_that_fits_gets_none() -> None:
