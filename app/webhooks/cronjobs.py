@@ -4,8 +4,6 @@ The job they make is checked like a job, but only warned about: it is judged aga
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from app.webhooks.findings import Findings
@@ -15,10 +13,12 @@ from app.webhooks.names import listed, subdomain_problems
 from app.webhooks.reading import mapping, text
 from app.webhooks.world import Request, World
 from app.wire import cron
-from app.wire.unstructured import is_deleting, name
+from app.wire.unstructured import Object, is_deleting, name
 
 LONGEST_NAME = 52
 """The minutes of a start are appended, and a job's name has at most 63 characters."""
+_SUFFIX = "-00000000"
+"""In the place of a start's minutes."""
 
 _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
@@ -34,7 +34,7 @@ def check_cron_job(request: Request, world: World) -> Findings:
         _check_zone(text(spec["timeZone"]), findings)
     if request.operation == "CREATE":
         _check_name(name(request.item), findings)
-    _warn_of_job(mapping(spec.get("jobTemplate")), world, findings)
+    _warn_of_job(request.item, world, findings)
     return findings
 
 
@@ -100,8 +100,12 @@ def _check_name(given: str, findings: Findings) -> None:
         findings.refuse("metadata.name", f'invalid cronJob name "{given}": {listed(problems)}')
 
 
-def _warn_of_job(template: Mapping[str, Any], world: World, findings: Findings) -> None:
-    job = {"metadata": {}, "spec": mapping(template.get("spec"))}
+def _warn_of_job(cron_job: Object, world: World, findings: Findings) -> None:
+    """``spec.jobTemplate``, under a name as long as those of its jobs."""
+    template = mapping(mapping(cron_job.get("spec")).get("jobTemplate"))
+    given = name(cron_job)
+    called = f"{given[:LONGEST_NAME]}{_SUFFIX}" if given else ""
+    job = {"metadata": {"name": called}, "spec": mapping(template.get("spec"))}
     found = Findings()
     check_job_spec(job, world.options, found)
     lint_job(job, world.facts, found)

@@ -203,6 +203,17 @@ def test_a_name_that_is_stored_already_is_not_judged_again() -> None:
     assert ask("/cronjobs/validate", cron("c" * 53), old=cron("c" * 53)).allowed
 
 
+@pytest.mark.parametrize(("called", "warnings"), [("c" * 47, 0), ("c" * 48, 1)])
+def test_a_name_that_is_too_long_for_pods_of_its_jobs_is_warned_of(
+    called: str, warnings: int
+) -> None:
+    body = {"queue": "default", "tasks": [task("work", 1, minAvailable=1)], "minAvailable": 1}
+    verdict = ask("/cronjobs/validate", cron(called, jobTemplate={"spec": body}))
+    assert verdict.allowed
+    assert len(verdict.warnings) == warnings
+    assert all("no more than 63 characters" in warning for warning in verdict.warnings)
+
+
 def test_what_is_wrong_with_its_jobs_is_told_as_warnings() -> None:
     body = job(task("a", 1, minAvailable=2), queue="nowhere")["spec"]
     verdict = ask("/cronjobs/validate", cron(jobTemplate={"spec": body}))
