@@ -52,22 +52,27 @@ class Memory:
     delays: dict[Place, Delay] = field(default_factory=dict)
     """What the pod there shows by itself is left out."""
     _fallen: list[Member] = field(default_factory=list)
-    _first_seen: dict[Identity, float] = field(default_factory=dict)
+    _first_seen: dict[tuple[Identity, float], float] = field(default_factory=dict)
+    """By what happened and when it says that was: never, or later than our clock shows."""
     _announced: set[tuple[Identity, int]] = field(default_factory=set)
     _told: tuple[str, float] = ("", 0.0)
     _refused_since: float | None = None
 
     def since(self, happening: Happening, now: float) -> float:
-        """When it happened, or was first seen where nothing tells."""
-        if happening.at:
+        """When it happened, or was first seen where nothing tells.
+
+        A time to come tells nothing: it is of another machine, whose clock is ahead of ours.
+        """
+        seen = (happening.identity, happening.at)
+        if 0 < happening.at <= now and seen not in self._first_seen:
             return happening.at
-        return self._first_seen.setdefault(happening.identity, now)
+        return self._first_seen.setdefault(seen, now)
 
     def forget_but(self, happenings: list[Happening]) -> None:
         """What is not there any more starts afresh when it comes again."""
+        seen = {(happening.identity, happening.at) for happening in happenings}
+        self._first_seen = {key: at for key, at in self._first_seen.items() if key in seen}
         there = {happening.identity for happening in happenings}
-        for identity in set(self._first_seen) - there:
-            del self._first_seen[identity]
         self._announced = {entry for entry in self._announced if entry[0] in there}
 
     def announces(self, happening: Happening, since: float) -> bool:

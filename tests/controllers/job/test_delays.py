@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from app.wire import times
 from app.wire.kinds import POD_GROUPS
 from app.wire.unstructured import key_of
 from tests.controllers.job.rig import Rig, play, policy, task
+from tests.service import virtual_time
 
 
 def _spec(*policies: Any) -> dict[str, Any]:
@@ -75,6 +77,25 @@ def test_a_failed_pod_is_answered_after_its_timeout(crash: bool) -> None:
         await rig.drain()
 
     assert play(scenario).phases == ["Pending", "Running", "Terminating", "Terminated"]
+
+
+@pytest.mark.parametrize("ahead", [30, 3600])
+def test_a_clock_that_is_ahead_of_ours_makes_no_timeout_longer(ahead: float) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_spec(policy("PodFailed", "TerminateJob", timeout="1m")))
+        ended = {"exitCode": 1, "finishedAt": times.seconds(virtual_time.clock() + ahead)}
+        statuses = [{"name": "main", "state": {"terminated": ended}}]
+        rig.change("job-main-0", {"status": {"phase": "Failed", "containerStatuses": statuses}})
+        await rig.settle()
+        await rig.later(58)
+        assert rig.phase() == "Running"
+        await rig.later(3)
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.phases[-2:] == ["Terminating", "Terminated"]
+    told = rig.events.messages("ExecuteAction")
+    assert told.count("Execute action TerminateJob after 1m0s") == 1
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["", "over a crash"])
