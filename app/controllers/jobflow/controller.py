@@ -122,10 +122,17 @@ class JobFlowController:
             await self._note(flow, {**status(flow), "state": {"phase": Phase.FAILED.value}})
             return
         jobs = self._jobs(flow)
-        pause = await self._advance(flow, steps, jobs) if phase.is_open else None
+        pause, failure = None, None
+        try:
+            pause = await self._advance(flow, steps, jobs) if phase.is_open else None
+        except ApiError as error:
+            # What has ended is told all the same.
+            failure = error
         now = times.seconds(self._clock())
         names = frozenset(step.job.name for step in steps.values())
         await self._note(flow, report(flow, jobs, steps=names, now=now))
+        if failure is not None:
+            raise failure
         if pause is not None:
             raise Again("a step waits", after_s=pause)
 

@@ -107,6 +107,19 @@ def test_a_job_is_its_template_with_the_patch_and_says_where_it_is_from() -> Non
     run(scenario)
 
 
+def test_what_has_ended_is_told_while_a_job_cannot_be_made() -> None:
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await start_a_then_b(stage)
+        stage.fake.fail(Failure.PASSING, lambda request: request.verb == "create", times=100)
+        await move(stage, "a", "Completed")
+        assert status(stage)["completedJobs"] == ["flow-a"]
+        stage.fake.faults.clear()
+        await stage.later(10)
+        assert jobs(stage) == ["flow-a", "flow-b"]
+
+    run(scenario)
+
+
 def test_a_flow_that_is_being_deleted_makes_no_more_jobs() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
         await start_a_then_b(stage)
