@@ -35,4 +35,6 @@ def _over(old: Any, new: Any) -> Any:
 
 
 def _are_named(items: list[Any]) -> bool:
-    return bool(items) and all(isinstance(each, Mapping) and "name" in each for each in items)
+    return bool(items) and all(
+        isinstance(each, Mapping) and isinstance(each.get("name"), str) for each in items
+    )

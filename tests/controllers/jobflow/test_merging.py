@@ -37,6 +37,7 @@ TASKS = {"tasks": [{"name": "a", "replicas": 1, "template": {"x": 1}}, {"name": 
         ),
         pytest.param({"args": ["a"]}, {"args": ["b"]}, {"args": ["b"]}, id="other lists replace"),
         pytest.param(TASKS, {"tasks": []}, {"tasks": []}, id="an empty list replaces"),
+        pytest.param(TASKS, {"tasks": [{"name": {}}]}, {"tasks": [{"name": {}}]}, id="no names"),
         pytest.param({"a": 1}, {"a": {"b": None, "c": 2}}, {"a": {"c": 2}}, id="a map"),
     ],
 )
