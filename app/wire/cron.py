@@ -35,6 +35,8 @@ _MACROS: Final[Mapping[str, str]] = {
     "@hourly": "0 * * * *",
 }
 _UNITS_S: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_LONGEST_SPAN_S: Final = 9e9
+"""What Go's durations hold, some 290 years."""
 _SPAN: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(h|ms|m|s|us|ns)")
 _MONTHS: Final = (
     *("jan", "feb", "mar", "apr", "may", "jun"),
@@ -213,7 +215,10 @@ def _every(span: str) -> Every:
     parts = _SPAN.findall(span)
     if not parts or "".join(number + unit for number, unit in parts) != span:
         raise ScheduleError(f'"{span}" is no duration')
-    return Every(max(int(sum(float(number) * _UNITS_S[unit] for number, unit in parts)), 1))
+    seconds = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+    if seconds > _LONGEST_SPAN_S:
+        raise ScheduleError(f'"{span}" is too long')
+    return Every(max(int(seconds), 1))
 
 
 def _field(text: str, low: int, high: int, names: Mapping[str, int] | None = None) -> Field:

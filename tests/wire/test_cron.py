@@ -101,6 +101,8 @@ def test_a_schedule_has_a_next_time(text: str, expected: str) -> None:
         "@sometimes",
         "@every",
         "@every 5",
+        "@every 3000000h",
+        f"@every {'9' * 400}h",
         "@every 5 minutes",
         "TZ=Nowhere/City * * * * *",
         "TZ=UTC",
