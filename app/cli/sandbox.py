@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
-from app.cli.scheduler_config import render
+from app.cli.scheduler_config import Lease, render
 from app.sandbox.controlplane.programs import FOLDER_VARIABLE, ProgramsMissing, located
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.quantities import parse_milli
@@ -102,7 +102,9 @@ def is_positive(quantity: str) -> bool:
 
 
 def _config(form: manifests.Form, extender_url: str, kubeconfig: str) -> str:
-    return render(extender_url=extender_url, form=form, kubeconfig=kubeconfig)
+    return render(
+        extender_url=extender_url, form=form, kubeconfig=kubeconfig, lease=Lease(elect=False)
+    )
 
 
 def _refuse(why: str, *, code: int = 2) -> NoReturn:

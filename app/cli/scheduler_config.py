@@ -41,15 +41,16 @@ def render(
 ) -> str:
     """Return the configuration of a form as YAML; raise ValueError for values that contradict it.
 
-    With a kubeconfig the scheduler runs outside the cluster, by hand and alone: it then elects no
-    leader unless told to.
+    A scheduler of our own that has a kubeconfig runs outside the cluster, by hand and alone: it
+    then elects no leader unless told to. A shared one always has a kubeconfig, and others beside
+    it.
     """
     config = manifests.scheduler_config(form)
     _set_extender(config, url=extender_url, tls=tls)
     _set_scheduler_name(config, scheduler_name)
     if kubeconfig is not None:
         config["clientConnection"]["kubeconfig"] = kubeconfig
-    _set_lease(config, lease or Lease(), by_default=kubeconfig is None)
+    _set_lease(config, lease or Lease(), by_default=kubeconfig is None or form != "a")
     return yaml.safe_dump(config, sort_keys=False)
 
 
@@ -128,7 +129,8 @@ def scheduler_config(
         str | None,
         typer.Option(
             envvar="PUMICE_KUBECONFIG",
-            help="Kubeconfig of kube-scheduler; without it, it uses its service account.",
+            help="Kubeconfig of kube-scheduler; empty: it uses its service account. "
+            "(default: in a empty, in b and c /etc/kubernetes/scheduler.conf)",
         ),
     ] = None,
     scheduler_name: Annotated[
@@ -139,7 +141,7 @@ def scheduler_config(
         typer.Option(
             envvar="PUMICE_LEADER_ELECT",
             case_sensitive=False,
-            help="Elect a leader. (default: true, with --kubeconfig false)",
+            help="Elect a leader. (default: true, in a with --kubeconfig false)",
         ),
     ] = None,
     leader_elect_resource_name: Annotated[
