@@ -45,8 +45,12 @@ class CertificateFiles:
     key: Path
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Use them for new connections; OSError (ssl.SSLError) when they do not fit."""
-        context.load_cert_chain(self.certificate, self.key)
+        """Use them for new connections; OSError (ssl.SSLError) when they do not fit.
+
+        They are tried first: a context that refuses a key has given up the pair it had.
+        """
+        for each in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
+            each.load_cert_chain(self.certificate, self.key)
 
     def stamps(self) -> tuple[Stamp, Stamp]:
         """What changes when one of them does."""

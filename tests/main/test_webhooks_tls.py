@@ -203,6 +203,24 @@ def written(folder: Path, material: Material) -> CertificateFiles:
     return files
 
 
+def greeted(context: ssl.SSLContext) -> bool:
+    """Whether a server of that context gets through a handshake with somebody who trusts it."""
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting.wrap_bio(to_client, to_server)
+    server = context.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(3):
+        for end in (client, server):
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLError:
+                return False
+    return client.version() is not None
+
+
 def test_a_server_takes_a_new_pair_when_both_files_are_there(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -210,6 +228,7 @@ def test_a_server_takes_a_new_pair_when_both_files_are_there(
     files = written(tmp_path, first)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     files.load_into(context)
+    assert greeted(context)
 
     def taken() -> int:
         return sum(record.message == "certificate taken" for record in caplog.records)
@@ -221,9 +240,11 @@ def test_a_server_takes_a_new_pair_when_both_files_are_there(
         files.certificate.write_bytes(second.certificate)
         await asyncio.sleep(3)
         assert taken() == 0
+        assert greeted(context)
         files.key.write_bytes(second.key)
         await asyncio.sleep(3)
         assert taken() == 1
+        assert greeted(context)
         files.key.unlink()
         await asyncio.sleep(3)
         assert not following.done()
