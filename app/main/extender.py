@@ -10,6 +10,7 @@ with 0.
 import asyncio
 import logging
 import socket
+import ssl
 import sys
 from collections.abc import Coroutine
 from datetime import UTC, datetime
@@ -31,6 +32,7 @@ from app.main.connecting import open_client
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
 from app.main.server import Bind, Server, listen, server
+from app.main.serving_tls import CertificateFiles, follow_files
 from app.main.signals import stop_asked
 from app.main.slots_here import SlotsHere
 from app.main.start_error import StartError
@@ -112,14 +114,17 @@ class ExtenderProcess:
         serving = [asyncio.create_task(web.serve(sockets=[sock])) for web, sock in webs]
         self._informers.start()
         work = asyncio.create_task(self._work())
+        following = asyncio.create_task(_follow_certificate(webs[0][0], bind))
         stopped = asyncio.create_task(stopping.wait())
         await asyncio.wait({*serving, work, stopped}, return_when=asyncio.FIRST_COMPLETED)
         parts.barrier.drain()
-        work.cancel()
+        for task in (work, following):
+            task.cancel()
         for web, _ in webs:
             web.should_exit = True
         await asyncio.gather(*serving, self._informers.stop())
-        await _ended(work)
+        for task in (work, following):
+            await _ended(task)
         stopped.cancel()
 
     def _webs(self, listener: socket.socket, bind: Bind) -> list[tuple[Server, socket.socket]]:
@@ -219,6 +224,15 @@ class ExtenderProcess:
         if not self._parts.planning.first_cycle.is_set():
             waits.append("the first planning cycle")
         return waits
+
+
+async def _follow_certificate(web: Server, bind: Bind) -> None:
+    """Serve with what is in the files of ``bind``, if there are any."""
+    if bind.cert_file is None or bind.key_file is None:
+        return
+    assert isinstance(web.config.ssl, ssl.SSLContext)
+    files = CertificateFiles(bind.cert_file, bind.key_file, bind.client_ca_file)
+    await follow_files(files, web.config.ssl)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

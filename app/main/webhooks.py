@@ -26,12 +26,13 @@ from app.main.connecting import open_client
 from app.main.election import lead
 from app.main.object_api import ObjectApi
 from app.main.server import Bind, Server, server
+from app.main.serving_tls import CertificateFiles, follow_files
 from app.main.signals import stop_asked
 from app.main.start_error import StartError
 from app.main.webhooks_cluster import StoredQueues, informers
 from app.main.webhooks_registration import Registrar, registration_of
 from app.main.webhooks_settings import WebhookSettings
-from app.main.webhooks_tls import CertificateFiles, KeptCertificate, follow_files
+from app.main.webhooks_tls import KeptCertificate
 from app.telemetry.metrics import REGISTRY
 from app.webhooks import admission_conf
 from app.webhooks.admission import UnknownPath, Webhook, chosen

@@ -3,31 +3,25 @@
 With a Secret there is one writer, the holder of the Lease, and every process reads it. The writer
 tells the API server of a new authority before it stores what the authority signed: from then on
 both are trusted, so it does not matter when each process changes its certificate.
-
-A listening server takes a new certificate through its TLS context: connections that stand go on,
-new ones get the new one.
 """
 
 import asyncio
 import logging
 import os
-import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from app.controllers.ports import Api, ApiError, Failure
-from app.main.conf_file import Stamp, stamp
+from app.main.serving_tls import CertificateFiles
 from app.wire import certificates, kinds
 from app.wire.certificates import Material
 from app.wire.unstructured import Key, Object, version
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S: Final = 1.0
 READ_EVERY_S: Final = 10.0
 FIRST_READS_S: Final = 0.3
 KEEP_EVERY_S: Final = 60.0
@@ -35,44 +29,6 @@ RETRY_S: Final = 2.0
 
 Register = Callable[[bytes], Awaitable[None]]
 """Tells the API server whose certificates to trust; raises ApiError."""
-
-
-@dataclass(frozen=True, slots=True)
-class CertificateFiles:
-    """Where the certificate and its key are."""
-
-    certificate: Path
-    key: Path
-
-    def load_into(self, context: ssl.SSLContext) -> None:
-        """Use them for new connections; OSError (ssl.SSLError) when they do not fit.
-
-        They are tried first: a context that refuses a key has given up the pair it had.
-        """
-        for each in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
-            each.load_cert_chain(self.certificate, self.key)
-
-    def stamps(self) -> tuple[Stamp, Stamp]:
-        """What changes when one of them does."""
-        return stamp(self.certificate), stamp(self.key)
-
-
-async def follow_files(files: CertificateFiles, context: ssl.SSLContext) -> None:
-    """Take a new certificate as soon as both files are in order; cancel to stop."""
-    seen = files.stamps()
-    while True:
-        await asyncio.sleep(LOOK_EVERY_S)
-        now = files.stamps()
-        if now == seen or None in now:
-            continue
-        try:
-            files.load_into(context)
-        except OSError as error:
-            # Half of a pair: the other half is written next.
-            log.warning("certificate not taken", extra={"why": str(error)})
-            continue
-        seen = now
-        log.info("certificate taken", extra={"file": str(files.certificate)})
 
 
 class KeptCertificate:

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from app.main.informers import KINDS
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.assembly import kubeconfig
 from app.sandbox.clock import WallClock
+from app.sandbox.controlplane.certificates import Authority
 from app.sandbox.controlplane.ports import free_port
 from app.sandbox.controlplane.processes import Process, wait_until
 from app.settings import ExtenderSettings
@@ -234,6 +236,28 @@ def test_a_configuration_that_changes_is_read_again(tmp_path: Path) -> None:
     lines = process.log.read_text().splitlines()
     assert lines
     assert all(json.loads(line)["message"] for line in lines)
+
+
+def test_a_certificate_that_is_replaced_is_served_without_a_restart(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "new").mkdir()
+    old, new = Authority(tmp_path / "old"), Authority(tmp_path / "new")
+    pair, later = old.server("extender"), new.server("extender")
+    flags = (f"--tls-cert-file={pair.certificate}", f"--tls-private-key-file={pair.key}")
+
+    def is_trusted(by: Authority) -> bool:
+        trust = ssl.create_default_context(cafile=str(by.certificate))
+        with Client(verify=trust, trust_env=False) as client, suppress(TransportError):
+            return client.get(process.url.replace("http:", "https:") + "/livez").is_success
+        return False
+
+    with cluster() as api, extender(tmp_path, api, *flags) as process:
+        wait_until(lambda: is_trusted(old), timeout_s=60, what="the first certificate")
+        later.certificate.replace(pair.certificate)
+        later.key.replace(pair.key)
+        wait_until(lambda: is_trusted(new), timeout_s=20, what="the second certificate")
+        assert not is_trusted(old)
+        assert ended(process) == 0
 
 
 @pytest.mark.parametrize("content", ["just text", "[1, 2]", "{", "apiVersion: v1\nkind: Config\n"])

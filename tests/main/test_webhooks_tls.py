@@ -1,17 +1,15 @@
-"""The certificate of the webhooks: kept in a Secret by one, read by all, reloaded by servers."""
+"""The certificate of the webhooks: kept in a Secret by one, read by all."""
 
 from __future__ import annotations
 
 import asyncio
-import ssl
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 
 import pytest
 
 from app.controllers.ports import Failure
 from app.main import webhooks_tls
-from app.main.webhooks_tls import CertificateFiles, KeptCertificate, follow_files
+from app.main.webhooks_tls import KeptCertificate
 from app.wire import kinds
 from app.wire.certificates import (
     AUTHORITY_LIFE,
@@ -194,63 +192,3 @@ def test_all_processes_serve_what_is_stored() -> None:
         keeper.close()
 
     run(scenario())
-
-
-def written(folder: Path, material: Material) -> CertificateFiles:
-    files = CertificateFiles(folder / "crt", folder / "key")
-    files.certificate.write_bytes(material.certificate)
-    files.key.write_bytes(material.key)
-    return files
-
-
-def greeted(context: ssl.SSLContext) -> bool:
-    """Whether a server of that context gets through a handshake with somebody who trusts it."""
-    trusting = ssl.create_default_context()
-    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = trusting.wrap_bio(to_client, to_server)
-    server = context.wrap_bio(to_server, to_client, server_side=True)
-    for _ in range(3):
-        for end in (client, server):
-            try:
-                end.do_handshake()
-            except ssl.SSLWantReadError:
-                continue
-            except ssl.SSLError:
-                return False
-    return client.version() is not None
-
-
-def test_a_server_takes_a_new_pair_when_both_files_are_there(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    first, second = (renewed(None, NAMES, START + timedelta(days=n)) for n in range(2))
-    files = written(tmp_path, first)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    files.load_into(context)
-    assert greeted(context)
-
-    def taken() -> int:
-        return sum(record.message == "certificate taken" for record in caplog.records)
-
-    async def scenario() -> None:
-        following = asyncio.create_task(follow_files(files, context))
-        await asyncio.sleep(3)
-        assert taken() == 0
-        files.certificate.write_bytes(second.certificate)
-        await asyncio.sleep(3)
-        assert taken() == 0
-        assert greeted(context)
-        files.key.write_bytes(second.key)
-        await asyncio.sleep(3)
-        assert taken() == 1
-        assert greeted(context)
-        files.key.unlink()
-        await asyncio.sleep(3)
-        assert not following.done()
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-
-    with caplog.at_level("INFO"):
-        run(scenario())
-    assert taken() == 1
