@@ -7,6 +7,7 @@ installed its own rendering is compared too.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -126,7 +127,7 @@ def test_the_scheduler_reads_form_a_from_its_config_map() -> None:
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
 
     assert config_map["data"] == {"form-a.yaml": manifests.scheduler_config_text("a")}
-    assert scheduler["args"] == ["--config=/etc/kube-scheduler/form-a.yaml"]
+    assert "--config=/etc/kube-scheduler/form-a.yaml" in scheduler["args"]
     (mount,) = scheduler["volumeMounts"]
     assert mount["mountPath"] == "/etc/kube-scheduler"
     assert volumes[mount["name"]]["configMap"]["name"] == "pumice-scheduler-config"
@@ -301,6 +302,39 @@ def test_every_binding_names_accounts_and_roles_that_exist() -> None:
         assert (role["kind"], namespace, role["name"]) in INSTALLED.keys() | builtin
         for subject in binding["subjects"]:
             assert (subject["kind"], subject["namespace"], subject["name"]) in INSTALLED
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_in_another_namespace_every_program_looks_for_its_lease_there(tmp_path: Path) -> None:
+    overlay = {"namespace": "batch", "resources": [os.path.relpath(BASE, tmp_path)]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    command = ["kubectl", "kustomize", str(tmp_path)]
+    rendered = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    pods = [
+        document["spec"]["template"]["spec"]
+        for document in yaml.safe_load_all(rendered.stdout)
+        if document["kind"] == "Deployment"
+    ]
+    containers = [c for pod in pods for c in pod["containers"] + pod.get("initContainers", [])]
+    from_pod = {
+        container["name"]: {
+            variable["name"]
+            for variable in container.get("env", [])
+            if variable["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.namespace"}}
+        }
+        for container in containers
+    }
+
+    assert "pumice-system" not in yaml.safe_dump(pods)
+    lease = "PUMICE_LEADER_ELECT_RESOURCE_NAMESPACE"
+    assert from_pod == {
+        "extender": {lease},
+        "kube-scheduler": {"NAMESPACE"},
+        "controllers": {lease},
+        "webhooks": {lease, "PUMICE_WEBHOOK_NAMESPACE"},
+    }
+    (scheduler,) = (each for each in containers if each["name"] == "kube-scheduler")
+    assert "--leader-elect-resource-namespace=$(NAMESPACE)" in scheduler["args"]
 
 
 @pytest.mark.parametrize("name", ["gate-pods", "mark-pods"])
