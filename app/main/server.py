@@ -16,6 +16,8 @@ KEEP_ALIVE_S = 120
 
 DRAIN_S = 5
 
+_EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bind:
@@ -38,12 +40,19 @@ class Server(uvicorn.Server):
 
 
 def listen(bind: Bind) -> socket.socket:
-    """A listening socket; OSError when the address is taken."""
-    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    """A listening socket; OSError when the address is taken.
+
+    An address that means every one means those of IPv6 too where there are any, as in Go: the
+    kubelet and Services know a pod by the first of its addresses.
+    """
+    everywhere = bind.host in _EVERY_ADDRESS and socket.has_dualstack_ipv6()
+    host = "::" if everywhere else bind.host
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if everywhere:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     try:
-        sock.bind((bind.host, bind.port))
+        sock.bind((host, bind.port))
     except OSError:
         sock.close()
         raise

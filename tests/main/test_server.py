@@ -237,6 +237,17 @@ def test_it_listens_on_ipv6() -> None:
     listener.close()
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_every_address_is_those_of_both_families(host: str) -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    listener = listen(Bind(host=host, port=0))
+    with listener:
+        for address in ("127.0.0.1", "::1"):
+            with socket.create_connection((address, listener.getsockname()[1]), timeout=5) as link:
+                assert link.getpeername()[0] == address
+
+
 def test_https_asks_clients_for_certificates_of_our_authority(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     pair, mine = authority.server("server"), authority.client("client", user="scheduler")
