@@ -126,5 +126,5 @@ def _affinity(given: object, at: str) -> Source:
 def _yaml(text: str, at: str) -> Any:
     try:
         return go_yaml.load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise ConfError(f"{at}: not YAML: {' '.join(str(error).split())}") from error

@@ -2,11 +2,16 @@
 
 PyYAML's own scanner refuses them everywhere; libyaml's takes them as Go's does, but through it a
 text that is nested deeply enough ends the process, and what is read here is what somebody wrote.
+
+A value that its own tag or form contradicts (``!!bool maybe``, ``2026-13-01``) is an error with a
+place like all others; PyYAML lets whatever Python raised through.
 """
 
 from typing import Any
 
 import yaml
+
+UNREADABLE = "the value cannot be read"
 
 _BLANKS = " \t"
 _BREAKS = "\r\n\x85\u2028\u2029"
@@ -36,7 +41,17 @@ class Loader(yaml.SafeLoader):
             return super().scan_plain_spaces(indent, start_mark)
         return [blanks]
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """The value of ``node``."""
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            problem = f"{UNREADABLE}: {error}"
+            raise yaml.constructor.ConstructorError(
+                problem=problem, problem_mark=node.start_mark
+            ) from error
+
 
 def load(text: str) -> Any:
-    """The one document in ``text``; raises what `yaml.safe_load` raises."""
+    """The one document in ``text``; raises YAMLError, or RecursionError when it is too deep."""
     return yaml.load(text, Loader)

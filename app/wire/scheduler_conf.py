@@ -65,7 +65,7 @@ def _load(text: str) -> Any:
         mark = err.problem_mark
         at = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
         raise ConfError(f"not valid YAML: {at}{err.problem}") from err
-    except (yaml.YAMLError, ValueError) as err:
+    except yaml.YAMLError as err:
         raise ConfError(f"not valid YAML: {err}") from err
     except RecursionError as err:
         raise ConfError("not valid YAML: nested too deeply") from err

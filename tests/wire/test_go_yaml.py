@@ -61,12 +61,27 @@ def test_tabs_do_not_indent(text: str, line: int, column: int) -> None:
         yaml.load(text, yaml.CSafeLoader)
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["!!bool maybe", "!!timestamp soon", "!!int two", "!!float 1,5", "2026-13-01", "9" * 5000],
+)
+def test_a_value_that_contradicts_itself_is_an_error_with_a_place(value: str) -> None:
+    with pytest.raises(yaml.MarkedYAMLError, match=go_yaml.UNREADABLE) as caught:
+        go_yaml.load(f"a: 1\nb: {value}\n")
+    mark = caught.value.problem_mark
+    assert mark is not None
+    assert (mark.line + 1, mark.column + 1) == (2, 4)
+
+
 def outcome(text: str, loader: Any) -> str:
     """The value, or where and why there is none."""
     try:
         return repr(yaml.load(text, loader))
-    except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
-        return f"{type(error).__name__}: {error}"
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return go_yaml.UNREADABLE
+    except yaml.YAMLError as error:
+        unreadable = go_yaml.UNREADABLE in str(error)
+        return go_yaml.UNREADABLE if unreadable else f"{type(error).__name__}: {error}"
 
 
 @given(st.lists(st.sampled_from([*"ab1:-#[]{},'\"|?&*!%\n ", ": ", "- "]), max_size=12))
