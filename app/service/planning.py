@@ -344,6 +344,7 @@ class Planning:
         for key in list(self.cache.registry.promised):
             self.cache.release(key, why="another replica leads")
         self.refusals = {}
+        self._note_causes()
         self.shown = frozenset()
         self.cache.signals.groups.clear()  # all are looked at when this one leads again
         for tell in self.stood_by:

@@ -8,6 +8,7 @@ import pytest
 from app.model.ids import NodeName, QueueName
 from app.model.workload import GroupPhase
 from app.service.activity import Activity
+from app.telemetry import metrics
 from tests.builders import make_amounts, make_queue
 from tests.service.replicas import lead, lease, replica
 from tests.service.rig import FAILING, working
@@ -144,6 +145,24 @@ def test_a_replica_that_loses_the_lead_gives_its_promises_back_and_falls_silent(
         assert (len(rig.api.writes), len(rig.api.events)) == (written, told)
         for task in working:
             task.cancel()
+
+    run(scenario())
+
+
+def test_a_replica_that_stands_by_counts_nobody_that_it_refused_before() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-a")
+        rig.gang("big", size=40)
+        with working(rig):
+            await advance(2)
+            (refusal,) = rig.planning.refusals.values()
+            counted = metrics.GROUPS_REFUSED.labels(refusal.cause.value)
+            assert counted._value.get() == 1
+            for leader, waiting in (("host-b", 0), ("host-a", 1)):
+                lead(rig, leader)
+                await advance(2)
+                assert counted._value.get() == waiting
 
     run(scenario())
 
