@@ -71,27 +71,17 @@ _HELD = frozenset(
 
 
 def build(conf: SchedulerConf) -> Policies:
-    """The plugins that ``conf`` names, their arguments checked; raises :class:`ConfError`."""
+    """The plugins of ``conf`` that there are, their arguments checked; raises ``ConfError``."""
     tiers: list[list[tuple[PluginConf, OpenPlugin]]] = []
-    for number, tier in enumerate(conf.tiers, start=1):
+    for tier in conf.tiers:
         configured: list[tuple[PluginConf, OpenPlugin]] = []
-        for position, plugin in enumerate(tier, start=1):
+        for plugin in tier:
             configure = catalogue.PLUGINS.get(plugin.name)
             if configure is not None:
                 configured.append((plugin, configure(plugin)))
-            elif plugin.name not in catalogue.INERT_PLUGINS:
-                raise ConfError(unknown_plugin(plugin.name, tier=number, position=position))
         tiers.append(configured)
     _reject_two_fair_shares(conf)
     return Policies(conf=conf, tiers=tiers)
-
-
-def unknown_plugin(name: str, *, tier: int, position: int) -> str:
-    """What to say of a plugin name that nobody knows."""
-    return (
-        f"tier {tier}, plugin {position}: unknown plugin {name!r}, "
-        f"known are {catalogue.known_plugins()}"
-    )
 
 
 def open_policies(

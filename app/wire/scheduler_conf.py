@@ -2,8 +2,8 @@
 
 Read as Volcano reads it, and more forgiving where tools rewrite the ConfigMap (volcano.md §11):
 switches and arguments may have become text, the action list may have lost its blanks. What is known
-but has no effect here, and keys nobody knows, end up in ``warnings``; what cannot be meant is a
-:class:`ConfError` that says where. Values of arguments are checked by the plugins
+but has no effect here, and plugins and keys nobody knows, end up in ``warnings``; what cannot be
+meant is a :class:`ConfError` that says where. Values of arguments are checked by the plugins
 (:func:`app.core.tiers.build`).
 """
 
@@ -15,7 +15,6 @@ import yaml
 from app.core.arguments import parse_bool
 from app.core.conf_error import ConfError
 from app.core.plugins import catalogue
-from app.core.tiers import unknown_plugin
 from app.model.conf import PluginConf, SchedulerConf
 from app.wire import go_yaml
 
@@ -102,7 +101,7 @@ def _plugin(value: Any, *, tier: int, position: int, warnings: list[str]) -> Plu
     if name in catalogue.INERT_PLUGINS:
         warnings.append(f"plugin {name} is not implemented: it has no effect")
     elif name not in catalogue.PLUGINS:
-        raise ConfError(unknown_plugin(name, tier=tier, position=position))
+        warnings.append(_unknown_plugin(name))
     where = f"{where} ({name})"
     warnings += [
         f"{where}: {_no_effect(key)}"
@@ -174,6 +173,13 @@ def _text_keys(given: Mapping[Any, Any]) -> Iterable[str]:
 
 def _no_effect(key: str) -> str:
     return f"key {key} is unknown: it has no effect"
+
+
+def _unknown_plugin(name: str) -> str:
+    """Volcano goes without plugins that it has not loaded: many are made by others."""
+    meant = catalogue.most_like(name)
+    hint = f" (did you mean {meant}?)" if meant else ""
+    return f"plugin {name} is unknown{hint}: it has no effect"
 
 
 def _kind(value: Any) -> str:

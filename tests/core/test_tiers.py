@@ -375,21 +375,9 @@ class TestHolders:
 
 
 class TestBuilding:
-    def test_an_unknown_plugin_is_refused(self) -> None:
-        conf = SchedulerConf(
-            actions=(), tiers=((PluginConf("gang"),), (PluginConf("drf"), PluginConf("gagn")))
-        )
-        with pytest.raises(ConfError) as caught:
-            build(conf)
-        assert str(caught.value) == (
-            "tier 2, plugin 2: unknown plugin 'gagn', known are binpack, capacity, cdp, "
-            "conformance, deviceshare, drf, extender, gang, network-topology-aware, nodegroup, "
-            "nodeorder, numa-aware, overcommit, pdb, predicates, priority, proportion, "
-            "rescheduling, resource-strategy-fit, resourcequota, sla, task-topology, tdm, usage"
-        )
-
-    def test_a_plugin_without_effect_is_left_out(self) -> None:
-        policies = build(SchedulerConf(actions=(), tiers=((PluginConf("tdm"),),)))
+    @pytest.mark.parametrize("name", ["tdm", "volcano-npu"])
+    def test_a_plugin_without_effect_is_left_out(self, name: str) -> None:
+        policies = build(SchedulerConf(actions=(), tiers=((PluginConf(name),),)))
         assert policies.tiers == [[]]
 
     def test_wrong_arguments_are_found_before_any_cycle(self) -> None:

@@ -45,7 +45,7 @@ def test_a_good_text_is_in_force_at_once() -> None:
         ("", "the configuration must be a mapping"),
         ("actions: [", "not valid YAML"),
         ("actions: !!bool all", "not valid YAML: line 1, column 10"),
-        ("actions: allocate\ntiers:\n- plugins:\n  - name: nonsense\n", "nonsense"),
+        ("actions: allocate\ntiers:\n- plugins: nonsense\n", "tier 1: plugins must be a list"),
         ("actions: dance\n", "unknown action 'dance'"),
         ("tiers: []\n", "actions: missing"),
         (

@@ -1,6 +1,7 @@
 """Which plugins and actions exist: ours, and Volcano's that have no effect here."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from app.core.plugins import (
     binpack,
@@ -17,6 +18,8 @@ from app.core.plugins import (
     sla,
 )
 from app.core.policy import Configure
+
+_LIKENESS = 0.75  # one or two letters of a short name
 
 PLUGINS: Mapping[str, Configure] = {
     "binpack": binpack.configure,
@@ -88,9 +91,9 @@ SWITCHES = frozenset(
 """Keys of a plugin that turn one of its extension points on or off."""
 
 
-def known_plugins() -> str:
-    """All plugin names that a configuration may use, for messages."""
-    return ", ".join(sorted(PLUGINS.keys() | INERT_PLUGINS))
+def most_like(name: str) -> str | None:
+    """The plugin of ours that was perhaps meant by ``name``."""
+    return next(iter(get_close_matches(name, PLUGINS, n=1, cutoff=_LIKENESS)), None)
 
 
 def known_actions() -> str:
