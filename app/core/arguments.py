@@ -7,7 +7,8 @@ plugin, key and value.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from app.core.conf_error import ConfError
 from app.core.durations import parse_duration
@@ -27,6 +28,28 @@ def parse_bool(value: object) -> bool:
     if text in _FALSE:
         return False
     raise ValueError(f"{value!r} is not true or false")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Noted(Mapping[str, object]):
+    """Arguments that note which of them were asked for, so that the others can be told."""
+
+    given: Mapping[str, object]
+    _asked: set[str] = field(default_factory=set)
+
+    def __getitem__(self, key: str) -> object:
+        self._asked.add(key)
+        return self.given[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.given)
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def unread(self) -> list[str]:
+        """Those that nobody asked for, as they stand in the configuration."""
+        return [key for key in self.given if key not in self._asked]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

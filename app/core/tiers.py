@@ -17,6 +17,7 @@ group to a closed queue.
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
+from app.core.arguments import Noted
 from app.core.conf_error import ConfError
 from app.core.holders import Holders
 from app.core.ledger import Ledger
@@ -73,15 +74,22 @@ _HELD = frozenset(
 def build(conf: SchedulerConf) -> Policies:
     """The plugins of ``conf`` that there are, their arguments checked; raises ``ConfError``."""
     tiers: list[list[tuple[PluginConf, OpenPlugin]]] = []
-    for tier in conf.tiers:
+    warnings = list(conf.warnings)
+    for number, tier in enumerate(conf.tiers, start=1):
         configured: list[tuple[PluginConf, OpenPlugin]] = []
-        for plugin in tier:
+        for position, plugin in enumerate(tier, start=1):
             configure = catalogue.PLUGINS.get(plugin.name)
-            if configure is not None:
-                configured.append((plugin, configure(plugin)))
+            if configure is None:
+                continue
+            arguments = Noted(plugin.arguments)
+            configured.append((plugin, configure(replace(plugin, arguments=arguments))))
+            warnings += [
+                f"tier {number}, plugin {position} ({plugin.name}): argument {key} has no effect"
+                for key in arguments.unread()
+            ]
         tiers.append(configured)
     _reject_two_fair_shares(conf)
-    return Policies(conf=conf, tiers=tiers)
+    return Policies(conf=replace(conf, warnings=tuple(warnings)), tiers=tiers)
 
 
 def open_policies(

@@ -128,7 +128,11 @@ def _action_arguments(value: Any, warnings: list[str]) -> dict[str, dict[str, ob
         name = _name(given, where=where)
         if name not in catalogue.ACTIONS | catalogue.INERT_ACTIONS:
             warnings.append(f"{where}: there is no action {name}: it has no effect")
-        found.setdefault(name, _arguments(given, where=f"{where} ({name})"))
+        where = f"{where} ({name})"
+        arguments = _arguments(given, where=where)
+        if name in catalogue.ACTIONS:
+            warnings += [f"{where}: argument {key} has no effect" for key in arguments]
+        found.setdefault(name, arguments)
     return found
 
 

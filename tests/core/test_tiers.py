@@ -34,6 +34,7 @@ from tests.core.plugins.sessions import (
     sized_task,
 )
 
+RULES = ("predicate.NodePortsEnable", "predicate.CacheEnable")
 NO = Refusal(Cause.NAMESPACE_QUOTA, where="first")
 LATER_NO = Refusal(Cause.NAMESPACE_QUOTA, where="second")
 REJECT = Ballot(Vote.REJECT, NO)
@@ -379,6 +380,25 @@ class TestBuilding:
     def test_a_plugin_without_effect_is_left_out(self, name: str) -> None:
         policies = build(SchedulerConf(actions=(), tiers=((PluginConf(name),),)))
         assert policies.tiers == [[]]
+
+    def test_arguments_that_no_plugin_reads_are_told(self) -> None:
+        tiers = (
+            (PluginConf("gang"), PluginConf("capacity", arguments={"ancestorReclaimLevel": 1})),
+            (
+                PluginConf("predicates", arguments=dict.fromkeys(RULES, True)),
+                PluginConf("binpack", arguments={"binpack.resources.nvidia.com/gpu": 2}),
+                PluginConf("nodeorder", arguments={"leastrequested.weight": 3, "podaffinty": 1}),
+                PluginConf("tdm", arguments={"tdm.evict.period": "1m"}),
+            ),
+        )
+        conf = SchedulerConf(actions=(), tiers=tiers, warnings=("plugin tdm has no effect",))
+        assert build(conf).conf.warnings == (
+            "plugin tdm has no effect",
+            "tier 1, plugin 2 (capacity): argument ancestorReclaimLevel has no effect",
+            "tier 2, plugin 1 (predicates): argument predicate.CacheEnable has no effect",
+            "tier 2, plugin 2 (binpack): argument binpack.resources.nvidia.com/gpu has no effect",
+            "tier 2, plugin 3 (nodeorder): argument podaffinty has no effect",
+        )
 
     def test_wrong_arguments_are_found_before_any_cycle(self) -> None:
         plugin = PluginConf("nodeorder", arguments={"leastrequested.weight": "heavy"})

@@ -167,7 +167,11 @@ configurations:
         "preempt": {},
         "elect": {},
     }
-    assert conf.warnings == ("configurations, entry 4: there is no action elect: it has no effect",)
+    assert conf.warnings == (
+        "configurations, entry 1 (allocate): argument predicateErrorCacheEnable has no effect",
+        "configurations, entry 2 (allocate): argument predicateErrorCacheEnable has no effect",
+        "configurations, entry 4: there is no action elect: it has no effect",
+    )
 
 
 def test_what_has_no_effect_is_told() -> None:
