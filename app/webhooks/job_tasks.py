@@ -62,6 +62,8 @@ def _check_template(task: Mapping[str, Any], index: int, findings: Findings) -> 
     check_template(task.get("template"), "template", template)
     for error in template.errors:
         findings.refuse(f"spec.task[{index}].{error.path}", error.message)
+    for warning in template.warnings:
+        findings.warn(f"spec.tasks[{index}].{warning.path}", warning.message)
     if text(task.get("topologyPolicy")) not in {"", NO_TOPOLOGY}:
         _check_cores(mapping(mapping(task.get("template")).get("spec")), index, findings)
 

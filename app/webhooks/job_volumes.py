@@ -10,6 +10,7 @@ from typing import Any
 
 from app.webhooks.findings import Findings, at
 from app.webhooks.names import listed, subdomain_problems
+from app.webhooks.pod_types import check_claim_types
 from app.webhooks.reading import mapping, mappings, text
 from app.webhooks.world import Options
 
@@ -33,6 +34,7 @@ def check_volumes(spec: Mapping[str, Any], options: Options, findings: Findings)
         elif mount_path in seen:
             findings.refuse(at(path, "mountPath"), f"duplicated mountPath: {mount_path}")
         seen.add(mount_path)
+        check_claim_types(volume.get("volumeClaim"), at(path, "volumeClaim"), findings)
         name, claim = text(volume.get("volumeClaimName")), mapping(volume.get("volumeClaim"))
         if not name and not claim:
             tell(path, "either VolumeClaim or VolumeClaimName must be specified")

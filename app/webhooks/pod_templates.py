@@ -27,6 +27,7 @@ def check_template(template: object, path: str, findings: Findings) -> None:
     check_fields(spec, at(path, "spec"), rest)
     _Checking(spec, at(path, "spec"), rest).all()
     wrong = [error.path for error in types.errors]
+    findings.warnings += types.warnings
     findings.errors += types.errors
     findings.errors += [error for error in rest.errors if not _is_inside(error.path, wrong)]
 

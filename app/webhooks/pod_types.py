@@ -1,8 +1,9 @@
 """The types of a pod template's fields, as core/v1 declares them.
 
 A task's template has no schema of its own: `command: sleep 1` or `value: 5` in place of a list or a
-text would be stored and then fail at every pod. Fields that are not named here (of volumes that
-have left Kubernetes, of Windows, of later versions) may hold anything.
+text would be stored and then fail at every pod. What is ``Open`` (volumes that have left
+Kubernetes, Windows) may hold anything. Fields that are not named here are warned of: the API server
+stores them with the job and leaves them out of its pods, unless it is of a later version.
 """
 
 from typing import Final
@@ -11,6 +12,7 @@ from app.webhooks.findings import Findings
 from app.webhooks.shapes import Shapes, check_shape, shapes_of
 
 _ROOT: Final = "PodTemplateSpec"
+_CLAIM: Final = "PersistentVolumeClaimSpec"
 
 _DECLARED: Final[Shapes] = {
     "PodTemplateSpec": {"ObjectMeta": "metadata", "PodSpec": "spec"},
@@ -271,5 +273,10 @@ SHAPES: Final = shapes_of(_DECLARED)
 
 
 def check_types(template: object, path: str, findings: Findings) -> None:
-    """Every field of the pod template at ``path`` that holds something of another type."""
+    """What in the pod template at ``path`` is of another type, or of no field."""
     check_shape(template, _ROOT, SHAPES, path=path, findings=findings)
+
+
+def check_claim_types(claim: object, path: str, findings: Findings) -> None:
+    """The same of a claim's spec, which has no schema of its own either."""
+    check_shape(claim, _CLAIM, SHAPES, path=path, findings=findings)

@@ -2,18 +2,21 @@
 
 Read ``"Container": {"[text]": "args command"}`` as: ``args`` and ``command`` of a container are
 lists of texts. ``{…}`` is a map from names to what is inside, ``Open`` an object that may hold
-anything, as may a field that is not named; null is allowed everywhere.
+anything; null is allowed everywhere. A field that is not named may hold anything too and is warned
+of: it may be misspelt or misplaced, and it may come with a later version.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 from app.webhooks.findings import Findings, at
 from app.webhooks.reading import amount
 
 _MOST_QUOTED: Final = 60
+_LIKENESS: Final = 0.75
 
 Shapes = Mapping[str, Mapping[str, str]]
 """The type of each field of each kind of object."""
@@ -45,7 +48,7 @@ _PLAIN: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
 
 
 def check_shape(value: object, kind: str, shapes: Shapes, *, path: str, findings: Findings) -> None:
-    """Every field of ``value``, at ``path``, that is of another type than ``kind`` says."""
+    """What in ``value``, at ``path``, is of another type than ``kind`` says, or of no field."""
     _Checking(shapes, findings).check(value, kind, path)
 
 
@@ -76,8 +79,18 @@ class _Checking:
         elif not isinstance(value, dict):
             self._refuse(value, "must be an object", path)
         else:
-            for key, inside in self.shapes.get(kind, {}).items():
-                self.check(value.get(key), inside, at(path, key))
+            self._check_fields(value, self.shapes.get(kind), path)
+
+    def _check_fields(
+        self, value: Mapping[str, object], fields: Mapping[str, str] | None, path: str
+    ) -> None:
+        if fields is None:
+            return
+        for key, inside in fields.items():
+            self.check(value.get(key), inside, at(path, key))
+        for key in value:
+            if key not in fields:
+                self.findings.warn(at(path, key), f"unknown field{_meant(key, fields)}")
 
     def _check_list(self, value: object, inside: str, path: str) -> None:
         if not isinstance(value, list):
@@ -96,3 +109,10 @@ class _Checking:
     def _refuse(self, value: object, problem: str, path: str) -> None:
         quoted: Any = value if isinstance(value, str) else json.dumps(value)
         self.findings.refuse(path, f'Invalid value: "{quoted[:_MOST_QUOTED]}": {problem}')
+
+
+def _meant(key: str, fields: Iterable[str]) -> str:
+    """Which of ``fields`` was perhaps meant, for the end of a sentence."""
+    by_letters = {field.lower(): field for field in fields}
+    found = get_close_matches(key.lower(), by_letters, n=1, cutoff=_LIKENESS)
+    return f" (did you mean {by_letters[found[0]]}?)" if found else ""

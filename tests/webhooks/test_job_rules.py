@@ -245,9 +245,15 @@ REFUSED = {
         "spec.volumes[0]: either VolumeClaim or VolumeClaimName must be specified;",
     ),
     "a claim and its name": (
-        job(volumes=[{"mountPath": "/a", "volumeClaimName": "c", "volumeClaim": {"a": 1}}]),
+        job(
+            volumes=[{"mountPath": "/a", "volumeClaimName": "c", "volumeClaim": {"volumeName": ""}}]
+        ),
         "spec.volumes[0]: conflict: If you want to use an existing PVC, just specify "
         "VolumeClaimName.",
+    ),
+    "a claim of other types": (
+        job(volumes=[{"mountPath": "/a", "volumeClaim": {"accessModes": "ReadWriteOnce"}}]),
+        'spec.volumes[0].volumeClaim.accessModes: Invalid value: "ReadWriteOnce": must be a list',
     ),
     "a claim's name that is none": (
         job(volumes=[{"mountPath": "/a", "volumeClaimName": "A"}]),
@@ -486,7 +492,7 @@ def test_everything_wrong_is_in_one_answer() -> None:
             "spec.volumes[0]: either VolumeClaim or VolumeClaimName must be specified",
         ),
         (
-            {"mountPath": "/a", "volumeClaimName": "c", "volumeClaim": {"a": 1}},
+            {"mountPath": "/a", "volumeClaimName": "c", "volumeClaim": {"volumeName": ""}},
             "spec.volumes[0]: conflict: If you want to use an existing PVC, just specify",
         ),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.wire.unstructured import Object
-from tests.webhooks.objects import ask, asking, facts, job, node, queue, task
+from tests.webhooks.objects import ask, asking, facts, job, node, pod_spec, queue, task
 
 CLUSTER = facts(
     queue("small", capability={"cpu": 4}),
@@ -59,8 +59,28 @@ def sized(replicas: int, **requests: object) -> Object:
             "spec.tasks[0].topologyPolicy: has no effect here: pods are placed without regard to "
             "it",
         ),
+        (
+            job(task("a", template={"restartPolicy": "Never", "spec": pod_spec()})),
+            "spec.tasks[0].template.restartPolicy: unknown field",
+        ),
+        (
+            job(volumes=[{"mountPath": "/a", "volumeClaim": {"storageClass": "fast"}}]),
+            "spec.volumes[0].volumeClaim.storageClass: unknown field "
+            "(did you mean storageClassName?)",
+        ),
     ],
-    ids=["size", "limit", "class", "success", "plugin", "network", "partitions", "numa"],
+    ids=[
+        "size",
+        "limit",
+        "class",
+        "success",
+        "plugin",
+        "network",
+        "partitions",
+        "numa",
+        "field",
+        "claim",
+    ],
 )
 def test_a_warning_is_given(given: Object, warning: str) -> None:
     verdict = ask("/jobs/validate", given, cluster=CLUSTER)

@@ -405,6 +405,25 @@ def test_every_shape_can_be_come_to() -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+def test_a_field_that_there_is_not_is_told_and_not_refused(shape: str) -> None:
+    place = ".".join(("template", *WAYS[shape])).replace("[]", "[0]")
+    findings = Findings()
+    check_types(inside(WAYS[shape], {"swan": None}), "template", findings)
+    assert findings.errors == []
+    assert [str(each) for each in findings.warnings] == [f"{place}.swan: unknown field"]
+
+
+def test_the_field_that_was_perhaps_meant_is_told() -> None:
+    findings = Findings()
+    spec = pod_spec(containers=[{"name": "a", "image": "a", "comand": ["x"]}], nodeselector={})
+    check_template({"spec": spec}, "template", findings)
+    assert [str(each) for each in findings.warnings] == [
+        "template.spec.containers[0].comand: unknown field (did you mean command?)",
+        "template.spec.nodeselector: unknown field (did you mean nodeSelector?)",
+    ]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 def test_every_field_takes_null_and_nothing_of_another_type(shape: str) -> None:
     place = ".".join(("template", *WAYS[shape])).replace("[]", "[0]")
     for field, kind in SHAPES[shape].items():
