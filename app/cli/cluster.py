@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import typer
 
 from app.cli.endings import Code, CommandFailed
 from app.kube import errors
@@ -122,8 +123,12 @@ async def _ask(to: Connection, use: Callable[[Cluster], Awaitable[T]]) -> T:
     from app.kube.client import ApiClient, ClientOptions
 
     options = ClientOptions(deadline_s=DEADLINE_S, user_agent="pumice-cli")
-    async with ApiClient(to, options) as client:
+    async with ApiClient(to, options, warn=_warn) as client:
         return await use(Cluster(client))
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"Warning: {text}", err=True)
 
 
 def connection(where: Where) -> Connection:

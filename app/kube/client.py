@@ -13,7 +13,7 @@ redirects and decompression are off.
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -31,6 +31,7 @@ from app.kube.config import Connection
 from app.kube.credentials import Credentials
 from app.kube.envelopes import next_token
 from app.kube.limiter import Clock, RateLimiter, Sleep
+from app.kube.warning_headers import warnings_in
 from app.telemetry import metrics
 
 Body = bytes | Mapping[str, object] | Sequence[object]
@@ -64,7 +65,10 @@ class ClientOptions:
 
 
 class ApiClient:
-    """Asynchronous requests to one API server; an async context manager."""
+    """Asynchronous requests to one API server; an async context manager.
+
+    ``warn`` is told what the API server warns of; without it nobody is.
+    """
 
     def __init__(
         self,
@@ -73,10 +77,12 @@ class ApiClient:
         *,
         clock: Clock = time.monotonic,
         sleep: Sleep = asyncio.sleep,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         self.options = options or ClientOptions()
         self._connection = connection
         self._clock = clock
+        self._warn = warn
         self._credentials = Credentials(connection.headers, clock=clock, refused=connection.refused)
         self._limiter = RateLimiter(
             qps=self.options.qps, burst=self.options.burst, clock=clock, sleep=sleep
@@ -232,6 +238,9 @@ class ApiClient:
             ) as answer:
                 body = await answer.read()
                 status = answer.status
+                if self._warn is not None:
+                    for text in warnings_in(answer.headers.getall("Warning", ())):
+                        self._warn(text)
                 return status, body, answer.headers
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise errors.Transport(f"{verb} {url.path}: {error}", sent=False) from error

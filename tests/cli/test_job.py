@@ -74,6 +74,17 @@ def test_run_takes_a_file_of_many_documents(name: str, stand: Stand, tmp_path: P
     assert [made["metadata"]["name"] for made in stand.all(JOBS)] == ["a", "b"]
 
 
+def test_run_tells_what_the_api_server_warns_of(stand: Stand) -> None:
+    item = job("a")
+    item["spec"]["retries"] = item["spec"]["tasks"][0]["retries"] = 3
+    done = stand.run("job", "run", "-f", "-", stdin=yaml.safe_dump(item))
+    assert (done.code, done.out) == (0, "run job a successfully\n")
+    assert sorted(done.err.splitlines()) == [
+        'Warning: unknown field "spec.retries"',
+        'Warning: unknown field "spec.tasks[0].retries"',
+    ]
+
+
 def test_run_reads_standard_input(stand: Stand) -> None:
     item = job("a")
     del item["metadata"]["namespace"]

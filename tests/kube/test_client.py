@@ -49,6 +49,31 @@ def test_get_hands_back_the_bytes_as_they_came(
     assert server.seen[0].query == {"x": "a=b,c"}
 
 
+def test_warnings_are_told_with_a_refusal_too(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    async def handle(_server: ScriptedServer, _request: web.BaseRequest) -> web.StreamResponse:
+        refused = web.json_response({"message": "no"}, status=422)
+        for warning in (
+            '299 - "unknown field \\"spec.a\\""',
+            '199 me "first" "Tue, 15 Nov 1994 08:12:31 GMT", 299 - "second"',
+            "of another form",
+        ):
+            refused.headers.add("Warning", warning)
+        return refused
+
+    server.on("POST", PODS, handle)
+    told: list[str] = []
+
+    async def use() -> None:
+        async with ApiClient(connection, warn=told.append) as client:
+            await client.create(PODS, {})
+
+    with pytest.raises(errors.Invalid):
+        asyncio.run(use())
+    assert told == ['unknown field "spec.a"', "first", "second"]
+
+
 def test_list_follows_the_continue_tokens(server: ScriptedServer, connection: Connection) -> None:
     server.on("GET", PODS, page([1, 2], version=7, token="t 1"), page([3], version=7, token=""))
 
