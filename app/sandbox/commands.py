@@ -2,8 +2,9 @@
 
 Understood: ``sleep N``, ``exit N``, ``true``, ``false``, ``echo``, and ``sh -c`` scripts made of
 them with ``;``, ``&&``, ``||``, new lines, ``$?`` and ``set -e`` (also ``sh -e``). Anything else
-runs until it is stopped. The annotations ``pumice.sh/sandbox-run-seconds`` and
-``pumice.sh/sandbox-exit-code`` overrule the command; one that cannot be read counts as absent.
+runs until it is stopped, but in an init container it ends at once. The annotations
+``pumice.sh/sandbox-run-seconds`` and ``pumice.sh/sandbox-exit-code`` overrule the command; one that
+cannot be read counts as absent.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _INSTANT = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A container's behaviour; ``seconds`` is None when it runs until it is stopped.
+    """A container's behaviour; ``seconds`` is None where nothing is known of its program.
 
     ``stop_code`` is how it ends on SIGTERM: an image's own program is taken for a server that
     leaves in good order.
@@ -46,7 +47,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One simple command: None seconds is for ever, ``leaves`` ends the script."""
+    """One simple command: None seconds is unknown, ``leaves`` ends the script."""
 
     seconds: float | None
     code: int
@@ -143,8 +144,8 @@ def _run_script(script: str, *, errexit: bool) -> Program:
         step = _step(words, last=code)
         if step.output:
             output.append(step.output)
-        if step.seconds is None:
-            return Program(output=tuple(output))
+        if step.seconds is None or step.seconds == math.inf:
+            return Program(seconds=step.seconds, output=tuple(output))
         seconds, code = seconds + step.seconds, step.code
         if words[:1] == ["set"]:
             errexit = _errexit(words[1:], before=errexit)
@@ -204,7 +205,7 @@ def _sleep(arguments: list[str]) -> _Step:
     for argument in arguments:
         found = re.fullmatch(r"(\d+\.?\d*|\.\d+)([smhd]?)", argument)
         if argument in {"infinity", "inf"}:
-            return _Step(None, 0)
+            return _Step(math.inf, 0)
         if found is None:
             return _Step(0.0, 1)
         total += float(found[1]) * _UNITS[found[2]]

@@ -186,6 +186,9 @@ class PodLife:
         name = container["name"]
         await self._back_off(field, name)
         program = program_of(self._pod, container)
+        if program.seconds is None and field == "initContainers" and not is_sidecar(container):
+            # It prepares something, or waits for something that is there: the rest shall run.
+            program = replace(program, seconds=0.0)
         now = self._clock.now()
         before = self._states[field][name]
         running = replace(before, stage=Stage.RUNNING, started=now, reason="", exit_code=0)

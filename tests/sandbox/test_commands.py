@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from app.sandbox.commands import Program, parse_command, program_of, unreadable_annotations
@@ -11,7 +13,7 @@ from tests.sandbox.documents import pod
     [
         (["sleep", "5"], 5.0, 0),
         (["sleep", "1m"], 60.0, 0),
-        (["sleep", "infinity"], None, 0),
+        (["sleep", "infinity"], math.inf, 0),
         (["sleep", "soon"], 0.0, 1),
         (["/bin/true"], 0.0, 0),
         (["false"], 0.0, 1),

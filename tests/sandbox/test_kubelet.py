@@ -276,6 +276,25 @@ def test_init_containers_run_one_after_the_other_before_the_rest() -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize(
+    ("command", "reached"),
+    [
+        (["sh", "-c", "until nc -z master 22; do sleep 2; done"], "Running"),
+        (["/prepare"], "Running"),
+        ([], "Running"),
+        (["sleep", "infinity"], "Pending"),
+        (["sh", "-c", "sleep infinity; exit 1"], "Pending"),
+    ],
+)
+def test_an_init_container_of_which_nothing_is_known_ends(command: list[str], reached: str) -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(initContainers=[{"name": "i", "image": "x", "command": command}]))
+        await clock.advance(3600)
+        assert phase(server) == reached
+
+    run(scenario)
+
+
 def test_a_sidecar_runs_beside_the_rest_and_ends_with_it() -> None:
     async def scenario(server: ApiServer, clock: SimClock) -> None:
         inits = [
