@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
-from app.cli.scheduler_config import Lease, render
+from app.cli.scheduler_config import render
 from app.sandbox.controlplane.programs import FOLDER_VARIABLE, ProgramsMissing, located
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.quantities import parse_milli
@@ -102,9 +102,7 @@ def is_positive(quantity: str) -> bool:
 
 
 def _config(form: manifests.Form, extender_url: str, kubeconfig: str) -> str:
-    return render(
-        extender_url=extender_url, form=form, kubeconfig=kubeconfig, lease=Lease(elect=False)
-    )
+    return render(extender_url=extender_url, form=form, kubeconfig=kubeconfig)
 
 
 def _refuse(why: str, *, code: int = 2) -> NoReturn:

@@ -41,16 +41,16 @@ def render(
 ) -> str:
     """Return the configuration of a form as YAML; raise ValueError for values that contradict it.
 
-    A scheduler of our own that has a kubeconfig runs outside the cluster, by hand and alone: it
-    then elects no leader unless told to. A shared one always has a kubeconfig, and others beside
-    it.
+    With a kubeconfig the scheduler runs outside the cluster, by hand and alone: it then elects no
+    leader unless told to. The flag --leader-elect of kube-scheduler, which kubeadm sets, goes
+    before that.
     """
     config = manifests.scheduler_config(form)
     _set_extender(config, url=extender_url, tls=tls)
     _set_scheduler_name(config, scheduler_name)
     if kubeconfig is not None:
         config["clientConnection"]["kubeconfig"] = kubeconfig
-    _set_lease(config, lease or Lease(), by_default=kubeconfig is None or form != "a")
+    _set_lease(config, lease or Lease(), by_default=kubeconfig is None)
     return yaml.safe_dump(config, sort_keys=False)
 
 
@@ -141,7 +141,7 @@ def scheduler_config(
         typer.Option(
             envvar="PUMICE_LEADER_ELECT",
             case_sensitive=False,
-            help="Elect a leader. (default: true, in a with --kubeconfig false)",
+            help="Elect a leader. (default: true, with --kubeconfig false)",
         ),
     ] = None,
     leader_elect_resource_name: Annotated[

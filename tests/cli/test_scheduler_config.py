@@ -79,18 +79,6 @@ def test_with_a_kubeconfig_no_leader_is_elected() -> None:
 
 
 @pytest.mark.parametrize("form", ["b", "c"])
-def test_a_shared_scheduler_elects_a_leader_with_a_kubeconfig_too(form: manifests.Form) -> None:
-    config = rendered(form=form, kubeconfig="/etc/kubeconfig")
-
-    assert config["clientConnection"]["kubeconfig"] == "/etc/kubeconfig"
-    assert config["leaderElection"] == {
-        "leaderElect": True,
-        "resourceName": "kube-scheduler",
-        "resourceNamespace": "kube-system",
-    }
-
-
-@pytest.mark.parametrize("form", ["b", "c"])
 def test_a_shared_scheduler_finds_the_api_server_as_the_static_pod_of_kubeadm_does(
     form: manifests.Form,
 ) -> None:

@@ -70,7 +70,6 @@ def scheduler_config(
             f"--extender-url={extender_url}",
             f"--kubeconfig={kubeconfig or controlplane.kubeconfig}",
             f"--form={form}",
-            "--leader-elect=false",
             *options,
         ],
         check=True,
