@@ -198,7 +198,7 @@ def _preempt(services: ExtenderServices) -> Serve:
             node: Candidate(victims.uids, victims.budget_violations)
             for node, victims in asked.victims.items()
         }
-        verdict = preemption.guard(asked.pod.decode(), candidates)
+        verdict = await preemption.guard_in_time(asked.pod.decode(), candidates)
         for strike in verdict.struck.values():
             metrics.ANSWERS.labels("preempt", strike.value).inc()
         return json_bytes(

@@ -27,6 +27,7 @@ left of a quota is for one of them. It is asked about few of the nodes only
 room for one member is of no use without room for the gang, which is the planner's to make.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -44,6 +45,12 @@ from app.service.tries import first_accepted, freed_by, tries_with
 
 PROTECTED_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 PROTECTED_NAMESPACE = "kube-system"
+
+CATCH_UP_S = 0.2
+"""So long a call is kept for the watch: kube-scheduler does nothing else meanwhile."""
+IN_VAIN_S = 10.0
+"""So long no call is kept after one that was for nothing."""
+_LOOK_EVERY_S = 0.002
 
 _BEYOND = 1 << 31
 """More than any priority; with it each victim adds to a sum."""
@@ -89,6 +96,24 @@ class Preemption:
         self._planning = planning
         self._approvals = approvals
         self._clock = clock
+        self._patient_from = float("-inf")
+
+    async def guard_in_time(
+        self, preemptor: Pod, candidates: Mapping[NodeName, Candidate]
+    ) -> Verdict:
+        """The verdict once the watch shows the preemptor's group, if it does so in a moment.
+
+        A refusal lasts: kube-scheduler asks again when a pod has gone, or after five minutes.
+        """
+        verdict = self.guard(preemptor, candidates)
+        if not self._lacks_group(preemptor) or self._clock() < self._patient_from:
+            return verdict
+        for _ in range(round(CATCH_UP_S / _LOOK_EVERY_S)):
+            await asyncio.sleep(_LOOK_EVERY_S)
+            if not self._lacks_group(preemptor):
+                return self.guard(preemptor, candidates)
+        self._patient_from = self._clock() + IN_VAIN_S
+        return verdict
 
     def guard(self, preemptor: Pod, candidates: Mapping[NodeName, Candidate]) -> Verdict:
         """Judge every node on its own, and take the best of those that stand."""
@@ -165,6 +190,11 @@ class Preemption:
         if pod.uid not in self._cache.members:
             self._cache.set_pod(pod, now=self._clock(), observed=True)
         return self._cache.members.get(pod.uid)
+
+    def _lacks_group(self, pod: Pod) -> bool:
+        """Whether it is one of ours of which only the group is not there, or not known, yet."""
+        member = self._cache.members.get(pod.uid)
+        return member is not None and not self._cache.groups[member.group].known
 
     def _veto(self, pod: Pod, member: Member | None) -> Strike | None:
         """Why it may not preempt anywhere."""

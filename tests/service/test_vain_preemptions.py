@@ -1,16 +1,17 @@
 """No eviction for a pod that Filter refuses afterwards."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
-from app.model.ids import NodeName, QueueName
+from app.model.ids import NodeName, PodUid, QueueName
 from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, Owner, Pod
 from app.model.reason import Cause
 from app.model.workload import Queue, QueueState
 from app.service.approvals import KEPT_S
 from app.service.filtering import Chosen, Everything, Some, Wait
-from app.service.preemption import Strike
+from app.service.preemption import CATCH_UP_S, IN_VAIN_S, Candidate, Strike
 from tests.builders import make_amounts, make_pod, make_queue, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
@@ -150,6 +151,50 @@ def test_a_pod_that_only_this_call_has_shown_is_taken_in() -> None:
         assert rig.preempt("early", n1=["victim"]) is Strike.GROUP_MISSING
         rig.group("g", minimum=1)
         assert rig.preempt("early", n1=["victim"]) is None
+
+    run(scenario())
+
+
+async def kept_call(rig: Rig, name: str) -> Strike | None:
+    """Why it may not evict the victim, once the call is answered."""
+    candidates = {NodeName("n1"): Candidate((PodUid("uid-victim"),))}
+    pod = rig.api.pods[f"default/{name}"]
+    verdict = await rig.parts.preemption.guard_in_time(pod, candidates)
+    return verdict.struck.get(NodeName("n1"))
+
+
+def test_a_call_is_kept_until_the_watch_shows_the_group() -> None:
+    """A refusal would last for minutes: that the group comes makes kube-scheduler try nothing."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        foreign(rig, "victim", cpu=2000, node="n1")
+        rig.pod("early", group="g")
+        call = asyncio.create_task(kept_call(rig, "early"))
+        await advance(CATCH_UP_S / 2)
+        rig.group("g", minimum=1)
+        await advance(0.01)
+        assert call.done()
+        assert call.result() is None
+
+    run(scenario())
+
+
+def test_a_call_is_kept_for_a_moment_only_and_none_soon_after_one_that_was_for_nothing() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        foreign(rig, "victim", cpu=2000, node="n1")
+        rig.pod("lost", group="nowhere")
+        loop = asyncio.get_running_loop()
+        took = []
+        for _ in range(3):
+            before = loop.time()
+            assert await kept_call(rig, "lost") is Strike.GROUP_MISSING
+            took.append(round(loop.time() - before, 2))
+            await advance(IN_VAIN_S / 2)
+        assert took == [CATCH_UP_S, 0, CATCH_UP_S]
 
     run(scenario())
 
