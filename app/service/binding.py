@@ -63,6 +63,7 @@ class Binding:
         self._limits = limits
         self._clock = clock
         self._bursts = Bursts(limits.burst_s)
+        self._room = asyncio.Semaphore(limits.bindings_in_flight)
         self._latest: dict[PodUid, object] = {}
         """The call that speaks for a pod: kube-scheduler may call again before we answered."""
 
@@ -150,7 +151,8 @@ class Binding:
         while True:
             self._cache.answered(call.uid, Answer.OPEN)
             try:
-                await self._binder.bind(call.namespace, call.name, uid=call.uid, node=call.node)
+                if not await self._send(call, gone=gone):
+                    return _CLIENT_GONE
             except WriteError as error:
                 if error.reaction is Reaction.CONFLICT:
                     return await self._look(call, error)
@@ -161,6 +163,19 @@ class Binding:
                     return answer
             else:
                 return ""
+
+    async def _send(self, call: BindCall, *, gone: Gone) -> bool:
+        """Send the Binding when its turn comes; False: its client did not wait so long."""
+        closed = asyncio.ensure_future(gone()) if self._room.locked() else None
+        try:
+            async with self._room:
+                if closed is not None and closed.done():
+                    return False
+                await self._binder.bind(call.namespace, call.name, uid=call.uid, node=call.node)
+                return True
+        finally:
+            if closed is not None:
+                closed.cancel()
 
     async def _wait(
         self, call: BindCall, doubt: WriteError, patience: "_Patience", *, ours: bool

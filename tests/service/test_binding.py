@@ -38,6 +38,28 @@ def test_a_pod_alone_is_bound_at_once_to_its_place() -> None:
     run(scenario())
 
 
+def test_a_call_whose_client_is_gone_before_its_turn_comes_is_not_bound() -> None:
+    """The API server takes its time, and there are only so many connections."""
+
+    async def scenario() -> None:
+        rig = placed("first", limits=Limits(bindings_in_flight=1))
+        for name in ("gone", "patient"):
+            rig.pod(name)
+        await rig.cycle()
+        rig.api.slow = asyncio.Event()
+        first, gone, patient = (rig.bind(name) for name in ("first", "gone", "patient"))
+        await advance(30)
+        gone.hang_up()
+        await settle()
+        rig.api.slow.set()
+        await settle()
+        assert [call.answer for call in (first, gone, patient)] == ["", "client is gone", ""]
+        assert sorted(rig.api.bound()) == ["first", "patient"]
+        assert rig.member("gone").stage is Stage.PLANNED
+
+    run(scenario())
+
+
 def test_the_same_bind_again_after_it_was_bound_is_success_without_a_write() -> None:
     async def scenario() -> None:
         rig = placed()
