@@ -328,3 +328,33 @@ app()
 def test_every_process_ends_with_0_while_it_loads(module: str, arguments: list[str]) -> None:
     argv = [sys.executable, "-c", _ASKED_WHILE_LOADING, f"app.main.{module}", *arguments]
     assert subprocess.run(argv, check=False, timeout=60).returncode == 0
+
+
+_ASKED_AT_THE_BEGINNING = """
+import signal, sys
+
+class Loading:
+    def find_spec(self, name, path=None, target=None):
+        if name == "app.cli.root":
+            signal.raise_signal(getattr(signal, sys.argv[1]))
+
+sys.meta_path.insert(0, Loading())
+from app.cli.program import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_is_heard_from_the_beginning(name: str, code: int) -> None:
+    """Also by the first process of a container, which would not get it otherwise."""
+    argv = [sys.executable, "-c", _ASKED_AT_THE_BEGINNING, name]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+def test_a_signal_that_is_to_be_ignored_is() -> None:
+    """As of a program that a shell has put into the background."""
+    ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    argv = [sys.executable, "-c", f"{ignoring}{_ASKED_AT_THE_BEGINNING}", "SIGINT"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, "No such command 'SIGINT'" in done.stderr) == (2, True)
