@@ -46,6 +46,7 @@ class Code(IntEnum):
     TIMEOUT = 4
     UNREACHABLE = 5
     REFUSED = 6
+    INTERRUPTED = 130
 
 
 class CommandFailed(Exception):
@@ -99,6 +100,8 @@ def run(program: Callable[[], object]) -> None:
     """The whole of a program: where its output cannot be kept, it ends with a line of why."""
     try:
         program()
+    except KeyboardInterrupt:  # while the command is being made out
+        sys.exit(int(Code.INTERRUPTED))
     except OSError as error:
         if error.errno not in _FULL:
             raise

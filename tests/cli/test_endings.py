@@ -358,3 +358,17 @@ def test_a_signal_that_is_to_be_ignored_is() -> None:
     argv = [sys.executable, "-c", f"{ignoring}{_ASKED_AT_THE_BEGINNING}", "SIGINT"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, "No such command 'SIGINT'" in done.stderr) == (2, True)
+
+
+_ASKED_BEFORE_THE_COMMAND = """
+import signal
+from app.cli.endings import run
+
+run(lambda: signal.raise_signal(signal.SIGINT))
+"""
+
+
+def test_an_interrupt_before_the_command_is_known_is_no_error() -> None:
+    argv = [sys.executable, "-c", _ASKED_BEFORE_THE_COMMAND]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "")
