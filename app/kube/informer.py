@@ -111,6 +111,7 @@ class Informer(Generic[T]):
         self._version = ""
         self._synced = False
         self._lulled = False
+        self._absent = False
         self._heard_at = clock()
         self._reported: set[str] = set()
 
@@ -126,8 +127,11 @@ class Informer(Generic[T]):
 
     @property
     def lag_s(self) -> float:
-        """Seconds since the server was last heard: a page, an event or a bookmark."""
-        return self._clock() - self._heard_at
+        """Seconds since the server was last heard: a page, an event or a bookmark.
+
+        0 while there is nothing to hear of an optional kind.
+        """
+        return 0.0 if self._absent else self._clock() - self._heard_at
 
     def start(self) -> None:
         """Begin; returns at once."""
@@ -294,11 +298,12 @@ class Informer(Generic[T]):
         """There are none, then; the cluster may serve the kind after an upgrade."""
         log.info("informer goes without", extra={"kind": self.kind, "error": error.message})
         self._version = ""
+        self._absent = True
         self._sink([ListStarted(), ListDone("")])
         self._synced = True
         metrics.INFORMER_SYNCED.labels(self.kind).set(1)
-        self._heard_at = self._clock()
         self._stopping.wait(ABSENT_S)
+        self._heard_at, self._absent = self._clock(), False
 
     def _pause(self, cause: str, least_s: float) -> None:
         metrics.INFORMER_RESTARTS.labels(self.kind, cause).inc()

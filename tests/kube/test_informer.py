@@ -317,6 +317,7 @@ def test_of_an_optional_kind_that_cannot_be_had_there_is_none(
     with informing(connection, sink, optional=True) as one:
         assert sink.wait_for(ListDone("")) == [ListStarted(), ListDone("")]
         assert one.synced
+        assert one.lag_s == 0, "there is nobody to lag behind"
     assert len(server.asked("GET", PODS)) == 1, "it is not asked for again and again"
 
 
