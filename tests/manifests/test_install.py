@@ -193,6 +193,13 @@ def test_a_pod_says_where_its_metrics_are(name: str) -> None:
     assert told.get("prometheus.io/scheme", "http") == ("https" if is_https else "http")
 
 
+@pytest.mark.parametrize("name", ["scheduler", "controllers", "webhooks"])
+def test_no_service_of_the_namespace_becomes_an_option(name: str) -> None:
+    spec = installed("Deployment", f"pumice-{name}")["spec"]["template"]["spec"]
+
+    assert spec["enableServiceLinks"] is False
+
+
 @pytest.mark.parametrize("probe", ["startupProbe", "readinessProbe", "livenessProbe"])
 def test_a_probe_of_the_extender_is_a_program_that_asks_its_port(probe: str) -> None:
     _, extender, _ = deployed()
