@@ -160,7 +160,7 @@ def test_options_change_what_is_refused(cluster: ControlPlane, stage: Stage) -> 
         "--enable-queue-allocated-pods-check=true",
         "--loose-volumes=true",
     )
-    roomless = job(volumes=[{"mountPath": "/scratch"}])
+    roomless = job(queue="above", volumes=[{"mountPath": "/scratch"}])
     api.create(new_queue("above"), resource=QUEUES)
     try:
         with start(cluster, *flags, trust=cluster.authority.certificate, name="webhooks-options"):
