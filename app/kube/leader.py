@@ -114,6 +114,7 @@ class LeaderElector:
         self._leading = False
         self._has_written = False
         """Whether the Lease may be ours, whatever was answered."""
+        metrics.LEADER.labels(lease.name).set(0)
 
     @property
     def leading(self) -> bool:

@@ -13,6 +13,7 @@ from app.kube.client import ApiClient, Body
 from app.kube.config import Connection
 from app.kube.errors import AlreadyExists, Conflict, NotFound, Transport
 from app.kube.leader import LeaderElector, LeaseId, LeaseTiming
+from app.telemetry import metrics
 from tests.kube.server import LOGIN_PAGE, ScriptedServer, answer, failure
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/work"
@@ -192,6 +193,18 @@ def test_the_first_one_leads_at_once_and_renews() -> None:
         await a.stop()
 
     run(story)
+
+
+def test_who_has_never_led_says_so() -> None:
+    time = VirtualTime()
+    LeaderElector(
+        Store(Leases()),
+        LeaseId(namespace="ns", name="never-led", identity="a"),
+        timing=TIMING,
+        clock=time.clock,
+        now=time.wall,
+    )
+    assert metrics.REGISTRY.get_sample_value("pumice_leader", {"lease": "never-led"}) == 0
 
 
 def test_the_second_one_waits_as_long_as_the_first_renews() -> None:
