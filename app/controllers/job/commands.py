@@ -3,7 +3,8 @@
 A Command is noted on the job, deleted, executed, and the note is removed. Whoever finds a note
 executes it; the status that comes of it names the Command, so that it is not executed again when
 only the note was left. A controller that dies in between loses no Command and repeats none. One
-that was meant for another job of the same name is not executed.
+that was meant for another job of the same name is not executed; one for a job that the watch has
+not shown yet waits for it.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,9 @@ from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import ACCEPTED_COMMAND, Action
 from app.controllers.job.world import World
 from app.controllers.ports import ApiError, Failure
+from app.controllers.requests import unless
 from app.controllers.runtime import Stores
+from app.service.workqueue import Again
 from app.wire import unstructured
 from app.wire.kinds import COMMANDS, JOBS
 from app.wire.unstructured import Key, Object, key_of
@@ -73,14 +76,17 @@ class Commands:
             stranger = _stranger(command, job)
             if action is not None and not stranger:
                 return await self._accept(job, command, action)
+            if stranger:
+                await self._await_job(command, job.key, known=job.uid)
             await self._delete(command)
             if action is not None:
                 await self._ignored(job, command, stranger)
         return None
 
-    async def refuse(self, key: Key) -> None:
-        """There is no such job (any more): nobody will execute its Commands."""
+    async def refuse(self, key: Key, *, going: str) -> None:
+        """There is no such job, or only one that is ``going``: nobody will execute its Commands."""
         for command in self._waiting(key):
+            await self._await_job(command, key, known=going)
             await self._delete(command)
 
     async def done(self, job: Job) -> None:
@@ -101,6 +107,15 @@ class Commands:
             " more than once.",
         )
         return _noted(noted)
+
+    async def _await_job(self, command: Object, key: Key, *, known: str) -> None:
+        """Raise :class:`Again` if it is for a job after the one ``known``."""
+        with unless(Failure.NOT_FOUND):
+            job = await self._world.api.get(JOBS, key)
+            uid = unstructured.uid(job)
+            wanted = str((command.get("target") or {}).get("uid") or uid)
+            if known != uid == wanted and not unstructured.is_deleting(job):
+                raise Again("the watch has not shown the job yet")
 
     async def _ignored(self, job: Job, command: Object, stranger: str) -> None:
         await self._world.events.record(

@@ -128,7 +128,7 @@ class JobController:
         if seen is not None:
             seen = await self._world.caught_up(seen)
         if seen is None or unstructured.is_deleting(seen.job.item):
-            await self._commands.refuse(key)
+            await self._commands.refuse(key, going="" if seen is None else seen.job.uid)
             return
         memory = self._memories.of(seen.job.uid)
         order = await self._commands.take(seen.job)

@@ -20,7 +20,7 @@ from app.controllers.queue.machine import (
     Wanted,
     next_step,
 )
-from app.controllers.requests import GONE, unless
+from app.controllers.requests import GONE, is_stored, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store
 from app.service.workqueue import Again
@@ -117,6 +117,8 @@ class QueueController:
         if command.get("action") not in (Action.OPEN.value, Action.CLOSE.value):
             return
         action = Action(command["action"])
+        if self._stores[QUEUES].get(key) is None and await is_stored(self._api, QUEUES, key):
+            raise Again("the watch has not shown the queue yet")
         if action is Action.OPEN and self._opens_later(key, command):
             raise Again("its parent is about to be opened")
         try:

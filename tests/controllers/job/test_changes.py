@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from app.wire import times
 from app.wire.kinds import COMMANDS, CONFIG_MAPS, JOBS
 from app.wire.unstructured import Key
 from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
@@ -175,6 +176,36 @@ def test_a_command_for_a_job_that_is_gone_is_deleted() -> None:
 
     rig = play(scenario)
     assert not rig.api.all(COMMANDS)
+
+
+@pytest.mark.parametrize("before", ["none", "there", "going"])
+@pytest.mark.parametrize("names", ["a UID", "no UID"])
+def test_a_command_that_is_seen_before_its_job_waits_for_it(before: str, names: str) -> None:
+    async def scenario(rig: Rig) -> None:
+        key = Key(NAMESPACE, "job")
+        rig.start()
+        if before != "none":
+            rig.submit(_GANG)
+            await rig.settle()
+        if before == "going":
+            rig.api.edit(JOBS, key, {"metadata": {"deletionTimestamp": times.seconds(0)}})
+            await rig.settle()
+        rig.api.lagging = {JOBS}
+        if before != "none":
+            rig.api.remove(JOBS, key)
+        rig.submit(_GANG)
+        rig.command("AbortJob")
+        if names == "no UID":
+            rig.api.edit(COMMANDS, Key(NAMESPACE, "command"), {"target": {"uid": ""}})
+        await rig.settle()
+        rig.api.lagging.clear()
+        await rig.drain()
+        await rig.later(15)
+
+    rig = play(scenario)
+    assert rig.phase() == "Aborted"
+    assert not rig.api.all(COMMANDS)
+    assert not rig.events.messages("CommandIgnored")
 
 
 def test_a_command_for_a_queue_is_somebody_elses() -> None:

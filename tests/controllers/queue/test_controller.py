@@ -241,6 +241,19 @@ def test_a_command_whose_deletion_failed_is_tried_again() -> None:
     run(scenario)
 
 
+def test_a_command_that_is_seen_before_its_queue_waits_for_it() -> None:
+    async def scenario(stage: Play) -> None:
+        stage.fake.lagging = {QUEUES}
+        queue(stage, "q")
+        await send(stage, "CloseQueue", "q")
+        stage.fake.lagging.clear()
+        await stage.later(1)
+        assert state(stage, "q") == "Closed"
+        assert stage.names(COMMANDS) == []
+
+    run(scenario)
+
+
 def test_commands_for_others_stay() -> None:
     async def scenario(stage: Play) -> None:
         queue(stage, "q")
