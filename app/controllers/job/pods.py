@@ -58,6 +58,9 @@ def pod(job: Job, replica: Replica, *, group: str, seat: Seat, evicted: float = 
         spec["schedulerName"] = job.scheduler
     if not spec.get("priorityClassName") and job.spec.get("priorityClassName"):
         spec["priorityClassName"] = job.spec["priorityClassName"]
+    if spec.get("hostNetwork") and not spec.get("dnsPolicy"):
+        # As admission has it: with the host's own it would not find the services of its job.
+        spec["dnsPolicy"] = "ClusterFirstWithHostNet"
     volumes.mount(job, spec)
     _seat(spec, seat)
     return {

@@ -147,6 +147,20 @@ def test_scheduler_and_priority_are_the_templates_or_else_the_jobs() -> None:
     assert (of_template["schedulerName"], of_template["priorityClassName"]) == ("own", "high")
 
 
+@pytest.mark.parametrize(
+    ("given", "policy"),
+    [
+        ({"hostNetwork": True}, "ClusterFirstWithHostNet"),
+        ({"hostNetwork": True, "dnsPolicy": "Default"}, "Default"),
+        ({"hostNetwork": False}, None),
+    ],
+)
+def test_on_the_network_of_its_host_it_finds_services_though_no_webhook_saw_to_that(
+    given: dict[str, Any], policy: str | None
+) -> None:
+    assert _pod(of=task(template={"spec": given}))["spec"].get("dnsPolicy") == policy
+
+
 def test_without_a_slot_it_waits_at_the_gate() -> None:
     of = task(spec={"schedulingGates": [{"name": "theirs"}]})
     made = _pod(of=of, seat=Seat(gate=True))
