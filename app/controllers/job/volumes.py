@@ -56,7 +56,8 @@ def mount(job: Job, spec: dict[str, Any]) -> None:
             continue
         seen.add(claim)
         drawn = _draw(job, f"volume{at}")
-        name = f"{job.key.name[: _LONGEST_LABEL - _DRAWN - 1]}-{drawn}"
+        label = job.key.name.replace(".", "-")
+        name = f"{label[: _LONGEST_LABEL - _DRAWN - 1]}-{drawn}"
         kind = {"persistentVolumeClaim": {"claimName": claim}} if claim else {"emptyDir": {}}
         spec["volumes"] = [*(spec.get("volumes") or ()), {"name": name, **kind}]
         point = {"name": name, "mountPath": volume.get("mountPath")}

@@ -7,6 +7,7 @@ import pytest
 from app.controllers.job import pods
 from app.controllers.job.pods import Seat
 from app.controllers.job.sync import Replica
+from app.webhooks.names import label_problems
 from app.wire.unstructured import Object
 from tests.controllers.job.jobs import in_phase, make_job
 from tests.controllers.job.rig import task
@@ -238,11 +239,11 @@ def test_a_claim_that_is_named_twice_is_mounted_once_and_scratch_room_each_time(
     assert len({volume["name"] for volume in spec["volumes"]}) == 3
 
 
-def test_names_of_volumes_fit_whatever_the_job_is_called() -> None:
-    name = "j" * 63
+@pytest.mark.parametrize("name", ["j" * 63, "job.v1.2", f"{'j' * 49}.{'j' * 9}"])
+def test_names_of_volumes_are_labels_whatever_the_job_is_called(name: str) -> None:
     volumes = [{"mountPath": "/data", "volumeClaimName": "c"}]
     (volume,) = _pod({"volumes": volumes}, name=name)["spec"]["volumes"]
-    assert len(volume["name"]) == 63
+    assert label_problems(volume["name"]) == []
 
 
 def test_the_template_is_left_as_it_is() -> None:
