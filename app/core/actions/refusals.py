@@ -33,7 +33,8 @@ def of_minimum(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[T
     if refusal.cause is not Cause.NOT_ENOUGH_RESOURCES:
         return refusal
     axis, free = cycle.snapshot.axis, cycle.free()
-    short = [i for i in np.flatnonzero(asked > free).tolist() if axis.names[i] != PODS]
+    short = np.flatnonzero(asked > free).tolist()
+    short = [i for i in short if axis.names[i] != PODS] or short  # else it says little
     if not short:
         return refusal
     total = cycle.snapshot.table.total
