@@ -36,6 +36,7 @@ ONLY_THE_WEBHOOK_KNOWS = {
     "a container twice",
     "a variable's name that is none",
     "two mounts at one place",
+    "a claim of other types",
 }
 ONLY_THE_WEBHOOK_KNOWS_OF_QUEUES = {
     "too deep",
