@@ -344,10 +344,14 @@ main()
 """
 
 
+_HEARING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""The tests may have been put into the background, where SIGINT is ignored."""
+
+
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_signal_is_heard_from_the_beginning(name: str, code: int) -> None:
     """Also by the first process of a container, which would not get it otherwise."""
-    argv = [sys.executable, "-c", _ASKED_AT_THE_BEGINNING, name]
+    argv = [sys.executable, "-c", f"{_HEARING}{_ASKED_AT_THE_BEGINNING}", name]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
@@ -369,6 +373,6 @@ run(lambda: signal.raise_signal(signal.SIGINT))
 
 
 def test_an_interrupt_before_the_command_is_known_is_no_error() -> None:
-    argv = [sys.executable, "-c", _ASKED_BEFORE_THE_COMMAND]
+    argv = [sys.executable, "-c", f"{_HEARING}{_ASKED_BEFORE_THE_COMMAND}"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (130, "")
