@@ -16,6 +16,7 @@ from app.cache.groups import Group
 from app.cache.members import Answer, Kind, Member, Slot, Stage, may_change
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
+from app.core.placement.single import SingleNode
 from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import GangPlacement
@@ -339,18 +340,22 @@ class Promises:
 
     def _lose_promises(self, node: NodeName, why: str) -> None:
         """Those of holders that ``node`` does not take any more."""
+        known = self.rooms.nodes.get(node)
+        single = SingleNode(known) if known is not None else None
         for holder in sorted(self.rooms.holders(node)):
-            shape = self._shape_of(holder)
-            if shape is None or self.rooms.takes(node, shape):
+            shape = self._promised_shape(holder)
+            if shape is None:
+                continue
+            if single is not None and self.rooms.takes(node, shape) and single.lets_in(shape):
                 continue
             if not self._lose(holder, why):
                 self._avoid(holder)
 
-    def _shape_of(self, holder: str) -> PodShape | None:
-        """What a member or slot asks for; None for a pod of others."""
+    def _promised_shape(self, holder: str) -> PodShape | None:
+        """What a member or slot asks for; None for a pod that is on a node."""
         member = self.members.get(PodUid(holder))
         if member is not None:
-            return member.pod.shape
+            return member.pod.shape if member.promised else None
         kept = self._kept(holder)
         return kept[1].shape if kept else None
 

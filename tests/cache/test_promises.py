@@ -9,9 +9,10 @@ import pytest
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
 from app.model.ids import NO_NODE, NodeName, PodUid, group_key
+from app.model.node import Taint
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC, Pod
-from app.model.shape import PodShape
+from app.model.shape import PodShape, Toleration
 from app.model.workload import GroupPhase, PodGroup
 from tests.builders import make_amounts, make_node, make_pod, make_shape, make_task
 
@@ -211,12 +212,17 @@ def test_a_member_whose_place_was_told_keeps_it(rig: Rig) -> None:
 
 # --- keeping it and losing it ---------------------------------------------------------------------
 
+TAINT = Taint("example.com/going", "", "NoSchedule")
 FOREIGN = make_pod("x", scheduler=OTHER, node=NodeName("n"), shape=make_shape(cpu=1500))
 
 EVENTS: dict[str, tuple[Callable[[Rig], object], str]] = {
     "node deleted": (lambda r: r.cache.drop_node(NodeName("n")), "node is gone"),
     "node cordoned": (
         lambda r: r.cache.set_node(make_node("n", cpu=2000, unschedulable=True)),
+        "node does not take pods any more",
+    ),
+    "node tainted": (
+        lambda r: r.cache.set_node(make_node("n", cpu=2000, taints=(TAINT,))),
         "node does not take pods any more",
     ),
     "node smaller": (
@@ -255,6 +261,32 @@ def test_a_binding_under_way_is_never_taken_back(
     assert rig.where("a") == [(Stage.BINDING, "n")]
     assert rig.lost() == []
     assert rig.cache.rooms.charges[rig.uid("a")].node == "n"
+
+
+BEARING: dict[str, dict[str, Any]] = {
+    "taint": {"tolerations": (Toleration(exists=True),)},
+    "selector": {"node_selector": (("pool", "b"),), "tolerations": (Toleration(exists=True),)},
+}
+
+
+@pytest.mark.parametrize("fields", BEARING.values(), ids=BEARING.keys())
+def test_a_place_stays_with_who_bears_what_the_node_says(rig: Rig, fields: dict[str, Any]) -> None:
+    """And is lost by who must have the label that the node had."""
+    rig.cache.set_node(make_node("n", cpu=2000, labels={"pool": "b"}))
+    rig.pod("a", shape=make_shape(**fields))
+    rig.stage("a", Stage.ASSUMED)
+    rig.cache.set_node(make_node("n", cpu=2000, labels={"pool": "b"}, taints=(TAINT,)))
+    assert rig.where("a") == [(Stage.ASSUMED, "n")]
+    rig.cache.set_node(make_node("n", cpu=2000, labels={"pool": "c"}, taints=(TAINT,)))
+    kept = (Stage.ASSUMED, "n") if "node_selector" not in fields else (Stage.WAITING, NO_NODE)
+    assert rig.where("a") == [kept]
+
+
+def test_room_kept_on_a_node_whose_label_changes_goes_with_it(rig: Rig) -> None:
+    rig.cache.set_node(make_node("n", cpu=2000, labels={"pool": "a"}))
+    assert rig.slot("n", shape=make_shape(node_selector=(("pool", "a"),)))
+    rig.cache.set_node(make_node("n", cpu=2000, labels={"pool": "b"}))
+    assert rig.cache.groups[KEY].slots == {}
 
 
 ENDS: dict[str, tuple[dict[str, Any], str]] = {

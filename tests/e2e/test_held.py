@@ -76,6 +76,19 @@ def test_a_node_with_held_members_is_cordoned(held: Place) -> None:
     held.change_node(cordoned, {"spec": {"unschedulable": False}})
 
 
+def test_a_node_with_held_members_is_tainted(held: Place) -> None:
+    """As autoscalers do with nodes that they are about to take away."""
+    tainted = node_of_a_held_member(held)
+    taint = {"key": "example.com/going", "effect": "NoSchedule"}
+    held.change_node(tainted, {"spec": {"taints": [taint]}})
+    wait_until(
+        lambda: held.gang_state(GANG).get("heldBinds") != SIZE - 1, timeout_s=5, what="Binds ended"
+    )
+    submit_fourth(held)
+    bound = held.wait_bound(GANG, SIZE)
+    assert tainted not in {workloads.node_of(pod) for pod in bound}
+
+
 def test_a_foreign_pod_takes_the_room(held: Place) -> None:
     taken = node_of_a_held_member(held)
     held.submit_one(workloads.pod("foreign", cpu="2", scheduler="other", nodeName=taken))
