@@ -19,7 +19,6 @@ So it is with a pod that must be spread: its node may be missing only because ot
 have not come to theirs yet.
 """
 
-import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +29,7 @@ from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.pod import Pod
 from app.model.reason import NODES_MAY_HELP, Cause
 from app.service.approvals import Approvals
+from app.service.catching_up import comes_true
 from app.service.limits import Hint, Limits
 from app.service.planning import Planning
 from app.service.ports import Clock
@@ -38,9 +38,8 @@ SAMPLE_FLOOR = 100
 """kube-scheduler offers every feasible node unless it found at least this many."""
 
 CATCH_UP_S = 0.05
-"""So long a call is kept for the watch: kube-scheduler does nothing else meanwhile."""
+"""So long a call is kept for the watch."""
 
-_LOOK_EVERY_S = 0.002
 _REPLANS = 3
 _TIDY_EVERY_S = 1.0
 
@@ -151,10 +150,8 @@ class Filtering:
         names = question.names
         if not isinstance(answer, Behind) or not self._approvals.allows(question.uid, names):
             return answer
-        for _ in range(round(CATCH_UP_S / _LOOK_EVERY_S)):
-            await asyncio.sleep(_LOOK_EVERY_S)
-            if self._approvals.are_done(question.uid):
-                return self.answer(question)
+        if await comes_true(lambda: self._approvals.are_done(question.uid), within_s=CATCH_UP_S):
+            return self.answer(question)
         return answer
 
     def scores(self, question: Question) -> list[tuple[NodeName, int]]:

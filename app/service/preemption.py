@@ -27,7 +27,6 @@ left of a quota is for one of them. It is asked about few of the nodes only
 room for one member is of no use without room for the gang, which is the planner's to make.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -39,6 +38,7 @@ from app.cache.members import PLACED_KINDS, Kind, Member, Stage
 from app.model.ids import NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import Pod
 from app.service.approvals import Approvals, Losses
+from app.service.catching_up import comes_true
 from app.service.planning import Planning
 from app.service.ports import Clock
 from app.service.tries import first_accepted, freed_by, tries_with
@@ -47,10 +47,9 @@ PROTECTED_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"
 PROTECTED_NAMESPACE = "kube-system"
 
 CATCH_UP_S = 0.2
-"""So long a call is kept for the watch: kube-scheduler does nothing else meanwhile."""
+"""So long a call is kept for the watch."""
 IN_VAIN_S = 10.0
 """So long no call is kept after one that was for nothing."""
-_LOOK_EVERY_S = 0.002
 
 _BEYOND = 1 << 31
 """More than any priority; with it each victim adds to a sum."""
@@ -108,10 +107,8 @@ class Preemption:
         verdict = self.guard(preemptor, candidates)
         if not self._lacks_group(preemptor) or self._clock() < self._patient_from:
             return verdict
-        for _ in range(round(CATCH_UP_S / _LOOK_EVERY_S)):
-            await asyncio.sleep(_LOOK_EVERY_S)
-            if not self._lacks_group(preemptor):
-                return self.guard(preemptor, candidates)
+        if await comes_true(lambda: not self._lacks_group(preemptor), within_s=CATCH_UP_S):
+            return self.guard(preemptor, candidates)
         self._patient_from = self._clock() + IN_VAIN_S
         return verdict
 
