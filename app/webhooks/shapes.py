@@ -7,16 +7,15 @@ of: it may be misspelt or misplaced, and it may come with a later version.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final
 
+from app.core.likeness import meant
 from app.webhooks.findings import Findings, at
 from app.webhooks.reading import amount
 
 _MOST_QUOTED: Final = 60
-_LIKENESS: Final = 0.75
 
 Shapes = Mapping[str, Mapping[str, str]]
 """The type of each field of each kind of object."""
@@ -90,7 +89,7 @@ class _Checking:
             self.check(value.get(key), inside, at(path, key))
         for key in value:
             if key not in fields:
-                self.findings.warn(at(path, key), f"unknown field{_meant(key, fields)}")
+                self.findings.warn(at(path, key), f"unknown field{meant(key, fields)}")
 
     def _check_list(self, value: object, inside: str, path: str) -> None:
         if not isinstance(value, list):
@@ -109,10 +108,3 @@ class _Checking:
     def _refuse(self, value: object, problem: str, path: str) -> None:
         quoted: Any = value if isinstance(value, str) else json.dumps(value)
         self.findings.refuse(path, f'Invalid value: "{quoted[:_MOST_QUOTED]}": {problem}')
-
-
-def _meant(key: str, fields: Iterable[str]) -> str:
-    """Which of ``fields`` was perhaps meant, for the end of a sentence."""
-    by_letters = {field.lower(): field for field in fields}
-    found = get_close_matches(key.lower(), by_letters, n=1, cutoff=_LIKENESS)
-    return f" (did you mean {by_letters[found[0]]}?)" if found else ""

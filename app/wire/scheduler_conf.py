@@ -14,6 +14,7 @@ import yaml
 
 from app.core.arguments import parse_bool
 from app.core.conf_error import ConfError
+from app.core.likeness import meant
 from app.core.plugins import catalogue
 from app.model.conf import PluginConf, SchedulerConf
 from app.wire import go_yaml
@@ -181,9 +182,7 @@ def _no_effect(key: str) -> str:
 
 def _unknown_plugin(name: str) -> str:
     """Volcano goes without plugins that it has not loaded: many are made by others."""
-    meant = catalogue.most_like(name)
-    hint = f" (did you mean {meant}?)" if meant else ""
-    return f"plugin {name} is unknown{hint}: it has no effect"
+    return f"plugin {name} is unknown{meant(name, catalogue.PLUGINS)}: it has no effect"
 
 
 def _kind(value: Any) -> str:

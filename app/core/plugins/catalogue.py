@@ -1,7 +1,6 @@
 """Which plugins and actions exist: ours, and Volcano's that have no effect here."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from app.core.plugins import (
     binpack,
@@ -18,8 +17,6 @@ from app.core.plugins import (
     sla,
 )
 from app.core.policy import Configure
-
-_LIKENESS = 0.75  # one or two letters of a short name
 
 PLUGINS: Mapping[str, Configure] = {
     "binpack": binpack.configure,
@@ -89,11 +86,6 @@ SWITCHES = frozenset(
     }
 )
 """Keys of a plugin that turn one of its extension points on or off."""
-
-
-def most_like(name: str) -> str | None:
-    """The plugin of ours that was perhaps meant by ``name``."""
-    return next(iter(get_close_matches(name, PLUGINS, n=1, cutoff=_LIKENESS)), None)
 
 
 def known_actions() -> str:
