@@ -314,18 +314,20 @@ class Group:
         return sum(self.role_kinds[role, kind] for kind in VALID_KINDS)
 
     @property
-    def is_vacant(self) -> bool:
-        """Whether it is of one pod, which owns it, and that pod is not among its members.
+    def awaits_nobody(self) -> bool:
+        """Whether no room is to be kept for a member that is not there, before one comes.
 
-        The pod is there and has not been told its group yet, or it has gone and the group follows.
+        It was kept for some that nobody created; or the group is of the one pod that owns it, which
+        has not been told its group yet, or has gone, and the group follows.
         """
         owner = self.pod_group.owner_kind if self.pod_group is not None else ""
-        return owner == "Pod" and self.min_member <= 1 and not self.members
+        of_a_pod = owner == "Pod" and self.min_member <= 1
+        return self.given_up or (of_a_pod and not self.members)
 
     @property
     def slots_wanted(self) -> int:
         """How many places it may want before its members exist, at most."""
-        if self.given_up or self.is_vacant:
+        if self.awaits_nobody:
             return 0
         described = self.templates or (self.pod_group and self.pod_group.min_resources)
         return max(self.min_member - len(self.members), 0) if described else 0

@@ -95,7 +95,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         solo=group.solo,
         partial=bool(group.on_nodes) and not group.reached_minimum and not counts.completed,
         hold_until=group.hold_until,
-        given_up=group.given_up or group.is_vacant,
+        given_up=group.awaits_nobody,
         unused=frozenset(group.unused),
         yields_until=group.yields_until,
     )

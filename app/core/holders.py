@@ -11,7 +11,6 @@ from app.core.ledger import Ledger
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.reason import Holder
-from app.model.workload import GroupPhase
 
 _MOST = 3
 
@@ -45,7 +44,7 @@ class Holders:
     def _first_look(self, queue: QueueName | None, resource: str) -> _Ranking:
         position = self._ledger.snapshot.axis.index[resource]
         gangs = self._gangs_below().get(queue, [])
-        held = {gang.key: _held(gang, position, admitted=_claims(gang)) for gang in gangs}
+        held = {gang.key: _held(gang, position, admitted=gang.keeps_claim) for gang in gangs}
         return _Ranking(amounts=_biggest(held))
 
     def _follow(self, ranking: _Ranking, queue: QueueName | None, resource: str) -> None:
@@ -65,14 +64,10 @@ class Holders:
         if self._below is None:
             self._below = {None: []}
             for gang in self._ledger.snapshot.gangs.values():
-                if _claims(gang) or gang.allocated.any():
+                if gang.keeps_claim or gang.allocated.any():
                     for queue in (None, *self._ledger.path(gang.queue)):
                         self._below.setdefault(queue, []).append(gang)
         return self._below
-
-
-def _claims(gang: Gang) -> bool:
-    return gang.phase is GroupPhase.INQUEUE and not gang.given_up
 
 
 def _held(gang: Gang, position: int, *, admitted: bool) -> int:

@@ -195,9 +195,19 @@ class Gang:
         return any(valid.get(role, 0) < least for role, least in self.role_minimums.items())
 
     @property
+    def awaits_members(self) -> bool:
+        """Whether some that it lacks may still be created, as far as anybody knows."""
+        return self.lacks_members and not self.given_up
+
+    @property
     def is_awaited(self) -> bool:
         """Whether it was let in, so that these members are about to be created.
 
         It may run by now and have lost some: its owner makes them anew.
         """
-        return self.inqueue and self.lacks_members and not self.given_up
+        return self.inqueue and self.awaits_members
+
+    @property
+    def keeps_claim(self) -> bool:
+        """Whether it was let in and what it has not got yet is kept for it."""
+        return self.phase is GroupPhase.INQUEUE and not self.given_up

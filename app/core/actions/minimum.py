@@ -63,9 +63,7 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
 
 def awaits_unknown(cycle: Cycle, gang: Gang) -> Refusal | None:
     """The refusal of a gang that lacks members of which nothing is known: no turn would help it."""
-    if slots.is_described(gang) or not gang.lacks_members:
-        return None
-    return _too_few(cycle, gang, Need.of(gang, cycle.ledger.gang(gang)), ())
+    return None if slots.is_described(gang) else lacks_members(cycle, gang)
 
 
 def lacks_members(cycle: Cycle, gang: Gang) -> Refusal | None:

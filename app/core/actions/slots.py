@@ -83,7 +83,7 @@ def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     None when they are too many, when nothing tells what they will ask for, or when nobody is
     awaited.
     """
-    if gang.given_up or not is_described(gang) or not gang.lacks_members:
+    if not is_described(gang) or not gang.awaits_members:
         return {}
     lacking = _lacking(gang)
     missing = _count_missing(gang, lacking)

@@ -102,7 +102,7 @@ def rest_of(gang: Gang, ledger: Ledger) -> Vector:
 def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
     """What members that do not exist yet will ask for, by queue."""
     found: dict[QueueName, Vector] = {}
-    admitted = (gang for gang in ledger.admitted if gang.lacks_members and not gang.given_up)
+    admitted = (gang for gang in ledger.admitted if gang.awaits_members)
     for gang in chain(ledger.snapshot.awaited, admitted):
         # No queue deserves more than there is, whatever its groups say that they need.
         unseen = np.minimum(_unseen_of(gang, ledger.snapshot), ledger.snapshot.table.total)

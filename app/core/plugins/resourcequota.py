@@ -26,7 +26,7 @@ from app.model.gang import Gang
 from app.model.reason import Cause, Refusal, Shortfall
 from app.model.resources import LIMITS, ResourceAxis, Vector
 from app.model.snapshot import Snapshot
-from app.model.workload import GroupPhase, Quota
+from app.model.workload import Quota
 
 _REQUESTS, _COUNT = "requests.", "count/"
 
@@ -95,8 +95,7 @@ def _taken(snapshot: Snapshot, namespaces: Collection[str], axis: ResourceAxis) 
 
 def _taken_by(gangs: Sequence[Gang], axis: ResourceAxis) -> Taken:
     by_pods = limits.total((_created(gang, axis) for gang in gangs), axis)
-    awaited = [g for g in gangs if g.phase is GroupPhase.INQUEUE and not g.given_up]
-    rests = [_uncreated(gang, axis) for gang in awaited]
+    rests = [_uncreated(gang, axis) for gang in gangs if gang.keeps_claim]
     promised = limits.total((rest for rest in rests if rest is not None), axis)
     return Taken(by_pods=by_pods, promised=promised)
 
