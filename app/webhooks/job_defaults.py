@@ -10,6 +10,7 @@ from app.webhooks.world import Request, World
 from app.wire.unstructured import Object
 
 MAX_RETRY = 3
+HOST_DNS_POLICY = "ClusterFirstWithHostNet"
 
 
 def default_job(request: Request, world: World) -> Object:
@@ -35,21 +36,21 @@ def _task(index: int, task: Any) -> Any:
     name = task.get("name") or f"default{index}"
     filled = {**task, "name": name, "maxRetry": task.get("maxRetry") or MAX_RETRY}
     if task.get("minAvailable") is None:
-        filled["minAvailable"] = _least_of_task(task)
-    if needs_dns_policy(task):
-        template = task["template"]
-        pod = {**template["spec"], "dnsPolicy": "ClusterFirstWithHostNet"}
-        filled["template"] = {**template, "spec": pod}
+        filled["minAvailable"] = default_least(task)
+    template = mapping(task.get("template"))
+    pod = mapping(template.get("spec"))
+    if needs_dns_policy(pod):
+        filled["template"] = {**template, "spec": {**pod, "dnsPolicy": HOST_DNS_POLICY}}
     return filled
 
 
-def needs_dns_policy(task: Mapping[str, Any]) -> bool:
-    """Whether its pods use the host's network and would not find services of the cluster."""
-    pod = mapping(mapping(task.get("template")).get("spec"))
+def needs_dns_policy(pod: Mapping[str, Any]) -> bool:
+    """Whether pods of this spec use the host's network and would not find services by its names."""
     return pod.get("hostNetwork") is True and not pod.get("dnsPolicy")
 
 
-def _least_of_task(task: Mapping[str, Any]) -> int:
+def default_least(task: Mapping[str, Any]) -> int:
+    """The minimum of a task that says none."""
     partition = mapping(task.get("partitionPolicy"))
     least = integer(partition.get("minPartitions")) * integer(partition.get("partitionSize"))
     return least if integer(partition.get("minPartitions")) > 0 else integer(task.get("replicas"))

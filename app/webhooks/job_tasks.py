@@ -8,7 +8,7 @@ from app.webhooks.job_policies import check_policies
 from app.webhooks.names import label_problems, listed, qualified_problems
 from app.webhooks.pod_templates import check_template
 from app.webhooks.reading import amount, integer, mapping, mappings, number_or_none, text
-from app.webhooks.topology import NO_TOPOLOGY, check_partitions
+from app.webhooks.topology import asks_for_topology, check_partitions
 from app.wire.unstructured import Object
 from app.wire.unstructured import name as name_of
 
@@ -64,7 +64,7 @@ def _check_template(task: Mapping[str, Any], index: int, findings: Findings) -> 
         findings.refuse(f"spec.task[{index}].{error.path}", error.message)
     for warning in template.warnings:
         findings.warn(f"spec.tasks[{index}].{warning.path}", warning.message)
-    if text(task.get("topologyPolicy")) not in {"", NO_TOPOLOGY}:
+    if asks_for_topology(task):
         _check_cores(mapping(mapping(task.get("template")).get("spec")), index, findings)
 
 

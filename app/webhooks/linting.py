@@ -9,6 +9,7 @@ from typing import Any
 
 from app.model.resources import PODS
 from app.webhooks.findings import Findings, at
+from app.webhooks.job_defaults import default_least
 from app.webhooks.reading import (
     amounts,
     integer,
@@ -19,7 +20,7 @@ from app.webhooks.reading import (
     texts,
 )
 from app.webhooks.requests import added, pod_requests
-from app.webhooks.topology import NO_TOPOLOGY, NOT_HEEDED, lint_topology
+from app.webhooks.topology import NOT_HEEDED, asks_for_topology, lint_topology
 from app.webhooks.world import Facts
 from app.wire import quantity
 from app.wire.unstructured import Object, spec
@@ -38,7 +39,7 @@ def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
         lint_size(asked, at(path, "template.spec"), facts, findings)
         _lint_class(pod, at(path, "template.spec"), facts, findings)
         lint_topology(mapping(task.get("partitionPolicy")), at(path, "partitionPolicy"), findings)
-        if text(task.get("topologyPolicy")) not in {"", NO_TOPOLOGY}:
+        if asks_for_topology(task):
             findings.warn(at(path, "topologyPolicy"), NOT_HEEDED)
         minimum = added(minimum, asked, times=max(0, integer(task.get("minAvailable"))))
         replicas += max(0, integer(task.get("replicas")))
@@ -119,7 +120,7 @@ def _waits(task: Mapping[str, Any], minima: Mapping[str, int]) -> bool:
 
 def _least(task: Mapping[str, Any]) -> int:
     least = number_or_none(task.get("minAvailable"))
-    return integer(task.get("replicas")) if least is None else least
+    return default_least(task) if least is None else least
 
 
 def _lint_class(holder: Mapping[str, Any], path: str, facts: Facts, findings: Findings) -> None:

@@ -10,9 +10,12 @@ BOTH_TIERS = (
     "must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously"
 )
 
-NO_TOPOLOGY = "none"
-"""A task's ``topologyPolicy`` that asks for nothing."""
 NOT_HEEDED = "has no effect here: pods are placed without regard to it"
+
+
+def asks_for_topology(task: Mapping[str, Any]) -> bool:
+    """Whether a task's ``topologyPolicy`` says something."""
+    return text(task.get("topologyPolicy")) not in {"", "none"}
 
 
 def has_both_tiers(holder: Mapping[str, Any]) -> bool:

@@ -20,6 +20,7 @@ from app.controllers.job.vocabulary import (
 )
 from app.model.job import JOB_NAME, QUEUE_NAME, pod_labels
 from app.model.pod import GATE, GROUP_ANNOTATION, SECOND_TRY, TASK_SPEC
+from app.webhooks.job_defaults import HOST_DNS_POLICY, needs_dns_policy
 from app.wire import times, unstructured
 from app.wire.unstructured import Object
 
@@ -58,9 +59,8 @@ def pod(job: Job, replica: Replica, *, group: str, seat: Seat, evicted: float = 
         spec["schedulerName"] = job.scheduler
     if not spec.get("priorityClassName") and job.spec.get("priorityClassName"):
         spec["priorityClassName"] = job.spec["priorityClassName"]
-    if spec.get("hostNetwork") and not spec.get("dnsPolicy"):
-        # As admission has it: with the host's own it would not find the services of its job.
-        spec["dnsPolicy"] = "ClusterFirstWithHostNet"
+    if needs_dns_policy(spec):  # where no webhook has seen to it
+        spec["dnsPolicy"] = HOST_DNS_POLICY
     volumes.mount(job, spec)
     _seat(spec, seat)
     return {
