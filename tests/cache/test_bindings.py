@@ -3,7 +3,7 @@
 from app.cache.members import Answer, Stage
 from app.model.ids import NodeName
 from tests.builders import make_pod
-from tests.cache.test_promises import KEY, OTHER, Rig
+from tests.cache.rig import KEY, OTHER, Rig
 
 
 def test_bindings_under_way_become_void_only_if_giving_others_back_is_not_enough() -> None:

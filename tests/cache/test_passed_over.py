@@ -3,7 +3,7 @@
 from app.cache.members import Stage
 from app.model.gang import Gang
 from app.model.ids import NodeName
-from tests.cache.test_promises import KEY, Rig
+from tests.cache.rig import KEY, Rig
 
 
 def view(rig: Rig) -> Gang:

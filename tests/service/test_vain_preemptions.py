@@ -33,6 +33,14 @@ def foreign(rig: Rig, name: str, *, cpu: int, node: str = "") -> Pod:
     return rig.pod(name, scheduler=STOCK, node=node, phase=phase, shape=shape)
 
 
+def beside_a_victim() -> Rig:
+    """One node, which ``victim`` fills."""
+    rig = Rig()
+    rig.node("n1", cpu=2000)
+    foreign(rig, "victim", cpu=2000, node="n1")
+    return rig
+
+
 def mine(rig: Rig, name: str, *, cpu: int, queue: str = "default", node: str = "") -> Pod:
     """A pod of ours that stands alone; running when it has a node."""
     phase = "Running" if node else "Pending"
@@ -114,9 +122,7 @@ def test_nothing_can_be_said_for_a_node_that_nobody_knows() -> None:
 @pytest.mark.parametrize("deleted", [False, True])
 def test_a_member_whose_group_is_not_there_does_not_preempt(deleted: bool) -> None:
     async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        foreign(rig, "victim", cpu=2000, node="n1")
+        rig = beside_a_victim()
         if deleted:
             rig.unsee("podgroups", rig.group("g", minimum=1))
         rig.pod("g-0", group="g")
@@ -129,9 +135,7 @@ def test_a_member_whose_group_is_not_there_does_not_preempt(deleted: bool) -> No
 
 def test_a_pod_whose_owner_may_want_a_gang_does_not_preempt_before_that_is_known() -> None:
     async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        foreign(rig, "victim", cpu=2000, node="n1")
+        rig = beside_a_victim()
         owner = Owner("batch/v1", "Job", "job", "uid-job")
         rig.pod("one", owner=owner)
         assert rig.preempt("one", n1=["victim"]) is Strike.GROUP_MISSING
@@ -143,9 +147,7 @@ def test_a_pod_whose_owner_may_want_a_gang_does_not_preempt_before_that_is_known
 
 def test_a_pod_that_only_this_call_has_shown_is_taken_in() -> None:
     async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        foreign(rig, "victim", cpu=2000, node="n1")
+        rig = beside_a_victim()
         pod = make_pod("early", annotations={GROUP_ANNOTATION: "g"})
         rig.api.pods[pod.key] = pod
         assert rig.preempt("early", n1=["victim"]) is Strike.GROUP_MISSING
@@ -167,9 +169,7 @@ def test_a_call_is_kept_until_the_watch_shows_the_group() -> None:
     """A refusal would last for minutes: that the group comes makes kube-scheduler try nothing."""
 
     async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        foreign(rig, "victim", cpu=2000, node="n1")
+        rig = beside_a_victim()
         rig.pod("early", group="g")
         call = asyncio.create_task(kept_call(rig, "early"))
         await advance(CATCH_UP_S / 2)
@@ -183,9 +183,7 @@ def test_a_call_is_kept_until_the_watch_shows_the_group() -> None:
 
 def test_a_call_is_kept_for_a_moment_only_and_none_soon_after_one_that_was_for_nothing() -> None:
     async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        foreign(rig, "victim", cpu=2000, node="n1")
+        rig = beside_a_victim()
         rig.pod("lost", group="nowhere")
         loop = asyncio.get_running_loop()
         took = []
@@ -201,9 +199,7 @@ def test_a_call_is_kept_for_a_moment_only_and_none_soon_after_one_that_was_for_n
 
 def test_a_pod_that_is_gone_does_not_preempt() -> None:
     async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        foreign(rig, "victim", cpu=2000, node="n1")
+        rig = beside_a_victim()
         pod = rig.pod("gone")
         rig.delete("gone")
         rig.api.pods[pod.key] = pod
@@ -343,9 +339,7 @@ def test_a_queue_that_takes_nobody_is_no_reason_to_evict(queue: Queue) -> None:
 
 def test_a_group_that_goes_away_is_no_reason_to_evict() -> None:
     async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        foreign(rig, "victim", cpu=2000, node="n1")
+        rig = beside_a_victim()
         rig.group("g", minimum=1, deleting=True)
         rig.pod("g-0", group="g")
         assert rig.preempt("g-0", n1=["victim"]) is Strike.REFUSED
