@@ -119,7 +119,7 @@ class Runtime:
     def _tell(self, change: Change) -> None:
         for controller, queue in self._queues.items():
             if change.resource in controller.kinds:
-                for key in controller.keys(change):
+                for key in controller.keys(change):  # asked for in any case: it notes what it sees
                     if self._working:
                         queue.add(key)
 
