@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
 from httpx2 import AsyncClient
 
+from app.kube.client import ApiClient
+from app.kube.config import load
+from app.main.kubelet_api import HttpKubeletApi
 from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.certificates import KeyPair
-from app.sandbox.documents import Document, ObjectName
+from app.sandbox.documents import Document
 from app.sandbox.kubelet import Kubelet
-from app.sandbox.ports import PodMissing, Watched, WatchEvent, WatchExpired
 from tests.clusters.client import tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.sandbox.documents import node, pod
@@ -24,51 +26,6 @@ pytestmark = pytest.mark.real
 
 PODS = "/api/v1/namespaces/default/pods"
 LIMIT_S = 20.0
-
-
-class HttpKubeletApi:
-    """The least client that a kubelet needs."""
-
-    def __init__(self, client: AsyncClient) -> None:
-        self._client = client
-
-    async def list_all(self, what: Watched) -> tuple[list[Document], str]:
-        body = (await self._client.get(f"/api/v1/{what.value}")).json()
-        return body["items"], body["metadata"]["resourceVersion"]
-
-    async def watch(self, what: Watched, revision: str) -> AsyncIterator[WatchEvent]:
-        path = f"/api/v1/{what.value}?watch=true&resourceVersion={revision}"
-        async with self._client.stream("GET", path) as response:
-            async for line in response.aiter_lines():
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    raise WatchExpired
-                yield WatchEvent(event["type"], event["object"])
-
-    async def patch_pod_status(self, name: ObjectName, *, uid: str, status: Document) -> None:
-        answer = await self._client.patch(
-            f"/api/v1/namespaces/{name.namespace}/pods/{name.name}/status",
-            content=json.dumps({"metadata": {"uid": uid}, "status": status}),
-            headers={"content-type": "application/strategic-merge-patch+json"},
-        )
-        if answer.status_code in {404, 409}:
-            raise PodMissing(answer.text)
-        assert answer.status_code == 200, answer.text
-
-    async def delete_pod(self, name: ObjectName, *, uid: str) -> None:
-        answer = await self._client.request(
-            "DELETE",
-            f"/api/v1/namespaces/{name.namespace}/pods/{name.name}",
-            content=json.dumps({"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}),
-        )
-        if answer.status_code in {404, 409}:
-            raise PodMissing(answer.text)
-
-    async def create_event(self, event: Document) -> None:
-        namespace = event["metadata"]["namespace"]
-        path = f"/api/v1/namespaces/{namespace}/events"
-        answer = await self._client.post(path, content=json.dumps(event))
-        assert answer.status_code == 201, answer.text
 
 
 async def start(client: AsyncClient, document: Document) -> str:
@@ -132,9 +89,16 @@ async def lives(client: AsyncClient) -> None:
         await until(client, path, is_gone)
 
 
-async def scenario(url: str, context: ssl.SSLContext) -> None:
-    async with AsyncClient(base_url=url, verify=context, timeout=None) as client:
-        kubelet = Kubelet(HttpKubeletApi(client), clock=WallClock(), start_seconds=0.1)
+async def scenario(kubeconfig: Path, context: ssl.SSLContext) -> None:
+    connection = load(kubeconfig)
+    async with (
+        AsyncClient(base_url=connection.host, verify=context, timeout=None) as client,
+        # The kubelet is ended in the middle of its requests; httpx leaks such connections.
+        ApiClient(connection) as writing,
+        ClientSession() as watching,
+    ):
+        api = HttpKubeletApi(writing, connection=connection, session=watching)
+        kubelet = Kubelet(api, clock=WallClock(), start_seconds=0.1)
         serving = asyncio.create_task(kubelet.run())
         try:
             await lives(client)
@@ -151,4 +115,4 @@ def test_pods_live_and_die_on_the_real_api_server(tmp_path: Path) -> None:
             control_plane.authority.certificate,
             KeyPair(folder / "pki" / "admin.crt", folder / "pki" / "admin.key"),
         )
-        asyncio.run(scenario(control_plane.url, context))
+        asyncio.run(scenario(Path(control_plane.kubeconfig), context))
