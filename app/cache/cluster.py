@@ -127,7 +127,7 @@ class ClusterCache(Promises):
         self._forget_rules(uid)
         self._history.drop(uid)
         if self.foreign.pop(uid, None) is not None:
-            self.signals.dirty |= self.rooms.discharge(uid)
+            self.signals.freed |= self.rooms.discharge(uid)
             return
         member = self.members.get(uid)
         if member is None:
@@ -192,7 +192,7 @@ class ClusterCache(Promises):
             releasing=pod.status is TaskStatus.RELEASING,
         )
         if changed:
-            self.signals.dirty = True
+            self.signals.freed = True
             self._relieve(pod.node, TAKEN)
 
     def _join(self, member: Member, *, now: float) -> None:
@@ -208,7 +208,7 @@ class ClusterCache(Promises):
         if group.slots and member.kind in (Kind.WAITING, *PLACED_KINDS):
             self._adopt_slot(group, member, now=now)  # first: it need not have room besides
         self._charge(member)
-        self.registry.changed(group)
+        self.registry.changed(group, replan=group.wants_planning)
 
     def _leave(self, member: Member) -> None:
         group = self.groups[member.group]

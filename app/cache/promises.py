@@ -302,11 +302,14 @@ class Promises:
         group.add_slot(Slot(holder, task.role, node, task.shape, now, group.serial))
 
     def _drop_slot(self, group: Group, holder: str) -> None:
+        self._vacate_slot(group, holder)
+        self.registry.changed(group)
+
+    def _vacate_slot(self, group: Group, holder: str) -> None:
         group.remove_slot(holder)
         self.rooms.discharge(holder)
         self.choosy.drop(holder)
         self.with_ports.pop(holder, None)
-        self.registry.changed(group)
 
     def _drop_surplus(self, group: Group) -> None:
         """Give back the slots that its minimum does not need, the latest of them."""
@@ -330,11 +333,14 @@ class Promises:
             spare = chosen or next(iter(surplus), None)
         if spare is None:
             return
-        self._drop_slot(group, spare.holder)
+        self._vacate_slot(group, spare.holder)
         group.filled_at = now
+        stays = False
         if chosen is not None and member.stage is Stage.WAITING and not member.pod.node:
-            self._move(member, Stage.PLANNED, node=chosen.node, now=now)
+            self._put(member, Stage.PLANNED, node=chosen.node, now=now)
             self.housed.append(member.pod.uid)
+            stays = chosen.request == member.pod.shape.requests
+        self.registry.changed(group, replan=not stays)
 
     # --- promises made void by events ------------------------------------------------------------
 

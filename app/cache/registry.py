@@ -26,7 +26,9 @@ class Signals:
     """What changed since somebody last looked: drained by the scheduling cycle."""
 
     dirty: bool = False
-    """Something that planning depends on."""
+    """Something that planning depends on: somebody wants what nobody wanted before."""
+    freed: bool = False
+    """Room, or a claim to some, was given back: news for those only who wait for room."""
     groups: set[GroupKey] = field(default_factory=set)
     """Groups whose counts, phase or spec changed."""
 
@@ -100,12 +102,14 @@ class Registry:
         """
         key = group.key
         self.signals.groups.add(key)
-        self.signals.dirty |= replan
+        wanting = not group.empty and group.wants_planning
+        self.signals.dirty |= replan and wanting
+        self.signals.freed |= replan and not wanting
         if group.empty:
             self._forget(group)
             return
         self._unviewed[key] = group
-        file_under(self.pending, key, group, wanted=group.wants_planning)
+        file_under(self.pending, key, group, wanted=wanting)
         file_under(self.promised, key, group, wanted=group.promises)
 
     def set_class(self, priority_class: PriorityClass) -> None:

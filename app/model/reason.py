@@ -50,6 +50,9 @@ NODES_MAY_HELP = frozenset(
 )
 """Causes that a larger cluster may take away."""
 
+MEMBERS_MISSING = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.NOT_ENOUGH_PODS_OF_TASK})
+"""Causes that no room takes away: members have to be created."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:

@@ -4,8 +4,9 @@ A change marks the planner dirty. The next cycle starts at once, but not sooner 
 times the last cycle's length) after the last one, and at least every second. A cycle works on its
 own snapshot in slices of half a millisecond, so calls of kube-scheduler are answered in between.
 When nobody waits there is nothing to plan: then a cycle only reports what changed, as it does when
-what changed cannot bring anybody a place. Time can (pauses and vetoes end), so all is planned a
-second after it was last, whatever other news there was.
+what changed cannot bring anybody a place, such as room given back while all who wait lack members.
+Time can (pauses and vetoes end), so all is planned a second after it was last, whatever other news
+there was.
 
 A gang, or all when they are few, can be planned *on demand* in between
 (:meth:`Planning.on_demand`), on what is true at that moment. Two plans can then disagree, and the
@@ -35,7 +36,7 @@ from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import Plan
-from app.model.reason import Cause, Refusal
+from app.model.reason import MEMBERS_MISSING, Cause, Refusal
 from app.model.snapshot import Snapshot
 from app.service.activity import Activity
 from app.service.basis import Basis
@@ -140,7 +141,8 @@ class Planning:
     def has_news(self) -> bool:
         """Whether something changed since the last cycle began: the cluster, or who leads."""
         signals = self.cache.signals
-        return signals.dirty or bool(signals.groups) or self._standing_by is self.activity.active
+        news = signals.dirty or signals.freed or bool(signals.groups)
+        return news or self._standing_by is self.activity.active
 
     async def run(self) -> None:
         """Cycle for ever; cancel to stop."""
@@ -181,22 +183,42 @@ class Planning:
 
     async def _follow(self, changed: set[GroupKey], started: float) -> None:
         """Plan if need be, and tell what ``changed``, to which comes what does meanwhile."""
-        signals = self.cache.signals
-        signals.dirty |= self._due_at <= _loop_time()
         self._refused_with.clear()
-        if signals.dirty:
-            signals.dirty = False
+        if self._is_worthwhile():
             self._put_off()
             await self._plan(started)
+        else:
+            self._forget_refusals()
         self.log.cycles += 1
         self.log.last_at = started
         self.log.last_s = self.clock() - started
         metrics.CYCLE_SECONDS.observe(self.log.last_s)
-        changed |= signals.groups | self._note_causes()
+        changed |= self.cache.signals.groups | self._note_causes()
         for tell in self.after:
             tell(changed)
         self.first_cycle.set()
         self.deciding.set()
+
+    def _is_worthwhile(self) -> bool:
+        """Whether planning now may bring what it did not bring last time; takes the signals."""
+        signals = self.cache.signals
+        dirty, freed = signals.dirty, signals.freed
+        signals.dirty = signals.freed = False
+        return dirty or self._due_at <= _loop_time() or (freed and self._somebody_wants_room())
+
+    def _somebody_wants_room(self) -> bool:
+        """Whether a group may be pending for want of room, or of a claim to some."""
+        refusals = self.refusals
+        return any(
+            key not in refusals or refusals[key].cause not in MEMBERS_MISSING
+            for key in self.cache.registry.pending
+        )
+
+    def _forget_refusals(self) -> None:
+        """Those of groups about which there is nothing to decide any more."""
+        pending = self.cache.registry.pending
+        for key in self.refusals.keys() - pending.keys():
+            del self.refusals[key]
 
     def _put_off(self) -> None:
         self._due_at = _loop_time() + self.limits.cycle_idle_s
@@ -278,7 +300,7 @@ class Planning:
 
     def _plan_all(self, now: float, *, asked: GroupKey) -> bool:
         """A cycle's planning in one go; returns whether something of ``asked`` was placed."""
-        self.cache.signals.dirty = False
+        self.cache.signals.dirty = self.cache.signals.freed = False
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
         basis = Basis(snapshot, self.configuration.policies)
         decided = plan(snapshot, basis.policies, now=now, shapes=self._shapes)

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import PLACED_KINDS, Kind
+from app.cache.registry import Signals
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.job import Template
@@ -81,12 +82,16 @@ class OpenQuestions:
     wanting: frozenset[GroupKey]
     waiting: frozenset[PodUid]
 
-    def beyond(self, other: "OpenQuestions") -> bool:
-        """Whether somebody may get a place who could not before."""
-        if not self.wanting <= other.wanting or not self.waiting <= other.waiting:
-            return True
+    def are_told(self, signals: Signals, *, before: "OpenQuestions") -> None:
+        """The planner hears of it when somebody may get a place who could not before."""
+        if not self.wanting <= before.wanting or not self.waiting <= before.waiting:
+            assert signals.dirty, "somebody wants a place, and nobody will plan"
+        if self._is_roomier_than(before):
+            assert signals.dirty or signals.freed, "there is room, and nobody who waits gets it"
+
+    def _is_roomier_than(self, before: "OpenQuestions") -> bool:
         return any(
-            free[name] > other.free.get(node, Counter())[name]
+            free[name] > before.free.get(node, Counter())[name]
             for node, free in self.free.items()
             for name in free
         )
@@ -135,12 +140,11 @@ class Machine(RuleBasedStateMachine):
         """
         self.now += 1
         before, open_before = Promises.read(self.cache), self._open_questions()
-        self.cache.signals.dirty = False
+        self.cache.signals.dirty = self.cache.signals.freed = False
         yield
         after = Promises.read(self.cache)
         self.void &= {uid for uid, promise in after.members.items() if not promise.revocable}
-        if self._open_questions().beyond(open_before):
-            assert self.cache.signals.dirty, "somebody may have a place now, and nobody will plan"
+        self._open_questions().are_told(self.cache.signals, before=open_before)
         told, self.cache.lost = self.cache.lost, []
         gone = {
             uid

@@ -50,23 +50,106 @@ def test_a_veto_that_ends_is_noticed_within_a_second(every_s: float) -> None:
     run(scenario())
 
 
-def test_chatter_sets_off_as_many_plans_as_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When cycles planned something."""
+    at: list[float] = []
+    whole = plan_steps
+
+    def noted(*given: Any, **named: Any) -> Any:
+        at.append(clock())
+        return whole(*given, **named)
+
+    monkeypatch.setattr(planning, "plan_steps", noted)
+    return at
+
+
+def test_chatter_sets_off_as_many_plans_as_silence(plans: list[float]) -> None:
     async def scenario() -> None:
         rig = Chatty(every_s=0.05)
         rig.node("n1", cpu=50)
         rig.pod("big")
-        plans: list[float] = []
-        whole = plan_steps
-
-        def noted(*given: Any, **named: Any) -> Any:
-            plans.append(clock())
-            return whole(*given, **named)
-
-        monkeypatch.setattr(planning, "plan_steps", noted)
         with working(rig):
             await advance(1)
             plans.clear()
             await rig.chatter(until=clock() + 10)
         assert 9 <= len(plans) <= 11
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", "default-scheduler"])
+def test_room_is_planned_with_at_once_for_who_waits_for_some(scheduler: str) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=1000)
+        rig.pod("first", node=N1, phase="Running", scheduler=scheduler)
+        rig.group("lacking", minimum=1)
+        rig.pod("waits")
+        with working(rig):
+            await advance(1)
+            assert not rig.place("waits")
+            rig.delete("first")
+            await advance(0.1)
+            assert rig.place("waits") == "n1"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", "default-scheduler"])
+def test_room_sets_off_no_plan_while_all_who_wait_lack_members(
+    plans: list[float], scheduler: str
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=64_000)
+        names = [
+            rig.pod(f"p{i}", node=N1, phase="Running", scheduler=scheduler).name for i in range(20)
+        ]
+        rig.group("lacking", minimum=1)
+        with working(rig):
+            await advance(1)
+            plans.clear()
+            for name in names:
+                rig.delete(name)
+                await advance(0.1)
+            assert len(plans) <= 3
+            rig.pod("comes", group="lacking")
+            await advance(0.1)
+            assert rig.place("comes") == "n1"
+
+    run(scenario())
+
+
+def test_members_that_fill_the_room_kept_for_them_set_off_no_plan(plans: list[float]) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=64_000)
+        rig.group("lacking", minimum=1)
+        rig.group("g", minimum=20)
+        rig.pod("g-0", group="g")
+        with working(rig):
+            await advance(0.1)
+            plans.clear()
+            for i in range(1, 20):
+                rig.pod(f"g-{i}", group="g")
+                await advance(0.04)
+            assert len(plans) <= 1
+            assert rig.promises() == 20
+
+    run(scenario())
+
+
+def test_a_group_that_went_is_refused_no_more() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("big", shape=make_shape(cpu=1_000_000))
+        with working(rig):
+            await advance(0.1)
+            assert rig.planning.refusals
+            rig.delete("big")
+            await advance(0.1)
+            assert not rig.planning.refusals
 
     run(scenario())
