@@ -4,6 +4,7 @@ One mailbox for all kinds keeps what different kinds say in the order it arrived
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -39,6 +40,8 @@ from app.wire.objects.policies import (
     decode_quota,
 )
 from app.wire.objects.queues import decode_queue
+
+log = logging.getLogger(__name__)
 
 Decode = Callable[[msgspec.Raw], Any]
 
@@ -117,6 +120,9 @@ def lease_kind(namespace: str) -> Kind:
 
 
 Item = tuple[str, Batch[Any]]
+
+_SHOWN = 300
+"""Characters of an object in a log line."""
 
 PIECE = 50
 """Objects of a page that are handed over at a time: a quarter of a millisecond."""
@@ -202,12 +208,12 @@ class Informers:
         feed = self._feed
         match event:
             case Added(obj) | Modified(obj):
-                feed.upsert(kind, obj)
+                _take_in(feed.upsert, kind, obj)
             case Deleted(obj):
-                feed.remove(kind, obj)
+                _take_in(feed.remove, kind, obj)
             case PageListed(objects):
                 for obj in objects:
-                    feed.upsert(kind, obj)
+                    _take_in(feed.upsert, kind, obj)
             case ListStarted():
                 feed.begin_listing(kind)
             case ListDone():
@@ -217,6 +223,13 @@ class Informers:
                     self.synced.set()
             case Malformed():
                 feed.reject(kind, event.key, event.message, uid=event.uid, deleted=event.deleted)
+
+
+def _take_in(change: Callable[[str, Any], None], kind: str, obj: object) -> None:
+    try:
+        change(kind, obj)
+    except Exception:  # a bug with one object must not lose those that follow it
+        log.exception("object not taken in", extra={"kind": kind, "object": repr(obj)[:_SHOWN]})
 
 
 def _pieces(batch: Batch[Any]) -> Iterator[Batch[Any]]:

@@ -117,6 +117,35 @@ def test_a_broken_pod_is_counted_logged_once_and_shown_and_the_others_arrive(
     assert [(r["kind"], r["key"], r["error"]) for r in said] == [("pods", "default/b", WHY)]
 
 
+def test_an_object_that_cannot_be_taken_in_keeps_no_other_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is wrong with our own code: the rest of what the watch said stays true."""
+    upsert = Feed.upsert
+
+    def refuses_b(feed: Feed, kind: str, value: Any) -> None:
+        if getattr(value, "name", "") == "b":
+            raise RuntimeError("a bug")
+        upsert(feed, kind, value)
+
+    async def story(rig: Rig) -> None:
+        await rig.informers.synced.wait()
+        await rig.until(lambda: "uid-d" in rig.cache.members)
+        assert set(rig.cache.members) == {"uid-a", "uid-c", "uid-d"}
+
+    monkeypatch.setattr(Feed, "upsert", refuses_b)
+    with ScriptedServer() as server:
+        serve(
+            server,
+            pods=[page([running("a"), running("b"), running("c")], version=1)],
+            watches=[watch(line("MODIFIED", running("b")), line("ADDED", running("d")))],
+        )
+        follow(server, tmp_path, story)
+    said = [vars(r) for r in caplog.records if r.message == "object not taken in"]
+    assert [r["kind"] for r in said] == ["pods", "pods"]
+    assert all("uid-b" in r["object"] for r in said)
+
+
 def test_a_broken_pod_that_is_deleted_is_taken_out(tmp_path: Path) -> None:
     async def story(rig: Rig) -> None:
         await rig.until(lambda: "uid-last" in rig.cache.members)
