@@ -137,9 +137,10 @@ class PodLife:
             await self._wait(self._limited, at_most=left)
         if not self._stopping.is_set():
             self._verdict = _TOO_LONG
+            # Told first: once the containers have stopped, this task is ended.
+            await self._tell("Normal", _TOO_LONG.reason, _TOO_LONG.message)
             grace = section(self._pod, "spec").get("terminationGracePeriodSeconds")
             self._stop_containers(float(grace or 0))
-            await self._tell("Normal", _TOO_LONG.reason, _TOO_LONG.message)
 
     async def _run_init_containers(self, sidecars: list[asyncio.Task[None]]) -> bool:
         """Whether the main containers may start; those that stay are added to ``sidecars``."""

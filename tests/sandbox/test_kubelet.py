@@ -198,6 +198,25 @@ def test_a_pod_that_was_active_for_too_long_fails() -> None:
     run(scenario)
 
 
+class Busy(StoreKubeletApi):
+    """Takes longer for an event than for a status."""
+
+    async def create_event(self, event: Document) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await super().create_event(event)
+
+
+def test_why_a_pod_fails_is_told_by_the_time_that_it_has() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(activeDeadlineSeconds=10))
+        await clock.advance(11)
+        assert phase(server) == "Failed"
+        assert told(server, "DeadlineExceeded")
+
+    run(scenario, api=Busy)
+
+
 def test_the_time_a_pod_may_be_active_begins_before_it_runs_and_may_change() -> None:
     async def scenario(server: ApiServer, clock: SimClock) -> None:
         start(server, pod(activeDeadlineSeconds=100))
