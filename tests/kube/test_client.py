@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
@@ -15,6 +16,7 @@ from app.kube.config import Connection
 from app.telemetry import metrics
 from tests.kube.server import (
     LOGIN_PAGE,
+    PATIENCE_S,
     ScriptedServer,
     answer,
     cut_off,
@@ -23,6 +25,7 @@ from tests.kube.server import (
     silent,
     too_deep,
 )
+from tests.service.virtual_time import settle
 
 T = TypeVar("T")
 POD = "/api/v1/namespaces/ns/pods/p"
@@ -275,21 +278,42 @@ def test_a_deadline_ends_a_request_that_may_have_been_done(
     assert caught.value.status == 0
 
 
+class Leaping(asyncio.SelectorEventLoop):
+    """Its time is what it is told to be, and goes on from there."""
+
+    leapt_s = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.leapt_s
+
+
 def test_waiting_for_a_connection_is_not_of_the_deadline(
     server: ScriptedServer, connection: Connection
 ) -> None:
     """A gang's Bindings are sent at once, and there are more of them than connections."""
+    free = threading.Event()
 
-    async def slow(_server: ScriptedServer, _request: web.BaseRequest) -> web.StreamResponse:
-        await asyncio.sleep(0.2)
+    async def busy(_server: ScriptedServer, _request: web.BaseRequest) -> web.StreamResponse:
+        await asyncio.to_thread(free.wait, PATIENCE_S)
         return web.json_response({})
 
-    server.on("POST", PODS, *[slow] * 4)
+    server.on("POST", PODS, busy, answer({}))
 
-    async def all_at_once(client: ApiClient) -> list[bytes]:
-        return await asyncio.gather(*(client.create(PODS, {}, deadline_s=0.5) for _ in range(4)))
+    async def all_at_once() -> list[bytes]:
+        options = ClientOptions(connections=1, deadline_s=60.0)
+        async with ApiClient(connection, options) as client:
+            first = asyncio.create_task(client.create(PODS, {}, deadline_s=600.0))
+            await asyncio.to_thread(server.wait_for, bool)
+            others = [asyncio.create_task(client.create(PODS, {})) for _ in range(3)]
+            await settle()
+            loop.leapt_s = 120.0
+            await settle()
+            free.set()
+            return await asyncio.gather(first, *others)
 
-    assert run(connection, all_at_once, ClientOptions(connections=1)) == [b"{}"] * 4
+    loop = Leaping()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        assert runner.run(all_at_once()) == [b"{}"] * 4
 
 
 def test_a_connection_that_breaks_is_a_transport_error(
