@@ -95,6 +95,12 @@ def versions(server: ScriptedServer) -> list[str]:
     return [s.query["resourceVersion"] for s in server.asked("GET", PODS) if "watch" in s.query]
 
 
+def is_listed_once(server: ScriptedServer) -> bool:
+    """Whether nothing was listed any more once a watch had begun."""
+    watches = ["watch" in seen.query for seen in server.asked("GET", PODS)]
+    return watches == sorted(watches)
+
+
 def restarts(cause: str) -> float:
     labels = {"kind": KIND, "cause": cause}
     return metrics.REGISTRY.get_sample_value("pumice_informer_restarts_total", labels) or 0.0

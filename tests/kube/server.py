@@ -292,6 +292,15 @@ def lists_and_watches(lists: Sequence[Handler], watches: Sequence[Handler]) -> H
     return handle
 
 
+def resumed(watches: Mapping[str, Handler]) -> Handler:
+    """Each watch is answered by the version that it goes on from, however often it is asked."""
+
+    async def handle(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
+        return await watches[request.query["resourceVersion"]](server, request)
+
+    return handle
+
+
 def silent() -> Handler:
     """Takes the request and never answers."""
 

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from aiohttp import web
 
 from app.kube.config import Connection
 from app.kube.decode import decoder
@@ -15,6 +16,7 @@ from tests.kube.informing import (
     PODS,
     Collector,
     informing,
+    is_listed_once,
     named,
     restarts,
     script,
@@ -125,19 +127,21 @@ def test_a_watch_that_stood_in_silence_is_resumed_at_once_every_time(
     server: ScriptedServer, connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The silence itself is the pause. Nobody wants to read of each."""
-    script(
-        server,
-        [page([], version=1)],
-        [watch(), watch(), watch(), watch(line("ADDED", item("a", 2)))],
-    )
     before = restarts("silence")
+
+    async def thrice_silent(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
+        is_over = restarts("silence") >= before + 3
+        chosen = watch(line("ADDED", item("a", 2))) if is_over else watch()
+        return await chosen(server, request)
+
+    script(server, [page([], version=1)], [thrice_silent])
     waits = waits_until(connection, lambda events: Added("a") in events, silence_s=0.1)
-    assert waits[:3] == [pytest.approx(0.2)] * 3
-    assert restarts("silence") >= before + 3
-    assert [vars(record)["cause"] for record in caplog.records][:1] == ["silence"]
-    assert len(caplog.records) <= 2, "once for the lull, and if the test was slow for the next"
+    assert len([waited for waited in waits if waited == pytest.approx(0.2)]) >= 3
+    told = [vars(r)["cause"] for r in caplog.records if r.message == "informer interrupted"]
+    # Of the lull, perhaps of the next, and anew after an answer that was late.
+    assert 1 <= told.count("silence") <= 2 + told.count("transport")
     assert versions(server)[:4] == ["1"] * 4
-    assert len(server.asked("GET", PODS)) == len(versions(server)) + 1, "it is not listed again"
+    assert is_listed_once(server)
 
 
 def test_a_server_that_does_not_answer_is_asked_less_and_less_often(
