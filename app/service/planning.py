@@ -365,6 +365,7 @@ class Planning:
         self.deciding.clear()
         for key in list(self.cache.registry.promised):
             self.cache.release(key, why="another replica leads")
+        self._forget_observed(self.clock())
         self.refusals = {}
         self._note_causes()
         self.shown = frozenset()
@@ -389,6 +390,9 @@ class Planning:
                 self._give_back(group, now, Why.UNUSED)
         for group in self.cache.stale_slots(before=now - self.limits.slot_s):
             self._give_back(group, now, Why.UNCREATED)
+        self._forget_observed(now)
+
+    def _forget_observed(self, now: float) -> None:
         self.cache.forget_observed(before=now - self.limits.observed_s)
 
     def _give_back_stuck(self, now: float) -> None:

@@ -8,8 +8,9 @@ import pytest
 from app.model.ids import NodeName, QueueName
 from app.model.workload import GroupPhase
 from app.service.activity import Activity
+from app.service.filtering import Question
 from app.telemetry import metrics
-from tests.builders import make_amounts, make_queue
+from tests.builders import make_amounts, make_pod, make_queue
 from tests.service.replicas import lead, lease, replica
 from tests.service.rig import FAILING, working
 from tests.service.statuses import statuses
@@ -214,6 +215,24 @@ def test_a_replica_that_stands_by_keeps_nothing_of_what_comes_and_goes() -> None
                 rig.unsee("podgroups", rig.cache.groups[rig.key(f"g{number}")].pod_group)
             await advance(2)
             assert not rig.cache.signals.groups
+
+    run(scenario())
+
+
+def test_a_replica_that_stands_by_forgets_a_pod_that_only_filter_had_shown() -> None:
+    """It was deleted while this replica led and did not know it yet."""
+
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-a")
+        gone = make_pod("p")
+        with working(rig):
+            await advance(2)
+            rig.parts.filtering.answer(Question(gone.uid, lambda: gone, [NodeName("n1")]))
+            assert gone.uid in rig.cache.members
+            lead(rig, "host-b")
+            await advance(rig.limits.observed_s + 2 * rig.limits.cycle_idle_s)
+            assert not rig.cache.members
 
     run(scenario())
 
