@@ -60,7 +60,7 @@ def compiled(text: str) -> Pattern | None:
     """None where the pattern cannot be checked here."""
     try:
         return Pattern(text, re.compile("".join(_translated(text)), re.ASCII))
-    except (_Unknown, re.error, OverflowError) as error:
+    except (_Unknown, re.error, OverflowError, ValueError) as error:
         fields = {"pattern": text, "error": str(error)}
         logger.warning("a pattern is not checked", extra=fields)
         return None

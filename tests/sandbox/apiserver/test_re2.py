@@ -47,7 +47,9 @@ def test_a_pattern_means_what_it_means_to_the_real_server(text: str, good: str, 
 
 
 @pytest.mark.parametrize(
-    "text", [r"\p{Greek}", "a(?i)b", "[[:vowel:]]", "(", "[", r"\x{99999999}"], ids=str
+    "text",
+    [r"\p{Greek}", "a(?i)b", "[[:vowel:]]", "(", "[", r"\x{110000}", r"\x{99999999}"],
+    ids=str,
 )
 def test_what_cannot_be_checked_is_told(text: str, caplog: pytest.LogCaptureFixture) -> None:
     assert compiled(text) is None
