@@ -12,6 +12,7 @@ import ssl
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import urllib3
@@ -96,10 +97,18 @@ def from_configuration(configuration: Configuration, login: Login | None = None)
         headers=_logged_in(login, tls) if login else _header_source(configuration),
         tls=tls.context if tls else lambda: None,
         refused=login.refused if login else _heedless,
-        pool=lambda: RESTClientObject(configuration).pool_manager,
+        pool=partial(_pool, configuration, tls),
         server_name=configuration.tls_server_name or None,
         proxy=_proxy(configuration),
     )
+
+
+def _pool(configuration: Configuration, tls: Tls | None) -> urllib3.PoolManager:
+    """The package's pool; it trusts whom `tls` trusts, and reads the files at every connection."""
+    pool = RESTClientObject(configuration).pool_manager
+    if tls is not None:
+        pool.connection_pool_kw["ssl_context"] = tls.another()
+    return pool
 
 
 def _proxy(configuration: Configuration) -> str | None:

@@ -33,6 +33,10 @@ class Tls:
         """For new connections; the same one as long as the certificate is."""
         return self._context
 
+    def another(self) -> ssl.SSLContext:
+        """One that the caller may change."""
+        return _context(self._configuration)
+
     def follow(self, certificate: Certificate | None) -> None:
         """Use this one from now on; reads and writes files when it is another."""
         with self._lock:
