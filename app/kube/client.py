@@ -11,7 +11,6 @@ redirects and decompression are off.
 """
 
 import asyncio
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from yarl import URL
 
 from app.kube import errors
 from app.kube.config import Connection
+from app.kube.connector import connector
 from app.kube.credentials import Credentials
 from app.kube.envelopes import next_token
 from app.kube.limiter import Clock, RateLimiter, Sleep
@@ -37,8 +37,6 @@ from app.telemetry import metrics
 Body = bytes | Mapping[str, object] | Sequence[object]
 Params = Mapping[str, str]
 
-_LEAVES_TLS_OPEN: Final = sys.version_info < (3, 12, 8) or sys.version_info[:3] == (3, 13, 0)
-"""These Pythons keep a TLS connection until its peer says good-bye too (python/cpython#118960)."""
 PAGE_LIMIT: Final = 500
 
 
@@ -94,11 +92,7 @@ class ApiClient:
     async def __aenter__(self) -> Self:
         options = self.options
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=options.connections,
-                keepalive_timeout=60.0,
-                enable_cleanup_closed=_LEAVES_TLS_OPEN,
-            ),
+            connector=connector(limit=options.connections),
             timeout=aiohttp.ClientTimeout(total=options.deadline_s, sock_connect=options.connect_s),
             headers={"User-Agent": options.user_agent, "Accept": "application/json"},
             skip_auto_headers=("Accept-Encoding",),

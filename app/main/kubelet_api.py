@@ -9,6 +9,7 @@ import msgspec
 from app.kube import errors, paths
 from app.kube.client import ApiClient, ContentType
 from app.kube.config import Connection
+from app.kube.connector import connector
 from app.kube.lines import LineSplitter
 from app.sandbox.documents import Document, ObjectName
 from app.sandbox.ports import PodMissing, Watched, WatchEvent, WatchExpired
@@ -18,8 +19,13 @@ _GONE = 410
 log = logging.getLogger(__name__)
 
 
+def watching() -> aiohttp.ClientSession:
+    """A session for watches."""
+    return aiohttp.ClientSession(connector=connector())
+
+
 class HttpKubeletApi:
-    """Lists and writes through the client; watches over a connection of its own."""
+    """Lists and writes through the client; watches over connections of ``session``."""
 
     def __init__(
         self, client: ApiClient, *, connection: Connection, session: aiohttp.ClientSession

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import msgspec
 
 from app.kube import config, errors
 from app.kube.client import ApiClient
-from app.main.kubelet_api import HttpKubeletApi
+from app.main.kubelet_api import HttpKubeletApi, watching
 from app.main.sandbox import (
     SandboxFailed,
     SandboxOptions,
@@ -121,7 +120,7 @@ async def _serve(
             await _install(client, options)
         except (errors.KubeError, TimeoutError) as error:
             raise SandboxFailed(f"the cluster cannot be set up: {error}") from error
-        session = await stack.enter_async_context(aiohttp.ClientSession())
+        session = await stack.enter_async_context(watching())
         api = HttpKubeletApi(client, connection=connection, session=session)
         kubelet = Kubelet(api, clock=WallClock())
         parts = [

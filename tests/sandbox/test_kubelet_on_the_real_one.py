@@ -8,12 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
 from httpx2 import AsyncClient
 
 from app.kube.client import ApiClient
 from app.kube.config import load
-from app.main.kubelet_api import HttpKubeletApi
+from app.main.kubelet_api import HttpKubeletApi, watching
 from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.certificates import KeyPair
 from app.sandbox.documents import Document
@@ -95,9 +94,9 @@ async def scenario(kubeconfig: Path, context: ssl.SSLContext) -> None:
         AsyncClient(base_url=connection.host, verify=context, timeout=None) as client,
         # The kubelet is ended in the middle of its requests; httpx leaks such connections.
         ApiClient(connection) as writing,
-        ClientSession() as watching,
+        watching() as session,
     ):
-        api = HttpKubeletApi(writing, connection=connection, session=watching)
+        api = HttpKubeletApi(writing, connection=connection, session=session)
         kubelet = Kubelet(api, clock=WallClock(), start_seconds=0.1)
         serving = asyncio.create_task(kubelet.run())
         try:

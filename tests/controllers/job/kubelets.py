@@ -4,11 +4,9 @@ import asyncio
 import sys
 from pathlib import Path
 
-import aiohttp
-
 from app.kube import config
 from app.kube.client import ApiClient
-from app.main.kubelet_api import HttpKubeletApi
+from app.main.kubelet_api import HttpKubeletApi, watching
 from app.sandbox.clock import WallClock
 from app.sandbox.kubelet import Kubelet
 
@@ -16,7 +14,7 @@ from app.sandbox.kubelet import Kubelet
 async def serve(kubeconfig: Path, prefix: str) -> None:
     """Play them for ever."""
     connection = config.load(kubeconfig)
-    async with ApiClient(connection) as client, aiohttp.ClientSession() as session:
+    async with ApiClient(connection) as client, watching() as session:
         api = HttpKubeletApi(client, connection=connection, session=session)
         kubelet = Kubelet(api, clock=WallClock(), serves=lambda node: node.startswith(prefix))
         await kubelet.run()
