@@ -146,9 +146,10 @@ class PodGrouping:
         return found if found is not None and uid(found) == owner.uid else None
 
     async def _tell(self, pod: Object, group: str) -> None:
+        """Once: a change of the pod that came meanwhile knows nothing of it."""
         body = {"metadata": {"uid": uid(pod), "annotations": {GROUP: group}}}
         with unless(*GONE):
-            await self._api.patch(PODS, key_of(pod), body)
+            self._stores[PODS].renew(await self._api.patch(PODS, key_of(pod), body))
 
 
 class WorkloadGrouping:

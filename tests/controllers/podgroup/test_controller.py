@@ -268,10 +268,30 @@ def test_a_pod_that_goes_meanwhile_is_forgotten() -> None:
         pod(stage, "p")
         stage.fake.fail(Failure.NOT_FOUND, lambda request: request.resource is PODS, times=9)
         await stage.later(5)
-        told = [r for r in stage.fake.requests if r.resource is PODS]
-        assert len(told) == 1
+        assert len(told(stage)) == 1
 
     run(scenario)
+
+
+def test_a_pod_that_changes_while_it_is_told_is_told_once() -> None:
+    async def scenario(stage: Play) -> None:
+        def goes_on(request: Request) -> None:
+            if request.resource is PODS and len(told(stage)) == 1:
+                stage.fake.edit(PODS, request.key, {"status": {"phase": "Running"}})
+                stage.fake.deliver()
+
+        stage.fake.observers.append(goes_on)
+        made = pod(stage, "p")
+        await stage.settle()
+        assert group_of(stage, "p") == f"podgroup-{uid(made)}"
+        assert len(told(stage)) == 1
+
+    run(scenario)
+
+
+def told(stage: Play) -> list[Request]:
+    """The requests about pods."""
+    return [r for r in stage.fake.requests if r.resource is PODS]
 
 
 def refused_for(stage: Play, why: str, times: int) -> None:
