@@ -83,8 +83,9 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
     # Only now what takes a second or two to load.
     from app.kube.errors import ConfigError
     from app.main.controllers import run
+    from app.main.start_error import StartError
 
     try:
         raise typer.Exit(run(settings))
-    except (ConfigError, OSError, ValueError) as error:
+    except (ConfigError, StartError, ValueError) as error:
         raise refusal(str(error)) from error

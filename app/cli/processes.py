@@ -45,12 +45,13 @@ def settings_of(kind: Callable[..., S], given: dict[str, Any]) -> S:
 
 def listening(bind: "Bind") -> socket.socket:
     """A socket at that address; ends the command when there can be none."""
-    from app.main.server import listen
+    from app.main.server import opened
+    from app.main.start_error import StartError
 
     try:
-        return listen(bind)
-    except OSError as error:
-        raise refusal(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
+        return opened(bind)
+    except StartError as error:
+        raise refusal(str(error)) from error
 
 
 def end_at_once() -> None:

@@ -81,5 +81,5 @@ def together(  # noqa: PLR0917 - one parameter per flag, all given by name
     doors = Doors(Door(listener, at), Door(listening(judge), judge) if judge else None)
     try:
         raise typer.Exit(run(roles, doors))
-    except (OSError, StartError) as error:
+    except StartError as error:
         raise refusal(str(error)) from error

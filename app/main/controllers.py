@@ -31,7 +31,7 @@ from app.main.informers import Informers
 from app.main.object_api import ObjectApi
 from app.main.object_events import ObjectEvents
 from app.main.object_kinds import sources_of
-from app.main.server import Bind, Server, listen, server
+from app.main.server import Bind, Server, opened, server
 from app.main.signals import stop_asked
 from app.main.slot_client import SlotClient
 from app.service.workqueue import Backoff
@@ -49,7 +49,10 @@ async def _at_once() -> None:
 
 
 def run(settings: ControllersSettings) -> int:
-    """Run until a signal; returns the exit code. ValueError: unknown controllers are asked for."""
+    """Run until a signal; returns the exit code.
+
+    Raises StartError, ConfigError, and ValueError where unknown controllers are asked for.
+    """
     chosen(settings.controllers)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings))
@@ -113,7 +116,7 @@ class ControllersProcess:
     async def run(self, stopping: asyncio.Event, *, after: Before = _at_once) -> None:
         """Work until ``stopping`` is set; what there is is listed only ``after`` that."""
         webs = self._servers()
-        serving = [asyncio.create_task(web.serve(sockets=[listen(bind)])) for web, bind in webs]
+        serving = [asyncio.create_task(web.serve(sockets=[opened(bind)])) for web, bind in webs]
         work = asyncio.create_task(self._work(after))
         stopped = asyncio.create_task(stopping.wait())
         try:

@@ -31,7 +31,7 @@ from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
-from app.main.server import Bind, Server, listen, server
+from app.main.server import Bind, Server, opened, server
 from app.main.serving_tls import CertificateFiles, follow_files
 from app.main.signals import stop_asked
 from app.main.slots_here import SlotsHere
@@ -137,10 +137,7 @@ class ExtenderProcess:
         if where:
             host, port = address_of(where)
             second = Bind(host=host, port=port)
-            try:
-                webs.append((server(create_reading_app(services), second), listen(second)))
-            except OSError as error:
-                raise StartError(f"cannot listen on {where}: {error.strerror}") from error
+            webs.append((server(create_reading_app(services), second), opened(second)))
         return webs
 
     def slots(self) -> SlotsHere:

@@ -10,6 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from app.main.one_write import OneWrite
+from app.main.start_error import StartError
 
 KEEP_ALIVE_S = 120
 """Longer than kube-scheduler keeps an idle connection (90 s), so it never meets a closed one."""
@@ -61,8 +62,16 @@ def listen(bind: Bind) -> socket.socket:
     return sock
 
 
+def opened(bind: Bind) -> socket.socket:
+    """The same for who cannot do without: StartError says where, and what is in the way."""
+    try:
+        return listen(bind)
+    except OSError as error:
+        raise StartError(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
+
+
 def server(app: ASGIApp, bind: Bind) -> Server:
-    """A server for ``app``; run it with ``serve(sockets=[listen(bind)])``.
+    """A server for ``app``; run it with ``serve(sockets=[opened(bind)])``.
 
     OSError when the certificates of ``bind`` cannot be used.
     """
