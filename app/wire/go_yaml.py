@@ -53,5 +53,22 @@ class Loader(yaml.SafeLoader):
 
 
 def load(text: str) -> Any:
-    """The one document in ``text``; raises YAMLError, or RecursionError when it is too deep."""
-    return yaml.load(text, Loader)
+    """The first document in ``text``, all that Go's reader looks at.
+
+    Raises YAMLError, or RecursionError when it is too deep.
+    """
+    return load_first(text)[0]
+
+
+def load_first(text: str) -> tuple[Any, bool]:
+    """The same, and whether another document follows."""
+    loader = Loader(text)
+    try:
+        value = loader.get_data() if _goes_on(loader) else None
+        return value, _goes_on(loader)
+    finally:
+        loader.dispose()
+
+
+def _goes_on(loader: Loader) -> bool:
+    return bool(loader.check_data())  # type: ignore[no-untyped-call]  # the stubs leave it out

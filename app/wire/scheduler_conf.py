@@ -40,8 +40,11 @@ _KEYS = frozenset({"actions", "tiers", "configurations", "metrics"})
 
 def parse_scheduler_conf(text: str) -> SchedulerConf:
     """The configuration in ``text``; raises :class:`ConfError`."""
-    document = _mapping(_load(text), where="the configuration")
+    first, more_follows = _load(text)
+    document = _mapping(first, where="the configuration")
     warnings = [_no_effect(key) for key in _text_keys(document) if key not in _KEYS]
+    if more_follows:
+        warnings.append("only the first document is read: what follows `---` has no effect")
     actions = _actions(document.get("actions"), warnings)
     tiers = tuple(
         _tier(tier, number=number, warnings=warnings)
@@ -58,9 +61,9 @@ def parse_scheduler_conf(text: str) -> SchedulerConf:
     )
 
 
-def _load(text: str) -> Any:
+def _load(text: str) -> tuple[Any, bool]:
     try:
-        return go_yaml.load(text)
+        return go_yaml.load_first(text)
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark
         at = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "

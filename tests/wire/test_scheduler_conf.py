@@ -224,6 +224,13 @@ def test_tabs_separate_and_do_not_indent() -> None:
         parse_scheduler_conf(HELM.replace("- plugins", "\t- plugins", 1))
 
 
+@pytest.mark.parametrize("rest", ["", "actions: backfill\n"])
+def test_of_several_documents_the_first_counts_and_the_others_are_told_of(rest: str) -> None:
+    conf = parse_scheduler_conf(f"---\nactions: allocate\n---\n{rest}")
+    assert conf.actions == ("allocate",)
+    assert conf.warnings == ("only the first document is read: what follows `---` has no effect",)
+
+
 def test_no_tiers_is_no_plugins() -> None:
     assert parse_scheduler_conf("actions: allocate").tiers == ()
     assert parse_scheduler_conf("actions: allocate\ntiers:\n- plugins:\n").tiers == ((),)
