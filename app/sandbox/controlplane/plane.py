@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from app.sandbox.controlplane import certificates, kubeconfigs
+from app.sandbox.controlplane.interrupts import uninterrupted
 from app.sandbox.controlplane.ports import free_port
 from app.sandbox.controlplane.processes import Process, stop_all
 
@@ -106,8 +107,10 @@ class ControlPlane:
         return self.folder / "logs" / f"{name}.log"
 
     def _start(self, program: str, *flags: str) -> Process:
-        process = Process([self._programs / program, *flags], log=self.log(program), name=program)
-        self._processes.append(process)
+        argv: list[str | Path] = [self._programs / program, *flags]
+        with uninterrupted():  # else nobody would end a child that has just been made
+            process = Process(argv, log=self.log(program), name=program)
+            self._processes.append(process)
         return process
 
     def _stop_processes(self) -> None:
@@ -208,21 +211,19 @@ class ControlPlane:
         port = free_port()
         source = f"--config={config}" if config else f"--kubeconfig={self.kubeconfig}"
         election = () if config else ("--leader-elect=false",)
-        scheduler = Scheduler(
-            [
-                self._programs / "kube-scheduler",
-                source,
-                *election,
-                "--bind-address=127.0.0.1",
-                f"--secure-port={port}",
-                f"--cert-dir={self.folder / 'pki' / name}",
-                "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
-                *extra_flags,
-            ],
-            log=self.log(name),
-            name=name,
-        )
-        self._processes.append(scheduler)
+        argv: list[str | Path] = [
+            self._programs / "kube-scheduler",
+            source,
+            *election,
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            f"--cert-dir={self.folder / 'pki' / name}",
+            "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
+            *extra_flags,
+        ]
+        with uninterrupted():
+            scheduler = Scheduler(argv, log=self.log(name), name=name)
+            self._processes.append(scheduler)
         scheduler.url = f"https://127.0.0.1:{port}"
         scheduler.wait_ready(lambda: _answers(f"{scheduler.url}/readyz"))
         return scheduler
