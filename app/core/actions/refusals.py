@@ -68,7 +68,8 @@ def too_few(gang: Gang) -> Refusal:
     refusal = validity(gang)
     if refusal is not None:
         return refusal
-    numbers = Shortfall(PODS, asked=gang.min_member, free=gang.able)
+    able = gang.counts.ready + len(gang.waiting)
+    numbers = Shortfall(PODS, asked=gang.min_member, free=able)
     cause = Cause.GATED if gang.counts.gated else Cause.NOT_ENOUGH_TASKS
     return Refusal(cause, where=gang.key, shortfalls=(numbers,))
 
