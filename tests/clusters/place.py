@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from tests.clusters import nodes, workloads
-from tests.clusters.client import Object, Objects
+from tests.clusters.client import ApiError, Object, Objects
 from tests.clusters.cluster import Scheduling
 from tests.clusters.nodes import in_parallel
 from tests.clusters.processes import wait_until
@@ -64,7 +65,18 @@ class Place:
         self.api.delete(NAMESPACES, self.name)
         nodes.delete(self.api, self._nodes)
         for name in reversed(self._queues):  # children before their parents
+            what = f"queue {name} deleted"
+            wait_until(partial(self._delete_queue, name), timeout_s=_WAIT_S, what=what)
+
+    def _delete_queue(self, name: str) -> bool:
+        """False while the API server's policy is late to see that its children are gone."""
+        try:
             self.api.delete(QUEUES, name)
+        except ApiError as error:
+            if error.code == 403 and "because it has child queues" in str(error):
+                return False
+            raise
+        return True
 
     # What is made -------------------------------------------------------------------------------
 
