@@ -18,7 +18,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from app.sandbox.controlplane import certificates, kubeconfigs
 from app.sandbox.controlplane.interrupts import uninterrupted
@@ -42,6 +42,8 @@ _CONTROLLERS = (
     "statefulset-controller",
 )
 _GRACE_S = 3
+
+P = TypeVar("P", bound=Process)
 
 
 class Scheduler(Process):
@@ -107,9 +109,12 @@ class ControlPlane:
         return self.folder / "logs" / f"{name}.log"
 
     def _start(self, program: str, *flags: str) -> Process:
-        argv: list[str | Path] = [self._programs / program, *flags]
+        return self._launch(Process, program, *flags, name=program)
+
+    def _launch(self, kind: type[P], program: str, *flags: str, name: str) -> P:
+        argv = [str(self._programs / program), *flags]
         with uninterrupted():  # else nobody would end a child that has just been made
-            process = Process(argv, log=self.log(program), name=program)
+            process = kind(argv, log=self.log(name), name=name)
             self._processes.append(process)
         return process
 
@@ -211,8 +216,9 @@ class ControlPlane:
         port = free_port()
         source = f"--config={config}" if config else f"--kubeconfig={self.kubeconfig}"
         election = () if config else ("--leader-elect=false",)
-        argv: list[str | Path] = [
-            self._programs / "kube-scheduler",
+        scheduler = self._launch(
+            Scheduler,
+            "kube-scheduler",
             source,
             *election,
             "--bind-address=127.0.0.1",
@@ -220,10 +226,8 @@ class ControlPlane:
             f"--cert-dir={self.folder / 'pki' / name}",
             "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
             *extra_flags,
-        ]
-        with uninterrupted():
-            scheduler = Scheduler(argv, log=self.log(name), name=name)
-            self._processes.append(scheduler)
+            name=name,
+        )
         scheduler.url = f"https://127.0.0.1:{port}"
         scheduler.wait_ready(lambda: _answers(f"{scheduler.url}/readyz"))
         return scheduler
