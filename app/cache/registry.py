@@ -32,6 +32,15 @@ class Signals:
     groups: set[GroupKey] = field(default_factory=set)
     """Groups whose counts, phase or spec changed."""
 
+    @property
+    def may_place(self) -> bool:
+        """Whether somebody may get a place who could not before."""
+        return self.dirty or self.freed
+
+    def taken_up(self) -> None:
+        """What was said so far is planned with: it is no news any more."""
+        self.dirty = self.freed = False
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Absence:

@@ -141,7 +141,7 @@ class Planning:
     def has_news(self) -> bool:
         """Whether something changed since the last cycle began: the cluster, or who leads."""
         signals = self.cache.signals
-        news = signals.dirty or signals.freed or bool(signals.groups)
+        news = signals.may_place or bool(signals.groups)
         return news or self._standing_by is self.activity.active
 
     async def run(self) -> None:
@@ -203,7 +203,7 @@ class Planning:
         """Whether planning now may bring what it did not bring last time; takes the signals."""
         signals = self.cache.signals
         dirty, freed = signals.dirty, signals.freed
-        signals.dirty = signals.freed = False
+        signals.taken_up()
         return dirty or self._due_at <= _loop_time() or (freed and self._somebody_wants_room())
 
     def _somebody_wants_room(self) -> bool:
@@ -300,7 +300,7 @@ class Planning:
 
     def _plan_all(self, now: float, *, asked: GroupKey) -> bool:
         """A cycle's planning in one go; returns whether something of ``asked`` was placed."""
-        self.cache.signals.dirty = self.cache.signals.freed = False
+        self.cache.signals.taken_up()
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
         basis = Basis(snapshot, self.configuration.policies)
         decided = plan(snapshot, basis.policies, now=now, shapes=self._shapes)

@@ -151,14 +151,13 @@ class Events(Machine):
     def filter_shows_a_pod_that_is_gone(self, data: st.DataObject, phase: str) -> None:
         pod = self.gone[data.draw(st.sampled_from(sorted(self.gone)))]
         before = Promises.read(self.cache)
-        self.cache.signals.dirty = self.cache.signals.freed = False
+        self.cache.signals.taken_up()
         with self.step():
             late = replace(pod, phase=phase, deleting=False, node=NodeName(""), gates=())
             self.cache.set_pod(late, now=self.now, observed=True)
         assert pod.uid not in self.cache.members
         assert Promises.read(self.cache) == before
-        assert not (self.cache.signals.dirty)
-        assert not (self.cache.signals.freed)
+        assert not self.cache.signals.may_place
 
     @precondition(lambda self: self.gone and len(self.api.pods) < len(PODS))
     @rule(data=st.data())
@@ -181,11 +180,11 @@ class Events(Machine):
     def an_update_without_news_takes_nothing(self, data: st.DataObject) -> None:
         pod = self.some_pod(data)
         before, tracked = Promises.read(self.cache), pod.uid in self.cache.members
-        self.cache.signals.dirty = self.cache.signals.freed = False
+        self.cache.signals.taken_up()
         with self.step():
             self.put(replace(pod, resource_version="7"))
         assert Promises.read(self.cache) == before
-        assert not (self.cache.signals.dirty or self.cache.signals.freed) or not tracked
+        assert not self.cache.signals.may_place or not tracked
 
     @contextmanager
     def adopting(self, pod: Pod) -> Iterator[None]:

@@ -87,7 +87,7 @@ class OpenQuestions:
         if not self.wanting <= before.wanting or not self.waiting <= before.waiting:
             assert signals.dirty, "somebody wants a place, and nobody will plan"
         if self._is_roomier_than(before):
-            assert signals.dirty or signals.freed, "there is room, and nobody who waits gets it"
+            assert signals.may_place, "there is room, and nobody who waits gets it"
 
     def _is_roomier_than(self, before: "OpenQuestions") -> bool:
         return any(
@@ -140,7 +140,7 @@ class Machine(RuleBasedStateMachine):
         """
         self.now += 1
         before, open_before = Promises.read(self.cache), self._open_questions()
-        self.cache.signals.dirty = self.cache.signals.freed = False
+        self.cache.signals.taken_up()
         yield
         after = Promises.read(self.cache)
         self.void &= {uid for uid, promise in after.members.items() if not promise.revocable}

@@ -99,10 +99,9 @@ def test_equal_members_of_full_nodes_change_places(rig: Rig) -> None:
     for name in "abc":
         rig.pod(name)
     assert rig.place(a="n", b="n", c="m")
-    rig.cache.signals.dirty = rig.cache.signals.freed = False
+    rig.cache.signals.taken_up()
     assert rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now + 5)
-    assert not rig.cache.signals.dirty
-    assert not rig.cache.signals.freed, "nothing is free that was not before"
+    assert not rig.cache.signals.may_place, "nothing is free that was not before"
     assert rig.where("a", "c") == [(Stage.PLANNED, "m"), (Stage.PLANNED, "n")]
     assert (rig.used("n"), rig.used("m")) == (2000, 1000)
     assert rig.lost() == []

@@ -51,9 +51,9 @@ def free(cache: ClusterCache) -> int:
 
 def news(cache: ClusterCache, pod: Pod) -> bool:
     """Whether somebody may be placed now who could not before."""
-    cache.signals.dirty = cache.signals.freed = False
+    cache.signals.taken_up()
     cache.set_pod(pod, now=1.0)
-    return cache.signals.dirty or cache.signals.freed
+    return cache.signals.may_place
 
 
 @pytest.mark.parametrize("scheduler", [OURS, FOREIGN])
