@@ -317,12 +317,18 @@ class Group:
     def awaits_nobody(self) -> bool:
         """Whether no room is to be kept for a member that is not there, before one comes.
 
-        It was kept for some that nobody created; or the group is of the one pod that owns it, which
-        has not been told its group yet, or has gone, and the group follows.
+        It was kept for some that nobody created; or the group is without the pod that owns it.
+        """
+        return self.given_up or self.without_its_pod
+
+    @property
+    def without_its_pod(self) -> bool:
+        """Whether it is of one pod, which has not been told its group yet, or has gone.
+
+        In the latter case the group follows.
         """
         owner = self.pod_group.owner_kind if self.pod_group is not None else ""
-        of_a_pod = owner == "Pod" and self.min_member <= 1
-        return self.given_up or (of_a_pod and not self.members)
+        return owner == "Pod" and self.min_member <= 1 and not self.members
 
     @property
     def slots_wanted(self) -> int:
@@ -342,7 +348,8 @@ class Group:
         if self.solo or self.phase is GroupPhase.COMPLETED:
             return False
         if self.phase in (GroupPhase.NEW, GroupPhase.PENDING):
-            return True
+            # An empty one claims nothing: all there are would be let in, whatever room there is.
+            return not self.without_its_pod
         return not self.placed_minimum
 
     def counts(self) -> Counts:

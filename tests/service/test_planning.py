@@ -228,6 +228,31 @@ def test_a_plain_pod_does_not_wait_for_what_its_own_group_asks_for() -> None:
     run(scenario())
 
 
+def test_the_groups_of_plain_pods_are_not_all_let_in_before_their_pods_are_told() -> None:
+    """An empty one claims nothing, and there is room, stretched, for two only."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        for name in "abc":
+            rig.group(
+                name,
+                minimum=1,
+                min_resources=make_amounts(cpu=1000),
+                owner_kind="Pod",
+                phase=GroupPhase.PENDING,
+            )
+        await rig.cycle()
+        for name in "abc":
+            rig.pod(f"pod-{name}", group=name, shape=make_shape(cpu=1000))
+        await rig.cycle()
+        phases = [rig.cache.groups[rig.key(name)].phase for name in "abc"]
+        assert phases == [GroupPhase.INQUEUE, GroupPhase.INQUEUE, GroupPhase.PENDING]
+        assert rig.planning.refusals[rig.key("c")].cause is Cause.CLUSTER_OVERUSED
+
+    run(scenario())
+
+
 def test_a_node_that_goes_away_meanwhile_is_not_promised() -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
