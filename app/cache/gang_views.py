@@ -23,6 +23,8 @@ class GangViews:
     awaited: Views = field(default_factory=dict)
     torn: Views = field(default_factory=dict)
     shown: Views = field(default_factory=dict)
+    nominated: Views = field(default_factory=dict)
+    """Pending ones of no more than one, with a member that others may have been evicted for."""
     choosy: Views = field(default_factory=dict)
     """Pending ones of which some role has a rule about other pods."""
 
@@ -34,12 +36,22 @@ class GangViews:
         file_under(self.torn, view.key, view, wanted=pending and view.partial)
         shown = pending and any(task.shown for task in view.queue_first)
         file_under(self.shown, view.key, view, wanted=shown)
+        nominated = pending and view.min_member <= 1 and any(t.nominated for t in view.waiting)
+        file_under(self.nominated, view.key, view, wanted=nominated)
         choosy = pending and any(shape.looks_at_pods for shape in view.role_shapes.values())
         file_under(self.choosy, view.key, view, wanted=choosy)
 
     def drop(self, key: GroupKey) -> None:
         """The group is gone."""
-        for part in (self.all, self.pending, self.awaited, self.torn, self.shown, self.choosy):
+        for part in (
+            self.all,
+            self.pending,
+            self.awaited,
+            self.torn,
+            self.shown,
+            self.nominated,
+            self.choosy,
+        ):
             part.pop(key, None)
 
 

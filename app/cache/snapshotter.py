@@ -6,12 +6,13 @@ place.
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from app.cache.choosy import keys_asked
 from app.cache.cluster import ClusterCache
 from app.cache.gang_views import GangViews
 from app.cache.identities import Identities
-from app.model.ids import NodeName
+from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.residents import NOBODY
 from app.model.shape import HostPort
 from app.model.snapshot import Snapshot, Veto
@@ -25,8 +26,16 @@ class Snapshotter:
         self._generation = 0
         self._identities = Identities()
 
-    def snapshot(self, *, vetoes: frozenset[Veto] = frozenset()) -> Snapshot:
-        """The cluster now; ``vetoes`` are nodes that the stock scheduler refused for a shape."""
+    def snapshot(
+        self,
+        *,
+        vetoes: frozenset[Veto] = frozenset(),
+        preemptors: AbstractSet[PodUid] = frozenset(),
+    ) -> Snapshot:
+        """The cluster now; ``vetoes`` are nodes that the stock scheduler refused for a shape.
+
+        ``preemptors`` are pods that others are evicted for and that may not be nominated yet.
+        """
         cache = self._cache
         views = cache.registry.refresh()
         self._generation += 1
@@ -52,6 +61,7 @@ class Snapshotter:
             awaited=tuple(pending[key] for key in views.awaited),
             torn=tuple(pending[key] for key in views.torn),
             shown=tuple(pending[key] for key in views.shown),
+            made_room=self._made_room(views, preemptors),
             queues=dict(cache.queues),
             usage=cache.registry.usage(),
             residents=residents,
@@ -61,6 +71,22 @@ class Snapshotter:
             quotas=tuple(cache.quotas.values()),
             namespaces=dict(cache.namespaces),
         )
+
+    def _made_room(
+        self, views: GangViews, preemptors: AbstractSet[PodUid]
+    ) -> dict[GroupKey, frozenset[PodUid]]:
+        members = self._cache.members
+        keys = {members[uid].group for uid in preemptors if uid in members}
+        asked = [
+            views.pending[key]
+            for key in sorted(views.nominated.keys() | keys & views.pending.keys())
+            if views.pending[key].min_member <= 1
+        ]
+        made = {
+            gang.key: frozenset(t.uid for t in gang.waiting if t.nominated or t.uid in preemptors)
+            for gang in asked
+        }
+        return {key: uids for key, uids in made.items() if uids}
 
     def _ports(self, index: Mapping[NodeName, int]) -> dict[int, frozenset[HostPort]]:
         taken: dict[int, frozenset[HostPort]] = {}

@@ -76,17 +76,18 @@ def assemble(
     cache = ClusterCache(schedulers=schedulers, default_queue=default_queue)
     configuration = Configuration()
     barrier = Barrier(cache, limits=limits, clock=clock)
+    approvals = Approvals(cache, clock=clock)
     planning = Planning(
         cache=cache,
         configuration=configuration,
         activity=activity,
         vetoes=Vetoes(keep_s=limits.veto_s),
+        approvals=approvals,
         limits=limits,
         clock=clock,
     )
     status = StatusWriter(cache, planning=planning, groups=ports, events=ports, clock=clock)
     reasons = PodReasons(cache, planning=planning, pods=ports, clock=clock, failed=log_failure)
-    approvals = Approvals(cache, clock=clock)
     filtering = Filtering(cache, planning=planning, approvals=approvals, limits=limits, clock=clock)
     corrections = Corrections(
         cache, filtering=filtering, pods=ports, clock=clock, failed=log_failure

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.model.gang import Gang
-from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
 from app.model.residents import NOBODY, Residents
 from app.model.resources import Matrix, ResourceAxis, Vector
@@ -63,8 +63,10 @@ class Snapshot:
     it whose pods are terminating. ``pending`` are the gangs of ``gangs`` that need a decision
     (waiting members, or not admitted yet, or members unseen); among them ``awaited`` are those that
     were let in and lack members, ``torn`` those that are bound in part. ``shown`` are gangs with
-    members for whom their queue keeps room (:attr:`Task.shown`). ``residents`` are filled only when
-    some rule looks at pods (``inter_pod``); ``ports`` only has nodes with host ports in use.
+    members for whom their queue keeps room (:attr:`Task.shown`). ``made_room`` are pending gangs of
+    no more than one with their waiting members that others were evicted for. ``residents`` are
+    filled only when some rule looks at pods (``inter_pod``); ``ports`` only has nodes with host
+    ports in use.
     """
 
     generation: int
@@ -78,6 +80,7 @@ class Snapshot:
     queues: Mapping[QueueName, Queue]
     usage: Mapping[QueueName, QueueUsage]
     shown: tuple[Gang, ...] = ()
+    made_room: Mapping[GroupKey, frozenset[PodUid]] = field(default_factory=dict)
     residents: Residents = NOBODY
     inter_pod: bool = False
     ports: Mapping[int, frozenset[HostPort]] = field(default_factory=dict)

@@ -90,6 +90,11 @@ class Approvals:
         victims = [approved.victim.uid for approved in self._of(preemptor)]
         return bool(victims) and all(self._cache.pod(uid) is None for uid in victims)
 
+    def preemptors(self) -> frozenset[PodUid]:
+        """Who may evict somebody."""
+        self._forget()
+        return frozenset(preemptor for preemptor, _ in self._approved)
+
     def _of(self, preemptor: PodUid) -> list[_Approved]:
         self._forget()
         return [approved for (who, _), approved in self._approved.items() if who == preemptor]

@@ -39,6 +39,7 @@ from app.model.plan import Plan
 from app.model.reason import MEMBERS_MISSING, Cause, Refusal
 from app.model.snapshot import Snapshot
 from app.service.activity import Activity
+from app.service.approvals import Approvals
 from app.service.basis import Basis
 from app.service.configuration import Configuration
 from app.service.cycle_log import CycleLog
@@ -87,6 +88,7 @@ class Planning:
     cache: ClusterCache
     configuration: Configuration
     vetoes: Vetoes
+    approvals: Approvals
     limits: Limits
     clock: Clock
     activity: Activity
@@ -228,7 +230,7 @@ class Planning:
             self.refusals.clear()
             self.shown = frozenset()
             return
-        snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
+        snapshot = self._snapshot(now)
         basis = Basis(snapshot, self.configuration.policies)
         steps = plan_steps(snapshot, basis.policies, now=now, shapes=self._shapes)
         self._under_way = True
@@ -281,17 +283,21 @@ class Planning:
         self.log.on_demand += 1
         if not self._under_way and self._few_are_pending():
             return self._plan_all(now, asked=key)
-        snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
-        gang = plan_gang(
-            snapshot, self.configuration.policies, key=key, now=now, shapes=self._shapes
+        decided = plan_gang(
+            self._snapshot(now), self.configuration.policies, key=key, now=now, shapes=self._shapes
         )
-        for admitted in gang.admitted:
+        for admitted in decided.admitted:
             self.cache.admit(admitted)
-        placed = [decided for decided in gang.placed if self._publisher.take(decided, now=now)]
+        placed = [each.gang for each in decided.placed if self._publisher.take(each, now=now)]
         self.refusals.pop(key, None)
-        self.refusals.update(gang.refused)
+        self.refusals.update(decided.refused)
         self._refused_with[key] = len(group.members)
-        return bool(placed)
+        return key in placed
+
+    def _snapshot(self, now: float) -> Snapshot:
+        return self._snapshotter.snapshot(
+            vetoes=self.vetoes.active(now=now), preemptors=self.approvals.preemptors()
+        )
 
     def _few_are_pending(self) -> bool:
         pending = self.cache.registry.pending
@@ -301,7 +307,7 @@ class Planning:
     def _plan_all(self, now: float, *, asked: GroupKey) -> bool:
         """A cycle's planning in one go; returns whether something of ``asked`` was placed."""
         self.cache.signals.taken_up()
-        snapshot = self._snapshotter.snapshot(vetoes=self.vetoes.active(now=now))
+        snapshot = self._snapshot(now)
         basis = Basis(snapshot, self.configuration.policies)
         decided = plan(snapshot, basis.policies, now=now, shapes=self._shapes)
         if self._publish(decided, basis, now=now):

@@ -69,6 +69,18 @@ def test_no_more_pods_give_way_than_have_to(
         place.wait_bound("low", 6)
 
 
+def test_nobody_gives_way_for_others_that_wait_and_are_as_urgent(place: Place, urgent: str) -> None:
+    place.add_nodes(3, cpu="2")
+    place.add_gang("low", 3, minimum=1, cpu="2")
+    place.wait_bound("low", 3)
+    for number in range(3):
+        place.submit_one(workloads.pod(f"older-{number}", cpu="2", priorityClassName=urgent))
+    place.wait_pod_condition("older-2", "PodScheduled", "False")
+    submit_urgent(place, urgent, cpu="2")
+    place.wait_pod_bound("urgent")
+    assert len(names_left(place, "low")) == 2
+
+
 def test_a_gang_is_not_broken_for_a_more_urgent_pod(place: Place, urgent: str) -> None:
     place.add_nodes(1, cpu="3")
     place.add_gang("gang", 3)

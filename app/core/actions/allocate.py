@@ -4,7 +4,8 @@ Queues take turns by their order. In a turn the first gang of the queue gets its
 nothing; one that has it gets one member more and goes back in line while more wait, so queues and
 gangs share what is beyond the minimums. A queue that holds all it deserves gets no more turns.
 Gangs that are bound in part come before all turns: what they lack is less than what newcomers want,
-and nothing else makes what they hold of use.
+and nothing else makes what they hold of use. After them, and before all turns as well, come pods
+that others were evicted for (:mod:`app.core.actions.precedence`).
 What is left in the end may be lent (:mod:`app.core.actions.lending`). Last of all come members
 beyond the minimum that had a place before and that nobody came for: they may have what nobody else
 wants, or they would keep it from everybody else for ever.
@@ -24,6 +25,7 @@ from app.core.actions.minimum import (
     lacks_members,
     place_minimum,
 )
+from app.core.actions.precedence import Precedence
 from app.core.actions.turns import Turns
 from app.core.policy import TaskKey
 from app.model.gang import Gang, Task
@@ -37,19 +39,28 @@ def allocate(cycle: Cycle) -> Steps:
     """Place what the gangs that are in wait for."""
     turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     last: Turns[Backlog] = Turns(cycle.opened, cycle.line)
+    precedence = Precedence.of(cycle)
     torn: list[Gang] = []
+    first: list[Gang] = []
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
             if gang.partial:
                 torn.append(gang)
+            elif precedence.covers(gang):
+                first.append(gang)
             else:
                 turns.add(Backlog(gang))
-                if gang.unused:
-                    last.add(Backlog(gang, goes_last=True))
+            if gang.unused and not gang.partial:
+                last.add(Backlog(gang, goes_last=True))
         if number % _PIECE == 0:
             yield
     for gang in sorted(torn, key=cycle.opened.gang_key):
-        yield from _serve(cycle, turns, Backlog(gang))
+        yield from _serve_first(cycle, turns, gang)
+    for gang in precedence.sort(first):
+        if cycle.opened.overused(gang.queue) is None:
+            yield from _serve_first(cycle, turns, gang)
+        else:
+            turns.add(Backlog(gang))
     yield from _take(cycle, turns)
     yield from lend(cycle)
     yield from _take(cycle, last)
@@ -63,7 +74,10 @@ def _take(cycle: Cycle, turns: Turns[Backlog]) -> Steps:
     while (at := turns.queue()) is not None:
         dropped = yield from _drop_overused(cycle, turns, at)
         if not dropped:
-            yield from _serve(cycle, turns, turns.take(at))
+            backlog = turns.take(at)
+            more = yield from _serve(cycle, backlog)
+            if more:
+                turns.add(backlog)
         turns.done(at)
         yield
 
@@ -86,38 +100,48 @@ def _takes_part(cycle: Cycle, gang: Gang) -> bool:
     return cycle.lacks_places(gang) or not is_reached(cycle, gang)
 
 
-def _serve(cycle: Cycle, turns: Turns[Backlog], backlog: Backlog) -> Steps:
-    """Give the gang its minimum, or one member more; it goes back in line while it wants more."""
+def _serve_first(cycle: Cycle, turns: Turns[Backlog], gang: Gang) -> Steps:
+    """Serve the gang before all turns; for more than what it goes first for it gets in line."""
+    made_room = cycle.snapshot.made_room.get(gang.key, ())
+    backlog = Backlog(gang)
+    more = yield from _serve(cycle, backlog)
+    while more and backlog.tasks[0].uid in made_room:
+        more = yield from _serve(cycle, backlog)
+    if more:
+        turns.add(backlog)
+
+
+def _serve(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
+    """Give the gang its minimum, or one member more; returns whether it wants more."""
     reached = is_reached(cycle, backlog.gang)
     if not backlog.sorted:
         waiting, key = _of_this_round(cycle, backlog, reached=reached)
         yield from backlog.sort(waiting, key=key)
     if reached:
-        more = yield from place_next(cycle, backlog)
-    elif backlog.goes_last:
-        more = False  # it could not have its minimum before
-    else:
-        placed = yield from place_minimum(cycle, backlog)
-        more = placed and bool(backlog.tasks)
-    if more:
-        turns.add(backlog)
+        return (yield from place_next(cycle, backlog))
+    if backlog.goes_last:
+        return False  # it could not have its minimum before
+    placed = yield from place_minimum(cycle, backlog)
+    return placed and bool(backlog.tasks)
 
 
 def _of_this_round(
     cycle: Cycle, backlog: Backlog, *, reached: bool
 ) -> tuple[Sequence[Task], TaskKey]:
-    """The members that want places now, and their order: those nobody came for behind the others.
+    """The members that want places now, and their order.
 
-    For a minimum all of them count, of whichever kind.
+    Those that others were evicted for go before the others, those nobody came for behind them. For
+    a minimum all of them count, of whichever kind.
     """
     gang, key = backlog.gang, cycle.opened.task_key
     waiting = cycle.unserved(gang)
-    if not gang.unused:
+    made_room = cycle.snapshot.made_room.get(gang.key, frozenset())
+    if not gang.unused and not made_room:
         return waiting, key
     if reached and not backlog.goes_last:
         yields = gang.yields_until > cycle.now
         waiting = [] if yields else [t for t in waiting if t.uid not in gang.unused]
-    return waiting, lambda task: (task.uid in gang.unused, key(task))
+    return waiting, lambda t: (t.uid not in made_room, t.uid in gang.unused, key(t))
 
 
 def _drop_overused(

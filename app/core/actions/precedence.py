@@ -1,0 +1,44 @@
+"""Who goes before all turns: pods that others were evicted for, and whoever outranks them.
+
+kube-scheduler evicts for one pod, and keeps the room against all others of equal or lower priority.
+By the turns, older ones could have it, and the pod would evict again until all of these have their
+places, also those that may not preempt. So it goes first. Groups of a higher priority still go
+before it, whatever the turn of their queue, as they do in kube-scheduler.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.core.actions.cycle import Cycle
+from app.model.gang import Gang
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Precedence:
+    """Of one cycle; ``above`` is the least priority of a group that others were evicted for."""
+
+    cycle: Cycle
+    above: int | None
+
+    @classmethod
+    def of(cls, cycle: Cycle) -> "Precedence":
+        """As the snapshot has it."""
+        made_room = cycle.snapshot.made_room
+        if not made_room:
+            return cls(cycle, None)
+        evicting = (gang.priority for gang in cycle.pending if gang.key in made_room)
+        return cls(cycle, min(evicting, default=None))
+
+    def covers(self, gang: Gang) -> bool:
+        """Whether ``gang`` goes before all turns."""
+        if self.above is None:
+            return False
+        return gang.priority > self.above or gang.key in self.cycle.snapshot.made_room
+
+    def sort(self, gangs: Iterable[Gang]) -> list[Gang]:
+        """Those that it covers, the first one first."""
+        made_room, key = self.cycle.snapshot.made_room, self.cycle.opened.gang_key
+        return sorted(
+            gangs,
+            key=lambda gang: (-gang.priority, gang.key not in made_room, key(gang), gang.key),
+        )

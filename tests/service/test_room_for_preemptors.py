@@ -1,0 +1,122 @@
+"""What was evicted for a pod is for that pod: else it evicts once more, to feed others."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.model.ids import NodeName
+from app.model.pod import QUEUE_ANNOTATION
+from app.service import planning
+from app.service.approvals import KEPT_S
+from app.service.filtering import Chosen, Wait
+from tests.builders import make_amounts, make_queue, make_shape
+from tests.service.rig import Rig
+from tests.service.virtual_time import advance, run
+
+STOCK = "default-scheduler"
+TWO = make_shape(cpu=2000)
+
+
+async def urgent_after_others(*, queue: str = "default", **older: int) -> Rig:
+    """Two full nodes, ``older`` waiting pods by priority, and ``urgent`` that may evict."""
+    rig = Rig()
+    rig.queue(make_queue("another"))
+    rig.node("n1", "n2", cpu=2000)
+    for number in (1, 2):
+        node = NodeName(f"n{number}")
+        rig.pod(f"low-{number}", scheduler=STOCK, node=node, phase="Running", shape=TWO)
+    for name, priority in older.items():
+        place = {QUEUE_ANNOTATION: queue}
+        rig.pod(name, priority=priority, shape=TWO, annotations=place, created=1.0)
+    rig.pod("urgent", priority=1000, shape=TWO, created=2.0)
+    await rig.cycle()
+    assert rig.preempt("urgent", n1=["low-1"]) is None
+    return rig
+
+
+@pytest.mark.parametrize("queue", ["default", "another"])
+def test_older_pods_of_no_higher_priority_do_not_get_it(queue: str) -> None:
+    async def scenario() -> None:
+        rig = await urgent_after_others(queue=queue, equal=1000, lower=10)
+        rig.delete("low-1")
+        await rig.cycle()
+        assert rig.place("urgent") == "n1"
+
+    run(scenario())
+
+
+def test_it_is_for_the_pod_as_long_as_its_victims_take_to_go() -> None:
+    async def scenario() -> None:
+        rig = await urgent_after_others(equal=1000)
+        rig.store(replace(rig.api.pods["default/urgent"], nominated=NodeName("n1")))
+        rig.store(replace(rig.api.pods["default/low-1"], deleting=True))
+        await advance(2 * KEPT_S)
+        rig.delete("low-1")
+        await rig.cycle()
+        assert rig.place("urgent") == "n1"
+
+    run(scenario())
+
+
+def test_a_pod_that_did_not_evict_after_all_waits_for_its_turn() -> None:
+    async def scenario() -> None:
+        rig = await urgent_after_others(equal=1000)
+        await advance(2 * KEPT_S)
+        rig.delete("low-1")
+        await rig.cycle()
+        assert (rig.place("equal"), rig.place("urgent")) == ("n1", "")
+
+    run(scenario())
+
+
+def test_a_more_important_pod_goes_before_it() -> None:
+    async def scenario() -> None:
+        rig = await urgent_after_others(equal=1000, higher=2000)
+        rig.delete("low-1")
+        await rig.cycle()
+        assert rig.place("higher") == "n1"
+        rig.delete("low-2")
+        await rig.cycle()
+        assert rig.place("urgent") == "n2"
+
+    run(scenario())
+
+
+def test_one_that_comes_before_the_next_cycle_does_not_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        rig = await urgent_after_others(equal=1000)
+        rig.delete("low-1")
+        rig.pod("late", priority=1000, shape=TWO)
+        assert isinstance(rig.filter("late"), Wait)
+        assert rig.filter("urgent") == Chosen(NodeName("n1"))
+
+    monkeypatch.setattr(planning, "AT_ONCE", 0)  # one gang is planned on demand, not all
+    run(scenario())
+
+
+def test_of_a_group_of_several_the_member_that_evicted_gets_it() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.pod("low", node=NodeName("n1"), phase="Running", shape=TWO)
+        rig.gang("g", size=3, minimum=1, priority=1000, shape=TWO)
+        await rig.cycle()
+        assert rig.preempt("g-2", n1=["low"]) is None
+        rig.delete("low")
+        await rig.cycle()
+        assert [rig.place(f"g-{i}") for i in range(3)] == ["", "", "n1"]
+
+    run(scenario())
+
+
+def test_it_gets_no_more_than_its_queue_may_hold() -> None:
+    async def scenario() -> None:
+        rig = await urgent_after_others(queue="another", equal=1000)
+        rig.queue(make_queue("default", capability=make_amounts(cpu=1000)))
+        rig.delete("low-1")
+        await rig.cycle()
+        assert (rig.place("equal"), rig.place("urgent")) == ("n1", "")
+
+    run(scenario())
