@@ -184,6 +184,11 @@ class Gang:
         return minimums if minimums and self.min_member >= sum(minimums.values()) else {}
 
     @property
+    def able(self) -> int:
+        """Members and slots that have a place or may be given one: not those that failed, say."""
+        return self.counts.ready + len(self.waiting)
+
+    @property
     def lacks_members(self) -> bool:
         """Whether its minimum takes members that nobody has created, nor is a place kept for.
 

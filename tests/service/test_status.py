@@ -261,7 +261,27 @@ def test_a_gang_with_a_finished_member_that_loses_another_lacks_it_and_no_share_
     run(scenario())
 
 
-def test_a_gang_that_lost_members_says_so_when_it_waits_for_something_else() -> None:
+def test_a_gang_that_waits_for_something_else_says_so_though_only_others_have_changed() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.group("g", minimum=3, phase=GroupPhase.RUNNING)
+        for i in range(2):
+            rig.pod(f"g-{i}", group="g", node=NodeName("n1"), phase="Running")
+        rig.pod("g-2", group="g")
+        with working(rig):
+            await advance(1)
+            show(rig, "g")
+            assert conditions(rig, "g")["Reserved"][:2] == ("False", "QueueRoom")
+            await advance(2 * status_module.TEXT_EVERY_S)
+            rig.node("n2", "n3", cpu=500)
+            await advance(status_module.TEXT_EVERY_S + status_module.SETTLING_S)
+        assert conditions(rig, "g")["Reserved"][:2] == ("False", "NotEnoughResources")
+
+    run(scenario())
+
+
+def test_a_gang_with_a_failed_member_lacks_it_and_no_share_of_its_queue() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1")
@@ -270,11 +290,6 @@ def test_a_gang_that_lost_members_says_so_when_it_waits_for_something_else() -> 
             rig.pod(f"g-{i}", group="g", node=NodeName("n1"), phase=phase)
         with working(rig):
             await advance(1)
-            show(rig, "g")
-            assert conditions(rig, "g")["Reserved"][:2] == ("False", "QueueOverused")
-            await advance(1)
-            rig.pod("big", shape=make_shape(cpu=9000))  # its queue deserves more now
-            await advance(status_module.TEXT_EVERY_S + status_module.SETTLING_S)
         assert conditions(rig, "g")["Reserved"][:2] == ("False", "NotEnoughTasks")
 
     run(scenario())

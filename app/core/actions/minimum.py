@@ -67,8 +67,8 @@ def awaits_unknown(cycle: Cycle, gang: Gang) -> Refusal | None:
 
 
 def lacks_members(cycle: Cycle, gang: Gang) -> Refusal | None:
-    """The refusal of a gang with fewer members than its minimum and no telling what is missing."""
-    if not gang.lacks_members:
+    """The refusal of a gang that its members cannot bring to its minimum, nor any awaited ones."""
+    if not gang.lacks_members and gang.able >= gang.min_member:
         return None
     need = Need.of(gang, cycle.ledger.gang(gang))
     extra = slots.slots_of(gang, cycle.snapshot, made=cycle.slot_shapes)

@@ -68,8 +68,7 @@ def too_few(gang: Gang) -> Refusal:
     refusal = validity(gang)
     if refusal is not None:
         return refusal
-    able = gang.counts.ready + len(gang.waiting)
-    numbers = Shortfall(PODS, asked=gang.min_member, free=able)
+    numbers = Shortfall(PODS, asked=gang.min_member, free=gang.able)
     cause = Cause.GATED if gang.counts.gated else Cause.NOT_ENOUGH_TASKS
     return Refusal(cause, where=gang.key, shortfalls=(numbers,))
 
