@@ -3,14 +3,12 @@
 Queues take turns; in a turn the first group of the queue is put to the vote. A rejected one is out
 for this cycle, and the queue goes on with the next. A group that does not say what it needs
 (``minResources`` unset) is let in unless its queue is shut. One that is bound in part was in before
-(a crash lost that): its rest is not voted on again. Pods that others were evicted for come before
-all turns (:mod:`app.core.actions.precedence`).
+(a crash lost that): its rest is not voted on again.
 """
 
 from dataclasses import dataclass
 
 from app.core.actions.cycle import Cycle, Steps
-from app.core.actions.precedence import Precedence
 from app.core.actions.turns import Turns
 from app.core.policy import Opened
 from app.model.gang import Gang
@@ -29,34 +27,24 @@ class _Candidate:
 def enqueue(cycle: Cycle) -> Steps:
     """Admit, or refuse, every pending group that is not in yet."""
     turns: Turns[_Candidate] = Turns(cycle.opened, cycle.line)
-    precedence = Precedence.of(cycle)
-    first: list[Gang] = []
     for number, gang in enumerate(cycle.pending):
         if not cycle.in_play(gang) and not cycle.sits_out(gang):
             if gang.partial:
                 cycle.admit(gang)
-            elif precedence.covers(gang):
-                first.append(gang)
             else:
                 turns.add(_Candidate(gang))
         if number % _PIECE == 0:
             yield
-    for gang in precedence.sort(first):
-        _vote(cycle, gang)
-        yield
     turns.start()
     while (queue := turns.queue()) is not None:
-        _vote(cycle, turns.take(queue).gang)
+        gang = turns.take(queue).gang
+        refusal = ballot(gang, cycle.opened, cycle.snapshot)
+        if refusal is None:
+            cycle.admit(gang)
+        else:
+            cycle.refuse(gang, refusal)
         turns.done(queue)
         yield
-
-
-def _vote(cycle: Cycle, gang: Gang) -> None:
-    refusal = ballot(gang, cycle.opened, cycle.snapshot)
-    if refusal is None:
-        cycle.admit(gang)
-    else:
-        cycle.refuse(gang, refusal)
 
 
 def ballot(gang: Gang, opened: Opened, snapshot: Snapshot) -> Refusal | None:

@@ -12,8 +12,8 @@ from app.sandbox.apiserver.store import Change, ChangeKind, Store
 from app.sandbox.documents import Document, is_terminal, items, name_of, section, uid_of
 from app.sandbox.scheduler.claims import STORAGE as CLAIMS
 from app.sandbox.scheduler.cluster import Cluster
+from app.sandbox.scheduler.nominations import Nominations
 from app.sandbox.scheduler.queue import PodQueue, Wake
-from app.sandbox.scheduler.requirements import Requirements
 
 _PODS = "/pods"
 _NODES = "/nodes"
@@ -23,11 +23,18 @@ _NAMESPACES = "/namespaces"
 class Feed:
     """Keeps one loop informed. A view of its own per loop, as every scheduler has."""
 
-    def __init__(self, cluster: Cluster, queue: PodQueue, *, profiles: frozenset[str]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        queue: PodQueue,
+        *,
+        nominations: Nominations,
+        profiles: frozenset[str],
+    ) -> None:
         self._cluster = cluster
         self._queue = queue
+        self._nominations = nominations
         self._profiles = profiles
-        self._nominated: dict[str, Document] = {}
         self._assumed: set[str] = set()
         self._listening = False
 
@@ -48,7 +55,7 @@ class Feed:
 
     def assume(self, pod: Document, node: str) -> None:
         """The pod takes its room from now on, whatever the API server says."""
-        self._nominated.pop(uid_of(pod), None)
+        self._nominations.drop(uid_of(pod))
         self._assumed.add(uid_of(pod))
         self._cluster.assume(pod, node)
 
@@ -56,18 +63,6 @@ class Feed:
         """The binding came to nothing."""
         self._assumed.discard(uid_of(pod))
         self._cluster.remove_pod(uid_of(pod))
-
-    def nominated_to(self, node: str, *, over: Requirements) -> list[Document]:
-        """Pods nominated to a node that a pod of this priority must leave room for."""
-        if not self._nominated:
-            return []
-        return [
-            pod
-            for uid, pod in self._nominated.items()
-            if uid != over.uid
-            and section(pod, "status").get("nominatedNodeName") == node
-            and int(section(pod, "spec").get("priority") or 0) >= over.priority
-        ]
 
     def _changed(self, change: Change) -> None:
         if not self._listening:
@@ -104,7 +99,7 @@ class Feed:
         self._assumed.discard(uid)
         self._queue.remove(uid)
         was_placed = self._cluster.remove_pod(uid)
-        if was_placed or self._nominated.pop(uid, None) is not None:
+        if self._nominations.drop(uid) or was_placed:
             self._queue.wake(Wake.BOUND_POD_DELETED)
 
     def _pod_changed(self, change: Change) -> None:
@@ -125,7 +120,7 @@ class Feed:
     def _take_pod(self, pod: Document) -> None:
         uid, spec = uid_of(pod), section(pod, "spec")
         if spec.get("nodeName"):
-            self._nominated.pop(uid, None)
+            self._nominations.drop(uid)
             self._assumed.discard(uid)
             self._queue.remove(uid)
             self._cluster.set_pod(pod)
@@ -134,18 +129,9 @@ class Feed:
             return
         if uid in self._assumed:
             return
-        self._note_nomination(pod)
+        if self._nominations.note(pod):
+            self._queue.wake(Wake.BOUND_POD_DELETED)  # it frees room, like a deleted pod
         self._queue.set(pod)
-
-    def _note_nomination(self, pod: Document) -> None:
-        """A nomination that goes or moves frees room, like a deleted pod."""
-        uid = uid_of(pod)
-        before = self._nominated.pop(uid, None)
-        node = section(pod, "status").get("nominatedNodeName")
-        if node:
-            self._nominated[uid] = pod
-        if before is not None and section(before, "status").get("nominatedNodeName") != node:
-            self._queue.wake(Wake.BOUND_POD_DELETED)
 
 
 def _relevant(node: Document) -> Any:

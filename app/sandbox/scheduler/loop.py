@@ -26,19 +26,18 @@ from app.sandbox.clock import Clock
 from app.sandbox.documents import Document, name_of, section, uid_of
 from app.sandbox.ports import ExtenderClient
 from app.sandbox.scheduler import affinity, claims, messages
-from app.sandbox.scheduler.cluster import Cluster, Neighbourhood, NodeState, PlacedPod
+from app.sandbox.scheduler.cluster import Cluster, NodeState
 from app.sandbox.scheduler.extender import Extender, ExtenderError
 from app.sandbox.scheduler.feed import Feed
 from app.sandbox.scheduler.filters import (
     Candidate,
     Failure,
     candidate_of,
-    first_failure,
 )
+from app.sandbox.scheduler.nominations import Nominations
 from app.sandbox.scheduler.preemption import Outcome, Preemption
 from app.sandbox.scheduler.queue import EXTENDER, BackoffConfig, PodQueue, QueuedPod, Wake
 from app.sandbox.scheduler.reporting import Reporter
-from app.sandbox.scheduler.requirements import requirements_of
 
 logger = logging.getLogger(__name__)
 
@@ -95,8 +94,13 @@ class SchedulerLoop:
             self._extender = Extender(extender, clock=clock, timeout_s=config.http_timeout_s)
         self.cluster = Cluster()
         self.queue = PodQueue(clock=clock, backoff=config.backoff)
-        self._feed = Feed(self.cluster, self.queue, profiles=config.profiles)
-        self._preemption = Preemption(self.cluster, server.disruption, random=random or Random())
+        self._nominations = Nominations(self.cluster)
+        self._feed = Feed(
+            self.cluster, self.queue, nominations=self._nominations, profiles=config.profiles
+        )
+        self._preemption = Preemption(
+            self.cluster, self._nominations, server.disruption, random=random or Random()
+        )
         self._reporter = Reporter(server, clock=clock, name=config.name)
         self._bindings: set[asyncio.Task[None]] = set()
 
@@ -191,7 +195,7 @@ class SchedulerLoop:
     async def _nominated_fits(self, candidate: Candidate, name: str) -> bool:
         """The one-node path: an extender's error is only logged, the full path follows."""
         around = self.cluster.neighbourhood()
-        if self._failure(candidate, self.cluster.nodes[name], around) is not None:
+        if self._nominations.failure(candidate, self.cluster.nodes[name], around) is not None:
             return False
         if self._extender is None:
             return True
@@ -210,23 +214,10 @@ class SchedulerLoop:
         for node in around.nodes:
             failure: Failure | None = elsewhere
             if pinned is None or node.name in pinned:
-                failure = self._failure(candidate, node, around)
+                failure = self._nominations.failure(candidate, node, around)
             if failure is not None:
                 found[node.name] = failure
         return found
-
-    def _failure(
-        self, candidate: Candidate, node: NodeState, around: Neighbourhood
-    ) -> Failure | None:
-        """With the pods nominated to the node first, then without them: both must pass."""
-        nominated = self._feed.nominated_to(node.name, over=candidate.asks)
-        if nominated:
-            placed = [PlacedPod(pod, requirements_of(pod)) for pod in nominated]
-            crowded = node.trial(extra=placed)
-            failure = first_failure(candidate, crowded, self.cluster.neighbourhood(trial=crowded))
-            if failure is not None:
-                return failure
-        return first_failure(candidate, node, around)
 
     async def _best(self, candidate: Candidate, feasible: list[str]) -> str:
         """Least used first, plus the extender's opinion; ties go to the first name."""

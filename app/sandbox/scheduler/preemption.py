@@ -1,7 +1,8 @@
 """Default preemption: which pods would have to go so that this one fits, and asking the extender.
 
 Simple on purpose. Per node that could be helped: take all pods of lower priority away, see whether
-the pod fits, then give back the most important ones while it still does; the rest are victims.
+the pod fits beside those nominated there, then give back the most important ones while it still
+does; the rest are victims.
 Filter of the extender is not called in this dry run, as in the stock scheduler; the extender's
 preempt verb may drop nodes or veto all. Of the nodes left the cheapest wins: fewest budget
 violations, then the lowest top priority, then the fewest victims.
@@ -18,7 +19,8 @@ from app.sandbox.documents import Document, section
 from app.sandbox.scheduler import messages
 from app.sandbox.scheduler.cluster import Cluster, NodeState, PlacedPod
 from app.sandbox.scheduler.extender import Extender, ExtenderError, Victims
-from app.sandbox.scheduler.filters import Candidate, Failure, first_failure
+from app.sandbox.scheduler.filters import Candidate, Failure
+from app.sandbox.scheduler.nominations import Nominations
 
 _EXPECTED = "expected at least one victim pod on node"
 
@@ -38,8 +40,11 @@ class Outcome:
 class Preemption:
     """Finds room by eviction; does not evict."""
 
-    def __init__(self, cluster: Cluster, disruption: Disruption, *, random: Random) -> None:
+    def __init__(
+        self, cluster: Cluster, nominations: Nominations, disruption: Disruption, *, random: Random
+    ) -> None:
         self._cluster = cluster
+        self._nominations = nominations
         self._disruption = disruption
         self._random = random
 
@@ -126,7 +131,7 @@ class Preemption:
 
     def _fits(self, candidate: Candidate, trial: NodeState) -> bool:
         around = self._cluster.neighbourhood(trial=trial)
-        return first_failure(candidate, trial, around) is None
+        return self._nominations.failure(candidate, trial, around) is None
 
     def _is_guarded(self, placed: PlacedPod) -> bool:
         return any(

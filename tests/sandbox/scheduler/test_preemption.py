@@ -190,6 +190,23 @@ def test_while_its_victims_go_a_pod_does_not_look_for_more() -> None:
     full(scenario, lasting=True)
 
 
+def test_a_second_pod_leaves_the_first_the_room_of_its_victims() -> None:
+    async def scenario(stage: Stage) -> None:
+        one, two = (ours(name, resources=cpu("1"), priorityClassName="high") for name in "ab")
+        stage.create(one, two)
+        await stage.clock.advance(1)
+        assert stage.extender.verbs() == ["preempt", "preempt"]
+        first, second = (call[2]["NodeNameToMetaVictims"] for call in stage.extender.calls)
+        assert [len(first[name]["Pods"]) for name in sorted(first)] == [1, 1, 1]
+        assert [len(second[name]["Pods"]) for name in sorted(second)] == [2, 1, 1]
+        await stage.clock.advance(60)
+        assert stage.node_of("a") == "node-00000"
+        assert stage.node_of("b") == "node-00001"
+        assert left(stage) == 4
+
+    full(scenario, lasting=True)
+
+
 @pytest.mark.parametrize("key", ["FailedNodes", "FailedAndUnresolvableNodes"])
 def test_what_the_extender_alone_refuses_is_no_matter_for_preemption(key: str) -> None:
     async def scenario(stage: Stage) -> None:
