@@ -6,7 +6,7 @@ place.
 """
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 
 from app.cache.choosy import keys_asked
 from app.cache.cluster import ClusterCache
@@ -15,7 +15,9 @@ from app.cache.identities import Identities
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.residents import NOBODY
 from app.model.shape import HostPort
-from app.model.snapshot import Snapshot, Veto
+from app.model.snapshot import MadeRoom, Snapshot, Veto
+
+NOBODY_PREEMPTS: Mapping[PodUid, MadeRoom] = MappingProxyType({})
 
 
 class Snapshotter:
@@ -30,11 +32,11 @@ class Snapshotter:
         self,
         *,
         vetoes: frozenset[Veto] = frozenset(),
-        preemptors: AbstractSet[PodUid] = frozenset(),
+        preemptors: Mapping[PodUid, MadeRoom] = NOBODY_PREEMPTS,
     ) -> Snapshot:
         """The cluster now; ``vetoes`` are nodes that the stock scheduler refused for a shape.
 
-        ``preemptors`` are pods that others are evicted for and that may not be nominated yet.
+        ``preemptors`` are pods that others are evicted for; they may not be nominated yet.
         """
         cache = self._cache
         views = cache.registry.refresh()
@@ -73,20 +75,21 @@ class Snapshotter:
         )
 
     def _made_room(
-        self, views: GangViews, preemptors: AbstractSet[PodUid]
-    ) -> dict[GroupKey, frozenset[PodUid]]:
+        self, views: GangViews, preemptors: Mapping[PodUid, MadeRoom]
+    ) -> dict[GroupKey, dict[PodUid, MadeRoom]]:
         members = self._cache.members
         keys = {members[uid].group for uid in preemptors if uid in members}
-        asked = [
-            views.pending[key]
-            for key in sorted(views.nominated.keys() | keys & views.pending.keys())
-            if views.pending[key].min_member <= 1
-        ]
-        made = {
-            gang.key: frozenset(t.uid for t in gang.waiting if t.nominated or t.uid in preemptors)
-            for gang in asked
-        }
-        return {key: uids for key, uids in made.items() if uids}
+        found: dict[GroupKey, dict[PodUid, MadeRoom]] = {}
+        for key in sorted(views.nominated.keys() | keys & views.pending.keys()):
+            gang = views.pending[key]
+            made = {
+                task.uid: preemptors.get(task.uid) or MadeRoom(task.nominated, done=True)
+                for task in gang.waiting
+                if task.nominated or task.uid in preemptors
+            }
+            if made and gang.min_member <= 1:
+                found[key] = made
+        return found
 
     def _ports(self, index: Mapping[NodeName, int]) -> dict[int, frozenset[HostPort]]:
         taken: dict[int, frozenset[HostPort]] = {}

@@ -133,6 +133,11 @@ class Ledger:
         self._apply(gang, task, node=node, sign=1)
         self.journal.append(Entry(gang, task, node))
 
+    def hold(self, request: Vector, *, node: int) -> None:
+        """Let nobody have that much of the node of row ``node``, free or not, in this cycle."""
+        self.idle[node] -= request
+        self.touched.append(node)
+
     def admit(self, gang: Gang) -> None:
         """Count ``gang``'s claim as inqueue from now on (not undone by a trial)."""
         claim = claimable(gang)

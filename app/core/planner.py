@@ -41,9 +41,6 @@ ACTIONS: Mapping[str, Callable[[Cycle], Steps]] = {
 _PIECE = 256
 """Groups looked at between two yields when all actions have run."""
 
-_FEW = 32
-"""So many take two milliseconds."""
-
 
 def plan_steps(
     snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None
@@ -69,15 +66,9 @@ def plan_gang(
     now: float,
     shapes: ShapeCache | None,
 ) -> Plan:
-    """The same actions over one gang, on demand; an empty plan when there is no such gang.
-
-    Pods that others were evicted for are planned with it while they are few: it must not get their
-    room, unless it is one of them itself.
-    """
+    """The same actions over one gang, on demand; an empty plan when there is no such gang."""
     gang = snapshot.gangs.get(key)
-    made_room = snapshot.made_room
-    first = () if key in made_room or len(made_room) > _FEW else made_room
-    pending = () if gang is None else (*(snapshot.gangs[each] for each in first), gang)
+    pending = () if gang is None else (gang,)
     cycle = _open(snapshot, policies, pending=pending, now=now, find=_placer(shapes))
     return _finish(_plan_run(cycle))
 
@@ -115,6 +106,9 @@ class _Found:
 
     def find(self, task: Task) -> int | None:
         return self.rows.get(task.uid)
+
+    def fits(self, task: Task, row: int) -> bool:
+        return self.rows.get(task.uid) == row
 
     def explain(self, _task: Task) -> Refusal:
         return Refusal(Cause.NO_NODE_FITS)

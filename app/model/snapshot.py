@@ -55,6 +55,17 @@ class Veto:
     node: NodeName
 
 
+@dataclass(frozen=True, slots=True)
+class MadeRoom:
+    """Pods on ``node`` were, or are about to be, evicted for somebody.
+
+    ``done``: as far as is known they have gone.
+    """
+
+    node: NodeName
+    done: bool
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """The cluster at one ``generation``.
@@ -80,7 +91,7 @@ class Snapshot:
     queues: Mapping[QueueName, Queue]
     usage: Mapping[QueueName, QueueUsage]
     shown: tuple[Gang, ...] = ()
-    made_room: Mapping[GroupKey, frozenset[PodUid]] = field(default_factory=dict)
+    made_room: Mapping[GroupKey, Mapping[PodUid, MadeRoom]] = field(default_factory=dict)
     residents: Residents = NOBODY
     inter_pod: bool = False
     ports: Mapping[int, frozenset[HostPort]] = field(default_factory=dict)

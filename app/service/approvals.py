@@ -20,6 +20,7 @@ from app.cache.cluster import ClusterCache
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.pod import Pod
+from app.model.snapshot import MadeRoom
 from app.service.ports import Clock
 
 KEPT_S = 10.0
@@ -90,10 +91,16 @@ class Approvals:
         victims = [approved.victim.uid for approved in self._of(preemptor)]
         return bool(victims) and all(self._cache.pod(uid) is None for uid in victims)
 
-    def preemptors(self) -> frozenset[PodUid]:
-        """Who may evict somebody."""
+    def preemptors(self) -> dict[PodUid, MadeRoom]:
+        """Who may evict somebody, where it may last, and whether the watch shows that done."""
         self._forget()
-        return frozenset(preemptor for preemptor, _ in self._approved)
+        found: dict[PodUid, MadeRoom] = {}
+        for (preemptor, uid), approved in self._approved.items():
+            done, before = self._cache.pod(uid) is None, found.get(preemptor)
+            if before is not None and before.node == approved.node:
+                done = done and before.done
+            found[preemptor] = MadeRoom(approved.node, done=done)
+        return found
 
     def _of(self, preemptor: PodUid) -> list[_Approved]:
         self._forget()

@@ -6,13 +6,14 @@ from dataclasses import replace
 from app.core.texts import filter_text
 from app.model.ids import NodeName
 from app.model.reason import Cause
+from app.model.workload import PriorityClass
 from app.service.approvals import KEPT_S
 from app.service.filtering import CATCH_UP_S, Answer, Behind, Chosen, Question, Wait
 from tests.builders import make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
 
-FULL = filter_text(Cause.CLUSTER_OVERUSED)
+FULL = filter_text(Cause.QUEUE_ROOM)
 TWO = make_shape(cpu=2000)
 
 
@@ -105,7 +106,9 @@ def test_room_that_was_made_and_is_lost_to_another_is_worth_another_eviction() -
         rig = Rig()
         await after_preemption(rig)
         rig.delete("low-1")
-        rig.pod("more-urgent", priority=2000, shape=TWO)
+        rig.see("priorityclasses", PriorityClass("more", 2000, False))
+        rig.group("more", minimum=1, priority_class="more")
+        rig.pod("more-urgent", group="more", priority=2000, shape=TWO)
         assert rig.filter("more-urgent", ["n1"]) == Chosen(NodeName("n1"))
         assert isinstance(rig.filter("urgent", ["n1"]), Wait)
 

@@ -6,6 +6,8 @@ import pytest
 
 from app.model.ids import NodeName
 from app.model.pod import QUEUE_ANNOTATION
+from app.model.reason import Cause
+from app.model.workload import PriorityClass
 from app.service import planning
 from app.service.approvals import KEPT_S
 from app.service.filtering import Chosen, Wait
@@ -14,7 +16,7 @@ from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
 
 STOCK = "default-scheduler"
-TWO = make_shape(cpu=2000)
+TWO, TEN = make_shape(cpu=2000), make_shape(cpu=10_000)
 
 
 async def urgent_after_others(*, queue: str = "default", **older: int) -> Rig:
@@ -71,13 +73,51 @@ def test_a_pod_that_did_not_evict_after_all_waits_for_its_turn() -> None:
 
 def test_a_more_important_pod_goes_before_it() -> None:
     async def scenario() -> None:
-        rig = await urgent_after_others(equal=1000, higher=2000)
+        rig = await urgent_after_others(equal=1000)
+        rig.see("priorityclasses", PriorityClass("more", 2000, False))
+        rig.group("more", minimum=1, priority_class="more")
+        rig.pod("higher", group="more", priority=2000, shape=TWO)
         rig.delete("low-1")
         await rig.cycle()
         assert rig.place("higher") == "n1"
         rig.delete("low-2")
         await rig.cycle()
         assert rig.place("urgent") == "n2"
+
+    run(scenario())
+
+
+def test_it_is_let_in_before_others_can_claim_the_room() -> None:
+    """While its victims are there another could be let in, as more is let in than there is room."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", cpu=10_000)
+        for number in (1, 2):
+            node = NodeName(f"n{number}")
+            rig.pod(f"low-{number}", scheduler=STOCK, node=node, phase="Running", shape=TEN)
+        rig.pod("urgent", priority=1000, shape=TEN, created=2.0)
+        await rig.cycle()
+        assert rig.planning.refusals[rig.member("urgent").group].cause is Cause.CLUSTER_OVERUSED
+        assert rig.preempt("urgent", n1=["low-1"]) is None
+        for number in range(2):
+            rig.pod(f"older-{number}", priority=1000, shape=TWO, created=1.0)
+        await rig.cycle()
+        rig.delete("low-1")
+        await rig.cycle()
+        assert rig.place("urgent") == "n1"
+
+    run(scenario())
+
+
+def test_two_that_evict_get_the_room_of_their_own_victims() -> None:
+    async def scenario() -> None:
+        rig = await urgent_after_others()
+        rig.pod("another", priority=1000, shape=TWO, created=1.0)
+        assert rig.preempt("another", n2=["low-2"]) is None
+        rig.delete("low-1")
+        await rig.cycle()
+        assert (rig.place("urgent"), rig.place("another")) == ("n1", "")
 
     run(scenario())
 
@@ -113,10 +153,10 @@ def test_of_a_group_of_several_the_member_that_evicted_gets_it() -> None:
 
 def test_it_gets_no_more_than_its_queue_may_hold() -> None:
     async def scenario() -> None:
-        rig = await urgent_after_others(queue="another", equal=1000)
+        rig = await urgent_after_others()
         rig.queue(make_queue("default", capability=make_amounts(cpu=1000)))
         rig.delete("low-1")
         await rig.cycle()
-        assert (rig.place("equal"), rig.place("urgent")) == ("n1", "")
+        assert rig.place("urgent") == ""
 
     run(scenario())

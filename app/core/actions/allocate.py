@@ -4,16 +4,19 @@ Queues take turns by their order. In a turn the first gang of the queue gets its
 nothing; one that has it gets one member more and goes back in line while more wait, so queues and
 gangs share what is beyond the minimums. A queue that holds all it deserves gets no more turns.
 Gangs that are bound in part come before all turns: what they lack is less than what newcomers want,
-and nothing else makes what they hold of use. After them, and before all turns as well, come pods
-that others were evicted for (:mod:`app.core.actions.precedence`).
+and nothing else makes what they hold of use. After them, and before all turns as well, pods get the
+room that was made for them (:mod:`app.core.actions.made_room`).
 What is left in the end may be lent (:mod:`app.core.actions.lending`). Last of all come members
 beyond the minimum that had a place before and that nobody came for: they may have what nobody else
 wants, or they would keep it from everybody else for ever.
 Without ``enqueue`` among the actions everybody is in as soon as it is looked at here.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
 
+from app.core.actions import made_room
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import shut_out
@@ -42,6 +45,7 @@ def allocate(cycle: Cycle) -> Steps:
     precedence = Precedence.of(cycle)
     torn: list[Gang] = []
     first: list[Gang] = []
+    made_room.hold(cycle, precedence.absent)
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
             if gang.partial:
@@ -55,15 +59,29 @@ def allocate(cycle: Cycle) -> Steps:
         if number % _PIECE == 0:
             yield
     for gang in sorted(torn, key=cycle.opened.gang_key):
-        yield from _serve_first(cycle, turns, gang)
-    for gang in precedence.sort(first):
-        if cycle.opened.overused(gang.queue) is None:
-            yield from _serve_first(cycle, turns, gang)
-        else:
-            turns.add(Backlog(gang))
+        yield from _serve(cycle, turns, Backlog(gang))
+    yield from _serve_first(cycle, turns, precedence.sort(first))
     yield from _take(cycle, turns)
     yield from lend(cycle)
     yield from _take(cycle, last)
+
+
+def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> Steps:
+    """Let pods have the room that was made for them, once those that rank higher were served."""
+    for _, rank in groupby(gangs, key=attrgetter("priority")):
+        others: list[Gang] = []
+        evicting: list[Gang] = []
+        for gang in rank:
+            (evicting if gang.key in cycle.snapshot.made_room else others).append(gang)
+        made_room.give(cycle, evicting)
+        for gang in filter(cycle.lacks_places, evicting):
+            turns.add(Backlog(gang))
+        yield
+        for gang in others:
+            if cycle.opened.overused(gang.queue) is None:
+                yield from _serve(cycle, turns, Backlog(gang))
+            else:
+                turns.add(Backlog(gang))
 
 
 def _take(cycle: Cycle, turns: Turns[Backlog]) -> Steps:
@@ -74,10 +92,7 @@ def _take(cycle: Cycle, turns: Turns[Backlog]) -> Steps:
     while (at := turns.queue()) is not None:
         dropped = yield from _drop_overused(cycle, turns, at)
         if not dropped:
-            backlog = turns.take(at)
-            more = yield from _serve(cycle, backlog)
-            if more:
-                turns.add(backlog)
+            yield from _serve(cycle, turns, turns.take(at))
         turns.done(at)
         yield
 
@@ -100,48 +115,38 @@ def _takes_part(cycle: Cycle, gang: Gang) -> bool:
     return cycle.lacks_places(gang) or not is_reached(cycle, gang)
 
 
-def _serve_first(cycle: Cycle, turns: Turns[Backlog], gang: Gang) -> Steps:
-    """Serve the gang before all turns; for more than what it goes first for it gets in line."""
-    made_room = cycle.snapshot.made_room.get(gang.key, ())
-    backlog = Backlog(gang)
-    more = yield from _serve(cycle, backlog)
-    while more and backlog.tasks[0].uid in made_room:
-        more = yield from _serve(cycle, backlog)
-    if more:
-        turns.add(backlog)
-
-
-def _serve(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
-    """Give the gang its minimum, or one member more; returns whether it wants more."""
+def _serve(cycle: Cycle, turns: Turns[Backlog], backlog: Backlog) -> Steps:
+    """Give the gang its minimum, or one member more; it goes back in line while it wants more."""
     reached = is_reached(cycle, backlog.gang)
     if not backlog.sorted:
         waiting, key = _of_this_round(cycle, backlog, reached=reached)
         yield from backlog.sort(waiting, key=key)
     if reached:
-        return (yield from place_next(cycle, backlog))
-    if backlog.goes_last:
-        return False  # it could not have its minimum before
-    placed = yield from place_minimum(cycle, backlog)
-    return placed and bool(backlog.tasks)
+        more = yield from place_next(cycle, backlog)
+    elif backlog.goes_last:
+        more = False  # it could not have its minimum before
+    else:
+        placed = yield from place_minimum(cycle, backlog)
+        more = placed and bool(backlog.tasks)
+    if more:
+        turns.add(backlog)
 
 
 def _of_this_round(
     cycle: Cycle, backlog: Backlog, *, reached: bool
 ) -> tuple[Sequence[Task], TaskKey]:
-    """The members that want places now, and their order.
+    """The members that want places now, and their order: those nobody came for behind the others.
 
-    Those that others were evicted for go before the others, those nobody came for behind them. For
-    a minimum all of them count, of whichever kind.
+    For a minimum all of them count, of whichever kind.
     """
     gang, key = backlog.gang, cycle.opened.task_key
     waiting = cycle.unserved(gang)
-    made_room = cycle.snapshot.made_room.get(gang.key, frozenset())
-    if not gang.unused and not made_room:
+    if not gang.unused:
         return waiting, key
     if reached and not backlog.goes_last:
         yields = gang.yields_until > cycle.now
         waiting = [] if yields else [t for t in waiting if t.uid not in gang.unused]
-    return waiting, lambda t: (t.uid not in made_room, t.uid in gang.unused, key(t))
+    return waiting, lambda task: (task.uid in gang.unused, key(task))
 
 
 def _drop_overused(

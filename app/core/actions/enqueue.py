@@ -3,7 +3,8 @@
 Queues take turns; in a turn the first group of the queue is put to the vote. A rejected one is out
 for this cycle, and the queue goes on with the next. A group that does not say what it needs
 (``minResources`` unset) is let in unless its queue is shut. One that is bound in part was in before
-(a crash lost that): its rest is not voted on again.
+(a crash lost that): its rest is not voted on again. Nor is one whose pod others were evicted for:
+what they gave back could be claimed by others that are let in while they leave.
 """
 
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ def enqueue(cycle: Cycle) -> Steps:
     turns: Turns[_Candidate] = Turns(cycle.opened, cycle.line)
     for number, gang in enumerate(cycle.pending):
         if not cycle.in_play(gang) and not cycle.sits_out(gang):
-            if gang.partial:
+            if gang.partial or _has_room_made(gang, cycle.snapshot):
                 cycle.admit(gang)
             else:
                 turns.add(_Candidate(gang))
@@ -45,6 +46,10 @@ def enqueue(cycle: Cycle) -> Steps:
             cycle.refuse(gang, refusal)
         turns.done(queue)
         yield
+
+
+def _has_room_made(gang: Gang, snapshot: Snapshot) -> bool:
+    return gang.key in snapshot.made_room and shut_out(gang, snapshot) is None
 
 
 def ballot(gang: Gang, opened: Opened, snapshot: Snapshot) -> Refusal | None:

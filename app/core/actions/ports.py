@@ -12,5 +12,8 @@ class NodeFinder(Protocol):
     def find(self, task: Task) -> int | None:
         """The best node row for ``task`` as the ledger stands; None: it fits nowhere."""
 
+    def fits(self, task: Task, row: int) -> bool:
+        """Whether ``task`` may go to the node of ``row`` as the ledger stands."""
+
     def explain(self, task: Task) -> Refusal:
         """Why :meth:`find` finds nothing; slow, for refusals only."""

@@ -15,19 +15,28 @@ from app.model.gang import Gang
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Precedence:
-    """Of one cycle; ``above`` is the least priority of a group that others were evicted for."""
+    """Of one cycle; ``above`` is the least priority of a group that others were evicted for.
+
+    ``absent`` are such groups that are not planned now, on demand for another that ranks no higher.
+    Those that are planned on demand for themselves have no others before them.
+    """
 
     cycle: Cycle
-    above: int | None
+    above: int | None = None
+    absent: tuple[Gang, ...] = ()
 
     @classmethod
     def of(cls, cycle: Cycle) -> "Precedence":
         """As the snapshot has it."""
-        made_room = cycle.snapshot.made_room
+        made_room, gangs = cycle.snapshot.made_room, cycle.snapshot.gangs
         if not made_room:
-            return cls(cycle, None)
-        evicting = (gang.priority for gang in cycle.pending if gang.key in made_room)
-        return cls(cycle, min(evicting, default=None))
+            return cls(cycle)
+        evicting = [gang.priority for gang in cycle.pending if gang.key in made_room]
+        if evicting:
+            return cls(cycle, above=min(evicting))
+        least = min((gang.priority for gang in cycle.pending), default=0)
+        others = (gangs[key] for key in made_room if key in gangs)
+        return cls(cycle, absent=tuple(gang for gang in others if gang.priority >= least))
 
     def covers(self, gang: Gang) -> bool:
         """Whether ``gang`` goes before all turns."""

@@ -3,10 +3,11 @@
 from typing import Any
 
 from app.model.gang import Gang
-from app.model.ids import QueueName
-from app.model.workload import GroupPhase
+from app.model.ids import NodeName, QueueName
+from app.model.reason import Shortfall
+from app.model.snapshot import MadeRoom
 from tests.builders import make_gang, make_queue
-from tests.core.actions.rigs import HELM, Outcome, cores, cycle, gang_of, members, policies
+from tests.core.actions.rigs import HELM, Outcome, cores, cycle, gang_of, members, policies, used
 
 ONE = cores(1)
 
@@ -16,10 +17,15 @@ def alone(name: str, *, created: float, **fields: Any) -> Gang:
     return gang_of(name, 1, created=created, min_member=1, **fields)
 
 
-def cycle_after_eviction(*gangs: Gang, by: str = "new-0", **fields: Any) -> Outcome:
-    """A cycle after others were evicted for the pod ``by`` of the last gang."""
-    [uid] = [task.uid for task in gangs[-1].waiting if task.name == by]
-    return cycle(*gangs, nodes=ONE, made_room={gangs[-1].key: frozenset({uid})}, **fields)
+def made(gang: Gang, *names: str, node: str = "n0", done: bool = True) -> dict[str, Any]:
+    """Room was made on that node for these members of ``gang``; for all of them by default."""
+    uids = [task.uid for task in gang.waiting if not names or task.name in names]
+    return {gang.key: {uid: MadeRoom(NodeName(node), done=done) for uid in uids}}
+
+
+def cycle_after_eviction(*gangs: Gang, **fields: Any) -> Outcome:
+    """A cycle after others were evicted for the last gang."""
+    return cycle(*gangs, nodes=ONE, made_room=made(gangs[-1]), **fields)
 
 
 def test_it_goes_before_older_ones_of_its_queue() -> None:
@@ -41,47 +47,77 @@ def test_a_group_of_higher_priority_goes_before_it_and_one_of_lower_does_not() -
     assert cycle_after_eviction(higher, lower, mine).order == ["higher"]
 
 
-def test_it_is_let_in_before_those_that_would_claim_its_room() -> None:
-    pending: dict[str, Any] = {"phase": GroupPhase.PENDING}
-    old, new = alone("old", created=1, **pending), alone("new", created=2, **pending)
-    outcome = cycle_after_eviction(old, new, by="new-0")
-    assert outcome.admitted[0] == "new"
-    assert outcome.order == ["new"]
-
-
 def test_one_that_is_planned_on_demand_does_not_get_it() -> None:
-    outcome = cycle_after_eviction(
-        alone("old", created=1), alone("new", created=2), on_demand="old"
-    )
-    assert outcome.order == ["new"]
-    assert outcome.refused == {"old"}
+    old, new = alone("old", created=1), alone("new", created=2)
+    outcome = cycle_after_eviction(old, new, on_demand="old")
+    assert outcome.order == []
+    assert outcome.refusal("old").shortfalls == (Shortfall("cpu", asked=1000, free=0, limit=1000),)
+    assert cycle_after_eviction(old, new, on_demand="new").order == ["new"]
 
 
-def test_of_a_group_each_member_that_evicted_goes_first() -> None:
-    waiting = members("new", 3)
-    mine = make_gang("new", waiting=waiting, min_member=1, created=2.0)
-    made_room = {mine.key: frozenset(task.uid for task in waiting[1:])}
+def test_one_of_higher_priority_that_is_planned_on_demand_gets_it() -> None:
+    higher, new = alone("higher", created=1, priority=9), alone("new", created=2)
+    assert cycle_after_eviction(higher, new, on_demand="higher").order == ["higher"]
+
+
+def test_it_is_held_while_a_victim_is_still_there() -> None:
+    old, new = alone("old", created=1), alone("new", created=2)
+    outcome = cycle(old, new, nodes=ONE, made_room=made(new, done=False))
+    assert outcome.order == []
+    assert outcome.refused == {"old", "new"}
+
+
+def test_what_one_of_several_victims_left_is_held_for_the_rest() -> None:
+    old = alone("old", created=1)
+    new = gang_of("new", 1, cpu=2, min_member=1, created=2.0)
+    nodes = cores(2)
+    outcome = cycle(old, new, nodes=nodes, used=used(nodes, n0=1), made_room=made(new))
+    assert outcome.order == []
+
+
+def test_room_elsewhere_is_for_whose_turn_it_is() -> None:
+    old, new = alone("old", created=1), alone("new", created=2)
+    nodes = cores(1, 1)
+    outcome = cycle(old, new, nodes=nodes, used=used(nodes, n0=1), made_room=made(new))
+    assert outcome.nodes("old") == {"old-0": "n1"}
+    assert outcome.nodes("new") == {}
+
+
+def test_two_that_evicted_get_the_room_of_their_own_victims() -> None:
+    one, two = alone("one", created=1), alone("two", created=2)
+    nodes = cores(1, 1)
+    places = {**made(one, node="n1"), **made(two, node="n0")}
+    outcome = cycle(one, two, nodes=nodes, used=used(nodes, n1=1), made_room=places)
+    assert outcome.nodes("one") == {}
+    assert outcome.nodes("two") == {"two-0": "n0"}
+
+
+def test_on_one_node_it_is_for_the_one_whose_victims_have_gone() -> None:
+    one, two = alone("one", created=1), alone("two", created=2)
+    nodes = cores(2)
+    places = {**made(one, done=False), **made(two)}
+    outcome = cycle(one, two, nodes=nodes, used=used(nodes, n0=1), made_room=places)
+    assert outcome.order == ["two"]
+
+
+def test_of_a_group_each_member_that_evicted_gets_its_own() -> None:
+    mine = make_gang("new", waiting=members("new", 3), min_member=1, created=2.0)
     other = alone("old", created=1)
-    outcome = cycle(other, mine, nodes=cores(2), made_room=made_room)
+    places = made(mine, "new-1", "new-2")
+    outcome = cycle(other, mine, nodes=cores(2), made_room=places)
     assert outcome.members("new") == ["new-1", "new-2"]
-    outcome = cycle(other, mine, nodes=cores(4), made_room=made_room)
+    outcome = cycle(other, mine, nodes=cores(4), made_room=places)
     assert outcome.members("new") == ["new-1", "new-2", "new-0"]
     assert outcome.members("old") == ["old-0"]
 
 
-def test_a_queue_that_holds_all_it_deserves_still_gets_no_turn() -> None:
+def test_a_queue_gets_no_more_than_it_may_have() -> None:
     queues = [make_queue("a"), make_queue("b")]
     other = gang_of("old", 8, queue=QueueName("a"))
     mine = make_gang(
         "new", waiting=members("new", 4), min_member=1, queue=QueueName("b"), created=2.0
     )
-    uids = frozenset(task.uid for task in mine.waiting)
     outcome = cycle(
-        other,
-        mine,
-        nodes=cores(4),
-        queues=queues,
-        by=policies(HELM),
-        made_room={mine.key: uids},
+        other, mine, nodes=cores(4), queues=queues, by=policies(HELM), made_room=made(mine)
     )
     assert outcome.members("new") == ["new-0", "new-1"]

@@ -1,0 +1,57 @@
+"""Room that others were evicted for: it is for whom it was made.
+
+kube-scheduler keeps the room of a nominated pod, and of all that it has evicted for it so far,
+against all others of equal or lower priority; for the planner it would be free. Who has it instead
+makes the pod evict again. So it is given to that pod once its victims have gone, and held until
+then, though nobody can use it: what one of its victims leaves would else go to others while the
+rest takes its time. Pods that others were evicted for do not get each other's room either.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from app.core.actions.cycle import Cycle
+from app.core.actions.minimum import is_reached
+from app.model.gang import Gang, Task
+
+
+def give(cycle: Cycle, gangs: Iterable[Gang]) -> None:
+    """Place the members of these gangs of one that room was made for, or hold it for them."""
+    late: list[tuple[Task, int]] = []
+    for gang in gangs:
+        for task, row, done in _claims(cycle, gang):
+            if not _is_entitled(cycle, gang, task):
+                continue
+            if done and cycle.finder.fits(task, row):
+                _place(cycle, gang, task, row)
+            else:
+                late.append((task, row))
+    for task, row in late:
+        cycle.ledger.hold(task.request, node=row)
+
+
+def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
+    """Hold it for gangs that are not planned now."""
+    for gang in gangs:
+        for task, row, _ in _claims(cycle, gang):
+            cycle.ledger.hold(task.request, node=row)
+
+
+def _claims(cycle: Cycle, gang: Gang) -> Iterator[tuple[Task, int, bool]]:
+    """Its members without a place that room was made for, where, and whether it is there."""
+    made_room = cycle.snapshot.made_room[gang.key]
+    for task in cycle.unserved(gang):
+        made = made_room.get(task.uid)
+        row = None if made is None else cycle.snapshot.table.index.get(made.node)
+        if made is not None and row is not None:
+            yield task, row, made.done
+
+
+def _is_entitled(cycle: Cycle, gang: Gang, task: Task) -> bool:
+    opened = cycle.opened
+    return opened.overused(gang.queue) is None and opened.allocatable(gang.queue, task) is None
+
+
+def _place(cycle: Cycle, gang: Gang, task: Task, row: int) -> None:
+    whole, at = not is_reached(cycle, gang), len(cycle.ledger.journal)
+    cycle.ledger.place(gang, task, node=row)
+    cycle.decide(gang, cycle.ledger.journal[at:], whole=whole)
