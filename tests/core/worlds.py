@@ -18,7 +18,7 @@ from app.model.gang import Counts, Gang, Task
 from app.model.ids import NO_NODE, NodeName, PodUid, QueueName
 from app.model.resources import Vector
 from app.model.shape import PodShape
-from app.model.snapshot import Snapshot
+from app.model.snapshot import MadeRoom, Snapshot
 from app.model.workload import GroupPhase, Queue, QueueState
 from tests.builders import make_gang, make_pod, make_queue, make_task
 from tests.core.actions.rigs import BARE, HELM, policies
@@ -161,6 +161,19 @@ def gangs(draw: st.DrawFn, name: str, known: Sequence[PodShape], at: Snapshot) -
 
 
 @st.composite
+def made_room(draw: st.DrawFn, found: Sequence[Gang], at: Snapshot) -> dict[Any, Any]:
+    """Members of gangs of no more than one that others were evicted for."""
+    names = st.sampled_from([*(node.name for node in at.table.nodes), NodeName("gone")])
+    places = st.builds(MadeRoom, names, st.booleans())
+    made = {
+        gang.key: {task.uid: draw(places) for task in gang.waiting if draw(st.booleans())}
+        for gang in found
+        if gang.min_member <= 1
+    }
+    return {key: rooms for key, rooms in made.items() if rooms}
+
+
+@st.composite
 def worlds(draw: st.DrawFn, theme: Theme) -> World:
     """A cluster with gangs and queues, and a configuration."""
     known = draw(st.lists(shapes(theme), min_size=1, max_size=3))
@@ -181,6 +194,7 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
         residents=make_residents(residents),
         ports={row: frozenset(taken) for row, taken in ports.items()},
         queues=dict(snapshot.queues) | {queue.name: queue for queue in draw(queues())},
+        made_room=draw(made_room(found, snapshot)),
     )
     return World(draw(st.sampled_from(tuple(CONFIGURED))), with_gangs(base, found))
 
@@ -245,4 +259,5 @@ def shuffled(snapshot: Snapshot, order: Any) -> Snapshot:
         usage=dict(mixed(again.usage.items())),
         residents=make_residents(mixed(residents_of(snapshot))),
         ports=dict(mixed(snapshot.ports.items())),
+        made_room=dict(mixed(snapshot.made_room.items())),
     )

@@ -9,6 +9,7 @@ rest takes its time. Pods that others were evicted for do not get each other's r
 
 from collections.abc import Iterable, Iterator
 
+from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
 from app.core.actions.minimum import is_reached
 from app.model.gang import Gang, Task
@@ -39,7 +40,8 @@ def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
 def _claims(cycle: Cycle, gang: Gang) -> Iterator[tuple[Task, int, bool]]:
     """Its members without a place that room was made for, where, and whether it is there."""
     made_room = cycle.snapshot.made_room[gang.key]
-    for task in cycle.unserved(gang):
+    key = cycle.opened.task_key
+    for task in sorted(cycle.unserved(gang), key=lambda task: rank(task, key)):
         made = made_room.get(task.uid)
         row = None if made is None else cycle.snapshot.table.index.get(made.node)
         if made is not None and row is not None:

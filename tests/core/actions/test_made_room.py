@@ -100,6 +100,14 @@ def test_on_one_node_it_is_for_the_one_whose_victims_have_gone() -> None:
     assert outcome.order == ["two"]
 
 
+def test_of_two_members_that_evicted_on_one_node_the_first_gets_what_is_there() -> None:
+    waiting = members("new", 2)
+    for order in (waiting, waiting[::-1]):
+        mine = make_gang("new", waiting=order, min_member=1)
+        outcome = cycle(mine, nodes=ONE, made_room=made(mine))
+        assert outcome.members("new") == ["new-0"]
+
+
 def test_of_a_group_each_member_that_evicted_gets_its_own() -> None:
     mine = make_gang("new", waiting=members("new", 3), min_member=1, created=2.0)
     other = alone("old", created=1)
