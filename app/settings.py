@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.kube.web_url import is_web_url
+from app.kube.web_url import base_of
 from app.service.activity import Activity
 from app.service.limits import Hint, Limits
 
@@ -163,6 +163,4 @@ class ControllersSettings(ProcessSettings):
     @field_validator("extender_url")
     @classmethod
     def _is_url(cls, url: str) -> str:
-        if url and not is_web_url(url):
-            raise ValueError(f"{url!r} is no http or https URL")
-        return url.rstrip("/")
+        return base_of(url) if url else ""

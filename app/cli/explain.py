@@ -11,11 +11,13 @@ from typing import Annotated, Literal
 import typer
 
 from app.cli import explain_text, output
+from app.cli.checked import checked, unless_empty
 from app.cli.cluster import Where, ask
 from app.cli.commands import Context, Kubeconfig, Master, Namespace
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.findings import Findings, tells_of
 from app.cli.gathering import ask_extender, gather
+from app.kube.web_url import base_of
 from app.main.clock import steady_clock
 from app.wire.kinds import JOBS, POD_GROUPS, PODS, Resource
 from app.wire.unstructured import Key, key_of
@@ -35,7 +37,12 @@ def explain(
     *,
     namespace: Namespace = "default",
     extender_url: Annotated[
-        str, typer.Option(envvar="PUMICE_EXTENDER_URL", help="Where the extender answers.")
+        str,
+        typer.Option(
+            envvar="PUMICE_EXTENDER_URL",
+            callback=checked(unless_empty(base_of)),
+            help="Where the extender answers.",
+        ),
     ] = "",
     form: Annotated[
         Literal["table", "json", "yaml"],

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 import typer
 import yaml
 
+from app.cli.checked import checked
 from app.cli.processes import Switch
-from app.kube.web_url import is_web_url
+from app.kube.web_url import base_of
 from app.wire import manifests
 
 _OUR_PROFILE = "volcano"
@@ -57,17 +58,13 @@ def render(
 def _set_extender(
     config: manifests.SchedulerConfiguration, *, url: str, tls: manifests.TlsConfig | None
 ) -> None:
-    if not is_web_url(url):
-        raise ValueError(f"{url!r} is no http or https URL")
-    if "?" in url or "#" in url:
-        # kube-scheduler appends the verb, which would become a part of it.
-        raise ValueError(f"{url!r} has a query or a fragment, behind which no path can be put")
+    prefix = base_of(url)  # behind which kube-scheduler puts the verb
     if tls and urlsplit(url).scheme != "https":
         raise ValueError(f"certificates are given, but {url!r} is no https URL")
     if tls and ("certFile" in tls) != ("keyFile" in tls):
         raise ValueError("a client certificate and its key go together")
     for extender in config["extenders"]:
-        extender["urlPrefix"] = url.rstrip("/")
+        extender["urlPrefix"] = prefix
         if tls:
             extender["tlsConfig"] = tls
         # With enableHTTPS but no authority the scheduler would trust anybody; without it, it trusts
@@ -114,6 +111,7 @@ def scheduler_config(
         str,
         typer.Option(
             envvar="PUMICE_EXTENDER_URL",
+            callback=checked(base_of),
             help="Where the extender answers, as seen from kube-scheduler.",
         ),
     ],

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from app.kube.web_url import secure_base_of
 from app.settings import ExistingFile, Names, ProcessSettings, listed
 
 ENABLED = (
@@ -53,10 +54,7 @@ class WebhookSettings(ProcessSettings):
     @field_validator("public_url")
     @classmethod
     def _is_url(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if url and (parts.scheme != "https" or not parts.hostname or parts.query):
-            raise ValueError(f"{url!r} is no https URL")
-        return url.rstrip("/")
+        return secure_base_of(url) if url else ""
 
     @field_validator("feature_gates")
     @classmethod

@@ -150,12 +150,22 @@ def test_an_extender_that_does_not_tell_is_no_failure(
     assert shown["source"].endswith(f"; the extender at {url} does not tell")
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense", "http://[", "ftp://x"])
-def test_an_extender_that_is_not_there_is_no_failure(url: str, stand: Stand) -> None:
+def test_an_extender_that_is_not_there_is_no_failure(stand: Stand) -> None:
     waiting(stand, AGAINST)
-    done = stand.run("explain", "a", env={"PUMICE_EXTENDER_URL": url})
+    done = stand.run("explain", "a", env={"PUMICE_EXTENDER_URL": "http://127.0.0.1:1"})
     assert (done.code, done.err) == (0, "")
     assert "NotEnoughResources" in done.out
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://[", "ftp://x", " ", "#", "http://x:99999"])
+def test_an_address_that_nobody_can_call_is_bad_usage(url: str, stand: Stand) -> None:
+    waiting(stand, AGAINST)
+    done = stand.run("explain", "a", env={"PUMICE_EXTENDER_URL": url})
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[-1] == (
+        "Error: Invalid value for '--extender-url' (env var: 'PUMICE_EXTENDER_URL'): "
+        f"{url!r} is no http or https URL, such as http://host:port"
+    )
 
 
 def test_programs_get_everything(stand: Stand) -> None:

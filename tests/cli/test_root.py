@@ -76,9 +76,18 @@ def test_a_bad_configuration_is_one_line_and_exit_code_2(arguments: list[str]) -
     [_] = [line for line in done.output.splitlines() if line.startswith("Error: ")]
 
 
-def test_controllers_are_not_sent_to_an_address_that_nobody_can_call() -> None:
-    done = runner.invoke(app, ["controllers", "--extender-url=http://127.0.0.1:notaport"])
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        *(
+            (url, "is no http or https URL, such as http://host:port")
+            for url in ("http://h:notaport", "http://h:99999", "http://:80", "http:// ", " ", "#")
+        ),
+        ("http://h#", "has a query or a fragment, behind which no path can be put"),
+        ("http://h?a=b", "has a query or a fragment, behind which no path can be put"),
+    ],
+)
+def test_controllers_are_not_sent_to_an_address_that_nobody_can_call(url: str, why: str) -> None:
+    done = runner.invoke(app, ["controllers", f"--extender-url={url}"])
     assert done.exit_code == 2
-    assert done.output == (
-        "pumice: --extender-url: 'http://127.0.0.1:notaport' is no http or https URL\n"
-    )
+    assert done.output == f"pumice: --extender-url: {url!r} {why}\n"

@@ -221,7 +221,13 @@ def test_every_option_has_an_environment_variable() -> None:
     ("arguments", "complaint"),
     [
         ([], "extender-url"),
-        (["--extender-url=nowhere"], "'nowhere' is no http or https URL"),
+        (
+            ["--extender-url=nowhere"],
+            "'--extender-url' (env var: 'PUMICE_EXTENDER_URL'): 'nowhere' is no http or https URL, "
+            "such as http://host:port",
+        ),
+        (["--extender-url="], "'' is no http or https URL"),
+        (["--extender-url=http:// "], "is no http or https URL"),
         (["--extender-url=http://127.0.0.1:notaport"], "is no http or https URL"),
         (["--extender-url=http://127.0.0.1:99999"], "is no http or https URL"),
         (["--extender-url=http://127.0.0.1:1/?a=b"], "has a query or a fragment"),
@@ -232,6 +238,8 @@ def test_every_option_has_an_environment_variable() -> None:
     ids=[
         "no url",
         "bad url",
+        "empty url",
+        "blank host",
         "bad port",
         "port out of range",
         "query",

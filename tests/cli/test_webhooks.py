@@ -141,8 +141,21 @@ def test_one_of_volcano_s_features_is_known(gates: str, on: bool) -> None:
         ({"port": 70000}, "--port: Input should be less than or equal to 65535"),
         ({"scheduler_name": ","}, "--scheduler-name: there is no name in it"),
         ({"enabled_admission": " "}, "--enabled-admission: there is no name in it"),
-        ({"public_url": "http://h"}, "--public-url: 'http://h' is no https URL"),
-        ({"public_url": "h:1"}, "--public-url: 'h:1' is no https URL"),
+        *(
+            (
+                {"public_url": url},
+                f"--public-url: {url!r} is no https URL, such as https://host:port",
+            )
+            for url in ("http://h", "h:1", " ", "#", "https://#", "https:// ", "https://h:99999")
+        ),
+        (
+            {"public_url": "https://h#"},
+            "--public-url: 'https://h#' has a query or a fragment, behind which no path can be put",
+        ),
+        (
+            {"public_url": "https://me@h"},
+            "--public-url: 'https://me@h' is no https URL, such as https://host:port",
+        ),
         ({"admission_conf": "/no"}, "--admission-conf: /no does not exist"),
         ({"max_queue_depth": 0}, "--max-queue-depth: Input should be greater than or equal to 1"),
         ({"failure_policy": "x"}, "--failure-policy: Input should be 'Ignore' or 'Fail'"),
