@@ -4,7 +4,7 @@ Every option is a flag with Volcano's name where Volcano has it, and a variable 
 Times are seconds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from app.kube.web_url import base_of
 from app.service.activity import Activity
 from app.service.limits import Hint, Limits
+from app.webhooks.names import label_problems, subdomain_problems
 
 
 def _existing(path: Path) -> Path:
@@ -47,6 +48,22 @@ def _with_names(text: str) -> str:
     return text
 
 
+def object_name(text: str) -> str:
+    """A name that a Lease, a Secret and the like can have; ValueError for any other."""
+    return _named(text, subdomain_problems(text))
+
+
+def label_name(text: str) -> str:
+    """The same for a namespace or a Service."""
+    return _named(text, label_problems(text))
+
+
+def _named(text: str, problems: Sequence[str]) -> str:
+    if problems:
+        raise ValueError(f"{text!r} is no name: {', '.join(problems)}")
+    return text
+
+
 def _in_capitals(level: object) -> object:
     return level.upper() if isinstance(level, str) else level
 
@@ -56,6 +73,8 @@ Address = Annotated[str, AfterValidator(_address)]
 """``host:port``, or empty."""
 Names = Annotated[str, AfterValidator(_with_names)]
 """At least one name, separated by commas."""
+ObjectName = Annotated[str, AfterValidator(object_name)]
+LabelName = Annotated[str, AfterValidator(label_name)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_in_capitals)]
 
 
@@ -72,8 +91,8 @@ class ProcessSettings(BaseSettings):
     kube_api_qps: float = Field(default=2000.0, gt=0)
     kube_api_burst: int = Field(default=2000, gt=0)
     leader_elect: bool = True
-    leader_elect_resource_name: str
-    leader_elect_resource_namespace: str = "pumice-system"
+    leader_elect_resource_name: ObjectName
+    leader_elect_resource_namespace: LabelName = "pumice-system"
     log_level: LogLevel = "INFO"
     log_format: Literal["text", "json"] = "text"
 
@@ -95,7 +114,7 @@ class ExtenderSettings(ProcessSettings):
     tls_private_key_file: ExistingFile | None = None
     client_ca_file: ExistingFile | None = None
     """With it, clients must show a certificate it signed (mutual TLS)."""
-    leader_elect_resource_name: str = "pumice-scheduler"
+    leader_elect_resource_name: ObjectName = "pumice-scheduler"
     leader_identity: str = ""
     """Start of the Lease's holder name when our kube-scheduler leads; empty: the host name."""
     placement: Hint = Hint.AUTO
@@ -155,7 +174,7 @@ class ControllersSettings(ProcessSettings):
     max_requeue_num: int = Field(default=15, ge=-1)
     """Repeats after which a job is given up that is refused what it needs; -1: never."""
     inherit_owner_annotations: bool = True
-    leader_elect_resource_name: str = "pumice-controllers"
+    leader_elect_resource_name: ObjectName = "pumice-controllers"
     healthz_address: Address = "127.0.0.1:11252"
     listen_address: Address = ""
     """Where ``/metrics`` is served too; empty: only beside the health checks."""

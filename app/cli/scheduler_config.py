@@ -17,6 +17,7 @@ import yaml
 from app.cli.checked import checked
 from app.cli.processes import Switch
 from app.kube.web_url import base_of
+from app.settings import label_name, object_name
 from app.wire import manifests
 
 _OUR_PROFILE = "volcano"
@@ -146,6 +147,7 @@ def scheduler_config(
         str | None,
         typer.Option(
             envvar="PUMICE_LEADER_ELECT_RESOURCE_NAME",
+            callback=checked(object_name),
             help="Lease of kube-scheduler. (default: pumice-scheduler, in b and c kube-scheduler)",
         ),
     ] = None,
@@ -153,6 +155,7 @@ def scheduler_config(
         str | None,
         typer.Option(
             envvar="PUMICE_LEADER_ELECT_RESOURCE_NAMESPACE",
+            callback=checked(label_name),
             help="Namespace of the Lease. (default: pumice-system, in b and c kube-system)",
         ),
     ] = None,

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from app.kube.web_url import secure_base_of
-from app.settings import ExistingFile, Names, ProcessSettings, listed
+from app.settings import ExistingFile, LabelName, Names, ObjectName, ProcessSettings, listed
 
 ENABLED = (
     "/jobs/mutate,/jobs/validate,/podgroups/mutate,/podgroups/validate,/pods/mutate,"
@@ -28,11 +28,11 @@ class WebhookSettings(ProcessSettings):
     """Who signed the certificate, to be told to the API server."""
     public_url: str = ""
     """Where the API server finds us; empty: at the Service."""
-    webhook_namespace: str = "pumice-system"
-    webhook_service_name: str = "pumice-webhooks"
+    webhook_namespace: LabelName = "pumice-system"
+    webhook_service_name: LabelName = "pumice-webhooks"
     webhook_service_port: int = Field(default=443, ge=1, le=65535)
-    webhook_configuration_name: str = Field(default="pumice-webhooks", min_length=1)
-    certificate_secret: str = Field(default="pumice-webhooks-certificate", min_length=1)
+    webhook_configuration_name: ObjectName = "pumice-webhooks"
+    certificate_secret: ObjectName = "pumice-webhooks-certificate"
     """Where certificates are kept that we make, in our namespace."""
     register_webhooks: bool = True
     failure_policy: Literal["Ignore", "Fail"] = "Ignore"
@@ -47,7 +47,7 @@ class WebhookSettings(ProcessSettings):
     """Gate pods here, for API servers without mutating admission policies."""
     feature_gates: str = ""
     """Volcano's, as ``Name=true,…``; only SchedulingGatesQueueAdmission means something here."""
-    leader_elect_resource_name: str = "pumice-webhooks"
+    leader_elect_resource_name: ObjectName = "pumice-webhooks"
     kube_api_qps: float = Field(default=50.0, gt=0)
     kube_api_burst: int = Field(default=100, gt=0)
 

@@ -140,6 +140,12 @@ def test_the_protocol_s_times_are_set_by_flags() -> None:
             "--tls-cert-file and --tls-private-key-file go together",
         ),
         ({"client_ca_file": __file__}, "--client-ca-file needs --tls-cert-file"),
+        (
+            {"leader_elect_resource_name": "a_b"},
+            "--leader-elect-resource-name: 'a_b' is no name: a lowercase RFC 1123 subdomain must "
+            "consist of lower case alphanumeric characters, '-' or '.', and must start and end with"
+            " an alphanumeric character",
+        ),
         ({"kube_api_qps": 0}, "--kube-api-qps: Input should be greater than 0"),
         ({"barrier_timeout": 0}, "--barrier-timeout: Input should be greater than 0"),
         (
@@ -153,6 +159,14 @@ def test_a_bad_value_is_one_line(
     given: dict[str, Any], line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert complaint(given, capsys) == [f"pumice: {line}"]
+
+
+def test_a_blank_variable_is_no_name_of_a_lease(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PUMICE_LEADER_ELECT_RESOURCE_NAMESPACE", " ")
+    [line] = complaint({}, capsys)
+    assert line.startswith("pumice: --leader-elect-resource-namespace: ' ' is no name: ")
 
 
 def test_bad_variables_are_a_line_each(

@@ -233,6 +233,15 @@ def test_every_option_has_an_environment_variable() -> None:
         (["--extender-url=http://127.0.0.1:1/?a=b"], "has a query or a fragment"),
         (["--extender-url=http://127.0.0.1:1/#a"], "has a query or a fragment"),
         ([f"--extender-url={URL}", "--form=d"], "--form"),
+        (
+            [f"--extender-url={URL}", "--leader-elect-resource-name="],
+            "'--leader-elect-resource-name' (env var: 'PUMICE_LEADER_ELECT_RESOURCE_NAME'): "
+            "'' is no name",
+        ),
+        (
+            [f"--extender-url={URL}", "--leader-elect-resource-namespace=a.b"],
+            "'a.b' is no name",
+        ),
         ([f"--extender-url={URL}", "--leader-elect=perhaps"], "--leader-elect"),
     ],
     ids=[
@@ -245,6 +254,8 @@ def test_every_option_has_an_environment_variable() -> None:
         "query",
         "fragment",
         "unknown form",
+        "empty name of the Lease",
+        "no namespace",
         "neither true nor false",
     ],
 )

@@ -68,6 +68,15 @@ def test_a_url_s_host_is_one_of_the_certificate_s_names() -> None:
     assert settings.server_names()[0] == "::1"
 
 
+LABEL = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must"
+    " start and end with an alphanumeric character"
+)
+SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.',"
+    " and must start and end with an alphanumeric character"
+)
+
 VALUES: dict[str, tuple[str, object]] = {
     "scheduler_name": ("b,a", "b,a"),
     "bind_address": ("127.0.0.1", "127.0.0.1"),
@@ -155,6 +164,22 @@ def test_one_of_volcano_s_features_is_known(gates: str, on: bool) -> None:
         (
             {"public_url": "https://me@h"},
             "--public-url: 'https://me@h' is no https URL, such as https://host:port",
+        ),
+        *(
+            ({name: ""}, f"--{name.replace('_', '-')}: '' is no name: {rule}")
+            for name, rule in (
+                ("webhook_service_name", LABEL),
+                ("webhook_namespace", LABEL),
+                ("webhook_configuration_name", SUBDOMAIN),
+                ("certificate_secret", SUBDOMAIN),
+                ("leader_elect_resource_name", SUBDOMAIN),
+                ("leader_elect_resource_namespace", LABEL),
+            )
+        ),
+        (
+            {"webhook_service_name": "A." * 32},
+            f"--webhook-service-name: '{'A.' * 32}' is no name: must be no more than 63 characters,"
+            f" {LABEL}",
         ),
         ({"admission_conf": "/no"}, "--admission-conf: /no does not exist"),
         ({"max_queue_depth": 0}, "--max-queue-depth: Input should be greater than or equal to 1"),
