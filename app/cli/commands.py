@@ -12,13 +12,12 @@ import typer
 from typer.core import TyperCommand
 
 from app.cli.endings import CODES
+from app.cli.truths import truth
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
 _LOGGING = {"-v", "--v", "--vmodule", "--log-flush-frequency"}
 """Flags of Go's logging, which every command of Volcano's takes; here there is nothing to set."""
-
-TRUTHS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 
 class Command(TyperCommand):
@@ -54,9 +53,10 @@ def _usual(args: list[str], switches: set[str], valued: set[str]) -> Iterator[st
 
 
 def _truth(flag: str, value: str) -> bool:
-    if value.lower() not in TRUTHS:
-        raise typer.BadParameter(f"{flag}: {value!r} is neither true nor false")
-    return TRUTHS[value.lower()]
+    try:
+        return truth(value)
+    except typer.BadParameter as error:
+        raise typer.BadParameter(f"{flag}: {error.message}") from error
 
 
 def group(about: str) -> typer.Typer:

@@ -36,7 +36,7 @@ app.command("webhooks", cls=Process)(webhooks.webhooks)
 app.command("all", cls=Process)(together.together)
 app.command("scheduler-config", cls=Process)(scheduler_config.scheduler_config)
 app.command("crds")(crds.crds)
-app.command("sandbox")(sandbox.sandbox)
+app.command("sandbox", cls=Process)(sandbox.sandbox)
 app.command("demo")(sandbox.demo)
 for name, commands in vcctl.GROUPS.items():
     app.add_typer(commands, name=name)

@@ -10,7 +10,9 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
+from app.cli.processes import Switch
 from app.cli.scheduler_config import render
+from app.cli.truths import switch
 from app.sandbox.controlplane.programs import FOLDER_VARIABLE, ProgramsMissing, located
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.quantities import parse_milli
@@ -41,9 +43,10 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
         typer.Option(envvar="PUMICE_SCHEDULER_CONF", exists=True, dir_okay=False),
     ] = None,
     webhooks: Annotated[
-        Literal["true", "false"],
+        Switch,
         typer.Option(
             envvar="PUMICE_WEBHOOKS",
+            parser=switch,
             help="Judge jobs, queues … as our webhooks do.",
         ),
     ] = "true",

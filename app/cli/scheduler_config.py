@@ -16,6 +16,7 @@ import yaml
 
 from app.cli.checked import checked
 from app.cli.processes import Switch
+from app.cli.truths import switch
 from app.kube.web_url import base_of
 from app.settings import label_name, object_name
 from app.wire import manifests
@@ -139,7 +140,7 @@ def scheduler_config(
         Switch | None,
         typer.Option(
             envvar="PUMICE_LEADER_ELECT",
-            case_sensitive=False,
+            parser=switch,
             help="Elect a leader. (default: true, with --kubeconfig false)",
         ),
     ] = None,

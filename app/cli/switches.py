@@ -1,7 +1,7 @@
 """How the switches of processes may be written: as Go's, since manifests come from Volcano's.
 
-That is ``--switch`` alone and ``--switch=`` with any of Go's words for true and false. A value that
-stands apart (``--switch false``), which Go would take for an argument, counts as well.
+That is ``--switch`` alone and ``--switch=`` with a word for true or false. A value that stands
+apart (``--switch false``), which Go would take for an argument, counts as well.
 """
 
 from collections import deque
@@ -10,8 +10,8 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from app.cli.commands import TRUTHS
 from app.cli.processes import Switch
+from app.cli.truths import TRUTHS, switch
 
 
 class Process(TyperCommand):
@@ -48,5 +48,4 @@ def _usual(args: Iterable[str], switches: set[str], valued: set[str]) -> Iterato
 
 def _usual_word(value: str) -> str:
     """What is neither true nor false is complained about by whoever reads it."""
-    known = TRUTHS.get(value.lower())
-    return value if known is None else str(known).lower()
+    return switch(value) if value.lower() in TRUTHS else value
