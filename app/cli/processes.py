@@ -19,7 +19,8 @@ KubeconfigPath = Annotated[
     Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
 ]
 SchedulerConf = Annotated[
-    Path | None, typer.Option(help="volcano-scheduler.conf; reloaded when it changes.")
+    Path | None,
+    typer.Option(help="volcano-scheduler.conf; reloaded when it changes. (default: Volcano's)"),
 ]
 SchedulerNames = Annotated[
     str | None, typer.Option(help="Scheduler names that are ours, comma separated.")

@@ -18,8 +18,12 @@ from app.cli import (
     webhooks,
 )
 from app.cli.commands import Command
+from app.cli.defaults import process
 from app.cli.endings import CODES, run
 from app.cli.switches import Process
+from app.main.together_settings import TOGETHER
+from app.main.webhooks_settings import WebhookSettings
+from app.settings import ControllersSettings, ExtenderSettings
 from app.telemetry import logging
 
 app = typer.Typer(
@@ -30,10 +34,10 @@ app = typer.Typer(
     help="Batch scheduling for Kubernetes on the stock kube-scheduler.",
     epilog=CODES,
 )
-app.command("extender", cls=Process)(extender.extender)
-app.command("controllers", cls=Process)(controllers.controllers)
-app.command("webhooks", cls=Process)(webhooks.webhooks)
-app.command("all", cls=Process)(together.together)
+app.command("extender", cls=process(ExtenderSettings))(extender.extender)
+app.command("controllers", cls=process(ControllersSettings))(controllers.controllers)
+app.command("webhooks", cls=process(WebhookSettings))(webhooks.webhooks)
+app.command("all", cls=process(*TOGETHER))(together.together)
 app.command("scheduler-config", cls=Process)(scheduler_config.scheduler_config)
 app.command("crds")(crds.crds)
 app.command("sandbox", cls=Process)(sandbox.sandbox)

@@ -5,12 +5,10 @@ from typing import Annotated
 import typer
 
 from app.cli.processes import (
-    Burst,
     DefaultQueue,
     KubeconfigPath,
     LogFormat,
     LogLevel,
-    Qps,
     SchedulerConf,
     SchedulerNames,
     Switch,
@@ -55,8 +53,14 @@ def together(  # noqa: PLR0917 - one parameter per flag, all given by name
     leader_elect_resource_namespace: Annotated[
         str | None, typer.Option(help="Namespace of the Leases.")
     ] = None,
-    kube_api_qps: Qps = None,
-    kube_api_burst: Burst = None,
+    kube_api_qps: Annotated[
+        float | None,
+        typer.Option(help="Requests a second, of each part. (default: 2000, the webhooks' 50)"),
+    ] = None,
+    kube_api_burst: Annotated[
+        int | None,
+        typer.Option(help="Requests at once, of each part. (default: 2000, the webhooks' 100)"),
+    ] = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
 ) -> None:

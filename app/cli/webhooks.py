@@ -60,7 +60,7 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
         str | None, typer.Option(help="Ignore or Fail: what happens while nobody answers.")
     ] = None,
     enabled_admission: Annotated[
-        str | None, typer.Option(help="Paths of the webhooks, comma separated.")
+        str | None, typer.Option(help="Paths of the webhooks, comma separated. (default: all)")
     ] = None,
     admission_conf: Annotated[
         Path | None, typer.Option(help="Resource groups of pods; reloaded when it changes.")

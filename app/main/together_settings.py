@@ -6,7 +6,7 @@ second address. Each part keeps the Lease it has alone, and certificates are the
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import Field
 
@@ -27,6 +27,10 @@ class TogetherSettings(ProcessSettings):
     webhooks: bool = True
     webhook_bind_address: str = "0.0.0.0"
     webhook_port: int = Field(default=8443, ge=0, le=65535)
+
+
+TOGETHER: Final = (TogetherSettings, ExtenderSettings, ControllersSettings, WebhookSettings)
+"""Whose default holds for an option of this name: the first one's that has it."""
 
 
 @dataclass(frozen=True, slots=True)

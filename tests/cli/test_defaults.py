@@ -1,0 +1,73 @@
+"""The defaults in the help of processes: those that hold."""
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli.root import app
+from app.main.together_settings import roles_of
+from app.main.webhooks_settings import WebhookSettings
+from app.settings import ControllersSettings, ExtenderSettings, ProcessSettings
+
+runner = CliRunner()
+
+
+def told(command: str) -> dict[str, str]:
+    """The default that the help tells of each option, where it tells one."""
+    text = " ".join(runner.invoke(app, [command, "--help"]).output.split()).replace("- ", "-")
+    defaults = {}
+    for about in text.partition("Options: ")[2].split(" --"):
+        option, _, rest = about.removeprefix("--").partition(" ")
+        _, mark, default = rest.partition("(default: ")
+        if mark:
+            defaults[option.rstrip(",").replace("-", "_")] = default.partition(")")[0]
+    return defaults
+
+
+IN_WORDS = {
+    "scheduler_conf": "Volcano's",
+    "leader_identity": "the host name",
+    "enabled_admission": "all",
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "settings"),
+    [
+        ("extender", ExtenderSettings),
+        ("controllers", ControllersSettings),
+        ("webhooks", WebhookSettings),
+    ],
+)
+def test_every_default_is_told(command: str, settings: type[ProcessSettings]) -> None:
+    defaults = {name: field.default for name, field in settings.model_fields.items()}
+    wanted = {
+        name: IN_WORDS.get(name) or (f"{value:g}" if isinstance(value, float) else str(value))
+        for name, value in defaults.items()
+        if value not in {None, ""} or name in IN_WORDS
+    }
+    found = told(command)
+    for name, value in wanted.items():
+        assert found.pop(name).lower() == value.lower(), name
+    assert not found
+
+
+def test_those_of_all_are_those_of_its_parts() -> None:
+    roles = roles_of()
+    assert roles.webhooks is not None
+    found = told("all")
+    assert found["port"] == str(roles.extender.port)
+    assert found["webhook_port"] == str(roles.webhooks.port)
+    assert found["healthz_address"] == roles.controllers.healthz_address
+    parts = (roles.extender, roles.controllers, roles.webhooks)
+    own, same, other = (f"{part.kube_api_qps:g}" for part in parts)
+    assert own == same
+    assert found["kube_api_qps"] == f"{own}, the webhooks' {other}"
+    own, same, other = (str(part.kube_api_burst) for part in parts)
+    assert own == same
+    assert found["kube_api_burst"] == f"{own}, the webhooks' {other}"
+
+
+def test_those_of_the_sandbox_stand_beside_its_variables() -> None:
+    help_of_it = " ".join(runner.invoke(app, ["sandbox", "--help"]).output.split())
+    for default in ("default: 10;", "default: 16Gi]", "default: true]", "default: embedded]"):
+        assert default in help_of_it
