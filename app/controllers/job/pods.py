@@ -1,6 +1,5 @@
 """The pod of a replica: the task's template, and who and where it is."""
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,6 +21,7 @@ from app.model.job import JOB_NAME, QUEUE_NAME, pod_labels
 from app.model.pod import GATE, GROUP_ANNOTATION, SECOND_TRY, TASK_SPEC
 from app.webhooks.job_defaults import HOST_DNS_POLICY, needs_dns_policy
 from app.wire import times, unstructured
+from app.wire.copying import copied
 from app.wire.unstructured import Object
 
 PLAN_GENERATION: Final = "pumice.sh/plan-generation"
@@ -53,7 +53,7 @@ class Seat:
 def pod(job: Job, replica: Replica, *, group: str, seat: Seat, evicted: float = 0.0) -> Object:
     """The pod of a replica, as it is to be created; plugins are not in it yet."""
     template = replica.task.template
-    spec = copy.deepcopy(dict(template.get("spec") or {}))
+    spec = copied(dict(template.get("spec") or {}))
     spec.setdefault("schedulerName", job.scheduler)
     if not spec["schedulerName"]:
         spec["schedulerName"] = job.scheduler

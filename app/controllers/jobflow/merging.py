@@ -5,16 +5,16 @@ names (tasks, containers, variables) are merged by name, so that one task can be
 repeating the others.
 """
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
+from app.wire.copying import copied
 from app.wire.unstructured import Object
 
 
 def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> Object:
     """``base`` with ``patch``; neither is changed."""
-    made = copy.deepcopy(dict(base))
+    made: Object = copied(dict(base))
     for key, value in patch.items():
         if value is None:
             made.pop(key, None)
@@ -31,7 +31,7 @@ def _over(old: Any, new: Any) -> Any:
         for each in new:
             by_name[each["name"]] = merged(by_name.get(each["name"], {}), each)
         return list(by_name.values())
-    return copy.deepcopy(new)
+    return copied(new)
 
 
 def _are_named(items: list[Any]) -> bool:

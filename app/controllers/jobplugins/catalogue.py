@@ -5,7 +5,6 @@ admission; where admission let the job in, this is what it fails with.
 """
 
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -26,6 +25,7 @@ from app.controllers.jobplugins.tensorflow import TensorflowPlugin
 from app.controllers.jobplugins.wanted import Wanted
 from app.core.jobplugins import catalogue
 from app.core.jobplugins.problems import PluginError
+from app.wire.copying import copied
 from app.wire.unstructured import Object, spec
 
 _Configure = Callable[[Any, JobFacts], Plugin]
@@ -51,7 +51,7 @@ class JobPlugins:
 
     def pod(self, pod: Object, place: Place) -> Object:
         """A copy of ``pod`` (named, but not created yet) with what all plugins add."""
-        changed = deepcopy(pod)
+        changed: Object = copied(pod)
         for plugin in self.plugins.values():
             plugin.pod(changed, place)
         return changed

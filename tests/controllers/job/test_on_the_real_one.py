@@ -25,6 +25,7 @@ from tests.clusters.resources import (
 from tests.clusters.rig import Rig
 from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand, phase_of
+from tests.wire.deep import nested
 
 pytestmark = pytest.mark.real
 
@@ -64,6 +65,13 @@ def _running(count: int) -> Any:
 
 def _names(items: Objects) -> list[str]:
     return sorted(item["metadata"]["name"] for item in items)
+
+
+def test_fields_that_nobody_knows_keep_no_job_from_running(jobs: Stand) -> None:
+    spec = _spec("exit 0", replicas=1)
+    spec["tasks"][0]["template"]["spec"]["unknown"] = nested(500)
+    jobs.submit("deep", spec)
+    jobs.wait_phase("Completed", "deep")
 
 
 def test_jobs_run_to_their_end_whenever_the_controllers_are_killed(jobs: Stand) -> None:

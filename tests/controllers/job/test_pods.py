@@ -12,6 +12,7 @@ from app.wire.unstructured import Object
 from tests.controllers.job.jobs import in_phase, make_job
 from tests.controllers.job.rig import task
 from tests.webhooks.objects import ask
+from tests.wire.deep import depth, nested
 
 
 def _pod(
@@ -251,3 +252,9 @@ def test_the_template_is_left_as_it_is() -> None:
     before = repr(of)
     _pod({"volumes": [{"mountPath": "/d"}]}, of=of, seat=Seat("n"))
     assert repr(of) == before
+
+
+def test_what_nobody_knows_is_passed_on_however_deep_it_is() -> None:
+    deep = task()
+    deep["template"]["spec"]["unknown"] = nested(500)
+    assert depth(_pod(of=deep)["spec"]["unknown"]) == 500

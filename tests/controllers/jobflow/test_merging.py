@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.controllers.jobflow.merging import merged
+from tests.wire.deep import depth, nested
 
 TASKS = {"tasks": [{"name": "a", "replicas": 1, "template": {"x": 1}}, {"name": "b"}]}
 
@@ -70,3 +71,8 @@ def test_laying_a_patch_over_twice_changes_nothing_more(
 
     assert merged(once, patch) == once
     assert merged(base, {}) == base
+
+
+def test_a_template_of_any_depth_is_merged() -> None:
+    assert depth(merged({"unknown": nested(500)}, {"queue": "b"})["unknown"]) == 500
+    assert depth(merged({}, {"tasks": nested(501)})["tasks"]) == 501

@@ -9,6 +9,7 @@ from app.controllers.jobplugins.plugin import Place
 from app.core.jobplugins.catalogue import KNOWN
 from app.core.jobplugins.problems import PluginError
 from tests.controllers.jobplugins.jobs import bare_pod, container, job, one_key, task
+from tests.wire.deep import depth, nested
 
 TASKS = (task("master"), task("worker", 2), task("head", containers=[container("head")]))
 ALL: dict[str, list[str]] = {name: [] for name in KNOWN}
@@ -46,6 +47,14 @@ def test_a_pod_is_copied_before_it_is_changed() -> None:
     before = deepcopy(pod)
     assert catalogue.parse(given, make_keys=one_key).pod(pod, Place("worker", 1)) != before
     assert pod == before
+
+
+def test_and_however_deep_it_is() -> None:
+    given = job(ALL, *TASKS)
+    pod = bare_pod(given, "worker", 1)
+    pod["spec"]["unknown"] = nested(500)
+    made = catalogue.parse(given, make_keys=one_key).pod(pod, Place("worker", 1))
+    assert depth(made["spec"]["unknown"]) == 500
 
 
 def test_the_job_is_not_changed() -> None:
