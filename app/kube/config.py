@@ -22,6 +22,7 @@ from kubernetes.client.rest import RESTClientObject, should_bypass_proxies
 from kubernetes.config import ConfigException, load_incluster_config
 
 from app.kube import kubeconfig as kubeconfigs
+from app.kube import unverified
 from app.kube.errors import ConfigError as ConfigError  # whoever loads needs it too
 from app.kube.login import HEADER, Headers, Login
 from app.kube.tls import Tls
@@ -105,6 +106,8 @@ def from_configuration(configuration: Configuration, login: Login | None = None)
 
 def _pool(configuration: Configuration, tls: Tls | None) -> urllib3.PoolManager:
     """The package's pool; it trusts whom `tls` trusts, and reads the files at every connection."""
+    if not configuration.verify_ssl:
+        unverified.expect(configuration.host, configuration.proxy)
     pool = RESTClientObject(configuration).pool_manager
     if tls is not None:
         pool.connection_pool_kw["ssl_context"] = tls.another()

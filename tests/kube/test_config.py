@@ -14,12 +14,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from kubernetes.client import Configuration
-from urllib3 import ProxyManager
+from urllib3 import PoolManager, ProxyManager
+from urllib3.exceptions import InsecureRequestWarning
 
 from app.kube import config
 from app.kube.client import ApiClient
 from app.kube.config import Connection, load
 from app.kube.errors import ConfigError, Transport
+from app.kube.source import Source
 from tests.kube.server import ScriptedServer, answer, silent
 
 NO_PROXY_THERE = "http://127.0.0.1:9"
@@ -122,6 +124,21 @@ def test_verification_can_be_switched_off(tmp_path: Path) -> None:
         server.on("GET", "/version", answer(b"{}"))
         kubeconfig = server.kubeconfig(tmp_path, cluster={"insecure-skip-tls-verify": True})
         assert get_version(load(kubeconfig)) == b"{}"
+
+
+def test_who_switched_verification_off_is_not_warned_of_it(tmp_path: Path) -> None:
+    context, _ = self_signed(tmp_path)
+    with ScriptedServer(context) as server, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", InsecureRequestWarning)
+        server.on("GET", "/version", answer(b"{}"))
+        kubeconfig = server.kubeconfig(tmp_path, cluster={"insecure-skip-tls-verify": True})
+        source = Source(load(kubeconfig))
+        source.read("/version", {}, silence_s=5.0)
+        source.close()
+        assert said == []
+        with PoolManager(cert_reqs="CERT_NONE") as elsewhere:
+            elsewhere.request("GET", server.base.replace("127.0.0.1", "localhost") + "/version")
+    assert [warning.category for warning in said] == [InsecureRequestWarning]
 
 
 def test_a_path_in_the_servers_url_is_kept(server: ScriptedServer, tmp_path: Path) -> None:
