@@ -17,11 +17,11 @@ from kubernetes.config.kube_config import (
     KUBE_CONFIG_DEFAULT_LOCATION,
     ConfigNode,
     KubeConfigLoader,
-    KubeConfigMerger,
 )
 
 from app.kube import token_file
 from app.kube.exec_plugin import ExecPlugin
+from app.kube.kubeconfig_files import KubeconfigFiles
 from app.kube.login import Login
 
 _AS_ANOTHER: Final = ("as", "as-uid", "as-groups", "as-user-extra")
@@ -32,7 +32,8 @@ def load(configuration: Configuration, file: Path | None, context: str | None) -
 
     Returns how to log in, where that is more than what the configuration now holds.
     """
-    files = KubeConfigMerger(str(file or KUBE_CONFIG_DEFAULT_LOCATION))  # type: ignore[no-untyped-call]
+    paths = str(file or KUBE_CONFIG_DEFAULT_LOCATION)
+    files = KubeconfigFiles(paths)  # type: ignore[no-untyped-call]
     if files.config is None:
         raise ConfigException("there is no such file, or nothing in it")
     merged: ConfigNode = files.config

@@ -184,3 +184,49 @@ def test_an_empty_file_of_a_token_is_named(load_as: Load, tmp_path: Path) -> Non
     (tmp_path / "token").write_text("\n")
     with pytest.raises(ConfigError, match=r"the token file .*token is empty"):
         load_as(tokenFile="token")
+
+
+CLUSTER = 'clusters: [{name: here, cluster: {server: "http://127.0.0.1:1"}}]\n'
+CONTEXTS = "contexts: [{name: here, context: {cluster: here, user: me}}]\n"
+CURRENT = "current-context: here\n"
+USER = "users: [{name: me, user: {token: t}}]\n"
+WHOLE = CLUSTER + CONTEXTS + CURRENT + USER
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(["", WHOLE], id="an empty file first"),
+        pytest.param(["# nothing yet\n", WHOLE], id="only a comment"),
+        pytest.param(["---\n", WHOLE], id="an empty document"),
+        pytest.param([WHOLE, ""], id="an empty file last"),
+        pytest.param([f"{WHOLE}---\n{WHOLE.replace('127.0.0.1', 'other')}"], id="documents"),
+        pytest.param([f"{WHOLE}---\n{{ no YAML"], id="nobody reads the second document"),
+        pytest.param([CLUSTER, CONTEXTS, CURRENT, USER], id="each a part"),
+        pytest.param([WHOLE, "current-context: other\n"], id="the first current context"),
+        pytest.param(["current-context: ''\n", WHOLE], id="but not an empty one"),
+        pytest.param([WHOLE, USER.replace("token: t", "token: u")], id="the first user"),
+    ],
+)
+def test_files_are_read_and_merged_as_kubectl_does(texts: list[str], tmp_path: Path) -> None:
+    files = [tmp_path / str(number) for number in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
+    connection = load(Path(os.pathsep.join(map(str, files))))
+    assert connection.host == "http://127.0.0.1:1"
+    assert connection.headers() == bearer("t")
+
+
+@pytest.mark.parametrize("user", ["{name: me, user: null}", "{name: me}", "{name: me, user: {}}"])
+def test_a_user_of_whom_nothing_is_said_is_anonymous(user: str, tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(CLUSTER + CONTEXTS + CURRENT + f"users: [{user}]\n")
+    assert load(file).headers() == {}
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "# nothing\n"])
+def test_nothing_in_any_file_is_told(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="there is no such file, or nothing in it"):
+        load(file)
