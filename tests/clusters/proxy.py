@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import httpx2
 
 from tests.clusters import kubeconfigs
+from tests.clusters.certificates import Authority
 from tests.clusters.client import Object, tls_context
-from tests.clusters.controlplane import ControlPlane
 
 _HOP_BY_HOP = frozenset({"connection", "transfer-encoding", "content-length", "keep-alive", "host"})
 
@@ -50,20 +50,38 @@ def nothing(_method: str, _path: str) -> Answer | None:
     return None
 
 
+class Upstream(Protocol):
+    """What passes goes here."""
+
+    @property
+    def folder(self) -> Path:
+        """Where files may be kept."""
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+
+    @property
+    def authority(self) -> Authority:
+        """Who signed its certificate."""
+
+
 class Proxy:
     """Passes requests on with the caller's credentials; `with` starts and ends it."""
 
-    def __init__(self, controlplane: ControlPlane, *, token: str) -> None:
-        self._folder = controlplane.folder
+    def __init__(self, server: Upstream, *, token: str) -> None:
+        self._folder = server.folder
         self._token = token
         self.fault: Fault = nothing
         self.client = httpx2.Client(
-            base_url=controlplane.url,
-            verify=tls_context(controlplane.authority.certificate),
+            base_url=server.url,
+            verify=tls_context(server.authority.certificate),
             timeout=None,
             limits=httpx2.Limits(max_connections=None),
             trust_env=False,
         )
+        # Only what the caller asks for, above all nothing compressed: bodies are passed on raw.
+        self.client.headers.clear()
         self._generation = 0
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
