@@ -33,7 +33,7 @@ from app.service.pod_reasons import PodReasons
 from app.service.ports import Clock, PodWriter, WriteError
 from app.service.showing import REPEAT_S, Showing
 from app.service.status import StatusWriter
-from app.service.workqueue import WorkQueue
+from app.service.workqueue import Again, WorkQueue
 from app.telemetry import metrics
 from app.wire import patches
 
@@ -66,6 +66,7 @@ class Actuator:
         self._nominations = Nominations(cache, pods=pods, failed=log_failure)
         self._following = Following(cache, tell=self._tell_soon, failed=log_failure)
         self._told: dict[PodUid, float] = {}
+        self._opened: dict[PodUid, float] = {}
         self._next_look = 0.0
         self._pod_work: WorkQueue[PodUid] = WorkQueue(self._tell, failed=log_failure)
         self._group_work: WorkQueue[GroupKey] = WorkQueue(status.write_group, failed=log_failure)
@@ -144,11 +145,15 @@ class Actuator:
                 if _must_be_told(member) and self._told.get(uid, 0.0) < before:
                     self._ask(uid)
         self._told = {uid: at for uid, at in self._told.items() if at >= before}
+        self._opened = {uid: at for uid, at in self._opened.items() if at >= before}
 
     async def _tell(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
         if member is None or not _must_be_told(member):
             return
+        if member.pod.gated and self._opened.get(uid, 0.0) > self._clock() - REPEAT_S:
+            # A pod that changes its group is placed once more: when its PodGroup comes, above all.
+            raise Again("the watch has not shown that its gate is open")
         self._told[uid] = self._clock()  # tried: until this is long ago the queue knows better when
         try:
             if member.pod.gated:
@@ -182,6 +187,7 @@ class Actuator:
                 return  # whoever gives it another one asks for it to be told
         pin = node if hint is Hint.PIN and not pod.pinned else NO_NODE
         await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod, pin=pin))
+        self._opened[pod.uid] = self._clock()
 
     def _keeps_place(self, member: Member, node: NodeName) -> bool:
         """Whether it is still to be told of that place; it may have lost it during a write."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.model.ids import NodeName
-from app.model.pod import GATE, SECOND_TRY, TASK_SPEC, Owner
+from app.model.pod import GATE, GROUP_ANNOTATION, SECOND_TRY, TASK_SPEC, Owner
 from app.model.shape import LabelSelector, Spread
 from app.service.filtering import Chosen, Wait
 from app.service.hints import VCJOB
@@ -364,6 +364,33 @@ def test_a_gate_that_is_still_there_is_opened_again() -> None:
             before = len(opened(rig, "p"))
             await advance(12)
             assert len(opened(rig, "p")) == before
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_gate_that_is_open_is_not_opened_again_because_the_watch_is_late(refused: bool) -> None:
+    """Its PodGroup is shown before that, so that the pod is placed once more."""
+
+    async def scenario() -> None:
+        rig = Rig(Limits(hint=Hint.GUIDE))
+        rig.node("n1")
+        rig.pod("p", gates=(GATE,))
+        with working(rig):
+            await advance(1)
+            assert len(opened(rig, "p")) == 1
+            rig.group("g", minimum=1)
+            named = replace(rig.api.pods["default/p"], annotations={GROUP_ANNOTATION: "g"})
+            rig.see("pods", replace(named, gates=(GATE,)))
+            rig.member("p").refused = refused
+            await advance(0.5)
+            assert rig.place("p") == "n1"
+            rig.store(replace(named, gates=()))
+            await advance(12)
+        assert [verb for verb, target in rig.api.tries if target == "default/p"] == [
+            "patch",
+            *(["wake"] if refused else []),
+        ]
 
     run(scenario())
 
