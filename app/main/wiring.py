@@ -20,6 +20,7 @@ from app.service.configuration import Configuration
 from app.service.corrections import Corrections
 from app.service.feed import Feed
 from app.service.filtering import Filtering
+from app.service.gates import Gates
 from app.service.giving_back import forgive
 from app.service.limits import Limits
 from app.service.owners import Owners
@@ -92,8 +93,9 @@ def assemble(
     corrections = Corrections(
         cache, filtering=filtering, pods=ports, clock=clock, failed=log_failure
     )
+    gates = Gates(pods=ports, clock=clock)
     showing = Showing(
-        cache, planning=planning, pods=ports, reasons=reasons, clock=clock, failed=log_failure
+        cache, planning=planning, pods=ports, reasons=reasons, gates=gates, failed=log_failure
     )
     actuator = Actuator(
         cache,
@@ -102,19 +104,20 @@ def assemble(
         reasons=reasons,
         corrections=corrections,
         showing=showing,
+        gates=gates,
         limits=limits,
         clock=clock,
     )
     owners = Owners(cache, reader=ports, clock=clock, settled=planning.notice, failed=log_failure)
     planning.published.append(actuator.placed)
-    planning.after.append(actuator.after_cycle)
-    planning.after.append(owners.after_cycle)
-    planning.after.append(barrier.settle)
-    planning.after.append(filtering.after_cycle)
-    planning.after.append(partial(forgive, cache))
-    planning.stood_by.append(barrier.settle)
-    planning.stood_by.append(status.forget)
-    planning.stood_by.append(actuator.stood_by)
+    planning.after += [
+        actuator.after_cycle,
+        owners.after_cycle,
+        barrier.settle,
+        filtering.after_cycle,
+        partial(forgive, cache),
+    ]
+    planning.stood_by += [barrier.settle, status.forget, actuator.stood_by]
 
     def settled(changed: Iterable[GroupKey]) -> None:
         barrier.settle(changed)

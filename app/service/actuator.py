@@ -26,12 +26,13 @@ from app.model.plan import GangPlacement
 from app.service.corrections import Corrections
 from app.service.failed_writes import again_unless_gone
 from app.service.following import Following, follows
+from app.service.gates import REPEAT_S, Gates
 from app.service.hints import hint_for
 from app.service.limits import Hint, Limits
 from app.service.nominations import Nominations
 from app.service.pod_reasons import PodReasons
 from app.service.ports import Clock, PodWriter, WriteError
-from app.service.showing import REPEAT_S, Showing
+from app.service.showing import Showing
 from app.service.status import StatusWriter
 from app.service.workqueue import Again, WorkQueue
 from app.telemetry import metrics
@@ -52,6 +53,7 @@ class Actuator:
         reasons: PodReasons,
         corrections: Corrections,
         showing: Showing,
+        gates: Gates,
         limits: Limits,
         clock: Clock,
     ) -> None:
@@ -61,12 +63,12 @@ class Actuator:
         self._reasons = reasons
         self._corrections = corrections
         self._showing = showing
+        self._gates = gates
         self._limits = limits
         self._clock = clock
         self._nominations = Nominations(cache, pods=pods, failed=log_failure)
         self._following = Following(cache, tell=self._tell_soon, failed=log_failure)
         self._told: dict[PodUid, float] = {}
-        self._opened: dict[PodUid, float] = {}
         self._next_look = 0.0
         self._pod_work: WorkQueue[PodUid] = WorkQueue(self._tell, failed=log_failure)
         self._group_work: WorkQueue[GroupKey] = WorkQueue(status.write_group, failed=log_failure)
@@ -145,14 +147,13 @@ class Actuator:
                 if _must_be_told(member) and self._told.get(uid, 0.0) < before:
                     self._ask(uid)
         self._told = {uid: at for uid, at in self._told.items() if at >= before}
-        self._opened = {uid: at for uid, at in self._opened.items() if at >= before}
+        self._gates.tidy()
 
     async def _tell(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
         if member is None or not _must_be_told(member):
             return
-        if member.pod.gated and self._opened.get(uid, 0.0) > self._clock() - REPEAT_S:
-            # A pod that changes its group is placed once more: when its PodGroup comes, above all.
+        if member.pod.gated and self._gates.is_open(uid):
             raise Again("the watch has not shown that its gate is open")
         self._told[uid] = self._clock()  # tried: until this is long ago the queue knows better when
         try:
@@ -169,7 +170,6 @@ class Actuator:
             self._told[uid] = now
             if member.stage is Stage.PLANNED:
                 member.since = now
-            metrics.WRITES.labels("gate" if member.pod.gated else "wake", "done").inc()
 
     async def _open_gate(self, member: Member) -> None:
         pod, node = member.pod, member.node
@@ -186,8 +186,7 @@ class Actuator:
             if not self._keeps_place(member, node):
                 return  # whoever gives it another one asks for it to be told
         pin = node if hint is Hint.PIN and not pod.pinned else NO_NODE
-        await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod, pin=pin))
-        self._opened[pod.uid] = self._clock()
+        await self._gates.open(pod, pin=pin)
 
     def _keeps_place(self, member: Member, node: NodeName) -> bool:
         """Whether it is still to be told of that place; it may have lost it during a write."""
@@ -208,6 +207,7 @@ class Actuator:
         except Exception:
             member.refused = True
             raise
+        metrics.WRITES.labels("wake", "done").inc()
 
 
 def log_failure(key: Hashable, error: Exception) -> None:

@@ -12,15 +12,13 @@ from app.cache.members import Stage
 from app.model.ids import GroupKey, PodUid
 from app.model.pod import PLACED_CONDITION
 from app.service.failed_writes import again_unless_gone
+from app.service.gates import Gates
 from app.service.planning import Planning
 from app.service.pod_reasons import PodReasons
-from app.service.ports import Clock, PodWriter, WriteError
+from app.service.ports import PodWriter, WriteError
 from app.service.workqueue import WorkQueue
 from app.telemetry import metrics
 from app.wire import patches
-
-REPEAT_S = 5.0
-"""A gate that is still there this long after its removal was accepted is removed again."""
 
 
 class Showing:
@@ -33,15 +31,14 @@ class Showing:
         planning: Planning,
         pods: PodWriter,
         reasons: PodReasons,
-        clock: Clock,
+        gates: Gates,
         failed: Callable[[Hashable, Exception], None],
     ) -> None:
         self._cache = cache
         self._planning = planning
         self._pods = pods
         self._reasons = reasons
-        self._clock = clock
-        self._opened: dict[PodUid, float] = {}
+        self._gates = gates
         self._work: WorkQueue[PodUid] = WorkQueue(self._open, failed=failed)
 
     async def run(self, workers: int) -> None:
@@ -50,11 +47,9 @@ class Showing:
 
     def after_cycle(self, _changed: Collection[GroupKey]) -> None:
         """Ask for the gates of all that are shown and still have one."""
-        shown = self._planning.shown
-        before = self._clock() - REPEAT_S
-        self._opened = {uid: at for uid, at in self._opened.items() if uid in shown and at > before}
-        for uid in shown - self._opened.keys():
-            self._work.add(uid)
+        for uid in self._planning.shown:
+            if not self._gates.is_open(uid):
+                self._work.add(uid)
 
     async def _open(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
@@ -68,10 +63,7 @@ class Showing:
                 pod.namespace, pod.name, patches.without_condition(PLACED_CONDITION), uid=uid
             )
             self._reasons.taken_back(pod)
-            await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod))
+            await self._gates.open(pod)
         except WriteError as error:
             metrics.WRITES.labels("gate", error.reaction.value).inc()
             again_unless_gone(error)
-        else:
-            self._opened[uid] = self._clock()
-            metrics.WRITES.labels("gate", "done").inc()

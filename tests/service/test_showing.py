@@ -69,6 +69,23 @@ def test_gates_open_without_a_place_when_only_nodes_are_missing(gates: tuple[str
     run(scenario())
 
 
+def test_a_gate_that_is_open_is_not_opened_again_for_a_place_while_the_watch_is_late() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        names = too_big(rig)
+        with working(rig):
+            await advance(1)
+            assert sorted(opened(rig)) == names
+            rig.node("n2")
+            await advance(1)
+            assert {rig.place(name) for name in names} == {"n1", "n2"}
+            ungate(rig, *names)
+            await advance(10)
+        assert sorted(opened(rig)) == names
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     ("gates", "annotations"), [((GATE,), {}), ((QUEUE_GATE,), {}), ((GATE, "other.io/gate"), ASKS)]
 )
