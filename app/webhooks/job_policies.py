@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from app.webhooks.durations import check_duration
 from app.webhooks.findings import Findings, at
 from app.webhooks.names import listed
 from app.webhooks.reading import mappings, number_or_none, text, texts
@@ -55,6 +56,7 @@ class _Checking:
         path = at(self._path, index)
         events = _events_of(policy)
         code = policy.get("exitCode")
+        check_duration(policy.get("timeout"), at(path, "timeout"), self._findings)
         if events and code is not None:
             self._refuse(path, "must not specify event and exitCode simultaneously")
             return

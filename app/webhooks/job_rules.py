@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from app.webhooks.durations import check_duration
 from app.webhooks.findings import Findings
 from app.webhooks.graphs import on_cycles, undefined
 from app.webhooks.job_plugins import check_plugins
@@ -47,6 +48,7 @@ def check_job_spec(job: Object, options: Options, findings: Findings) -> None:
     check_topology(spec, "spec", findings)
     check_tasks(job, findings)
     check_policies(spec.get("policies"), "spec.policies", findings)
+    check_duration(spec.get("runningEstimate"), "spec.runningEstimate", findings)
     check_volumes(spec, options, findings)
     check_plugins(job, findings)
     _check_dependencies(spec, findings)

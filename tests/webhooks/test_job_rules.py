@@ -69,6 +69,14 @@ ACCEPTED = {
             ]
         )
     ),
+    "every unit of time": job(
+        policies=[{"event": "PodPending", "action": "AbortJob", "timeout": "1h2m3.5s4ms5us6ns"}],
+        runningEstimate="90s",
+    ),
+    "no time at all, and less": policy(
+        {"event": "PodFailed", "action": "AbortJob", "timeout": "0"},
+        {"event": "PodEvicted", "action": "AbortJob", "timeout": "-1.5m"},
+    ),
     "every action": policy(
         *(
             {"exitCode": code, "action": action}
@@ -227,6 +235,26 @@ REFUSED = {
     "a policy of a task": (
         job(task("a", policies=[{"event": "PodFailed", "action": "x"}])),
         "spec.tasks[0].policies[0].action: invalid policy action",
+    ),
+    "a timeout without a unit": (
+        policy({"event": "PodPending", "action": "AbortJob", "timeout": "300"}),
+        'spec.policies[0].timeout: time: invalid duration "300"; write 90s or 1h30m;',
+    ),
+    "an empty timeout": (
+        policy({"event": "PodPending", "action": "AbortJob", "timeout": ""}),
+        'spec.policies[0].timeout: time: invalid duration ""; write',
+    ),
+    "a timeout of a task in words": (
+        job(
+            task(
+                "a", policies=[{"event": "PodFailed", "action": "AbortJob", "timeout": "5 minutes"}]
+            )
+        ),
+        'spec.tasks[0].policies[0].timeout: time: invalid duration "5 minutes"',
+    ),
+    "an estimate in days": (
+        job(runningEstimate="2d"),
+        'spec.runningEstimate: time: invalid duration "2d"',
     ),
     "no mount path": (
         job(volumes=[{"volumeClaimName": "c"}]),

@@ -1,0 +1,18 @@
+"""Durations of objects of ours: Go must be able to read them.
+
+The schema takes any text. What Volcano's types cannot read, its webhook refuses; here it would be
+a policy that acts at once, or never.
+"""
+
+from app.core.durations import parse_duration
+from app.webhooks.findings import Findings
+
+
+def check_duration(value: object, path: str, findings: Findings) -> None:
+    """A duration, if there is any; that it is a text the schema sees to."""
+    if not isinstance(value, str):
+        return
+    try:
+        parse_duration(value)
+    except ValueError:
+        findings.refuse(path, f'time: invalid duration "{value}"; write 90s or 1h30m')
