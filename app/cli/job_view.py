@@ -5,6 +5,7 @@ followed by a tab. Volcano shows three annotations of one vendor's templates her
 annotations of a template are shown.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -216,8 +217,9 @@ def moment(timestamp: Any) -> str:
 
 
 def _pairs(pairs: Mapping[str, str]) -> str:
-    inner = ",".join(f'"{key}":"{value}"' for key, value in sorted(pairs.items()))
-    return f"{{{inner}}}" if inner else NONE
+    if not pairs:
+        return NONE
+    return json.dumps(dict(pairs), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def _block(depth: int, lines: Block, *, width: int = 0) -> Iterator[str]:

@@ -144,6 +144,14 @@ def test_events_are_counted_and_aged() -> None:
     ]
 
 
+def test_labels_and_annotations_are_json_in_one_line() -> None:
+    item = full_job()
+    item["metadata"]["annotations"] = {"applied": '{"a":"b"}\n', "motto": "größer"}
+    lines = job_view.view(item, [], now=NOW).splitlines()
+    shown = r'{"applied":"{\"a\":\"b\"}\n","motto":"größer"}'
+    assert f"Annotations:\t{shown}" in lines
+
+
 def test_only_events_of_the_job_are_its_events() -> None:
     item = full_job()
     mine, by_uid, other = (event(item, reason, "") for reason in ("Mine", "ByUid", "Other"))
