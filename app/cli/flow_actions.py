@@ -1,8 +1,9 @@
 """JobFlows and JobTemplates are handled in the same five ways; this is each way, once."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, TypeVar
 
 import typer
 
@@ -12,6 +13,8 @@ from app.cli.endings import Code, CommandFailed, of
 from app.kube import errors
 from app.wire.kinds import Resource
 from app.wire.unstructured import Key, Object, key_of
+
+T = TypeVar("T")
 
 DetailForm = Literal["yaml", "json"]
 
@@ -25,17 +28,16 @@ class Family:
 
 
 def create(where: Where, family: Family, file: str) -> None:
-    """Create what is in a file."""
+    """Create what is in a file; the rest of it also where one is refused."""
     if not file:
         raise CommandFailed(Code.USAGE, "the path to a YAML file (--file or -f) is mandatory")
     items = documents.read(file, family.resource, namespace="default")
 
-    async def make(cluster: Cluster) -> None:
-        for item in items:
-            made = await cluster.create(family.resource, item)
-            typer.echo(f"Created {family.resource.kind}: {key_of(made)}")
+    async def make(cluster: Cluster, item: Object) -> None:
+        made = await cluster.create(family.resource, item)
+        typer.echo(f"Created {family.resource.kind}: {key_of(made)}")
 
-    ask(where, make)
+    ask(where, partial(_each, items, make))
 
 
 def show_all(
@@ -83,16 +85,22 @@ def delete(where: Where, family: Family, key: Key, *, file: str) -> None:
         items = documents.read(file, family.resource, namespace=key.namespace)
         keys = [key_of(item) for item in items]
 
-    async def remove(cluster: Cluster) -> None:
-        failures = []
-        for each in keys:
-            try:
-                await cluster.delete(family.resource, each)
-            except errors.Refused as error:
-                failures.append(of(error))
-            else:
-                typer.echo(f"Deleted {family.resource.kind}: {each}")
-        if failures:
-            raise CommandFailed(failures[0].code, "; ".join(map(str, failures)))
+    async def remove(cluster: Cluster, each: Key) -> None:
+        await cluster.delete(family.resource, each)
+        typer.echo(f"Deleted {family.resource.kind}: {each}")
 
-    ask(where, remove)
+    ask(where, partial(_each, keys, remove))
+
+
+async def _each(
+    items: Iterable[T], do: Callable[[Cluster, T], Awaitable[None]], cluster: Cluster
+) -> None:
+    """Do it with all of them; the command then ends as the first that was refused."""
+    failures = []
+    for item in items:
+        try:
+            await do(cluster, item)
+        except (errors.Refused, errors.Outdated) as error:
+            failures.append(of(error))
+    if failures:
+        raise CommandFailed(failures[0].code, "; ".join(map(str, failures)))

@@ -69,6 +69,16 @@ def test_a_file_may_have_any_name(word: str, file: Path, stand: Stand) -> None:
     assert stand.run(word, "create", "-f", str(other)).code == 0
 
 
+def test_create_goes_on_after_one_that_is_there(
+    word: str, resource: Resource, file: Path, stand: Stand
+) -> None:
+    stand.create(made(word, "a"))
+    done = stand.run(word, "create", "-f", str(file))
+    assert done.code == 6
+    assert done.out == f"Created {resource.kind}: kube-system/b\n"
+    assert done.err == f'Failed to create {word}: {resource} "a" already exists\n'
+
+
 def test_delete_goes_on_after_one_that_is_gone(
     word: str, resource: Resource, file: Path, stand: Stand
 ) -> None:
