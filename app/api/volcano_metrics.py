@@ -28,6 +28,7 @@ _SUMS: dict[str, Callable[[QueueFigures], Vector | None]] = {
     "deserved": lambda figures: figures.deserved,
     "real_capacity": lambda figures: figures.real_capability,
 }
+_NOTHING: Amounts = ((CPU, 0), (MEMORY, 0))
 _PHASES = (
     GroupPhase.PENDING,
     GroupPhase.INQUEUE,
@@ -57,7 +58,8 @@ class VolcanoMetrics(Collector):
         for what, vector_of in _SUMS.items():
             vectors = {name: vector_of(each) for name, each in figures.items()}
             known = {n: axis.amounts(vector) for n, vector in vectors.items() if vector is not None}
-            yield from _resources(what, known)
+            yield from _resources(what, {n: _NOTHING + each for n, each in known.items()})
+        # A limit that there is not has no series: 0 would be one that is used up.
         limited = {n: queues[n].capability for n in figures if queues[n].capability}
         yield from _resources("capacity", limited)
         yield _gauge(
@@ -93,14 +95,14 @@ class VolcanoMetrics(Collector):
 
 
 def _resources(what: str, amounts: dict[QueueName, Amounts]) -> Iterator[Metric]:
-    """Three families: CPU and memory of every queue, other resources where there are some."""
+    """Three families: CPU, memory and other resources, each of the queues that have some of it."""
     by_name = {name: dict(each) for name, each in amounts.items()}
     title = what.replace("_", " ").capitalize()
     for resource, unit in ((CPU, "milli_cpu"), (MEMORY, "memory_bytes")):
         yield _gauge(
             f"queue_{what}_{unit}",
             f"{title} {resource} of the queue.",
-            {name: float(each.get(resource, 0)) for name, each in by_name.items()},
+            {name: float(each[resource]) for name, each in by_name.items() if resource in each},
         )
     scalars = GaugeMetricFamily(
         f"{_PREFIX}queue_{what}_scalar_resources",

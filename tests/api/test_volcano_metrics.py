@@ -61,7 +61,7 @@ def test_a_queue_shows_what_it_holds_asks_for_and_may_have() -> None:
         assert held == {
             "allocated": (2_000, 2 * GIB, 2_000),
             "request": (5_000, 5 * GIB, 5_000),
-            "capacity": (6_000, 0, 2_000),
+            "capacity": (6_000, None, 2_000),  # no limit is not a limit of 0
             "real_capacity": (6_000, 32 * GIB, 2_000),
         }
         assert seen["volcano_queue_weight", "a"] == 3
