@@ -1,15 +1,17 @@
 """What the commands of Volcano's command line share: flags, and how flags may be written.
 
-There, switches may be given a value (``--all-namespaces=false``), and the value of a flag of one
-letter may follow behind ``=`` (``-n=batch``); so here too.
+There, switches may be given a value (``--all-namespaces=false``), the value of a flag of one letter
+may follow behind ``=`` (``-n=batch``), flags of logging may stand anywhere, and ``help`` is a
+command; so here too.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from app.cli.endings import CODES
 from app.cli.truths import truth
@@ -18,6 +20,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 
 _LOGGING = {"-v", "--v", "--vmodule", "--log-flush-frequency"}
 """Flags of Go's logging, which every command of Volcano's takes; here there is nothing to set."""
+_LEVEL = re.compile(r"-v\d+")
 
 
 class Command(TyperCommand):
@@ -32,6 +35,29 @@ class Command(TyperCommand):
         return super().parse_args(ctx, list(_usual(args, switches, valued)))
 
 
+class Group(TyperGroup):
+    """Commands under one name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What stands before the name of the command: flags of logging, or ``help``."""
+        rest = _from_command(args)
+        if rest[:1] == ["help"]:
+            rest = [*rest[1:], "--help"]
+        return super().parse_args(ctx, rest)
+
+
+def _from_command(args: list[str]) -> list[str]:
+    """The arguments without the flags of logging in front."""
+    first = 0
+    while first < len(args) and _is_logging(args[first]):
+        first += 2 if args[first] in _LOGGING else 1
+    return args[first:]
+
+
+def _is_logging(argument: str) -> bool:
+    return argument.partition("=")[0] in _LOGGING or _LEVEL.fullmatch(argument) is not None
+
+
 def _usual(args: list[str], switches: set[str], valued: set[str]) -> Iterator[str]:
     """``--switch=true`` as ``--switch``, ``-x=value`` as ``-x value``, without logging's flags."""
     before = ""
@@ -39,7 +65,7 @@ def _usual(args: list[str], switches: set[str], valued: set[str]) -> Iterator[st
         flag, equals, value = argument.partition("=")
         if before in valued:
             yield argument
-        elif flag in _LOGGING or (before in _LOGGING and not argument.startswith("-")):
+        elif _is_logging(argument) or (before in _LOGGING and not argument.startswith("-")):
             pass
         elif not equals:
             yield argument
@@ -62,6 +88,7 @@ def _truth(flag: str, value: str) -> bool:
 def group(about: str) -> typer.Typer:
     """A group of commands."""
     return typer.Typer(
+        cls=Group,
         help=about,
         epilog=CODES,
         no_args_is_help=True,

@@ -17,7 +17,7 @@ from app.cli import (
     vcctl,
     webhooks,
 )
-from app.cli.commands import Command
+from app.cli.commands import HELP, Command, Group
 from app.cli.defaults import process
 from app.cli.endings import CODES, run
 from app.cli.switches import Process
@@ -27,10 +27,12 @@ from app.settings import ControllersSettings, ExtenderSettings
 from app.telemetry import logging
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # complaints stay on one line, whatever the width of the terminal
+    context_settings=HELP,
     help="Batch scheduling for Kubernetes on the stock kube-scheduler.",
     epilog=CODES,
 )

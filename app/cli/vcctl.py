@@ -6,7 +6,7 @@ from importlib.metadata import version as installed_version
 import typer
 
 from app.cli import flows, job, pod, queue
-from app.cli.commands import HELP, Command
+from app.cli.commands import HELP, Command, Group
 from app.cli.endings import CODES, run
 from app.telemetry import logging
 from app.wire.kinds import JOBS
@@ -20,6 +20,7 @@ GROUPS = {
 }
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

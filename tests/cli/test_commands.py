@@ -106,10 +106,32 @@ def test_a_short_flag_takes_its_value_behind_an_equals_sign(stand: Stand) -> Non
     assert stand.printed("job", "list", "-n=default", "-o=name") == "job.batch.volcano.sh/a\n"
 
 
-@pytest.mark.parametrize("flags", [["-v", "4"], ["--v=4"], ["--vmodule=a=1", "-v=2"]])
+@pytest.mark.parametrize("flags", [["-v", "4"], ["-v4"], ["--v=4"], ["--vmodule=a=1", "-v=2"]])
 def test_flags_of_logging_mean_nothing(flags: list[str], stand: Stand) -> None:
     stand.create(job("a"))
-    assert stand.printed("job", "list", *flags, "-o", "name") == "job.batch.volcano.sh/a\n"
+    words = ["job", "list", "-o", "name"]
+    for place in range(3):
+        written = [*words[:place], *flags, *words[place:]]
+        assert stand.printed(*written) == "job.batch.volcano.sh/a\n"
+
+
+@pytest.mark.parametrize("words", [[], ["job"], ["job", "run"]])
+def test_help_is_a_command_of_vcctl_too(words: list[str]) -> None:
+    asked = runner.invoke(vcctl.app, ["help", *words])
+    assert (asked.exit_code, asked.output) == (0, runner.invoke(vcctl.app, [*words, "-h"]).output)
+
+
+def test_there_is_no_help_about_what_is_no_command() -> None:
+    asked = runner.invoke(vcctl.app, ["help", "job", "burn"])
+    assert asked.exit_code == 2
+    assert "Error: No such command 'burn'." in asked.output
+
+
+@pytest.mark.parametrize("command", [[], ["explain"], ["extender"], ["job", "run"]])
+def test_help_is_asked_for_by_one_letter_too(command: list[str]) -> None:
+    asked = runner.invoke(root.app, [*command, "-h"])
+    assert asked.exit_code == 0
+    assert asked.output == runner.invoke(root.app, [*command, "--help"]).output
 
 
 def test_a_switch_takes_no_other_value(stand: Stand) -> None:
