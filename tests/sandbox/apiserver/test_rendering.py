@@ -86,17 +86,8 @@ def test_a_date_column_shows_an_age() -> None:
             {"containerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]},
             "ExitCode:3",
         ),
-        (
-            {
-                "initContainerStatuses": [
-                    {"state": {"terminated": {"exitCode": 0}}},
-                    {"state": {"running": {}}},
-                ]
-            },
-            "Init:1/2",
-        ),
     ],
-    ids=["phase", "gated", "waiting", "completed", "exit code", "init"],
+    ids=["phase", "gated", "waiting", "completed", "exit code"],
 )
 def test_one_word_sums_a_pod_up(status: Document, shown: str) -> None:
     assert pod_status({"metadata": {"name": "p"}, "status": status}) == shown
