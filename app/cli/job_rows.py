@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from app.cli.moments import day
 from app.cli.tables import NONE, Column, extended, fitted, table
 from app.wire.unstructured import Object, labels, metadata, name, namespace, spec, status
 
@@ -26,7 +27,7 @@ def _count(field: str) -> Any:
 
 _COLUMNS = (
     fitted("Name", name, gap=_GAP),
-    Column("Creation", lambda job: str(metadata(job).get("creationTimestamp") or "")[:10], 15),
+    Column("Creation", lambda job: day(metadata(job).get("creationTimestamp")), 15),
     Column("Phase", phase, 12),
     Column("JobType", lambda job: labels(job).get(JOB_TYPE) or "Batch", 12),
     Column("Replicas", replicas, 12),

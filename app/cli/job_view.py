@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from app.cli.moments import moment
 from app.cli.tables import NONE
 from app.sandbox.apiserver.durations import age
 from app.wire.unstructured import (
@@ -209,11 +210,6 @@ def _event_line(*cells: str) -> str:
 def last_seen(event: Object) -> str:
     """When it happened last."""
     return str(event.get("lastTimestamp") or event.get("eventTime") or "")
-
-
-def moment(timestamp: Any) -> str:
-    """A timestamp as Volcano's command line writes it."""
-    return str(timestamp or NONE).replace("T", " ").replace("Z", " +0000 UTC")
 
 
 def _pairs(pairs: Mapping[str, str]) -> str:
