@@ -23,14 +23,15 @@ def default_job(request: Request, world: World) -> Object:
     spec["schedulerName"] = spec.get("schedulerName") or world.options.schedulers[0]
     spec["maxRetry"] = spec.get("maxRetry") or MAX_RETRY
     if isinstance(spec.get("tasks"), list):
-        spec["tasks"] = [_task(index, task) for index, task in enumerate(spec["tasks"])]
+        spec["tasks"] = [task_in_full(index, task) for index, task in enumerate(spec["tasks"])]
     spec["minAvailable"] = spec.get("minAvailable") or _least(spec.get("tasks"))
     if isinstance(spec.get("plugins"), dict):
         spec["plugins"] = _plugins(spec["plugins"])
     return {**job, "spec": spec}
 
 
-def _task(index: int, task: Any) -> Any:
+def task_in_full(index: int, task: Any) -> Any:
+    """The task in that place with every default written out."""
     if not isinstance(task, dict):
         return task
     name = task.get("name") or f"default{index}"

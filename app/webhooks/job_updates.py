@@ -1,9 +1,11 @@
 """What may change in a vcjob: its size and its priority (volcano.md §6.2)."""
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from app.webhooks.findings import Findings, at
+from app.webhooks.job_defaults import task_in_full
 from app.webhooks.reading import integer, mapping, mappings, number_or_none, sequence, text
 from app.webhooks.sameness import is_same
 from app.webhooks.topology import check_partitions, check_topology
@@ -64,11 +66,15 @@ def _check_sizes(job: Object, findings: Findings) -> None:
 
 
 def _fixed(spec: Mapping[str, Any], other: Mapping[str, Any]) -> Object:
-    """``spec`` without what may change, against ``other``."""
+    """``spec`` without what may change, against ``other``.
+
+    What admission filled into a task is not in the manifest that is applied again: kubectl replaces
+    lists as a whole.
+    """
     kept = {key: value for key, value in spec.items() if key not in _RESIZABLE}
     kept["tasks"] = [
         {key: value for key, value in task.items() if key not in _RESIZABLE_IN_TASKS}
-        for task in mappings(spec.get("tasks"))
+        for task in map(task_in_full, count(), mappings(spec.get("tasks")))
     ]
     there = mappings(other.get("volumes"))
     kept["volumes"] = [

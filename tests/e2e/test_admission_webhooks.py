@@ -120,6 +120,25 @@ def assert_changes(api: ApiClient, stored: Object) -> None:
         api.delete(api.resource_of(stored), "j", namespace="default")
 
 
+def test_a_manifest_applied_again_changes_nothing(
+    cluster: ControlPlane, webhooks: Webhooks
+) -> None:
+    api, manifest = cluster.api, test_job_updates.sparse()
+    made = api.create(manifest)
+    try:
+        again = test_job_updates.applied_again(made, manifest)
+        assert refusal(api, again, method="PUT") == ""
+        for field, value in (("name", "other"), ("maxRetry", 7)):
+            other = copy.deepcopy(again)
+            other["spec"]["tasks"][0][field] = value
+            assert f"spec.tasks[0].{field}: job updates" in refusal(api, other, method="PUT")
+        other = copy.deepcopy(again)
+        other["spec"]["tasks"][0]["template"]["spec"]["dnsPolicy"] = "Default"
+        assert "spec.tasks[0].template: job updates" in refusal(api, other, method="PUT")
+    finally:
+        api.delete(api.resource_of(manifest), "j", namespace="default")
+
+
 def assert_claims(api: ApiClient, made: Object) -> None:
     """A claim that the controller has named may be left out again, and not be another."""
     item = copy.deepcopy(made)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.wire.unstructured import Object
-from tests.webhooks.objects import ask, job, task
+from tests.webhooks.objects import ask, job, patched, pod_spec, task
 
 Change = Callable[[Any], object]
 OTHER = (
@@ -64,6 +64,38 @@ def test_a_manifest_applied_again_does_not_name_the_claim_that_was_made() -> Non
 
 def test_a_claim_that_was_made_stays() -> None:
     assert OTHER in ask("/jobs/validate", named("other"), old=named("j-pvc-1")).message
+
+
+def sparse() -> Object:
+    """A job whose manifest leaves to admission what it may, as kubectl sends it another time."""
+    pod = {**pod_spec(), "hostNetwork": True}
+    return job({"replicas": 2, "template": {"spec": pod}}, task("named"))
+
+
+def applied_again(made: Any, manifest: Any) -> Object:
+    """What kubectl makes of both: fields that are not in the manifest stay, lists are replaced."""
+    item: Object = {**made, "spec": {**made["spec"], **manifest["spec"]}}
+    return item
+
+
+def as_stored(manifest: Object) -> Any:
+    return patched(copy.deepcopy(manifest), ask("/jobs/mutate", manifest))
+
+
+def test_a_manifest_applied_again_changes_nothing() -> None:
+    made = as_stored(sparse())
+    verdict = ask("/jobs/validate", applied_again(made, sparse()), old=made)
+    assert (verdict.allowed, verdict.message) == (True, "")
+
+
+@pytest.mark.parametrize("field", ["name", "maxRetry", "template"])
+def test_what_is_left_out_means_what_is_filled_in(field: str) -> None:
+    made = as_stored(sparse())
+    first = made["spec"]["tasks"][0]
+    first |= {"name": "other", "maxRetry": 7}
+    first["template"]["spec"]["dnsPolicy"] = "Default"
+    refused = ask("/jobs/validate", applied_again(made, sparse()), old=made).message
+    assert f"spec.tasks[0].{field}: {OTHER}" in refused
 
 
 @pytest.mark.parametrize("change", ACCEPTED.values(), ids=ACCEPTED)
