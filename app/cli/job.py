@@ -20,7 +20,7 @@ from app.cli.commands import (
     group,
 )
 from app.cli.documents import expect_yaml, read
-from app.cli.endings import failing_to
+from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.job_actions import Choice, Wish, key_for
 from app.cli.job_build import DEFAULT_AMOUNTS, Order, job_of
 from app.cli.job_flags import (
@@ -35,6 +35,12 @@ from app.cli.job_flags import (
     Words,
 )
 from app.wire.kinds import JOBS
+from app.wire.unstructured import Object
+from app.wire.unstructured import name as name_of
+from app.wire.unstructured import namespace as namespace_of
+
+ANY = "default"
+"""The namespace that is asked for where none is."""
 
 app = group("Run jobs, look at them, stop them.")
 
@@ -43,7 +49,7 @@ app = group("Run jobs, look at them, stop them.")
 def run(
     *,
     image: Annotated[str, typer.Option("--image", "-i", help="The image.")] = "busybox",
-    namespace: Namespace = "default",
+    namespace: Namespace = ANY,
     job_name: JobName = "",
     minimum: Minimum = 1,
     replicas: Replicas = 1,
@@ -79,10 +85,22 @@ def run(
         command=command,
     )
     with failing_to("run job"):
-        if file:
-            expect_yaml(file)
-        jobs = read(file, JOBS, namespace=namespace) if file else [job_of(order)]
+        jobs = _of_file(file, namespace) if file else [job_of(order)]
         job_actions.submit(Where(kubeconfig, master, context), jobs, Wish(form, wait, timeout))
+
+
+def _of_file(file: str, namespace: str) -> list[Object]:
+    """Its jobs; where none is asked for, each is in the namespace that it names."""
+    expect_yaml(file)
+    jobs = read(file, JOBS, namespace=namespace)
+    for job in jobs:
+        if namespace not in {ANY, namespace_of(job)}:
+            raise CommandFailed(
+                Code.USAGE,
+                f"{name_of(job)} is in the namespace {namespace_of(job)}: the namespace of the "
+                "provided object does not match the namespace sent on the request",
+            )
+    return jobs
 
 
 @app.command("list", cls=Command)

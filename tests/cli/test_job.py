@@ -93,6 +93,24 @@ def test_run_reads_standard_input(stand: Stand) -> None:
     assert stand.all(JOBS)[0]["metadata"]["namespace"] == "kube-public"
 
 
+def test_run_does_not_put_a_job_elsewhere_than_asked(stand: Stand) -> None:
+    words = yaml.safe_dump_all([job("a"), job("b")])
+    done = stand.run("job", "run", "-f", "-", "-n", "kube-public", stdin=words)
+    assert (done.code, done.err) == (
+        2,
+        "Failed to run job: a is in the namespace default: "
+        "the namespace of the provided object does not match the namespace sent on the request\n",
+    )
+    assert stand.all(JOBS) == []
+
+
+def test_run_without_a_namespace_takes_that_of_the_file(stand: Stand) -> None:
+    item = job("a")
+    item["metadata"]["namespace"] = "kube-public"
+    assert stand.run("job", "run", "-f", "-", stdin=yaml.safe_dump(item)).code == 0
+    assert stand.all(JOBS)[0]["metadata"]["namespace"] == "kube-public"
+
+
 def test_run_shows_what_was_made(stand: Stand) -> None:
     made = json.loads(stand.printed("job", "run", "-N", "a", "-o", "json"))
     assert (made["kind"], made["metadata"]["name"]) == ("Job", "a")
