@@ -27,6 +27,7 @@ from app.sandbox.apiserver.admission import AdmissionRequest
 from app.sandbox.assembly import Form, Sandbox, build_sandbox, kubeconfig
 from app.sandbox.clock import WallClock
 from app.sandbox.documents import Document
+from app.sandbox.kubelet import STOP_S
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.ports import ExtenderUnreachable
 from app.settings import ControllersSettings, ExtenderSettings
@@ -146,6 +147,7 @@ def _cluster(options: SandboxOptions, extender: HttpExtender) -> Sandbox:
         extender=extender,
         form=Form(options.form),
         stock_types=stock_type,
+        stop_seconds=STOP_S,
     )
     webhooks.follow(sandbox.store)
     return sandbox

@@ -39,7 +39,7 @@ from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.plane import ControlPlane
 from app.sandbox.controlplane.processes import NotReady, Process
 from app.sandbox.documents import Document, condition
-from app.sandbox.kubelet import Kubelet
+from app.sandbox.kubelet import STOP_S, Kubelet
 from app.sandbox.nodes import node_documents
 from app.settings import ExtenderSettings
 from app.wire import manifests
@@ -122,7 +122,7 @@ async def _serve(
             raise SandboxFailed(f"the cluster cannot be set up: {error}") from error
         session = await stack.enter_async_context(watching())
         api = HttpKubeletApi(client, connection=connection, session=session)
-        kubelet = Kubelet(api, clock=WallClock())
+        kubelet = Kubelet(api, clock=WallClock(), stop_seconds=STOP_S)
         parts = [
             await stack.enter_async_context(_part(kubelet.run(), "the simulated kubelets")),
             await stack.enter_async_context(_part(_all_run(plane.processes), "the control plane")),

@@ -81,6 +81,7 @@ def build_sandbox(
     tuning: LoopConfig | None = None,
     stock_types: TypeOf = nothing_known,
     start_seconds: float = 0.0,
+    stop_seconds: float = 0.0,
     seed: int | None = None,
 ) -> Sandbox:
     """A cluster with its nodes; nothing moves before ``run``.
@@ -93,7 +94,12 @@ def build_sandbox(
     )
     for node in node_documents(nodes or NodeSpec(), now=clock.now()):
         server.create(node)
-    kubelet = Kubelet(StoreKubeletApi(server), clock=clock, start_seconds=start_seconds)
+    kubelet = Kubelet(
+        StoreKubeletApi(server),
+        clock=clock,
+        start_seconds=start_seconds,
+        stop_seconds=stop_seconds,
+    )
     pattern = tuning or LoopConfig(name="", profiles=frozenset())
 
     def loop(name: str, profiles: set[str], client: ExtenderClient | None) -> SchedulerLoop:

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from app.sandbox.clock import Clock
 from app.sandbox.documents import Document, is_terminal, name_of, section, uid_of
@@ -38,6 +38,14 @@ def _every_node(_: str) -> bool:
     return True
 
 
+STOP_S: Final = 0.5
+"""How long pods take to stop on a cluster that people look at.
+
+kubectl asks after a pod that it has deleted. Where another one has its name by then, it waits for
+the end of that one.
+"""
+
+
 class Kubelet:
     """Plays the kubelets of the nodes for which ``serves`` is true."""
 
@@ -48,11 +56,13 @@ class Kubelet:
         clock: Clock,
         serves: Callable[[str], bool] = _every_node,
         start_seconds: float = 0.0,
+        stop_seconds: float = 0.0,
     ) -> None:
         self._api = api
         self._clock = clock
         self._serves = serves
         self._start_seconds = start_seconds
+        self._stop_seconds = stop_seconds
         self._nodes: set[str] = set()
         self._homes: dict[str, str] = {}
         self._bound: defaultdict[str, dict[str, Document]] = defaultdict(dict)
@@ -177,7 +187,11 @@ class Kubelet:
         """Whatever happens, somebody is there to confirm the pod's deletion."""
         with contextlib.suppress(PodMissing):
             try:
-                await life.run(start_seconds=self._start_seconds, is_over=is_terminal(pod))
+                await life.run(
+                    start_seconds=self._start_seconds,
+                    stop_seconds=self._stop_seconds,
+                    is_over=is_terminal(pod),
+                )
             except PodMissing:
                 raise
             except Exception as error:

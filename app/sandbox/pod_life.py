@@ -87,7 +87,7 @@ class PodLife:
             hurried.set()
         self._stopping.set()
 
-    async def run(self, *, start_seconds: float, is_over: bool) -> None:
+    async def run(self, *, start_seconds: float, stop_seconds: float, is_over: bool) -> None:
         """From the beginning, or only the removal of a pod that ``is_over`` already."""
         if not is_over:
             for complaint in unreadable_annotations(self._pod):
@@ -97,6 +97,8 @@ class PodLife:
                 await self._run_containers(start_seconds)
             finally:
                 limit.cancel()
+            if self._leaving.is_set():
+                await self._clock.sleep(stop_seconds)
         await self._go()
 
     async def give_up(self, error: Exception) -> None:

@@ -127,6 +127,16 @@ def test_a_gang_is_applied_and_runs_and_is_deleted(sandbox: Started) -> None:
     assert sandbox.kubectl("get", "pods", "-l", "app=run") == ""
 
 
+def test_kubectl_sees_the_end_of_a_pod_that_is_made_anew(sandbox: Started) -> None:
+    """It asks again what it has deleted, and would wait for the end of the next one."""
+    sandbox.kubectl("apply", "-f", "-", stdin=job(called="again"))
+    for _ in range(6):
+        phase(sandbox, "again-work-0", "Running")
+        deleted = sandbox.kubectl("delete", "pod", "again-work-0", "--timeout=10s")
+        assert deleted.startswith('pod "again-work-0"')
+    sandbox.kubectl("delete", "job.batch.volcano.sh", "again")
+
+
 def test_the_columns_of_podgroups_and_queues(sandbox: Started) -> None:
     sandbox.kubectl("apply", "-f", "-", stdin=queue("columns"))
     sandbox.kubectl("apply", "-f", "-", stdin=group("columns", minMember=3, queue="columns"))

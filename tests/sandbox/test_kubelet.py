@@ -25,12 +25,15 @@ def run(
     scenario: Scenario,
     *,
     start_seconds: float = 0.0,
+    stop_seconds: float = 0.0,
     api: Callable[[ApiServer], KubeletApi] = StoreKubeletApi,
 ) -> None:
     async def main() -> None:
         clock = SimClock()
         server = make_server(node("n1"), clock=clock)
-        kubelet = Kubelet(api(server), clock=clock, start_seconds=start_seconds)
+        kubelet = Kubelet(
+            api(server), clock=clock, start_seconds=start_seconds, stop_seconds=stop_seconds
+        )
         serving = asyncio.create_task(kubelet.run())
         await clock.settle()
         try:
@@ -358,6 +361,19 @@ def test_a_deleted_server_stops_at_once() -> None:
         assert server.store.get("/pods", at("p")) is None
 
     run(scenario)
+
+
+def test_a_deleted_pod_may_be_seen_to_stop() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod())
+        await clock.settle()
+        server.delete("/pods", at("p"))
+        await clock.advance(0.9)
+        assert "terminated" in container(server)["state"]
+        await clock.advance(0.2)
+        assert server.store.get("/pods", at("p")) is None
+
+    run(scenario, stop_seconds=1)
 
 
 def test_a_deleted_shell_uses_its_whole_grace_period() -> None:
