@@ -15,12 +15,14 @@ from app.cli.next_steps import next_step
 from app.cli.pod_rows import QUEUE_ANNOTATION
 from app.cli.waiting import is_over
 from app.sandbox.apiserver.pod_columns import pod_status
+from app.webhooks.linting import waits_for_itself
 from app.wire.unstructured import Object, annotations, key_of, metadata, name, spec, status
 
 Story = Mapping[str, Any]
 """An answer of the extender's ``/explain``."""
 
 FINE = "nothing is missing"
+_LACKS_MEMBERS = frozenset({"CoolingDown", "NotEnoughTasks", "NotEnoughPodsOfTask"})
 PLACED = "pumice.sh/Placed"
 """The condition in which the extender says on pods behind the gate why they are there."""
 
@@ -71,9 +73,17 @@ class Conclusion:
 def conclude(found: Findings) -> Conclusion:
     """The one reason to name first."""
     reason, summary = _ended(found) or _told(found) or _queue(found) or _objects(found)
-    step = next_step(reason, summary, queue=found.queue_name)
+    step = _own_fault(found, reason) or next_step(reason, summary, queue=found.queue_name)
     numbers = (found.story or {}).get("reason") or {}
     return Conclusion(reason, summary, step, numbers)
+
+
+def _own_fault(found: Findings, reason: str) -> str:
+    """Where members are missing that nothing but a change of the job will bring."""
+    if found.job is None or reason not in _LACKS_MEMBERS:
+        return ""
+    why = waits_for_itself(spec(found.job))
+    return f"spec.minAvailable: {why}" if why else ""
 
 
 def counts(pods: Sequence[Object]) -> dict[str, int]:

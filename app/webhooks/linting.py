@@ -96,19 +96,24 @@ def lint_queue_name(name: str, path: str, facts: Facts, findings: Findings) -> N
 
 
 def _lint_dependencies(job: Mapping[str, Any], findings: Findings) -> None:
-    """A gang that needs pods which are made only when others of it run."""
+    if why := waits_for_itself(job):
+        findings.warn("spec.minAvailable", why)
+
+
+def waits_for_itself(job: Mapping[str, Any]) -> str:
+    """What is wrong with a gang that needs pods which are made only when others of it run."""
     tasks = list(mappings(job.get("tasks")))
     minima = {text(task.get("name")): _least(task) for task in tasks}
     late = [task for task in tasks if _waits(task, minima)]
     waiting = [text(task.get("name")) for task in late if _least(task) > 0]
     pods = sum(integer(task.get("replicas")) for task in tasks if task not in late)
     least = integer(job.get("minAvailable")) or sum(minima.values())
-    if waiting and (least > pods or least >= sum(minima.values())):
-        findings.warn(
-            "spec.minAvailable",
-            f"{least} takes pods of {', '.join(waiting)}, which wait for other tasks, and none "
-            f"runs before all {least} are there: lower it, so that the first tasks are enough",
-        )
+    if not waiting or (least <= pods and least < sum(minima.values())):
+        return ""
+    return (
+        f"{least} takes pods of {', '.join(waiting)}, which wait for other tasks, and none "
+        f"runs before all {least} are there: lower it, so that the first tasks are enough"
+    )
 
 
 def _waits(task: Mapping[str, Any], minima: Mapping[str, int]) -> bool:

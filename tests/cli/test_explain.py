@@ -45,9 +45,9 @@ AGAINST = {
 }
 
 
-def waiting(stand: Stand, *conditions: Object) -> Object:
+def waiting(stand: Stand, *conditions: Object, **spec: object) -> Object:
     """A job in an open queue whose group has those conditions."""
-    made, _ = stand.create(job("a"), queue("default"))
+    made, _ = stand.create(job("a", **spec), queue("default"))
     stand.status(QUEUES, "default", {"state": "Open"})
     name = f"a-{made['metadata']['uid']}"
     stand.create(group(name, phase="Pending", conditions=conditions, minResources={"cpu": "3"}))
@@ -229,6 +229,31 @@ def test_the_room_that_is_not_reserved_says_why_whenever_it_was_written(
         "Reason:     QueueQuota",
         "Next step:  wait for jobs of the queue to end, or raise its capability",
     ]
+
+
+COOLING = {
+    **AGAINST,
+    "type": "Reserved",
+    "status": "False",
+    "reason": "CoolingDown",
+    "message": "its places were not used in time",
+}
+
+
+def test_a_job_that_waits_for_itself_is_told_so(stand: Stand) -> None:
+    (first_task,) = job("a")["spec"]["tasks"]
+    later = {**first_task, "name": "later", "dependsOn": {"name": ["work"]}}
+    waiting(stand, COOLING, tasks=[first_task, later], minAvailable=6)
+    step = (
+        "spec.minAvailable: 6 takes pods of later, which wait for other tasks, and none runs "
+        "before all 6 are there: lower it, so that the first tasks are enough"
+    )
+    assert f"\nNext step:  {step}\n" in stand.printed("explain", "a")
+
+
+def test_another_job_may_wait_until_it_is_planned_again(stand: Stand) -> None:
+    waiting(stand, COOLING)
+    assert "\nNext step:  wait, Pumice plans it again" in stand.printed("explain", "a")
 
 
 def test_a_condition_that_is_only_taken_back_does_not_say_why(stand: Stand) -> None:
