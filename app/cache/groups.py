@@ -314,6 +314,17 @@ class Group:
         return sum(self.role_kinds[role, kind] for kind in VALID_KINDS)
 
     @property
+    def is_of_a_job(self) -> bool:
+        """Whether it is of a vcjob, which says what its pods will be."""
+        return self._owner_kind == "Job"
+
+    def knows(self, slot: Slot) -> bool:
+        """Whether its room is for such pods as one of the role is, or as the vcjob describes."""
+        template = self.templates.get(slot.role)
+        shapes = [self.role_shapes.get(slot.role), template.shape if template else None]
+        return any(slot.shape.fits_like(shape) for shape in shapes if shape)
+
+    @property
     def awaits_nobody(self) -> bool:
         """Whether no room is to be kept for a member that is not there, before one comes.
 
@@ -327,8 +338,11 @@ class Group:
 
         In the latter case the group follows.
         """
-        owner = self.pod_group.owner_kind if self.pod_group is not None else ""
-        return owner == "Pod" and self.min_member <= 1 and not self.members
+        return self._owner_kind == "Pod" and self.min_member <= 1 and not self.members
+
+    @property
+    def _owner_kind(self) -> str:
+        return self.pod_group.owner_kind if self.pod_group is not None else ""
 
     @property
     def slots_wanted(self) -> int:

@@ -69,9 +69,17 @@ def slots_of(group: Group) -> dict[str, tuple[str, ...]]:
 
 
 def slots_to_pin(cache: ClusterCache, group: Group) -> dict[str, tuple[str, ...]]:
-    """Those that members may be created pinned to; others have to come by the gate."""
+    """Those that members may be created pinned to; others have to come by the gate.
+
+    The watch of jobs may be later than that of PodGroups. Room that is kept for a job's members
+    before that is for pods of which nothing tells where they may not go.
+    """
     behind = must_follow(cache, group)
-    slots = [slot for slot in group.slots.values() if slot.shape.bears_pin]
+    slots = [
+        slot
+        for slot in group.slots.values()
+        if slot.shape.bears_pin and (not group.is_of_a_job or group.knows(slot))
+    ]
     return _by_role(slot for slot in slots if slot.holder not in behind)
 
 
