@@ -15,7 +15,8 @@ from tests.clusters.nodes import in_parallel
 from tests.scenarios.jobs.ground import Ground
 from tests.scenarios.jobs.record import Life, Record
 
-_PATIENCE_S = 100.0
+_PATIENCE_S = 250.0
+"""A guess, not a promise: a hundred jobs at once are slow where others use the machine too."""
 
 
 @dataclass(frozen=True, slots=True)
