@@ -6,10 +6,12 @@ A gang is *partial* while some, but fewer than its minimum, of its members are b
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
 
 from tests.clusters import workloads
+from tests.clusters.awake import AwakeClock
 from tests.clusters.client import ApiClient, Event, Object
 from tests.clusters.following import Follower
 from tests.clusters.processes import wait_until
@@ -21,12 +23,26 @@ class Partials(Follower):
     def __init__(self, api: ApiClient, namespace: str, minimums: Mapping[str, int]) -> None:
         super().__init__(api, namespace)
         self._minimums = minimums
+        self._clock = AwakeClock()
         self._bound: dict[str, set[str]] = {group: set() for group in minimums}
         self._uids: dict[str, set[str]] = {}
         self._since: dict[str, float] = {}
         self._longest: dict[str, float] = {}
         self._trigger: tuple[int, Callable[[], object]] | None = None
         self._fired = threading.Event()
+
+    def __enter__(self) -> Self:
+        self._clock.__enter__()
+        return super().__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self._clock.__exit__(kind, error, trace)
 
     def bound(self, group: str | None = None) -> int:
         """How many pods are bound, of all gangs or of one."""
@@ -46,7 +62,7 @@ class Partials(Follower):
 
     def longest_s(self) -> float:
         """The longest time that any gang was partial, those that still are included."""
-        now = time.monotonic()
+        now = self._clock.now()
         with self.lock:
             running = [now - since for since in self._since.values()]
             return max([*self._longest.values(), *running], default=0.0)
@@ -103,7 +119,7 @@ class Partials(Follower):
             members.discard(name)
 
     def _judge(self) -> None:
-        now = time.monotonic()
+        now = self._clock.now()
         for group, least in self._minimums.items():
             if 0 < len(self._bound[group]) < least:
                 self._since.setdefault(group, now)

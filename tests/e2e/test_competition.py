@@ -10,6 +10,7 @@ from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.rig import Rig
 from tests.e2e.scale import ROUND_S, ROUNDS
+from tests.e2e.settings import PARTIAL_S
 
 pytestmark = pytest.mark.real
 
@@ -55,7 +56,7 @@ def test_of_two_gangs_of_60_percent_one_runs_whole_and_the_other_waits_whole_the
                 assert seen.bound(second) == 0, f"round {number}"
                 place.delete_gang(first)
                 place.wait_bound(second, SIZE)
-                assert seen.longest_s() < 2, f"round {number}"
+                assert seen.longest_s() < PARTIAL_S, f"round {number}"
             place.delete_gang(second)
             place.wait_gone()
             place.wait_nothing_held()
