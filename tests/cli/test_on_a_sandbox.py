@@ -156,7 +156,7 @@ def test_a_pod_whose_group_does_not_exist_is_explained(sandbox: Started) -> None
         return run(sandbox, "pumice", "explain", "lonely", *flags).out.partition("\n")[0]
 
     url = sandbox.said("extender")
-    wait_until(lambda: told("--extender-url", url) == wanted, timeout_s=10, what="its answer")
+    wait_until(lambda: told("--extender-url", url) == wanted, timeout_s=30, what="its answer")
     wait_until(lambda: told() == wanted, timeout_s=20, what="the condition on the pod")
     sandbox.kubectl("delete", "pod", "lonely")
 

@@ -182,7 +182,7 @@ def queues_of_tables(installed: ControlPlane) -> Iterator[ControlPlane]:
     for name in reversed(made):
         if name not in {"default", "root"}:
             gone = functools.partial(is_deleted, api, name)
-            wait_until(gone, timeout_s=10, what=f"{name} is deleted")
+            wait_until(gone, timeout_s=30, what=f"{name} is deleted")
 
 
 def is_deleted(api: ApiClient, name: str) -> bool:

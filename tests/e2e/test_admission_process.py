@@ -71,7 +71,7 @@ def wait_served_anew(cluster: ControlPlane, process: Webhooks) -> None:
     renewed = cluster.authority.server("webhooks")  # writes where the last one was
     expected = ssl.PEM_cert_to_DER_cert(renewed.certificate.read_text())
     assert expected != before
-    wait_until(lambda: served() == expected, timeout_s=10, what="the new certificate")
+    wait_until(lambda: served() == expected, timeout_s=30, what="the new certificate")
     wait_until(
         lambda: "validatejob.volcano.sh" in refusal(cluster.api, job(queue="nowhere")),
         timeout_s=20,
@@ -144,10 +144,10 @@ def test_resource_groups_of_pods_are_read_again_when_their_file_changes(
         assert {"name": gate} in gates
         assert {"key": "management", "operator": "Exists"} in stored()["tolerations"]
         conf.write_text("resourceGroups: 1")
-        wait_until(lambda: "refused" in notes(it.url, cluster), timeout_s=10, what="it is told")
+        wait_until(lambda: "refused" in notes(it.url, cluster), timeout_s=30, what="it is told")
         assert kind() == "first"
         conf.write_text(RESOURCE_GROUPS % "second")
-        wait_until(lambda: kind() == "second", timeout_s=10, what="the new file")
+        wait_until(lambda: kind() == "second", timeout_s=30, what="the new file")
         assert "refused" not in notes(it.url, cluster)
 
 

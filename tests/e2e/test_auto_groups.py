@@ -103,7 +103,7 @@ def test_none_of_them_is_bound_before_all_can_be(web: Stand, late: bool) -> None
         web.wait_pods(all_run, what="all run")
         wait_until(
             lambda: web.rig.extender.get("/debug/ledger")["promises"] == 0,
-            timeout_s=10,
+            timeout_s=30,
             what="no room kept",
         )
     finally:

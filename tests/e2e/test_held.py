@@ -20,6 +20,8 @@ pytestmark = pytest.mark.real
 GANG = "gang"
 SIZE = 4
 FOURTH = f"{GANG}-3"
+AT_ONCE_S = 12
+"""Well before the time of the barrier, 20 s, which would end what is held anyway."""
 
 
 @pytest.fixture
@@ -53,7 +55,9 @@ def test_the_fourth_lets_all_go(held: Place) -> None:
 def test_a_member_is_deleted_and_another_comes_in_its_place(held: Place) -> None:
     held.delete_pod(f"{GANG}-0")
     wait_until(
-        lambda: held.gang_state(GANG)["heldBinds"] == SIZE - 2, timeout_s=5, what="2 Binds held"
+        lambda: held.gang_state(GANG)["heldBinds"] == SIZE - 2,
+        timeout_s=AT_ONCE_S,
+        what="2 Binds held",
     )
     submit_fourth(held)
     held.submit_one(workloads.pod(f"{GANG}-4", group=GANG))
@@ -82,7 +86,9 @@ def test_a_node_with_held_members_is_tainted(held: Place) -> None:
     taint = {"key": "example.com/going", "effect": "NoSchedule"}
     held.change_node(tainted, {"spec": {"taints": [taint]}})
     wait_until(
-        lambda: held.gang_state(GANG).get("heldBinds") != SIZE - 1, timeout_s=5, what="Binds ended"
+        lambda: held.gang_state(GANG).get("heldBinds") != SIZE - 1,
+        timeout_s=AT_ONCE_S,
+        what="Binds ended",
     )
     submit_fourth(held)
     bound = held.wait_bound(GANG, SIZE)
@@ -101,7 +107,7 @@ def test_a_foreign_pod_takes_room_that_the_gang_cannot_do_without(held: Place) -
     names = sorted(held.cluster.extender.get("/debug/snapshot")["nodes"])
     for name in names[:2]:
         held.submit_one(workloads.pod(f"on-{name}", cpu="2", scheduler="other", nodeName=name))
-    wait_until(lambda: not held.gang_state(GANG), timeout_s=10, what="all is given back")
+    wait_until(lambda: not held.gang_state(GANG), timeout_s=AT_ONCE_S, what="all is given back")
     submit_fourth(held)
     held.wait_condition(GANG, "Unschedulable", says="cpu asked 4, free 2 of 6")
     assert not held.bound(GANG)
@@ -127,7 +133,7 @@ def test_somebody_else_binds_a_member(held: Place) -> None:
 
 def test_the_group_is_deleted_and_comes_back(held: Place) -> None:
     held.api.delete(POD_GROUPS, GANG, namespace=held.name)
-    wait_until(lambda: not held.gang_state(GANG), timeout_s=5, what="all is given back")
+    wait_until(lambda: not held.gang_state(GANG), timeout_s=AT_ONCE_S, what="all is given back")
     submit_fourth(held)
     held.wait_summary(FOURTH, "waiting for the pod group to exist")
     assert not held.bound(GANG)
@@ -139,7 +145,9 @@ def test_the_group_is_deleted_and_comes_back(held: Place) -> None:
 def test_the_minimum_is_raised(held: Place) -> None:
     held.api.patch(POD_GROUPS, GANG, {"spec": {"minMember": SIZE + 1}}, namespace=held.name)
     wait_until(
-        lambda: held.gang_state(GANG)["minMember"] == SIZE + 1, timeout_s=5, what="it is known"
+        lambda: held.gang_state(GANG)["minMember"] == SIZE + 1,
+        timeout_s=AT_ONCE_S,
+        what="it is known",
     )
     submit_fourth(held)
     held.wait_held(GANG, SIZE)
@@ -157,7 +165,9 @@ def test_the_minimum_is_lowered_to_those_who_are_there(held: Place) -> None:
 def test_the_scheduler_is_killed(rig: Rig, held: Place) -> None:
     rig.scheduler.kill()
     wait_until(
-        lambda: not held.gang_state(GANG).get("heldBinds"), timeout_s=5, what="nobody is held"
+        lambda: not held.gang_state(GANG).get("heldBinds"),
+        timeout_s=AT_ONCE_S,
+        what="nobody is held",
     )
     assert not held.bound(GANG)
     rig.start_scheduler()

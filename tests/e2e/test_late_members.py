@@ -89,7 +89,7 @@ def test_a_bind_that_the_scheduler_gave_up_is_not_carried_out(stage: Stage) -> N
         place.add_nodes(2, cpu="2")
         before = binds_ended(place)
         hold_three_of_four(place)
-        wait_until(lambda: binds_ended(place) >= before + 3, timeout_s=5, what="3 Binds given up")
+        wait_until(lambda: binds_ended(place) >= before + 3, timeout_s=12, what="3 Binds given up")
         assert not place.bound("late")
         place.submit_one(workloads.pod("late-3", group="late"))
         place.wait_bound("late", 4, timeout_s=40)

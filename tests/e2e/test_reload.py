@@ -43,7 +43,7 @@ def test_a_new_configuration_is_in_force_without_a_restart(place: Place, conf: P
     place.wait_condition("gang", "Reserved", "False", reason="NotAdmitted")
 
     conf.write_text(BROKEN)
-    wait_until(lambda: "levitate" in readiness(place), timeout_s=5, what="the problem is told")
+    wait_until(lambda: "levitate" in readiness(place), timeout_s=30, what="the problem is told")
     assert readiness(place).startswith("ok")
     assert not place.bound("gang")
 

@@ -134,12 +134,12 @@ def test_a_queue_tells_what_is_allocated(place: Place) -> None:
         told = place.api.get(QUEUES, queue).get("status", {}).get("allocated", {})
         return bool(told.get("cpu") == cpu)
 
-    wait_until(lambda: allocates("1500m"), timeout_s=10, what="1500m are allocated")
+    wait_until(lambda: allocates("1500m"), timeout_s=30, what="1500m are allocated")
     assert milli_cpu(place, queue, "allocated") == 1_500
     assert milli_cpu(place, queue, "real_capacity") == 4_000
     place.delete_gang("gang")
-    wait_until(lambda: not place.pods("gang"), timeout_s=10, what="the pods are gone")
-    wait_until(lambda: allocates(None) or allocates("0"), timeout_s=10, what="nothing is allocated")
+    wait_until(lambda: not place.pods("gang"), timeout_s=30, what="the pods are gone")
+    wait_until(lambda: allocates(None) or allocates("0"), timeout_s=30, what="nothing is allocated")
 
 
 def milli_cpu(place: Place, queue: str, what: str) -> float:
@@ -180,7 +180,7 @@ def test_the_default_queue_comes_back(place: Place) -> None:
         QUEUES,
         "default",
         lambda queue: bool(queue["metadata"]["uid"] != before),
-        timeout_s=15,
+        timeout_s=30,
     )
     assert (made["spec"]["weight"], made["spec"]["reclaimable"]) == (1, True)
     place.add_nodes(1, cpu="1")

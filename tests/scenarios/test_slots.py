@@ -20,7 +20,7 @@ def slots(place: Place, group: str, count: int) -> list[str]:
         found.update(place.cluster.extender.get(path))
         return sum(map(len, found["slots"].values())) == count
 
-    wait_until(are_there, timeout_s=10, what=f"{count} slots of {group}")
+    wait_until(are_there, timeout_s=30, what=f"{count} slots of {group}")
     return [node for nodes in found["slots"].values() for node in nodes]
 
 
@@ -71,4 +71,4 @@ def test_workers_get_the_room_that_was_kept_for_more_launchers(place: Place) -> 
     place.submit(
         workloads.pod(f"worker-{i}", group="roles", role="worker", memory="32Mi") for i in range(3)
     )
-    place.wait_phase("roles", "Running", timeout_s=10)
+    place.wait_phase("roles", "Running")

@@ -60,7 +60,7 @@ def test_a_waiting_pod_says_why_in_the_words_of_its_group(place: Place) -> None:
         found = condition(place.pod("big-0"), PLACED)
         return found is not None and (found["status"], found["reason"]) == ("False", "QueueRoom")
 
-    wait_until(told, timeout_s=10, what="the pod says why")
+    wait_until(told, timeout_s=30, what="the pod says why")
     why = condition(place.pod("big-0"), PLACED)
     assert why is not None
     assert place.explain("big")["reason"]["cause"] == "QueueRoom"
@@ -83,7 +83,7 @@ def test_a_pod_without_a_gate_does_not_go_on_waiting_for_what_has_come(place: Pl
 
     place.add_nodes(1, cpu="2")
     place.submit_ungated("big", 3)
-    wait_until(lambda: said("waiting for the pod group to exist"), timeout_s=10, what="no PodGroup")
+    wait_until(lambda: said("waiting for the pod group to exist"), timeout_s=30, what="no PodGroup")
     place.add_group("big", 3)
     wait_until(
         lambda: said("waiting for what the cluster leaves to the queue"),
