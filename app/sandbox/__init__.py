@@ -7,6 +7,7 @@ Pieces, from the bottom:
 * ``kubelet``: plays the nodes. It needs only the small port ``KubeletApi``, so that the same code
   runs against the embedded API server and against a real one.
 * ``orphans``: deletes the pods of nodes that are gone.
+* ``old_events``: takes events away that are an hour old.
 * ``scheduler``: a per-pod loop that treats our extender as the stock kube-scheduler does: the same
   order of calls, the same back-off, the same wake-ups, the same conditions and events.
 * ``assembly``: ``build_sandbox`` puts them together.

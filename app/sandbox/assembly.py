@@ -22,6 +22,7 @@ from app.sandbox.clock import Clock
 from app.sandbox.documents import Document
 from app.sandbox.kubelet import Kubelet
 from app.sandbox.nodes import NodeSpec, node_documents
+from app.sandbox.old_events import OldEvents
 from app.sandbox.orphans import OrphanCollector
 from app.sandbox.ports import ExtenderClient
 from app.sandbox.scheduler.loop import LoopConfig, SchedulerLoop
@@ -47,6 +48,7 @@ class Sandbox:
     server: ApiServer
     kubelet: Kubelet
     orphans: OrphanCollector
+    old_events: OldEvents
     loops: tuple[SchedulerLoop, ...]
 
     @property
@@ -58,10 +60,11 @@ class Sandbox:
         return self.server.store
 
     async def run(self) -> None:
-        """Run kubelets, schedulers and the collector until cancelled."""
+        """Run kubelets, schedulers and the collectors until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.kubelet.run())
             group.create_task(self.orphans.run())
+            group.create_task(self.old_events.run())
             for loop in self.loops:
                 group.create_task(loop.run())
 
@@ -116,7 +119,10 @@ def build_sandbox(
     else:
         loops = (loop(OURS, {OURS}, extender), loop(STOCK, {STOCK}, None))
     orphans = OrphanCollector(server, clock=clock)
-    return Sandbox(server=server, kubelet=kubelet, orphans=orphans, loops=loops)
+    old_events = OldEvents(server.store, clock=clock)
+    return Sandbox(
+        server=server, kubelet=kubelet, orphans=orphans, old_events=old_events, loops=loops
+    )
 
 
 def kubeconfig(url: str) -> Document:
