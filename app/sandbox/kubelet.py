@@ -195,8 +195,19 @@ class Kubelet:
             except PodMissing:
                 raise
             except Exception as error:
+                if await self._has_ended(uid_of(pod)):
+                    await life.run(start_seconds=0.0, is_over=True)
+                    return
                 logger.exception("pod given up", extra={"pod": str(name_of(pod))})
                 await life.give_up(error)
+
+    async def _has_ended(self, uid: str) -> bool:
+        """Whether it had ended before it was begun anew, which the watch was late to show."""
+        try:
+            pods, _ = await self._api.list_all(Watched.PODS)
+        except OSError:
+            return False
+        return any(is_terminal(pod) for pod in pods if uid_of(pod) == uid)
 
     def _cancel(self, uid: str) -> None:
         worker = self._workers.pop(uid, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeAlias
 
 import pytest
@@ -11,10 +11,10 @@ import pytest
 from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import SimClock
-from app.sandbox.documents import Document, ObjectName, condition
+from app.sandbox.documents import Document, ObjectName, condition, is_terminal
 from app.sandbox.kubelet import Kubelet
 from app.sandbox.nodes import host_ip
-from app.sandbox.ports import KubeletApi
+from app.sandbox.ports import KubeletApi, Watched, WatchEvent
 from app.sandbox.store_kubelet_api import StoreKubeletApi
 from tests.sandbox.documents import at, bind_pod, make_server, node, pod, stored_pod
 
@@ -130,6 +130,36 @@ def test_a_node_that_comes_back_begins_its_pods_anew() -> None:
         assert phase(server) == "Succeeded"
 
     run(scenario)
+
+
+class Late(StoreKubeletApi):
+    """Its watch shows no end of a pod, and what has ended cannot run again."""
+
+    async def watch(self, what: Watched, revision: str) -> AsyncIterator[WatchEvent]:
+        async for event in super().watch(what, revision):
+            if not is_terminal(event.document):
+                yield event
+
+    async def patch_pod_status(self, name: ObjectName, *, uid: str, status: Document) -> None:
+        stored = self._server.store.get("/pods", name)
+        runs = any("running" in one["state"] for one in status.get("containerStatuses", []))
+        if runs and stored is not None and is_terminal(stored):
+            raise ValueError("422: may not be transitioned to non-terminated state")
+        await super().patch_pod_status(name, uid=uid, status=status)
+
+
+def test_a_pod_that_ended_before_its_node_came_back_stays_as_it_is() -> None:
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        start(server, pod(command=["sleep", "1"], restartPolicy="Never"))
+        await clock.advance(2)
+        assert phase(server) == "Succeeded"
+        server.delete("/nodes", at("n1", ""))
+        await clock.settle()
+        server.create(node("n1"))
+        await clock.advance(10)
+        assert phase(server) == "Succeeded"
+
+    run(scenario, api=Late)
 
 
 def test_nodes_that_went_while_nobody_watched_are_noticed() -> None:
