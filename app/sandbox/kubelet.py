@@ -196,7 +196,7 @@ class Kubelet:
                 raise
             except Exception as error:
                 if await self._has_ended(uid_of(pod)):
-                    await life.run(start_seconds=0.0, is_over=True)
+                    await life.run(start_seconds=0.0, stop_seconds=0.0, is_over=True)
                     return
                 logger.exception("pod given up", extra={"pod": str(name_of(pod))})
                 await life.give_up(error)

@@ -10,13 +10,14 @@ from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.rig import Rig
 from tests.e2e.scale import ROUND_S, ROUNDS
-from tests.e2e.settings import PARTIAL_S
 
 pytestmark = pytest.mark.real
 
 SIZE = 12
 NODES = 5
 """Of 4 cpu: each gang needs 60 % of the cluster."""
+BURST_S = 5.0
+"""Longer than one burst of Bindings takes on a busy machine; the promise after a fault is 15 s."""
 MIN_RESOURCES = {"cpu": str(SIZE), "memory": f"{64 * SIZE}Mi"}
 
 
@@ -56,7 +57,7 @@ def test_of_two_gangs_of_60_percent_one_runs_whole_and_the_other_waits_whole_the
                 assert seen.bound(second) == 0, f"round {number}"
                 place.delete_gang(first)
                 place.wait_bound(second, SIZE)
-                assert seen.longest_s() < PARTIAL_S, f"round {number}"
+                assert seen.longest_s() < BURST_S, f"round {number}"
             place.delete_gang(second)
             place.wait_gone()
             place.wait_nothing_held()
