@@ -212,7 +212,7 @@ class ExtenderProcess:
             feed=parts.feed,
             audit=parts.audit,
             unready=self._unready,
-            notices=parts.configuration.notices,
+            notices=lambda: (*parts.configuration.notices(), *parts.activity.notices),
             metrics=REGISTRY,
         )
 

@@ -45,10 +45,26 @@ class Activity:
     @property
     def active(self) -> bool:
         """Whether our kube-scheduler leads now."""
-        if not self.elected:
-            return True
+        return not self.elected or self._is_ours(self._holder)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Why it does not decide, for who wonders."""
+        if self.active:
+            return ()
+        lease, holder = f"Lease {self.namespace}/{self.name}", self._holder
+        if holder:
+            return (f"stands by: {lease} is held by {holder}, not by {self.identity}",)
+        told = "the kube-scheduler beside must elect (leaderElection), or this must not"
+        return (f"stands by: nobody holds {lease}; {told} (--leader-elect=false)",)
+
+    @property
+    def _holder(self) -> str:
+        """Who holds the Lease; empty: nobody."""
         seen = self.leases.get(f"{self.namespace}/{self.name}")
         if seen is None or seen.at + seen.lease.duration < self.clock():
-            return False
-        holder = seen.lease.holder
+            return ""
+        return seen.lease.holder
+
+    def _is_ours(self, holder: str) -> bool:
         return holder == self.identity or holder.startswith(f"{self.identity}_")

@@ -38,6 +38,20 @@ def test_a_process_that_is_not_elected_always_decides() -> None:
     assert activity.active
 
 
+def test_who_does_not_decide_says_why() -> None:
+    activity = elected(Hand())
+    assert activity.notices == (
+        "stands by: nobody holds Lease pumice-system/scheduler; the kube-scheduler beside must"
+        " elect (leaderElection), or this must not (--leader-elect=false)",
+    )
+    activity.set_lease(lease("host-b_0b1c"))
+    assert activity.notices == (
+        "stands by: Lease pumice-system/scheduler is held by host-b_0b1c, not by host-a",
+    )
+    activity.set_lease(lease("host-a_0b1c"))
+    assert not activity.notices
+
+
 def test_nobody_leads_before_a_lease_is_seen() -> None:
     assert not elected(Hand()).active
 
