@@ -45,7 +45,11 @@ class Activity:
     @property
     def active(self) -> bool:
         """Whether our kube-scheduler leads now."""
-        return not self.elected or self._is_ours(self._holder)
+        if not self.elected:
+            return True
+        holder = self._holder
+        ours = holder == self.identity or holder.startswith(f"{self.identity}_")
+        return bool(holder) and ours
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -65,6 +69,3 @@ class Activity:
         if seen is None or seen.at + seen.lease.duration < self.clock():
             return ""
         return seen.lease.holder
-
-    def _is_ours(self, holder: str) -> bool:
-        return holder == self.identity or holder.startswith(f"{self.identity}_")
