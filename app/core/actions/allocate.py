@@ -12,9 +12,9 @@ wants, or they would keep it from everybody else for ever.
 Without ``enqueue`` among the actions everybody is in as soon as it is looked at here.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from itertools import groupby
-from operator import attrgetter
 
 from app.core.actions import made_room
 from app.core.actions.backlog import Backlog
@@ -28,7 +28,7 @@ from app.core.actions.minimum import (
     lacks_members,
     place_minimum,
 )
-from app.core.actions.precedence import Precedence
+from app.core.actions.precedence import Place, Precedence
 from app.core.actions.turns import Turns
 from app.core.policy import TaskKey
 from app.model.gang import Gang, Task
@@ -44,14 +44,14 @@ def allocate(cycle: Cycle) -> Steps:
     last: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     precedence = Precedence.of(cycle)
     torn: list[Gang] = []
-    first: list[Gang] = []
+    first: list[tuple[Place, Gang]] = []
     made_room.hold(cycle, precedence.absent)
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
             if gang.partial:
                 torn.append(gang)
             elif precedence.covers(gang):
-                first.append(gang)
+                heappush(first, (precedence.place(gang), gang))
             else:
                 turns.add(Backlog(gang))
             if gang.unused and not gang.partial:
@@ -60,7 +60,8 @@ def allocate(cycle: Cycle) -> Steps:
             yield
     for gang in sorted(torn, key=cycle.opened.gang_key):
         yield from _serve(cycle, turns, Backlog(gang))
-    yield from _serve_first(cycle, turns, precedence.sort(first))
+        yield
+    yield from _serve_first(cycle, turns, _in_order(first))
     yield from _take(cycle, turns)
     yield from lend(cycle)
     yield from _take(cycle, last)
@@ -68,20 +69,31 @@ def allocate(cycle: Cycle) -> Steps:
 
 def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> Steps:
     """Let pods have the room that was made for them, once those that rank higher were served."""
-    for _, rank in groupby(gangs, key=attrgetter("priority")):
-        others: list[Gang] = []
-        evicting: list[Gang] = []
+    made = cycle.snapshot.made_room
+    for (_, evicting), rank in groupby(gangs, key=lambda gang: (gang.priority, gang.key in made)):
+        if evicting:
+            yield from _serve_evicting(cycle, turns, list(rank))
+            continue
         for gang in rank:
-            (evicting if gang.key in cycle.snapshot.made_room else others).append(gang)
-        made_room.give(cycle, evicting)
-        for gang in filter(cycle.lacks_places, evicting):
-            turns.add(Backlog(gang))
-        yield
-        for gang in others:
             if cycle.opened.overused(gang.queue) is None:
                 yield from _serve(cycle, turns, Backlog(gang))
             else:
                 turns.add(Backlog(gang))
+            yield
+
+
+def _serve_evicting(cycle: Cycle, turns: Turns[Backlog], gangs: Sequence[Gang]) -> Steps:
+    """Give them what was evicted for them; for more they take their turns."""
+    made_room.give(cycle, gangs)
+    for gang in filter(cycle.lacks_places, gangs):
+        turns.add(Backlog(gang))
+    yield
+
+
+def _in_order(heap: list[tuple[Place, Gang]]) -> Iterator[Gang]:
+    """Empty ``heap``: sorting it in one go would take too long when there are many."""
+    while heap:
+        yield heappop(heap)[1]
 
 
 def _take(cycle: Cycle, turns: Turns[Backlog]) -> Steps:

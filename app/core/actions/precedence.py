@@ -6,11 +6,14 @@ places, also those that may not preempt. So it goes first. Groups of a higher pr
 before it, whatever the turn of their queue, as they do in kube-scheduler.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from app.core.actions.cycle import Cycle
 from app.model.gang import Gang
+from app.model.ids import GroupKey
+
+Place = tuple[int, bool, Any, GroupKey]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,10 +47,7 @@ class Precedence:
             return False
         return gang.priority > self.above or gang.key in self.cycle.snapshot.made_room
 
-    def sort(self, gangs: Iterable[Gang]) -> list[Gang]:
-        """Those that it covers, the first one first."""
-        made_room, key = self.cycle.snapshot.made_room, self.cycle.opened.gang_key
-        return sorted(
-            gangs,
-            key=lambda gang: (-gang.priority, gang.key not in made_room, key(gang), gang.key),
-        )
+    def place(self, gang: Gang) -> Place:
+        """Where one that it covers stands: the lowest go first."""
+        evicts = gang.key in self.cycle.snapshot.made_room
+        return -gang.priority, not evicts, self.cycle.opened.gang_key(gang), gang.key
