@@ -45,7 +45,7 @@ def allocate(cycle: Cycle) -> Steps:
     precedence = Precedence.of(cycle)
     torn: list[Gang] = []
     first: list[tuple[Place, Gang]] = []
-    made_room.hold(cycle, precedence.absent)
+    made_room.hold(cycle, precedence.before)
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
             if gang.partial:
@@ -62,6 +62,7 @@ def allocate(cycle: Cycle) -> Steps:
         yield from _serve(cycle, turns, Backlog(gang))
         yield
     yield from _serve_first(cycle, turns, _in_order(first))
+    made_room.hold(cycle, precedence.beside)
     yield from _take(cycle, turns)
     yield from lend(cycle)
     yield from _take(cycle, last)

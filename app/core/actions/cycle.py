@@ -71,10 +71,14 @@ class Cycle:
         if gang.queue not in self.snapshot.queues:
             self.refuse(gang, queue_missing(gang))
             return True
-        if gang.hold_until > self.now and not gang.partial:
+        if self.cools_down(gang):
             self.refuse(gang, Refusal(Cause.COOLING_DOWN, where=gang.key))
             return True
         return False
+
+    def cools_down(self, gang: Gang) -> bool:
+        """Whether others go before ``gang`` for a while."""
+        return gang.hold_until > self.now and not gang.partial
 
     # --- decisions -------------------------------------------------------------------------------
 

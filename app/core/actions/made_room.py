@@ -34,7 +34,15 @@ def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
     """Hold it for gangs that are not planned now."""
     for gang in gangs:
         for task, row, _ in _claims(cycle, gang):
-            cycle.ledger.hold(task.request, node=row)
+            if _is_entitled(cycle, gang, task):
+                cycle.ledger.hold(task.request, node=row)
+
+
+def is_due(cycle: Cycle, gang: Gang) -> bool:
+    """Whether some member of ``gang`` may have what was made for it, when that is there."""
+    if cycle.cools_down(gang):
+        return False
+    return any(_is_entitled(cycle, gang, task) for task, _, _ in _claims(cycle, gang))
 
 
 def _claims(cycle: Cycle, gang: Gang) -> Iterator[tuple[Task, int, bool]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.actions.cycle import Cycle
+from app.core.actions.made_room import is_due
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 
@@ -20,30 +21,37 @@ Place = tuple[int, bool, Any, GroupKey]
 class Precedence:
     """Of one cycle; ``above`` is the least priority of a group that others were evicted for.
 
-    ``absent`` are such groups that are not planned now, on demand for another that ranks no higher.
-    Those that are planned on demand for themselves have no others before them.
+    On demand the other such groups are not planned. The room of those that go ``before`` the one
+    that is asked for is held from the beginning, that of its equals when it has got its own
+    (``beside``). Groups that may not have their room now count for nothing.
     """
 
     cycle: Cycle
     above: int | None = None
-    absent: tuple[Gang, ...] = ()
+    before: tuple[Gang, ...] = ()
+    beside: tuple[Gang, ...] = ()
 
     @classmethod
     def of(cls, cycle: Cycle) -> "Precedence":
         """As the snapshot has it."""
-        made_room, gangs = cycle.snapshot.made_room, cycle.snapshot.gangs
-        if not made_room:
+        made, gangs = cycle.snapshot.made_room, cycle.snapshot.gangs
+        if not made:
             return cls(cycle)
-        evicting = [gang.priority for gang in cycle.pending if gang.key in made_room]
-        if evicting:
-            return cls(cycle, above=min(evicting))
+        mine = {gang.key: gang for gang in cycle.pending if gang.key in made}
+        above = min((g.priority for g in mine.values() if is_due(cycle, g)), default=None)
         least = min((gang.priority for gang in cycle.pending), default=0)
-        others = (gangs[key] for key in made_room if key in gangs)
-        return cls(cycle, absent=tuple(gang for gang in others if gang.priority >= least))
+        absent = [gangs[key] for key in made if key in gangs and key not in mine]
+        others = [g for g in absent if g.priority >= least and is_due(cycle, g)]
+        return cls(
+            cycle,
+            above=above,
+            before=tuple(g for g in others if g.priority != above),
+            beside=tuple(g for g in others if g.priority == above),
+        )
 
     def covers(self, gang: Gang) -> bool:
         """Whether ``gang`` goes before all turns."""
-        if self.above is None:
+        if self.above is None or gang.priority < self.above:
             return False
         return gang.priority > self.above or gang.key in self.cycle.snapshot.made_room
 

@@ -2,14 +2,28 @@
 
 from typing import Any
 
+import pytest
+
 from app.model.gang import Gang
 from app.model.ids import NodeName, QueueName
 from app.model.reason import Shortfall
 from app.model.snapshot import MadeRoom
-from tests.builders import make_gang, make_queue
-from tests.core.actions.rigs import HELM, Outcome, cores, cycle, gang_of, members, policies, used
+from tests.builders import make_amounts, make_gang, make_queue
+from tests.core.actions.rigs import (
+    HELM,
+    Outcome,
+    Tiers,
+    cores,
+    cycle,
+    gang_of,
+    members,
+    policies,
+    used,
+)
 
 ONE = cores(1)
+CAPPED: Tiers = (("priority", "gang"), ("predicates", "capacity"))
+"""Queues have limits, and no shares."""
 
 
 def alone(name: str, *, created: float, **fields: Any) -> Gang:
@@ -58,6 +72,82 @@ def test_one_that_is_planned_on_demand_does_not_get_it() -> None:
 def test_one_of_higher_priority_that_is_planned_on_demand_gets_it() -> None:
     higher, new = alone("higher", created=1, priority=9), alone("new", created=2)
     assert cycle_after_eviction(higher, new, on_demand="higher").order == ["higher"]
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_another_that_evicted_and_is_planned_on_demand_does_not_get_it(*, done: bool) -> None:
+    one, two = alone("one", created=1), alone("two", created=2)
+    nodes = cores(1, 1)
+    places = {**made(one, node="n1", done=done), **made(two, node="n0", done=done)}
+    outcome = cycle(
+        one, two, nodes=nodes, used=used(nodes, n0=1), made_room=places, on_demand="two"
+    )
+    assert outcome.order == []
+
+
+def test_on_demand_too_it_is_for_the_one_whose_victims_have_gone() -> None:
+    one, two = alone("one", created=1), alone("two", created=2)
+    places = {**made(one, done=False), **made(two)}
+    outcome = cycle(one, two, nodes=ONE, made_room=places, on_demand="two")
+    assert outcome.order == ["two"]
+
+
+def test_on_demand_too_one_of_higher_priority_has_its_room_first() -> None:
+    higher, two = alone("higher", created=1, priority=9), alone("two", created=2)
+    places = {**made(higher), **made(two)}
+    assert cycle(higher, two, nodes=ONE, made_room=places, on_demand="two").order == []
+
+
+@pytest.mark.parametrize("on_demand", ["", "old"])
+def test_nothing_is_held_for_one_that_may_not_have_it(on_demand: str) -> None:
+    queues = [make_queue("full", capability=make_amounts(cpu=500)), make_queue("default")]
+    old, mine = alone("old", created=1), alone("new", created=2, queue=QueueName("full"))
+    outcome = cycle(
+        old,
+        mine,
+        nodes=ONE,
+        queues=queues,
+        by=policies(CAPPED),
+        made_room=made(mine),
+        on_demand=on_demand,
+    )
+    assert outcome.order == ["old"]
+
+
+@pytest.mark.parametrize("on_demand", ["", "old"])
+def test_nothing_is_held_for_one_that_lets_others_go_first(on_demand: str) -> None:
+    old, mine = alone("old", created=1), alone("new", created=2, hold_until=5.0)
+    outcome = cycle(old, mine, nodes=ONE, made_room=made(mine), on_demand=on_demand)
+    assert outcome.order == ["old"]
+
+
+@pytest.mark.parametrize(
+    ("node", "fields"),
+    [("gone", {}), ("n0", {"hold_until": 5.0}), ("n0", {"queue": QueueName("full")})],
+    ids=["its node is gone", "it lets others go first", "its queue may have no more"],
+)
+def test_one_that_nothing_can_be_given_to_changes_no_turns(
+    node: str, fields: dict[str, Any]
+) -> None:
+    queues = [
+        make_queue("a", priority=9),
+        make_queue("b"),
+        make_queue("default"),
+        make_queue("full", capability=make_amounts(cpu=500)),
+    ]
+    first = alone("first", created=1, queue=QueueName("a"), priority=2)
+    higher = alone("higher", created=2, queue=QueueName("b"), priority=3)
+    low = alone("low", created=3, priority=1, **fields)
+    outcome = cycle(
+        first,
+        higher,
+        low,
+        nodes=ONE,
+        queues=queues,
+        by=policies(CAPPED),
+        made_room=made(low, node=node),
+    )
+    assert outcome.order == ["first"]
 
 
 def test_it_is_held_while_a_victim_is_still_there() -> None:
