@@ -27,7 +27,7 @@ def give(cycle: Cycle, gangs: Iterable[Gang]) -> None:
             else:
                 late.append((task, row))
     for task, row in late:
-        cycle.ledger.hold(task.request, node=row)
+        cycle.hold(task, node=row)
 
 
 def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
@@ -35,7 +35,7 @@ def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
     for gang in gangs:
         for task, row, _ in _claims(cycle, gang):
             if _is_entitled(cycle, gang, task):
-                cycle.ledger.hold(task.request, node=row)
+                cycle.hold(task, node=row)
 
 
 def is_due(cycle: Cycle, gang: Gang) -> bool:

@@ -157,6 +157,14 @@ def test_it_is_held_while_a_victim_is_still_there() -> None:
     assert outcome.refused == {"old", "new"}
 
 
+def test_what_is_held_is_not_free_in_the_reasons_of_others() -> None:
+    higher = gang_of("higher", 1, cpu=2, min_member=1, created=1.0, priority=9)
+    old, new = gang_of("old", 1, cpu=3, created=1.0), alone("new", created=2)
+    outcome = cycle(higher, old, new, nodes=ONE, made_room=made(new, done=False))
+    assert outcome.refusal("higher").shortfalls[0].free == 1000
+    assert outcome.refusal("old").shortfalls[0].free == 0
+
+
 def test_what_one_of_several_victims_left_is_held_for_the_rest() -> None:
     old = alone("old", created=1)
     new = gang_of("new", 1, cpu=2, min_member=1, created=2.0)
