@@ -47,13 +47,11 @@ def is_due(cycle: Cycle, gang: Gang) -> bool:
 
 def _claims(cycle: Cycle, gang: Gang) -> Iterator[tuple[Task, int, bool]]:
     """Its members without a place that room was made for, where, and whether it is there."""
-    made_room = cycle.snapshot.made_room[gang.key]
+    made, index = cycle.snapshot.made_room[gang.key], cycle.snapshot.table.index
     key = cycle.opened.task_key
-    for task in sorted(cycle.unserved(gang), key=lambda task: rank(task, key)):
-        made = made_room.get(task.uid)
-        row = None if made is None else cycle.snapshot.table.index.get(made.node)
-        if made is not None and row is not None:
-            yield task, row, made.done
+    tasks = [t for t in cycle.unserved(gang) if t.uid in made and made[t.uid].node in index]
+    for task in sorted(tasks, key=lambda task: rank(task, key)):
+        yield task, index[made[task.uid].node], made[task.uid].done
 
 
 def _is_entitled(cycle: Cycle, gang: Gang, task: Task) -> bool:
