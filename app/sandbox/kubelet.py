@@ -27,6 +27,13 @@ logger = logging.getLogger(__name__)
 
 _RETRY_S = 1.0
 
+STOP_S: Final = 0.5
+"""How long pods take to stop on a cluster that people look at.
+
+kubectl asks after a pod that it has deleted. Where another one has its name by then, it waits for
+the end of that one.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class _Worker:
@@ -36,14 +43,6 @@ class _Worker:
 
 def _every_node(_: str) -> bool:
     return True
-
-
-STOP_S: Final = 0.5
-"""How long pods take to stop on a cluster that people look at.
-
-kubectl asks after a pod that it has deleted. Where another one has its name by then, it waits for
-the end of that one.
-"""
 
 
 class Kubelet:
