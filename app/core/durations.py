@@ -12,7 +12,7 @@ _SECONDS = {
     "m": 60.0,
     "h": 3600.0,
 }
-_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
+_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
 _WHOLE = re.compile(rf"([+-]?)((?:{_PART.pattern})+|0)")
 
 

@@ -24,7 +24,9 @@ def test_a_duration_is_a_sum_of_numbers_with_units(text: str, seconds: float) ->
     assert parse_duration(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["", "10", "1d", "h", "1h 30m", "ten", "1e3s", "-", "."])
+@pytest.mark.parametrize(
+    "text", ["", "10", "1d", "h", "1h 30m", "ten", "1e3s", "-", ".", "\uff15s"]
+)
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
