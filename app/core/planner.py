@@ -91,8 +91,14 @@ def may_place(
         for gang in (snapshot.gangs[key] for key in keys if key in snapshot.gangs)
     )
     found = _Found(rows)
+    made = {key: snapshot.made_room[key] for key in keys if key in snapshot.made_room}
     cycle = _open(
-        snapshot, policies, pending=pending, now=now, find=lambda *_: found, explain=False
+        replace(snapshot, made_room=made),  # room that is held for others is not looked at
+        policies,
+        pending=pending,
+        now=now,
+        find=lambda *_: found,
+        explain=False,
     )
     placed = _finish(_plan_run(cycle)).placed
     return frozenset(each.task.uid for gang in placed for each in gang.placements)
