@@ -68,6 +68,8 @@ class Approvals:
         self._limit = limit
         self._approved: dict[tuple[PodUid, PodUid], _Approved] = {}
         """By preemptor and victim, the latest last."""
+        self._by_preemptor: dict[PodUid, dict[PodUid, _Approved]] = {}
+        """The same, by victim for each preemptor."""
         self._budgets: dict[str, DisruptionBudget] = {}
         """Those that the approvals were compared with last."""
 
@@ -77,8 +79,11 @@ class Approvals:
         for pod in victims:
             key = (preemptor, pod.uid)
             budgets = {name: b for name, b in self._cache.budgets.items() if b.covers(pod)}
-            self._approved.pop(key, None)
-            self._approved[key] = _Approved(pod, node, tuple(budgets.values()), budgets, until)
+            if key in self._approved:
+                self._drop(key)
+            approved = _Approved(pod, node, tuple(budgets.values()), budgets, until)
+            self._approved[key] = approved
+            self._by_preemptor.setdefault(preemptor, {})[pod.uid] = approved
         while len(self._approved) > self._limit:
             self._drop_first()
 
@@ -102,9 +107,9 @@ class Approvals:
             found[preemptor] = MadeRoom(approved.node, done=done)
         return found
 
-    def _of(self, preemptor: PodUid) -> list[_Approved]:
+    def _of(self, preemptor: PodUid) -> Collection[_Approved]:
         self._forget()
-        return [approved for (who, _), approved in self._approved.items() if who == preemptor]
+        return self._by_preemptor.get(preemptor, {}).values()
 
     def losses(self, *, besides: PodUid) -> Losses:
         """What other preemptors than ``besides`` may evict."""
@@ -152,4 +157,12 @@ class Approvals:
             self._drop_first()
 
     def _drop_first(self) -> None:
-        del self._approved[next(iter(self._approved))]
+        self._drop(next(iter(self._approved)))
+
+    def _drop(self, key: tuple[PodUid, PodUid]) -> None:
+        preemptor, uid = key
+        del self._approved[key]
+        mine = self._by_preemptor[preemptor]
+        del mine[uid]
+        if not mine:
+            del self._by_preemptor[preemptor]
