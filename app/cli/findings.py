@@ -22,7 +22,8 @@ Story = Mapping[str, Any]
 """An answer of the extender's ``/explain``."""
 
 FINE = "nothing is missing"
-_LACKS_MEMBERS = frozenset({"CoolingDown", "NotEnoughTasks", "NotEnoughPodsOfTask"})
+_MAY_LACK_MEMBERS = frozenset({"CoolingDown", "NotEnoughTasks", "NotEnoughPodsOfTask"})
+"""Causes of groups whose members may not be there; one cools down when nobody created them."""
 PLACED = "pumice.sh/Placed"
 """The condition in which the extender says on pods behind the gate why they are there."""
 
@@ -80,7 +81,7 @@ def conclude(found: Findings) -> Conclusion:
 
 def _own_fault(found: Findings, reason: str) -> str:
     """Where members are missing that nothing but a change of the job will bring."""
-    if found.job is None or reason not in _LACKS_MEMBERS:
+    if found.job is None or reason not in _MAY_LACK_MEMBERS:
         return ""
     why = waits_for_itself(spec(found.job))
     return f"spec.minAvailable: {why}" if why else ""
