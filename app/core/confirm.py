@@ -9,7 +9,7 @@ again, and whether they have room is for whoever publishes to see.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from app.core.actions.enqueue import ballot, shut_out
+from app.core.actions.enqueue import ballot, comes_in_anyway, shut_out
 from app.core.ledger import Ledger
 from app.core.policy import Opened, Policies
 from app.core.tiers import open_policies
@@ -54,7 +54,7 @@ def _admitted(
         if gang is None or gang.queue not in snapshot.queues:
             continue
         if not gang.inqueue:  # else it was let in on demand, and its claim counts already
-            if not gang.partial and refuses(gang, opened, snapshot):
+            if not comes_in_anyway(gang, snapshot) and refuses(gang, opened, snapshot):
                 continue
             ledger.admit(gang)
             opened.enqueued(gang)

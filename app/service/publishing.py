@@ -99,4 +99,6 @@ class Publisher:
         if not basis.is_overtaken(self.cache, policies, admits=bool(plan.admitted)):
             return plan
         self.log.overtaken += 1
-        return confirmed(plan, policies, snapshot=self.snapshotter.snapshot(), now=now)
+        # Who was let in since others are evicted for it may not be nominated yet.
+        snapshot = replace(self.snapshotter.snapshot(), made_room=basis.snapshot.made_room)
+        return confirmed(plan, policies, snapshot=snapshot, now=now)

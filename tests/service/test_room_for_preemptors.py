@@ -7,12 +7,13 @@ import pytest
 from app.model.ids import NodeName
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.reason import Cause
-from app.model.workload import PriorityClass
+from app.model.workload import GroupPhase, PriorityClass
 from app.service import planning
 from app.service.approvals import KEPT_S
 from app.service.filtering import Chosen, Wait
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import Rig
+from tests.service.test_planning import ALWAYS_YIELD, during_a_cycle
 from tests.service.virtual_time import advance, run
 
 STOCK = "default-scheduler"
@@ -106,6 +107,22 @@ def test_it_is_let_in_before_others_can_claim_the_room() -> None:
         rig.delete("low-1")
         await rig.cycle()
         assert rig.place("urgent") == "n1"
+
+    run(scenario())
+
+
+def test_it_stays_let_in_when_limits_change_while_that_is_planned() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1", cpu=10_000)
+        rig.pod("low-1", scheduler=STOCK, node=NodeName("n1"), phase="Running", shape=TEN)
+        rig.pod("urgent", priority=1000, shape=TEN)
+        await rig.cycle()
+        assert rig.preempt("urgent", n1=["low-1"]) is None
+        rig.pod("another", shape=TWO)
+        limit = make_amounts(cpu=100_000)
+        await during_a_cycle(rig, lambda: rig.queue(make_queue("default", capability=limit)))
+        assert rig.cache.groups[rig.member("urgent").group].phase is GroupPhase.INQUEUE
 
     run(scenario())
 

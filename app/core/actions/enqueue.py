@@ -30,7 +30,7 @@ def enqueue(cycle: Cycle) -> Steps:
     turns: Turns[_Candidate] = Turns(cycle.opened, cycle.line)
     for number, gang in enumerate(cycle.pending):
         if not cycle.in_play(gang) and not cycle.sits_out(gang):
-            if gang.partial or _has_room_made(gang, cycle.snapshot):
+            if comes_in_anyway(gang, cycle.snapshot):
                 cycle.admit(gang)
             else:
                 turns.add(_Candidate(gang))
@@ -48,7 +48,10 @@ def enqueue(cycle: Cycle) -> Steps:
         yield
 
 
-def _has_room_made(gang: Gang, snapshot: Snapshot) -> bool:
+def comes_in_anyway(gang: Gang, snapshot: Snapshot) -> bool:
+    """Whether it is not voted on."""
+    if gang.partial:
+        return True
     return gang.key in snapshot.made_room and shut_out(gang, snapshot) is None
 
 
