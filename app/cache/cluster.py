@@ -11,6 +11,7 @@ from app.cache.departed import Departed
 from app.cache.groups import Group
 from app.cache.history import History
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
+from app.cache.nominated import NominatedOthers
 from app.cache.promises import Lost, Promises
 from app.cache.roster import Occupant, Roster
 from app.cache.views import task_of
@@ -37,6 +38,7 @@ class ClusterCache(Promises):
         super().__init__(default_queue=default_queue)
         self.schedulers = schedulers
         self.foreign: dict[PodUid, Pod] = {}
+        self.nominated = NominatedOthers()
         self.queues: dict[QueueName, Queue] = {}
         self.namespaces: dict[str, Namespace] = {}
         self.quotas: dict[str, Quota] = {}
@@ -121,6 +123,7 @@ class ClusterCache(Promises):
         """A pod is gone; what it held is free at once, and only the watch can bring it back."""
         if uid in self.members or uid in self._history:
             self._departed.add(uid)
+        self.signals.freed |= self.nominated.drop(uid)
         self._drop(uid)
 
     def _drop(self, uid: PodUid) -> None:
@@ -177,6 +180,7 @@ class ClusterCache(Promises):
         return Occupant.of(pod, node) if node else None
 
     def _set_foreign(self, pod: Pod) -> None:
+        self.signals.freed |= self.nominated.note(pod)
         if not pod.node or pod.status in TERMINAL:
             self._drop(pod.uid)
             return

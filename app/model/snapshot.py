@@ -67,6 +67,15 @@ class MadeRoom:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Claim:
+    """Room on ``node``, shape ``(R,)``, that pods were evicted from for a pod that is not ours."""
+
+    node: NodeName
+    request: Vector
+    priority: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """The cluster at one ``generation``.
 
@@ -92,6 +101,8 @@ class Snapshot:
     usage: Mapping[QueueName, QueueUsage]
     shown: tuple[Gang, ...] = ()
     made_room: Mapping[GroupKey, Mapping[PodUid, MadeRoom]] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+    """Of pods of others, those of the highest priority first."""
     residents: Residents = NOBODY
     inter_pod: bool = False
     ports: Mapping[int, frozenset[HostPort]] = field(default_factory=dict)

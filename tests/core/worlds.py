@@ -18,7 +18,7 @@ from app.model.gang import Counts, Gang, Task
 from app.model.ids import NO_NODE, NodeName, PodUid, QueueName
 from app.model.resources import Vector
 from app.model.shape import PodShape
-from app.model.snapshot import MadeRoom, Snapshot
+from app.model.snapshot import Claim, MadeRoom, Snapshot
 from app.model.workload import GroupPhase, Queue, QueueState
 from tests.builders import make_gang, make_pod, make_queue, make_task
 from tests.core.actions.rigs import BARE, HELM, policies
@@ -174,6 +174,16 @@ def made_room(draw: st.DrawFn, found: Sequence[Gang], at: Snapshot) -> dict[Any,
 
 
 @st.composite
+def claims(draw: st.DrawFn, known: Sequence[PodShape], at: Snapshot) -> tuple[Claim, ...]:
+    """Pods of others that pods were evicted for."""
+    names = st.sampled_from([*(node.name for node in at.table.nodes), NodeName("gone")])
+    requests = st.sampled_from(known).map(lambda shape: at.axis.vector(shape.requests))
+    one = st.builds(Claim, names, requests, st.integers(0, 1))
+    found = draw(st.lists(one, max_size=2))
+    return tuple(sorted(found, key=lambda claim: -claim.priority))
+
+
+@st.composite
 def worlds(draw: st.DrawFn, theme: Theme) -> World:
     """A cluster with gangs and queues, and a configuration."""
     known = draw(st.lists(shapes(theme), min_size=1, max_size=3))
@@ -195,6 +205,7 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
         ports={row: frozenset(taken) for row, taken in ports.items()},
         queues=dict(snapshot.queues) | {queue.name: queue for queue in draw(queues())},
         made_room=draw(made_room(found, snapshot)),
+        claims=draw(claims(known, snapshot)),
     )
     return World(draw(st.sampled_from(tuple(CONFIGURED))), with_gangs(base, found))
 

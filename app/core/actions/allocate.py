@@ -12,6 +12,7 @@ wants, or they would keep it from everybody else for ever.
 Without ``enqueue`` among the actions everybody is in as soon as it is looked at here.
 """
 
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
@@ -70,8 +71,10 @@ def allocate(cycle: Cycle) -> Steps:
 
 def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> Steps:
     """Let pods have the room that was made for them, once those that rank higher were served."""
-    made = cycle.snapshot.made_room
-    for (_, evicting), rank in groupby(gangs, key=lambda gang: (gang.priority, gang.key in made)):
+    made, claims = cycle.snapshot.made_room, deque(cycle.snapshot.claims)
+    ranks = groupby(gangs, key=lambda gang: (gang.priority, gang.key in made))
+    for (priority, evicting), rank in ranks:
+        made_room.hold_for_others(cycle, claims, least=priority)
         if evicting:
             yield from _serve_evicting(cycle, turns, list(rank))
             continue
@@ -81,6 +84,7 @@ def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> 
             else:
                 turns.add(Backlog(gang))
             yield
+    made_room.hold_for_others(cycle, claims, least=None)
 
 
 def _serve_evicting(cycle: Cycle, turns: Turns[Backlog], gangs: Sequence[Gang]) -> Steps:

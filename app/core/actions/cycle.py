@@ -107,9 +107,9 @@ class Cycle:
         served.update(p.task.uid for p in placements if not p.task.is_slot)
         self._placed.append(GangPlacement(gang.key, placements, whole))
 
-    def hold(self, task: Task, *, node: int) -> None:
-        """Let nobody have the room of ``task`` on the node of row ``node``."""
-        self.ledger.hold(task.request, node=node)
+    def hold(self, request: Vector, *, node: int) -> None:
+        """Let nobody have that room on the node of row ``node``."""
+        self.ledger.hold(request, node=node)
         self._free = None
 
     def refuse(self, gang: Gang, refusal: Refusal) -> None:

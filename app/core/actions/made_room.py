@@ -7,12 +7,14 @@ then, though nobody can use it: what one of its victims leaves would else go to 
 rest takes its time. Pods that others were evicted for do not get each other's room either.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
 from app.core.actions.minimum import is_reached
 from app.model.gang import Gang, Task
+from app.model.snapshot import Claim
 
 
 def give(cycle: Cycle, gangs: Iterable[Gang]) -> None:
@@ -27,7 +29,7 @@ def give(cycle: Cycle, gangs: Iterable[Gang]) -> None:
             else:
                 late.append((task, row))
     for task, row in late:
-        cycle.hold(task, node=row)
+        cycle.hold(task.request, node=row)
 
 
 def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
@@ -35,7 +37,19 @@ def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
     for gang in gangs:
         for task, row, _ in _claims(cycle, gang):
             if _is_entitled(cycle, gang, task):
-                cycle.hold(task, node=row)
+                cycle.hold(task.request, node=row)
+
+
+def hold_for_others(cycle: Cycle, claims: deque[Claim], *, least: int | None) -> None:
+    """Hold what pods that are not ours wait for, those of that priority at ``least``; None: all.
+
+    These are taken from the front of ``claims``.
+    """
+    index = cycle.snapshot.table.index
+    while claims and (least is None or claims[0].priority >= least):
+        claim = claims.popleft()
+        if claim.node in index:
+            cycle.hold(claim.request, node=index[claim.node])
 
 
 def is_due(cycle: Cycle, gang: Gang) -> bool:

@@ -21,9 +21,10 @@ Place = tuple[int, bool, Any, GroupKey]
 class Precedence:
     """Of one cycle; ``above`` is the least priority of a group that others were evicted for.
 
-    On demand the other such groups are not planned. The room of those that go ``before`` the one
-    that is asked for is held from the beginning, that of its equals when it has got its own
-    (``beside``). Groups that may not have their room now count for nothing.
+    Or of a pod that is not ours, whose room is only held. On demand the other such groups
+    are not planned. The room of those that go ``before`` the one that is asked for is held from the
+    beginning, that of its equals when it has got its own (``beside``). Groups that may not have
+    their room now count for nothing.
     """
 
     cycle: Cycle
@@ -35,18 +36,19 @@ class Precedence:
     def of(cls, cycle: Cycle) -> "Precedence":
         """As the snapshot has it."""
         made, gangs = cycle.snapshot.made_room, cycle.snapshot.gangs
-        if not made:
+        if not (made or cycle.snapshot.claims):
             return cls(cycle)
         mine = {gang.key: gang for gang in cycle.pending if gang.key in made}
-        above = min((g.priority for g in mine.values() if is_due(cycle, g)), default=None)
+        own = min((g.priority for g in mine.values() if is_due(cycle, g)), default=None)
+        claimed = [claim.priority for claim in cycle.snapshot.claims[-1:]]
         least = min((gang.priority for gang in cycle.pending), default=0)
         absent = [gangs[key] for key in made if key in gangs and key not in mine]
         others = [g for g in absent if g.priority >= least and is_due(cycle, g)]
         return cls(
             cycle,
-            above=above,
-            before=tuple(g for g in others if g.priority != above),
-            beside=tuple(g for g in others if g.priority == above),
+            above=min(claimed if own is None else [own, *claimed], default=None),
+            before=tuple(g for g in others if g.priority != own),
+            beside=tuple(g for g in others if g.priority == own),
         )
 
     def covers(self, gang: Gang) -> bool:
