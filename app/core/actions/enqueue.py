@@ -28,14 +28,17 @@ class _Candidate:
 def enqueue(cycle: Cycle) -> Steps:
     """Admit, or refuse, every pending group that is not in yet."""
     turns: Turns[_Candidate] = Turns(cycle.opened, cycle.line)
+    at_once: list[Gang] = []
     for number, gang in enumerate(cycle.pending):
         if not cycle.in_play(gang) and not cycle.sits_out(gang):
             if comes_in_anyway(gang, cycle.snapshot):
-                cycle.admit(gang)
+                at_once.append(gang)
             else:
                 turns.add(_Candidate(gang))
         if number % _PIECE == 0:
             yield
+    for gang in sorted(at_once, key=lambda gang: gang.key):
+        cycle.admit(gang)
     turns.start()
     while (queue := turns.queue()) is not None:
         gang = turns.take(queue).gang

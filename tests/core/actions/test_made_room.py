@@ -8,6 +8,7 @@ from app.model.gang import Gang
 from app.model.ids import NodeName, QueueName
 from app.model.reason import Shortfall
 from app.model.snapshot import MadeRoom
+from app.model.workload import GroupPhase
 from tests.builders import make_amounts, make_gang, make_queue
 from tests.core.actions.rigs import (
     HELM,
@@ -19,6 +20,7 @@ from tests.core.actions.rigs import (
     members,
     policies,
     used,
+    vector,
 )
 
 ONE = cores(1)
@@ -227,3 +229,13 @@ def test_a_queue_gets_no_more_than_it_may_have() -> None:
         other, mine, nodes=cores(4), queues=queues, by=policies(HELM), made_room=made(mine)
     )
     assert outcome.members("new") == ["new-0", "new-1"]
+
+
+def test_who_is_let_in_without_a_vote_is_so_in_the_order_of_names() -> None:
+    one, two = (
+        alone(name, created=1, phase=GroupPhase.PENDING, min_request=vector(cpu=1))
+        for name in ("one", "two")
+    )
+    rooms = {**made(one), **made(two)}
+    for order in ((one, two), (two, one)):
+        assert cycle(*order, nodes=ONE, made_room=rooms).admitted == ["one", "two"]
