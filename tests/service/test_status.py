@@ -160,14 +160,20 @@ def test_a_gang_that_got_its_room_takes_the_complaint_back() -> None:
     run(scenario())
 
 
+def short_of_one() -> Rig:
+    """A gang of three that runs on a full node with two members, and a third that waits."""
+    rig = Rig()
+    rig.node("n1", cpu=2000)
+    rig.group("g", minimum=3, phase=GroupPhase.RUNNING)
+    for i in range(2):
+        rig.pod(f"g-{i}", group="g", node=NodeName("n1"), phase="Running")
+    rig.pod("g-2", group="g")
+    return rig
+
+
 def test_a_running_gang_that_cannot_replace_a_member_is_unknown() -> None:
     async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        rig.group("g", minimum=3, phase=GroupPhase.RUNNING)
-        for i in range(2):
-            rig.pod(f"g-{i}", group="g", node=NodeName("n1"), phase="Running")
-        rig.pod("g-2", group="g")
+        rig = short_of_one()
         with working(rig):
             await advance(1)
         assert statuses(rig, "g")[-1]["phase"] == "Unknown"
@@ -263,12 +269,7 @@ def test_a_gang_with_a_finished_member_that_loses_another_lacks_it_and_no_share_
 
 def test_a_gang_that_waits_for_something_else_says_so_though_only_others_have_changed() -> None:
     async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        rig.group("g", minimum=3, phase=GroupPhase.RUNNING)
-        for i in range(2):
-            rig.pod(f"g-{i}", group="g", node=NodeName("n1"), phase="Running")
-        rig.pod("g-2", group="g")
+        rig = short_of_one()
         with working(rig):
             await advance(1)
             show(rig, "g")
