@@ -8,7 +8,8 @@ from app.main.stock_types import stock_type
 from app.sandbox.apiserver.builtin import builtin_kinds
 from app.sandbox.apiserver.registry import ResourceKind
 from app.sandbox.apiserver.stock_fields import Misfit, conform
-from app.sandbox.documents import Document, copied
+from app.sandbox.documents import Document
+from app.wire.copying import copied
 from tests.sandbox.documents import pod
 
 

@@ -29,7 +29,8 @@ from app.sandbox.apiserver.store import Store
 from app.sandbox.apiserver.strategic import apply_merge, strategic_merge
 from app.sandbox.apiserver.validation import validate
 from app.sandbox.clock import Clock, timestamp
-from app.sandbox.documents import Document, ObjectName, copied, name_of, section
+from app.sandbox.documents import Document, ObjectName, name_of, section
+from app.wire.copying import copied
 
 _KEPT_METADATA = (
     "name",

@@ -13,7 +13,8 @@ from typing import Any
 
 from app.sandbox.apiserver import re2
 from app.sandbox.apiserver.re2 import Pattern
-from app.sandbox.documents import Document, copied
+from app.sandbox.documents import Document
+from app.wire.copying import copied
 
 _NO_DEFAULT: Any = object()
 LIMITS = (

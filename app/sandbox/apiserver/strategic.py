@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.sandbox.apiserver import errors
-from app.sandbox.documents import Document, copied
+from app.sandbox.documents import Document
+from app.wire.copying import copied
 
 _MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "addresses": ("type",),

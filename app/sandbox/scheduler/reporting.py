@@ -16,11 +16,11 @@ from app.sandbox.documents import (
     Document,
     ObjectName,
     condition,
-    copied,
     name_of,
     section,
     uid_of,
 )
+from app.wire.copying import copied
 
 _EVENTS = "/events"
 _NOTE_LIMIT = 1024

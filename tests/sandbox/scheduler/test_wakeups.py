@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.sandbox.documents import Document, copied
+from app.sandbox.documents import Document
 from app.sandbox.scheduler.loop import LoopConfig
 from app.sandbox.scheduler.queue import BackoffConfig
+from app.wire.copying import copied
 from tests.sandbox.documents import at, cpu, node, pod
 from tests.sandbox.scheduler.scripted import Stage, play, refuse
 from tests.sandbox.scheduler.test_loop import ours
