@@ -16,6 +16,7 @@ from app.service.actuator import Actuator, log_failure
 from app.service.approvals import Approvals
 from app.service.barrier import Barrier
 from app.service.binding import Binding
+from app.service.catching_up import LateGroups
 from app.service.configuration import Configuration
 from app.service.corrections import Corrections
 from app.service.feed import Feed
@@ -89,7 +90,15 @@ def assemble(
     )
     status = StatusWriter(cache, planning=planning, groups=ports, events=ports, clock=clock)
     reasons = PodReasons(cache, planning=planning, pods=ports, clock=clock, failed=log_failure)
-    filtering = Filtering(cache, planning=planning, approvals=approvals, limits=limits, clock=clock)
+    late_groups = LateGroups(cache, clock=clock)
+    filtering = Filtering(
+        cache,
+        planning=planning,
+        approvals=approvals,
+        late_groups=late_groups,
+        limits=limits,
+        clock=clock,
+    )
     corrections = Corrections(
         cache, filtering=filtering, pods=ports, clock=clock, failed=log_failure
     )
@@ -145,7 +154,9 @@ def assemble(
             clock=clock,
             arrived=actuator.arrived,
         ),
-        preemption=Preemption(cache, planning=planning, approvals=approvals, clock=clock),
+        preemption=Preemption(
+            cache, planning=planning, approvals=approvals, late_groups=late_groups, clock=clock
+        ),
         actuator=actuator,
         owners=owners,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),

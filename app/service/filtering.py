@@ -8,7 +8,9 @@ that changes, or plain ``FailedNodes``, makes kube-scheduler try again at once, 
 
 A pod that comes for the room of its victims is planned anew, and while our watch does not show yet
 that they have gone, the call is kept for a moment and then answered by ``Error`` too: after that
-kube-scheduler evicts nobody, while after a refusal it would evict others on another node.
+kube-scheduler evicts nobody, while after a refusal it would evict others on another node. So it is
+while the watch does not show the PodGroup that a controller gave the pod in the meantime. For that
+the call of any pod is kept: refused on the nodes with room, it would evict others elsewhere.
 
 A planned node that was not offered is a *veto* by the stock filters when all feasible nodes were
 offered. When only a sample was, it may be chance: then the pod changes places with an equal member
@@ -29,7 +31,7 @@ from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.pod import Pod
 from app.model.reason import NODES_MAY_HELP, Cause
 from app.service.approvals import Approvals
-from app.service.catching_up import comes_true
+from app.service.catching_up import LateGroups, comes_true
 from app.service.limits import Hint, Limits
 from app.service.planning import Planning
 from app.service.ports import Clock
@@ -108,12 +110,14 @@ class Filtering:
         *,
         planning: Planning,
         approvals: Approvals,
+        late_groups: LateGroups,
         limits: Limits,
         clock: Clock,
     ) -> None:
         self._cache = cache
         self._planning = planning
         self._approvals = approvals
+        self._late_groups = late_groups
         self._limits = limits
         self._clock = clock
         self._waiting: dict[PodUid, Cause] = {}
@@ -145,9 +149,10 @@ class Filtering:
         return self._wait(member, question.names)
 
     async def answer_in_time(self, question: Question) -> Answer:
-        """The answer once the watch shows the victims gone, if it does so in a moment."""
-        answer = self.answer(question)
-        names = question.names
+        """The answer once the watch shows its group, and its victims gone, if it does soon."""
+        answer, names = self.answer(question), question.names
+        if await self._late_groups.comes(question.uid):
+            answer = self.answer(question)
         if not isinstance(answer, Behind) or not self._approvals.allows(question.uid, names):
             return answer
         if await comes_true(lambda: self._approvals.are_done(question.uid), within_s=CATCH_UP_S):
@@ -229,11 +234,14 @@ class Filtering:
 
         A nomination tells it of victims that take longer to go than an approval is kept.
         kube-scheduler clears it after an error, so without an approval there is one error only.
+        While its group is not known, a nomination may be ours.
         """
         group = self._cache.groups[member.group]
-        if not group.known or group.min_member > 1:
+        if group.min_member > 1:
             return False
-        return member.pod.nominated in names or self._approvals.allows(member.pod.uid, names)
+        if self._approvals.allows(member.pod.uid, names):
+            return True
+        return group.known and member.pod.nominated in names
 
     def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         """Guided placement: every offered node that has room; kube-scheduler chooses by score."""
@@ -300,9 +308,10 @@ class Filtering:
         return Wait(text)
 
     def _is_behind(self, member: Member, names: Sequence[NodeName]) -> bool:
-        """Whether kube-scheduler may have seen its victims go before we do."""
-        done = self._approvals.are_done(member.pod.uid)
-        return not done and self._comes_after_preemption(member, names)
+        """Whether kube-scheduler may know what we do not: its group, or that its victims went."""
+        lacks = self._late_groups.lacks(member.pod.uid)
+        shows_all = not lacks and self._approvals.are_done(member.pod.uid)
+        return not shows_all and self._comes_after_preemption(member, names)
 
     def _cause(self, member: Member) -> Cause:
         if not self._cache.groups[member.group].known:

@@ -38,18 +38,13 @@ from app.cache.members import PLACED_KINDS, Kind, Member, Stage
 from app.model.ids import NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import Pod
 from app.service.approvals import Approvals, Losses
-from app.service.catching_up import comes_true
+from app.service.catching_up import LateGroups
 from app.service.planning import Planning
 from app.service.ports import Clock
 from app.service.tries import first_accepted, freed_by, tries_with
 
 PROTECTED_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 PROTECTED_NAMESPACE = "kube-system"
-
-CATCH_UP_S = 0.2
-"""So long a call is kept for the watch."""
-IN_VAIN_S = 10.0
-"""So long no call is kept after one that was for nothing."""
 
 _BEYOND = 1 << 31
 """More than any priority; with it each victim adds to a sum."""
@@ -89,13 +84,19 @@ class Preemption:
     """Answers Preempt."""
 
     def __init__(
-        self, cache: ClusterCache, *, planning: Planning, approvals: Approvals, clock: Clock
+        self,
+        cache: ClusterCache,
+        *,
+        planning: Planning,
+        approvals: Approvals,
+        late_groups: LateGroups,
+        clock: Clock,
     ) -> None:
         self._cache = cache
         self._planning = planning
         self._approvals = approvals
+        self._late_groups = late_groups
         self._clock = clock
-        self._patient_from = float("-inf")
 
     async def guard_in_time(
         self, preemptor: Pod, candidates: Mapping[NodeName, Candidate]
@@ -105,11 +106,8 @@ class Preemption:
         A refusal lasts: kube-scheduler asks again when a pod has gone, or after five minutes.
         """
         verdict = self.guard(preemptor, candidates)
-        if not self._lacks_group(preemptor) or self._clock() < self._patient_from:
-            return verdict
-        if await comes_true(lambda: not self._lacks_group(preemptor), within_s=CATCH_UP_S):
+        if await self._late_groups.comes(preemptor.uid):
             return self.guard(preemptor, candidates)
-        self._patient_from = self._clock() + IN_VAIN_S
         return verdict
 
     def guard(self, preemptor: Pod, candidates: Mapping[NodeName, Candidate]) -> Verdict:
@@ -187,11 +185,6 @@ class Preemption:
         if pod.uid not in self._cache.members:
             self._cache.set_pod(pod, now=self._clock(), observed=True)
         return self._cache.members.get(pod.uid)
-
-    def _lacks_group(self, pod: Pod) -> bool:
-        """Whether it is one of ours of which only the group is not there, or not known, yet."""
-        member = self._cache.members.get(pod.uid)
-        return member is not None and not self._cache.groups[member.group].known
 
     def _veto(self, pod: Pod, member: Member | None) -> Strike | None:
         """Why it may not preempt anywhere."""

@@ -6,14 +6,16 @@ from dataclasses import replace
 from app.core.texts import filter_text
 from app.model.ids import NodeName
 from app.model.reason import Cause
-from app.model.workload import PriorityClass
+from app.model.workload import GroupPhase, PriorityClass
 from app.service.approvals import KEPT_S
+from app.service.catching_up import GROUP_S
 from app.service.filtering import CATCH_UP_S, Answer, Behind, Chosen, Question, Wait
 from tests.builders import make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
 
 FULL = filter_text(Cause.QUEUE_ROOM)
+NO_GROUP = filter_text(Cause.GROUP_MISSING)
 TWO = make_shape(cpu=2000)
 
 
@@ -28,8 +30,8 @@ async def after_preemption(rig: Rig) -> None:
     assert rig.preempt("urgent", n1=["low-1"]) is None
 
 
-async def kept_call(rig: Rig) -> Answer:
-    pod = rig.api.pods["default/urgent"]
+async def kept_call(rig: Rig, name: str = "urgent") -> Answer:
+    pod = rig.api.pods[f"default/{name}"]
     return await rig.parts.filtering.answer_in_time(
         Question(pod.uid, lambda: pod, [NodeName("n1")])
     )
@@ -131,5 +133,48 @@ def test_a_nominated_member_of_a_gang_waits_as_it_never_preempts() -> None:
         rig.gang("g", size=2, shape=TWO)
         nominate(rig, "g-0", "n1")
         assert isinstance(rig.filter("g-0", ["n1"]), Wait)
+
+    run(scenario())
+
+
+def test_a_group_that_it_is_given_meanwhile_is_waited_for_and_nobody_else_evicted() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        rig.pod("urgent", group="made", priority=1000, shape=TWO)  # the controller gave it one
+        rig.delete("low-1")
+        assert rig.filter("urgent", ["n1"]) == Behind(NO_GROUP)
+        answer = asyncio.create_task(kept_call(rig))
+        await advance(GROUP_S / 2)
+        rig.group("made", minimum=1, phase=GroupPhase.PENDING)
+        assert await answer == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+def test_a_pod_that_has_room_is_not_refused_for_a_group_that_is_about_to_show() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.pod("late", group="g", shape=TWO)
+        answer = asyncio.create_task(kept_call(rig, "late"))
+        await advance(GROUP_S / 2)
+        assert not answer.done()
+        rig.group("g", minimum=1)
+        assert await answer == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+def test_calls_are_not_kept_for_a_group_that_does_not_come() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        loop = asyncio.get_running_loop()
+        for number, seconds in enumerate((GROUP_S, 0)):
+            rig.pod(f"lost-{number}", group="nowhere", shape=TWO)
+            before = loop.time()
+            assert await kept_call(rig, f"lost-{number}") == Wait(NO_GROUP)
+            assert round(loop.time() - before, 2) == seconds
 
     run(scenario())

@@ -10,8 +10,9 @@ from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, Owner, Pod
 from app.model.reason import Cause
 from app.model.workload import Queue, QueueState
 from app.service.approvals import KEPT_S
+from app.service.catching_up import GROUP_S, IN_VAIN_S
 from app.service.filtering import Chosen, Everything, Some, Wait
-from app.service.preemption import CATCH_UP_S, IN_VAIN_S, Candidate, Strike
+from app.service.preemption import Candidate, Strike
 from tests.builders import make_amounts, make_pod, make_queue, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
@@ -172,7 +173,7 @@ def test_a_call_is_kept_until_the_watch_shows_the_group() -> None:
         rig = beside_a_victim()
         rig.pod("early", group="g")
         call = asyncio.create_task(kept_call(rig, "early"))
-        await advance(CATCH_UP_S / 2)
+        await advance(GROUP_S / 2)
         rig.group("g", minimum=1)
         await advance(0.01)
         assert call.done()
@@ -192,7 +193,7 @@ def test_a_call_is_kept_for_a_moment_only_and_none_soon_after_one_that_was_for_n
             assert await kept_call(rig, "lost") is Strike.GROUP_MISSING
             took.append(round(loop.time() - before, 2))
             await advance(IN_VAIN_S / 2)
-        assert took == [CATCH_UP_S, 0, CATCH_UP_S]
+        assert took == [GROUP_S, 0, GROUP_S]
 
     run(scenario())
 
