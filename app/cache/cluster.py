@@ -11,6 +11,7 @@ from app.cache.departed import Departed
 from app.cache.groups import Group
 from app.cache.history import History
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
+from app.cache.moving import brings_place, moved
 from app.cache.nominated import NominatedOthers
 from app.cache.promises import Lost, Promises
 from app.cache.roster import Occupant, Roster
@@ -228,21 +229,21 @@ class ClusterCache(Promises):
         self._history.keep(member.pod)
 
     def _regroup(self, member: Member, pod: Pod, *, now: float) -> None:
-        """It moved to another group; a promise was made to the old one and stays there.
-
-        Not when its Binding is under way: that cannot be taken back, and the new group does not
-        count on it before it is bound.
-        """
-        fresh = Member(
-            pod, pod.group, task_of(pod, self.rooms.vector), since=now, refused=member.refused
-        )
-        if member.stage is Stage.BINDING or pod.node:
-            fresh.stage, fresh.node, fresh.since = member.stage, member.node, member.since
-            fresh.void, fresh.answer = fresh.promised, member.answer
-        elif member.stage is not Stage.WAITING:
+        before, group = self.groups[member.group], self.groups.get(pod.group)
+        brings = brings_place(member, pod, before, group)
+        fresh = moved(member, pod, task_of(pod, self.rooms.vector), brings=brings, now=now)
+        if member.stage is not Stage.WAITING and fresh.stage is Stage.WAITING:
             self.lost.append(Lost(pod.uid, member.group, "pod moved to another group"))
         self._leave(member)
         self._join(fresh, now=now)
+        if brings:
+            self._come_in(self.groups[pod.group])
+            self.housed.append(pod.uid)
+
+    def _come_in(self, group: Group) -> None:
+        """It has a place already: it is not voted on."""
+        if group.phase in (GroupPhase.NEW, GroupPhase.PENDING):
+            self.admit(group.key)
 
     def _replace(self, member: Member, pod: Pod, *, now: float) -> None:
         group = self.groups[member.group]

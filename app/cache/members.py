@@ -104,6 +104,7 @@ class Member:
     it was offered since, none of which it could have; ``told`` whether somebody acts on its present
     place (the pod has it, or kube-scheduler); ``void`` whether it was to lose that place while its
     Binding was under way, and does if that fails; ``answer`` what is known of that Binding.
+    ``hinted`` is the node that we nominated it to last.
     ``observed`` marks a pod known from a Filter call only, until the watch shows it.
     """
 
@@ -118,7 +119,13 @@ class Member:
     told: bool = False
     void: bool = False
     answer: Answer = Answer.OPEN
+    hinted: NodeName = NO_NODE
     observed: bool = False
+
+    @property
+    def evicted_for_on(self) -> NodeName:
+        """Where kube-scheduler nominated it, as it does with whom it evicts others for."""
+        return self.pod.nominated if self.pod.nominated != self.hinted else NO_NODE
 
     @property
     def kind(self) -> Kind:

@@ -84,9 +84,9 @@ class Snapshotter:
         for key in sorted(views.nominated.keys() | keys & views.pending.keys()):
             gang = views.pending[key]
             made = {
-                task.uid: preemptors.get(task.uid) or MadeRoom(task.nominated, done=True)
+                task.uid: preemptors.get(task.uid) or MadeRoom(on, done=True)
                 for task in gang.waiting
-                if task.nominated or task.uid in preemptors
+                if (on := members[task.uid].evicted_for_on) or task.uid in preemptors
             }
             if made and gang.min_member <= 1:
                 found[key] = made

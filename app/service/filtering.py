@@ -234,14 +234,13 @@ class Filtering:
 
         A nomination tells it of victims that take longer to go than an approval is kept.
         kube-scheduler clears it after an error, so without an approval there is one error only.
-        While its group is not known, a nomination may be ours.
         """
         group = self._cache.groups[member.group]
         if group.min_member > 1:
             return False
         if self._approvals.allows(member.pod.uid, names):
             return True
-        return group.known and member.pod.nominated in names
+        return member.evicted_for_on in names
 
     def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         """Guided placement: every offered node that has room; kube-scheduler chooses by score."""

@@ -7,11 +7,12 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from app.cache.members import PLACED_KINDS, Kind, Stage
+from app.cache.members import PLACED_KINDS, Kind, Member, Stage
 from app.model.ids import NodeName
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_GATE, TASK_SPEC, Owner, Pod, TaskStatus
 from app.model.resources import amounts
 from app.model.shape import PodShape
+from app.model.workload import GroupPhase, PodGroup
 from tests.builders import make_amounts, make_node, make_pod, make_queue
 from tests.cache.machine import (
     GROUPS,
@@ -292,13 +293,38 @@ class Events(Machine):
         loose = self.cache.members.get(pod.uid)
         if pod.group == moved.group or loose is None:
             return
-        if moved.status is TaskStatus.PENDING and loose.stage is not Stage.BINDING:
+        if self.brings_place(pod, moved):
+            self._brings_place(loose, moved)
+        elif moved.status is TaskStatus.PENDING and loose.stage is not Stage.BINDING:
             with self.adopting(moved):
                 self.put(moved)
         else:
             with self.filling(moved):
                 self.put(moved)
             self.void |= self.under_way(moved.group) & {pod.uid}
+
+    def _brings_place(self, member: Member, moved: Pod) -> None:
+        before = member.node, member.since
+        if self.phases[moved.group] in (GroupPhase.NEW, GroupPhase.PENDING):
+            self.phases[moved.group] = GroupPhase.INQUEUE
+        with self.filling(moved):
+            self.put(moved)
+        after = self.cache.members[moved.uid]
+        assert (after.stage, after.node, after.since) == (Stage.PLANNED, *before)
+
+    @precondition(lambda self: self.alone_with_places())
+    @rule(data=st.data(), name=st.sampled_from(GROUPS))
+    def a_controller_gives_a_pod_a_group(self, data: st.DataObject, name: str) -> None:
+        """One that exists already, or is made now."""
+        pod = data.draw(st.sampled_from(self.alone_with_places()))
+        moved = replace(pod, annotations={**pod.annotations, GROUP_ANNOTATION: name})
+        if moved.group not in self.api.groups:
+            made = PodGroup("default", name, f"uid-{name}-of-{pod.name}", "1", 0.0, min_member=1)
+            self.api.groups[made.key], self.phases[made.key] = made, made.phase
+            with self.step():
+                self.feed.upsert("podgroups", made)
+        if self.brings_place(pod, moved):
+            self._brings_place(self.cache.members[pod.uid], moved)
 
     @precondition(lambda self: self.has_ours)
     @rule(data=st.data(), owner=st.sampled_from([None, *OWNERS]))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
 from app.cache.cluster import ClusterCache
-from app.cache.members import PLACED_KINDS, Kind
+from app.cache.members import PLACED_KINDS, Kind, Stage
 from app.cache.registry import Signals
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import GroupKey, NodeName, PodUid
@@ -177,10 +177,25 @@ class Machine(RuleBasedStateMachine):
         )
 
     def _is_lost(self, promise: Promise, now: Promise | None) -> bool:
-        """Whether it is gone and not kept: it was not bound; another group's is another promise."""
+        """Whether it is gone and not kept: it was not bound; another group's is another promise.
+
+        Unless the pod brought it along.
+        """
         if now is None:
             return not self._is_bound(PodUid(promise.holder))
-        return promise.revocable and now.group != promise.group
+        brought = (now.node, now.since) == (promise.node, promise.since)
+        return promise.revocable and now.group != promise.group and not brought
+
+    def brings_place(self, pod: Pod, moved: Pod) -> bool:
+        """Whether a pod that stood alone keeps its place in the group that it moves to."""
+        promise = Promises.read(self.cache).members.get(pod.uid)
+        stored = self.api.groups.get(moved.group)
+        if promise is None or stored is None or promise.stage is not Stage.PLANNED:
+            return False
+        roles = 0 < sum(stored.role_minimum.values()) <= stored.min_member
+        takes_one = stored.min_member <= 1 and not roles and not stored.deleting
+        is_ready = moved.status is TaskStatus.PENDING
+        return not pod.grouped and is_ready and takes_one and stored.queue == "default"
 
     def _is_bound(self, uid: PodUid) -> bool:
         return uid in self.api.pods and bool(self.api.pods[uid].node)
@@ -238,6 +253,11 @@ class Machine(RuleBasedStateMachine):
     @property
     def has_ours(self) -> bool:
         return any(pod.scheduler == OURS for pod in self.api.pods.values())
+
+    def alone_with_places(self) -> list[Pod]:
+        """Pods without a group that have places."""
+        places = Promises.read(self.cache).members
+        return [pod for uid, pod in self.api.pods.items() if uid in places and not pod.grouped]
 
     def promised_nodes(self) -> list[NodeName]:
         """Nodes on which places are kept."""

@@ -10,6 +10,7 @@ import pytest
 from app.model.ids import NodeName
 from app.model.pod import GATE, GROUP_ANNOTATION, SECOND_TRY, TASK_SPEC, Owner
 from app.model.shape import LabelSelector, Spread
+from app.model.workload import GroupPhase
 from app.service.filtering import Chosen, Wait
 from app.service.hints import VCJOB
 from app.service.limits import Hint, Limits
@@ -38,6 +39,25 @@ def nominated(rig: Rig, name: str) -> list[str]:
 def ungate(rig: Rig, name: str) -> None:
     """The watch shows that the gate is gone."""
     rig.store(replace(rig.api.pods[f"default/{name}"], gates=()))
+
+
+def test_a_pod_that_brings_its_place_into_a_group_is_told_of_it_there() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("moving", gates=(GATE,))
+        await rig.cycle()
+        assert rig.place("moving") == "n1"
+        rig.api.slow_status = asyncio.Event()
+        with working(rig):
+            await settle()
+            rig.group("made", minimum=1, phase=GroupPhase.PENDING)
+            rig.pod("moving", group="made", gates=(GATE,))
+            rig.api.slow_status.set()
+            await settle()
+            assert opened(rig, "moving")
+
+    run(scenario())
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from app.model.ids import NodeName
-from app.model.pod import QUEUE_ANNOTATION
+from app.model.pod import GATE, QUEUE_ANNOTATION
 from app.model.reason import Cause
 from app.model.workload import GroupPhase, PriorityClass
 from app.service import planning
 from app.service.approvals import KEPT_S
 from app.service.filtering import Chosen, Wait
 from tests.builders import make_amounts, make_queue, make_shape
-from tests.service.rig import Rig
+from tests.service.rig import Rig, working
 from tests.service.test_planning import ALWAYS_YIELD, during_a_cycle
 from tests.service.virtual_time import advance, run
 
@@ -125,6 +125,38 @@ def test_it_stays_let_in_when_limits_change_while_that_is_planned() -> None:
         assert rig.cache.groups[rig.member("urgent").group].phase is GroupPhase.INQUEUE
 
     run(scenario())
+
+
+def test_one_that_we_nominated_evicted_nobody_and_is_voted_on() -> None:
+    """It lost the place that it was told of, as its group was not shown when it moved there."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.pod("moving", gates=(GATE,), shape=TWO)
+        with working(rig):
+            await advance(1)
+            assert nominated(rig) == {"default/moving"}
+            node = NodeName("n1")
+            rig.pod("moving", group="made", nominated=node, shape=TWO)
+            rig.pod("other", shape=TWO)
+            await advance(1)
+            assert rig.place("other") == "n1"
+            wish = {"phase": GroupPhase.PENDING, "min_resources": make_amounts(cpu=2000)}
+            rig.group("made", minimum=1, **wish)
+            await advance(1)
+            assert rig.cache.groups[rig.key("made")].phase is GroupPhase.PENDING
+
+    run(scenario())
+
+
+def nominated(rig: Rig) -> set[str]:
+    """The pods that we nominated."""
+    return {
+        write.target
+        for write in rig.api.of("pod-status")
+        if write.body["status"].get("nominatedNodeName")
+    }
 
 
 def test_two_that_evict_get_the_room_of_their_own_victims() -> None:
