@@ -124,8 +124,19 @@ class ClusterCache(Promises):
         """A pod is gone; what it held is free at once, and only the watch can bring it back."""
         if uid in self.members or uid in self._history:
             self._departed.add(uid)
-        self.signals.freed |= self.nominated.drop(uid)
         self._drop(uid)
+
+    def set_nominated(self, pod: Pod) -> None:
+        """A pod of others waits for room that somebody was evicted from, or does so elsewhere.
+
+        One that is known to have a node does not: two watches tell of it.
+        """
+        if pod.uid not in self.foreign:
+            self.signals.freed |= self.nominated.note(pod)
+
+    def drop_nominated(self, uid: PodUid) -> None:
+        """It does not any more: it has its node, was refused, or is gone."""
+        self.signals.freed |= self.nominated.drop(uid)
 
     def _drop(self, uid: PodUid) -> None:
         self._forget_rules(uid)
@@ -181,7 +192,7 @@ class ClusterCache(Promises):
         return Occupant.of(pod, node) if node else None
 
     def _set_foreign(self, pod: Pod) -> None:
-        self.signals.freed |= self.nominated.note(pod)
+        self.signals.freed |= self.nominated.drop(pod.uid)
         if not pod.node or pod.status in TERMINAL:
             self._drop(pod.uid)
             return

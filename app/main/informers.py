@@ -99,17 +99,19 @@ KINDS: tuple[Kind, ...] = (
 
 
 def pod_kinds(schedulers: Iterable[str]) -> tuple[Kind, ...]:
-    """Pods, ours by scheduler name; of all others only those that take room on a node.
+    """Pods, ours by scheduler name; of all others only those that take room on a node, or claim it.
 
     Pods that are not ours are most of a cluster, and half of what is said about them (that they
     were created, that they ended) is nothing to us: the API server keeps it to itself.
     """
     ours = sorted(schedulers)
     others = [f"spec.schedulerName!={name}" for name in ours]
-    others += ["spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"]
+    placed = ["spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"]
+    nominated = ["spec.nodeName=", "status.nominatedNodeName!="]
     return (
         *(Kind(f"pods/{name}", _PODS, decode_pod, f"spec.schedulerName={name}") for name in ours),
-        Kind("pods/*", _PODS, decode_pod, ",".join(others), gather_s=_OTHERS_GATHER_S),
+        Kind("pods/*", _PODS, decode_pod, ",".join(others + placed), gather_s=_OTHERS_GATHER_S),
+        Kind("nominated", _PODS, decode_pod, ",".join(others + nominated)),
     )
 
 

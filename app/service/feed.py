@@ -6,6 +6,7 @@ that kind that was not in it has gone while nobody watched.
 
 A kind may come from several sources, each of which lists a part of it: pods of each scheduler name
 of ours and those of others (``pods/volcano``, ``pods/*``). A listing tells about its part only.
+Those of others that are nominated to a node are a kind of their own: they do not take room there.
 
 Objects that could not be decoded are counted and kept with the field path for ``/debug``; one of
 them never stops anything.
@@ -136,6 +137,9 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             cache.drop_pod,
             lambda pod: pod.uid,
             by_uid=True,
+        ),
+        "nominated": KindFeed(
+            cache.set_nominated, cache.drop_nominated, lambda pod: pod.uid, by_uid=True
         ),
         "nodes": KindFeed(cache.set_node, cache.drop_node, lambda node: node.name),
         "podgroups": KindFeed(cache.set_group, cache.drop_group, lambda group: group.key),

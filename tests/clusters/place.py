@@ -24,6 +24,7 @@ from tests.clusters.resources import (
     NODES,
     POD_GROUPS,
     PODS,
+    PRIORITY_CLASSES,
     QUEUES,
 )
 
@@ -40,6 +41,7 @@ class Place:
         self.name = f"place-{next(_numbers)}"
         self._nodes: list[str] = []
         self._queues: list[str] = []
+        self._priority_classes: list[str] = []
 
     def __enter__(self) -> Self:
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.name}}
@@ -67,6 +69,8 @@ class Place:
         for name in reversed(self._queues):  # children before their parents
             what = f"queue {name} deleted"
             wait_until(partial(self._delete_queue, name), timeout_s=_WAIT_S, what=what)
+        for name in self._priority_classes:
+            self.api.delete(PRIORITY_CLASSES, name)
 
     def _delete_queue(self, name: str) -> bool:
         """False while the API server's policy is late to see that its children are gone."""
@@ -105,6 +109,14 @@ class Place:
             timeout_s=_WAIT_S,
             what="the extender knows the queue",
         )
+        return full
+
+    def add_priority_class(self, name: str, value: int, *, preempts: bool = True) -> str:
+        """A PriorityClass; these are global, so its name gets the place's behind."""
+        full = f"{name}-{self.name}"
+        body = workloads.priority_class(full, value, preempts=preempts)
+        self.api.create(body, resource=PRIORITY_CLASSES)
+        self._priority_classes.append(full)
         return full
 
     def set_state(self, full: str, state: str) -> None:
@@ -236,6 +248,24 @@ class Place:
     def wait_gone(self) -> None:
         """Wait until no pod is left."""
         self.api.until(PODS, lambda left: not left, namespace=self.name, what="all pods gone")
+
+    def wait_nominated(self, name: str) -> str:
+        """Wait until kube-scheduler has evicted others for the pod; returns from which node."""
+
+        def is_nominated(pod: Object) -> bool:
+            return bool(pod.get("status", {}).get("nominatedNodeName"))
+
+        pod = self.api.until_one(PODS, name, is_nominated, namespace=self.name, timeout_s=_WAIT_S)
+        node: str = pod["status"]["nominatedNodeName"]
+        return node
+
+    def wait_leaving(self, name: str) -> None:
+        """Wait until the pod is being deleted."""
+
+        def is_leaving(pod: Object) -> bool:
+            return "deletionTimestamp" in pod["metadata"]
+
+        self.api.until_one(PODS, name, is_leaving, namespace=self.name, timeout_s=_WAIT_S)
 
     def wait_pod_bound(self, name: str, *, timeout_s: float = _WAIT_S) -> str:
         """Wait until the pod is bound; returns its node."""

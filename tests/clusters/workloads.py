@@ -27,6 +27,17 @@ def queue(name: str, **spec: Any) -> Object:
     }
 
 
+def priority_class(name: str, value: int, *, preempts: bool = True) -> Object:
+    """Of that value; its pods preempt or do not."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        "preemptionPolicy": "PreemptLowerPriority" if preempts else "Never",
+    }
+
+
 def pod_group(
     name: str,
     *,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.clusters import workloads
 from tests.clusters.place import Place
-from tests.clusters.resources import POD_GROUPS, PRIORITY_CLASSES
+from tests.clusters.resources import POD_GROUPS
 
 
 def test_a_gang_that_fits_runs_whole(place: Place) -> None:
@@ -132,24 +132,15 @@ def test_a_pod_without_a_group_is_a_gang_of_one(place: Place) -> None:
 
 
 def test_the_gang_of_higher_priority_goes_first(place: Place) -> None:
-    urgent = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": f"urgent-{place.name}"},
-        "value": 1000,
-    }
-    place.api.create(urgent, resource=PRIORITY_CLASSES)
-    try:
-        place.add_gang("calm", 4)
-        place.add_gang("urgent", 4, spec={"priorityClassName": f"urgent-{place.name}"})
-        place.wait_condition("calm", "Unschedulable")
-        place.wait_condition("urgent", "Unschedulable")
+    urgent = place.add_priority_class("urgent", 1000)
+    place.add_gang("calm", 4)
+    place.add_gang("urgent", 4, spec={"priorityClassName": urgent})
+    place.wait_condition("calm", "Unschedulable")
+    place.wait_condition("urgent", "Unschedulable")
 
-        place.add_nodes(1, cpu="5")
-        place.wait_bound("urgent", 4)
-        assert not place.bound("calm")
-    finally:
-        place.api.delete(PRIORITY_CLASSES, f"urgent-{place.name}")
+    place.add_nodes(1, cpu="5")
+    place.wait_bound("urgent", 4)
+    assert not place.bound("calm")
 
 
 def test_a_group_that_is_missing_keeps_its_pods_waiting(place: Place) -> None:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from tests.clusters import workloads
 from tests.clusters.place import Place
-from tests.clusters.resources import DISRUPTION_BUDGETS, PRIORITY_CLASSES
+from tests.clusters.resources import DISRUPTION_BUDGETS
 
 
 @pytest.fixture
-def urgent(place: Place) -> Iterator[str]:
+def urgent(place: Place) -> str:
     """A priority class above the default."""
-    name = f"urgent-{place.name}"
-    body = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": 1000,
-    }
-    place.api.create(body, resource=PRIORITY_CLASSES)
-    yield name
-    place.api.delete(PRIORITY_CLASSES, name)
+    return place.add_priority_class("urgent", 1000)
 
 
 def submit_urgent(place: Place, urgent: str, *, cpu: str = "1") -> None:

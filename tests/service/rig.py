@@ -14,7 +14,7 @@ from typing import Any
 from app.cache.members import Member
 from app.main.wiring import Parts, assemble
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName, group_key
-from app.model.pod import GATE, GROUP_ANNOTATION, Owner, Pod
+from app.model.pod import GATE, GROUP_ANNOTATION, TERMINAL, Owner, Pod
 from app.model.workload import GroupPhase, PodGroup, Queue
 from app.service.activity import Activity
 from app.service.binding import BindCall
@@ -244,15 +244,31 @@ class Rig:
         return pod
 
     def store(self, *pods: Pod) -> None:
-        """Pods change, and the watch shows it."""
-        for pod in pods:
-            self.api.pods[pod.key] = pod
-        self.see("pods", *pods)
+        """Pods change, and the watches show it."""
+        before = [self.api.pods[pod.key] for pod in pods if pod.key in self.api.pods]
+        self.api.pods |= {pod.key: pod for pod in pods}
+        for source in ("pods", "nominated"):
+            shown = [pod for pod in pods if self._shows(source, pod)]
+            uids = {pod.uid for pod in shown}
+            gone = [p for p in before if self._shows(source, p) and p.uid not in uids]
+            if gone:
+                self.unsee(source, *gone)
+            if shown:
+                self.see(source, *shown)
 
     def delete(self, *names: str) -> None:
-        """Pods go, and the watch shows it."""
+        """Pods go, and the watches show it."""
         gone = [self.api.pods.pop(f"default/{name}") for name in names]
-        self.unsee("pods", *gone)
+        for source in ("pods", "nominated"):
+            self.unsee(source, *(pod for pod in gone if self._shows(source, pod)))
+
+    def _shows(self, source: str, pod: Pod) -> bool:
+        """As the selectors of the informers have it."""
+        if self.cache.ours(pod):
+            return source == "pods"
+        if source == "pods":
+            return bool(pod.node) and pod.status not in TERMINAL
+        return bool(pod.nominated) and not pod.node
 
     def gang(
         self,

@@ -106,6 +106,13 @@ CASES = (
     Case("nodes", make_node("n"), "n", lambda r: "n" in r.cache.rooms.nodes),
     Case("pods", make_pod("p"), "default/p", lambda r: "uid-p" in r.cache.members, uid="uid-p"),
     Case("pods", foreign("f", "n"), "default/f", lambda r: "uid-f" in r.cache.foreign, uid="uid-f"),
+    Case(
+        "nominated",
+        make_pod("w", scheduler="default-scheduler", nominated=NodeName("n")),
+        "default/w",
+        lambda r: bool(r.cache.nominated.claims(r.cache.rooms.vector)),
+        uid="uid-w",
+    ),
     Case("podgroups", group(), "default/g", lambda r: KEY in r.cache.groups, uid="uid-g"),
     Case("queues", make_queue("q"), "q", lambda r: "q" in r.cache.queues, uid="uid-q"),
     Case(

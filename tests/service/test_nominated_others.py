@@ -8,7 +8,7 @@ import pytest
 from app.model.ids import NodeName
 from app.model.pod import Pod
 from app.service.filtering import Chosen, Wait
-from tests.builders import make_shape
+from tests.builders import make_pod, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import run
 
@@ -93,6 +93,21 @@ def test_a_bound_pod_takes_its_room_once() -> None:
         rig.node("n1", cpu=4000)
         pod = rig.pod("web", scheduler=STOCK, priority=1000, shape=TWO, nominated=NodeName("n1"))
         rig.store(replace(pod, node=NodeName("n1"), phase="Running"))
+        rig.pod("mine", shape=TWO)
+        await rig.cycle()
+        assert rig.place("mine") == "n1"
+
+    run(scenario())
+
+
+def test_it_does_so_when_the_watch_of_nominated_pods_is_late() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=4000)
+        late = make_pod("web", scheduler=STOCK, priority=1000, shape=TWO, nominated=NodeName("n1"))
+        rig.see("nominated", late)
+        rig.see("pods", replace(late, node=NodeName("n1"), phase="Running"))
+        rig.see("nominated", replace(late, resource_version="2"))
         rig.pod("mine", shape=TWO)
         await rig.cycle()
         assert rig.place("mine") == "n1"
