@@ -12,9 +12,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.kube.web_url import base_of
+from app.model.names import label_problems, subdomain_problems
 from app.service.activity import Activity
 from app.service.limits import Hint, Limits
-from app.webhooks.names import label_problems, subdomain_problems
 
 
 def _existing(path: Path) -> Path:

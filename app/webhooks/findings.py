@@ -4,6 +4,7 @@ A rule adds what it finds and goes on, so one answer names everything that is wr
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -59,3 +60,8 @@ def at(path: str, *steps: str | int) -> str:
     for step in steps:
         path = f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}"
     return path
+
+
+def listed(values: Sequence[object]) -> str:
+    """Values as Volcano prints a list."""
+    return f"[{' '.join(map(str, values))}]"

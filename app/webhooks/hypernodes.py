@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from app.webhooks.findings import Findings, at
-from app.webhooks.names import listed, subdomain_problems
+from app.model.names import subdomain_problems
+from app.webhooks.findings import Findings, at, listed
 from app.webhooks.reading import mapping, mappings, text
 from app.webhooks.world import Request, World
 from app.wire.unstructured import is_deleting

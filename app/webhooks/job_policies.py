@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.webhooks.durations import check_duration
-from app.webhooks.findings import Findings, at
-from app.webhooks.names import listed
+from app.webhooks.findings import Findings, at, listed
 from app.webhooks.reading import mappings, number_or_none, text, texts
 
 ANY_EVENT = "*"

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from app.model.names import qualified_problems
 from app.webhooks.durations import check_duration
-from app.webhooks.findings import Findings
+from app.webhooks.findings import Findings, listed
 from app.webhooks.graphs import on_cycles, undefined
 from app.webhooks.job_plugins import check_plugins
 from app.webhooks.job_policies import check_policies
@@ -12,7 +13,6 @@ from app.webhooks.job_queue import check_job_queue
 from app.webhooks.job_tasks import check_tasks
 from app.webhooks.job_volumes import check_volumes
 from app.webhooks.linting import lint_job
-from app.webhooks.names import listed, qualified_problems
 from app.webhooks.reading import integer, mapping, mappings, text, texts
 from app.webhooks.topology import check_topology
 from app.webhooks.world import Options, Request, World

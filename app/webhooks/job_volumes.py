@@ -8,8 +8,8 @@ controller knows both, so where the operator says so they are only warned about.
 from collections.abc import Mapping
 from typing import Any
 
-from app.webhooks.findings import Findings, at
-from app.webhooks.names import listed, subdomain_problems
+from app.model.names import subdomain_problems
+from app.webhooks.findings import Findings, at, listed
 from app.webhooks.pod_types import check_claim_types
 from app.webhooks.reading import mapping, mappings, text
 from app.webhooks.world import Options

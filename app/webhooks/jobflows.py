@@ -1,8 +1,7 @@
 """JobFlows: their dependencies form no cycle (volcano.md §6.6)."""
 
-from app.webhooks.findings import Findings, at
+from app.webhooks.findings import Findings, at, listed
 from app.webhooks.graphs import on_cycles
-from app.webhooks.names import listed
 from app.webhooks.reading import mapping, mappings, text, texts
 from app.webhooks.world import Request, World
 from app.wire.unstructured import is_deleting

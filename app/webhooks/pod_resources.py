@@ -6,8 +6,8 @@ Devices and huge pages are never shared: of them the request is the limit, and d
 from collections.abc import Mapping
 from typing import Any, Final
 
+from app.model.names import qualified_problems
 from app.webhooks.findings import Findings
-from app.webhooks.names import qualified_problems
 from app.webhooks.reading import amount, mapping
 
 _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})

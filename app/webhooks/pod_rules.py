@@ -8,13 +8,13 @@ checked.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from app.webhooks.findings import Findings, at
-from app.webhooks.names import (
+from app.model.names import (
     label_problems,
     label_value_problems,
     qualified_problems,
     subdomain_problems,
 )
+from app.webhooks.findings import Findings, at
 from app.webhooks.reading import mapping, mappings, number_or_none, text
 
 _CONTAINERS: Final = ("initContainers", "containers")

@@ -8,8 +8,8 @@ choices, references inside the pod); the pods themselves still meet the API serv
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.model.names import is_variable, label_problems, port_name_problems
 from app.webhooks.findings import Findings, at
-from app.webhooks.names import is_variable, label_problems, port_name_problems
 from app.webhooks.pod_resources import check_resources
 from app.webhooks.pod_rules import check_fields, check_labels
 from app.webhooks.pod_types import check_types

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.model.pod import QUEUE_ANNOTATION, QUEUE_GATE
-from app.webhooks.findings import Findings
+from app.webhooks.findings import Findings, listed
 from app.webhooks.gate import gated
 from app.webhooks.linting import lint_queue_name, lint_size
-from app.webhooks.names import listed
 from app.webhooks.reading import mapping, mappings, sequence, text
 from app.webhooks.requests import pod_requests
 from app.webhooks.world import Request, World

@@ -7,7 +7,7 @@ import pytest
 from app.controllers.job import pods
 from app.controllers.job.pods import Seat
 from app.controllers.job.sync import Replica
-from app.webhooks.names import label_problems
+from app.model.names import label_problems
 from app.wire.unstructured import Object
 from tests.controllers.job.jobs import in_phase, make_job
 from tests.controllers.job.rig import task

@@ -1,7 +1,6 @@
 """Names as Kubernetes allows them; what is wrong is told in its words."""
 
 import re
-from collections.abc import Sequence
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
@@ -76,11 +75,6 @@ def port_name_problems(name: str) -> list[str]:
 def is_variable(name: str) -> bool:
     """Whether it can be the name of an environment variable."""
     return _VARIABLE.fullmatch(name) is not None
-
-
-def listed(values: Sequence[object]) -> str:
-    """Values as Volcano prints a list."""
-    return f"[{' '.join(map(str, values))}]"
 
 
 def _too_long(name: str, most: int) -> list[str]:
