@@ -97,15 +97,22 @@ class Approvals:
         return bool(victims) and all(self._cache.pod(uid) is None for uid in victims)
 
     def preemptors(self) -> dict[PodUid, MadeRoom]:
-        """Who may evict somebody, where it may last, and whether the watch shows that done."""
+        """Pods of ours that may evict somebody and wait, where they may last, and whether it shows.
+
+        That is asked for each plan; most of whom something was approved for have their places.
+        """
         self._forget()
-        found: dict[PodUid, MadeRoom] = {}
-        for (preemptor, uid), approved in self._approved.items():
-            done, before = self._cache.pod(uid) is None, found.get(preemptor)
-            if before is not None and before.node == approved.node:
-                done = done and before.done
-            found[preemptor] = MadeRoom(approved.node, done=done)
-        return found
+        waiting = (uid for uid in self._by_preemptor if self._waits(uid))
+        return {uid: self._made_room(self._by_preemptor[uid].values()) for uid in waiting}
+
+    def _waits(self, preemptor: PodUid) -> bool:
+        member = self._cache.members.get(preemptor)
+        return member is not None and not (member.node or member.pod.node)
+
+    def _made_room(self, approved: Collection[_Approved]) -> MadeRoom:
+        node = [each.node for each in approved][-1]
+        victims = (each.victim.uid for each in approved if each.node == node)
+        return MadeRoom(node, done=all(self._cache.pod(uid) is None for uid in victims))
 
     def _of(self, preemptor: PodUid) -> Collection[_Approved]:
         self._forget()
