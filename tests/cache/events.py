@@ -1,6 +1,6 @@
 """What the API server may say: nodes and pods come, change and go."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -212,10 +212,10 @@ class Events(Machine):
             self._given_up(pod, used, [s for s in before.slots.values() if s.group == pod.group])
 
     @contextmanager
-    def filling(self, pod: Pod) -> Iterator[None]:
+    def filling(self, pod: Pod, *, brings: Collection[str] = ()) -> Iterator[None]:
         """A member that has a node joins: a slot for its role is not needed any more."""
         before = Promises.read(self.cache)
-        with self.step(adopts=pod.group):
+        with self.step(adopts=pod.group, brings=brings):
             yield
         mine = {
             holder
@@ -290,12 +290,14 @@ class Events(Machine):
         pod = self.some_pod(data, ours=True)
         rest = {k: v for k, v in pod.annotations.items() if k != GROUP_ANNOTATION}
         moved = replace(pod, annotations=rest | ({GROUP_ANNOTATION: group} if group else {}))
-        loose = self.cache.members.get(pod.uid)
-        if pod.group == moved.group or loose is None:
-            return
+        if pod.group != moved.group and pod.uid in self.cache.members:
+            self._moves(pod, moved)
+
+    def _moves(self, pod: Pod, moved: Pod) -> None:
+        member = self.cache.members[pod.uid]
         if self.brings_place(pod, moved):
-            self._brings_place(loose, moved)
-        elif moved.status is TaskStatus.PENDING and loose.stage is not Stage.BINDING:
+            self._brings_place(member, moved)
+        elif moved.status is TaskStatus.PENDING and member.stage is not Stage.BINDING:
             with self.adopting(moved):
                 self.put(moved)
         else:
@@ -307,7 +309,7 @@ class Events(Machine):
         before = member.node, member.since
         if self.phases[moved.group] in (GroupPhase.NEW, GroupPhase.PENDING):
             self.phases[moved.group] = GroupPhase.INQUEUE
-        with self.filling(moved):
+        with self.filling(moved, brings=[moved.uid]):
             self.put(moved)
         after = self.cache.members[moved.uid]
         assert (after.stage, after.node, after.since) == (Stage.PLANNED, *before)
@@ -323,8 +325,7 @@ class Events(Machine):
             self.api.groups[made.key], self.phases[made.key] = made, made.phase
             with self.step():
                 self.feed.upsert("podgroups", made)
-        if self.brings_place(pod, moved):
-            self._brings_place(self.cache.members[pod.uid], moved)
+        self._moves(pod, moved)
 
     @precondition(lambda self: self.has_ours)
     @rule(data=st.data(), owner=st.sampled_from([None, *OWNERS]))

@@ -132,11 +132,13 @@ class Machine(RuleBasedStateMachine):
         *,
         asked: Collection[str] = (),
         quiet: Collection[str] = (),
+        brings: Collection[str] = (),
         adopts: GroupKey | None = None,
     ) -> Iterator[None]:
         """``asked``: holders that the step takes places from; ``quiet``: without telling it.
 
-        ``adopts``: the group that may give a slot to a member in this step.
+        ``brings``: those that keep theirs in another group. ``adopts``: the group that may give a
+        slot to a member in this step.
         """
         self.now += 1
         before, open_before = Promises.read(self.cache), self._open_questions()
@@ -149,7 +151,7 @@ class Machine(RuleBasedStateMachine):
         gone = {
             uid
             for uid, promise in before.members.items()
-            if self._is_lost(promise, after.members.get(uid))
+            if uid not in brings and self._is_lost(promise, after.members.get(uid))
         }
         assert Counter(str(loss.uid) for loss in told) == Counter(gone - set(quiet))
         slots = {
@@ -177,14 +179,10 @@ class Machine(RuleBasedStateMachine):
         )
 
     def _is_lost(self, promise: Promise, now: Promise | None) -> bool:
-        """Whether it is gone and not kept: it was not bound; another group's is another promise.
-
-        Unless the pod brought it along.
-        """
+        """Whether it is gone and not kept: it was not bound; another group's is another promise."""
         if now is None:
             return not self._is_bound(PodUid(promise.holder))
-        brought = (now.node, now.since) == (promise.node, promise.since)
-        return promise.revocable and now.group != promise.group and not brought
+        return promise.revocable and now.group != promise.group
 
     def brings_place(self, pod: Pod, moved: Pod) -> bool:
         """Whether a pod that stood alone keeps its place in the group that it moves to."""

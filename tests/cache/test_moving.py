@@ -52,6 +52,21 @@ def test_it_brings_its_place_into_a_group_made_for_it(rig: Rig) -> None:
     assert rig.lost() == []
 
 
+def test_whoever_was_told_of_the_place_finds_it_there(rig: Rig) -> None:
+    rig.member("a").told = True
+    make_group(rig)
+    join(rig)
+    assert rig.member("a").told, "no equal member changes places with it"
+
+
+def test_a_call_of_bind_was_for_the_group_that_it_leaves(rig: Rig) -> None:
+    rig.cache.assume(rig.uid("a"), now=rig.now)
+    make_group(rig)
+    join(rig)
+    assert rig.where("a") == [(Stage.WAITING, "")]
+    assert rig.lost() == [("a", "pod moved to another group")]
+
+
 def test_the_group_is_let_in_and_wants_nothing_more(rig: Rig) -> None:
     make_group(rig)
     join(rig)
