@@ -104,7 +104,7 @@ class Member:
     it was offered since, none of which it could have; ``told`` whether somebody acts on its present
     place (the pod has it, or kube-scheduler); ``void`` whether it was to lose that place while its
     Binding was under way, and does if that fails; ``answer`` what is known of that Binding.
-    ``hinted`` is the node that we nominated it to last.
+    ``hinted`` is the node that we nominated it to last, until it may evict others.
     ``observed`` marks a pod known from a Filter call only, until the watch shows it.
     """
 

@@ -179,8 +179,7 @@ class Actuator:
         status = self._reasons.placed(member)
         if hint is Hint.NOMINATE and not pod.pinned and pod.nominated != node:
             status = patches.merged(status, patches.nomination(node))
-            member.hinted = node
-            self._nominations.wrote(pod.uid)
+            self._nominations.writes(member, node)
         if status is not None:
             await self._pods.patch_pod_status(pod.namespace, pod.name, status, uid=pod.uid)
             self._reasons.taken_back(pod)

@@ -6,16 +6,16 @@ it itself when it refuses the pod, but not of a pod that never gets as far (a cl
 exist, a gate). Taking one back wakes all pods that wait in the scheduler's queue, hence only after
 a moment in which the place may come back or the scheduler may do it.
 
-Only our own are taken back: the stock preemption nominates too, but never a member of a gang (see
-:mod:`app.service.preemption`), so when this replica begins to lead those of gangs are known to be
-ours, or of the replica that led before.
+Only our own are taken back: the stock preemption nominates too, pods that we had nominated before
+among them. It never nominates a member of a gang (see :mod:`app.service.preemption`), so when this
+replica begins to lead those of gangs are known to be ours, or of the replica that led before.
 """
 
 from collections.abc import Callable, Hashable
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
-from app.model.ids import PodUid
+from app.model.ids import NodeName, PodUid
 from app.service.failed_writes import again_unless_gone
 from app.service.ports import PodWriter, WriteError
 from app.service.workqueue import WorkQueue
@@ -45,9 +45,10 @@ class Nominations:
         """Work for ever; cancel to stop."""
         await self._work.run(workers)
 
-    def wrote(self, uid: PodUid) -> None:
-        """We nominated that pod."""
-        self._ours.add(uid)
+    def writes(self, member: Member, node: NodeName) -> None:
+        """We nominate it."""
+        member.hinted = node
+        self._ours.add(member.pod.uid)
 
     def stood_by(self) -> None:
         """Another replica leads: it nominates too, and what is stale is its business."""
@@ -58,7 +59,8 @@ class Nominations:
         """Find nominations that have been without a promise for a moment."""
         if not self._begun:
             self._begun = True
-            self._ours.update(self._found())
+            for member in self._found():
+                self.writes(member, member.pod.nominated)
         members = self._cache.members
         known = {uid: members[uid] for uid in self._ours if uid in members}
         self._ours = {uid for uid, member in known.items() if not member.pod.node}
@@ -68,14 +70,14 @@ class Nominations:
             if now - since >= PATIENCE_S:
                 self._work.add(uid)
 
-    def _found(self) -> set[PodUid]:
-        """Nominations of gangs, written by whoever led before."""
+    def _found(self) -> list[Member]:
+        """Members of gangs that whoever led before nominated."""
         groups = self._cache.groups
-        return {
-            uid
-            for uid, member in self._cache.members.items()
+        return [
+            member
+            for member in self._cache.members.values()
             if member.pod.nominated and groups[member.group].min_member > 1
-        }
+        ]
 
     async def _clear(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
@@ -93,4 +95,5 @@ class Nominations:
 
 
 def _is_stale(member: Member) -> bool:
-    return bool(member.pod.nominated) and member.stage is Stage.WAITING
+    ours = bool(member.hinted) and member.pod.nominated == member.hinted
+    return ours and member.stage is Stage.WAITING

@@ -35,7 +35,7 @@ from enum import StrEnum
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage
-from app.model.ids import NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
+from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import Pod
 from app.service.approvals import Approvals, Losses
 from app.service.catching_up import LateGroups
@@ -125,6 +125,8 @@ class Preemption:
             return Verdict({}, struck | dict.fromkeys(standing, Strike.REFUSED))
         victims = _known(self._cache, standing[chosen])
         self._approvals.add(preemptor.uid, chosen, victims)
+        if member is not None:
+            member.hinted = NO_NODE  # kube-scheduler nominates it next, be it where we had done so
         return Verdict({chosen: standing[chosen]}, struck)
 
     def _struck(

@@ -2,7 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from app.model.ids import NodeName
+from app.model.pod import GATE
+from app.model.workload import PriorityClass
+from app.service.approvals import KEPT_S
 from app.service.nominations import PATIENCE_S
 from tests.builders import make_shape
 from tests.service.replicas import lead, replica
@@ -39,6 +44,39 @@ def test_a_nomination_is_taken_back_when_the_place_is_lost_for_good() -> None:
             assert taken_back(rig) == set(), "the place may come back"
             await advance(2 * PATIENCE_S)
             assert taken_back(rig) == {"default/g-0", "default/g-1"}
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("node", ["n1", "n2"])
+def test_one_of_kube_scheduler_for_whom_it_evicts_stays_as_long_as_the_victims_do(
+    node: str,
+) -> None:
+    """On the node that we had told the pod, which others took, or on another one."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        two = make_shape(cpu=2000)
+        rig.node("n1", cpu=2000)
+        rig.pod("urgent", gates=(GATE,), priority=1000, shape=two, created=2.0)
+        with working(rig):
+            await advance(1)
+            told = replace(rig.api.pods["default/urgent"], gates=(), nominated=N1)
+            rig.store(told)
+            rig.node("n2", cpu=2000)
+            for name in ("n1", "n2"):
+                stock = {"scheduler": "default-scheduler", "phase": "Running"}
+                rig.pod(f"low-{name}", node=NodeName(name), shape=two, **stock)
+            rig.see("priorityclasses", PriorityClass("urgent", 1000, False))
+            rig.group("older", minimum=1, created=1.0, priority_class="urgent")
+            rig.pod("older", group="older", priority=1000, shape=two, created=1.0)
+            assert rig.preempt("urgent", **{node: [f"low-{node}"]}) is None
+            rig.store(replace(told, nominated=NodeName(node)))
+            await advance(2 * KEPT_S)
+            assert taken_back(rig) == set()
+            rig.delete(f"low-{node}")
+            await advance(1)
+            assert (rig.place("urgent"), rig.place("older")) == (node, "")
 
     run(scenario())
 
