@@ -178,8 +178,8 @@ class Preemption:
         They take of their queues what looks free until they have their places.
         """
         pending = self._cache.registry.pending.values()
-        waiting = (member.pod for group in pending for member in group.waiting.values())
-        nominated = {pod.uid: pod.nominated for pod in waiting if pod.nominated}
+        waiting = [member for group in pending for member in group.waiting.values()]
+        nominated = {m.pod.uid: m.evicted_for_on for m in waiting if m.evicted_for_on}
         return {**nominated, **losses.preemptors}
 
     def _member(self, pod: Pod) -> Member | None:

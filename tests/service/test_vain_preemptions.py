@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from app.model.ids import NodeName, PodUid, QueueName
-from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, Owner, Pod
+from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_ANNOTATION, Owner, Pod
 from app.model.reason import Cause
 from app.model.workload import Queue, QueueState
 from app.service.approvals import KEPT_S
@@ -14,7 +14,7 @@ from app.service.catching_up import GROUP_S, IN_VAIN_S
 from app.service.filtering import Chosen, Everything, Some, Wait
 from app.service.preemption import Candidate, Strike
 from tests.builders import make_amounts, make_pod, make_queue, make_shape
-from tests.service.rig import Rig
+from tests.service.rig import Rig, working
 from tests.service.virtual_time import advance, run
 
 TREE = """
@@ -258,6 +258,27 @@ def test_two_pods_in_a_row_do_not_evict_for_the_same_rest_of_a_quota() -> None:
         assert rig.preempt("asking-2", n2=["elsewhere-2"]) is Strike.REFUSED, "it still waits"
         rig.delete("asking-1")
         assert rig.preempt("asking-2", n2=["elsewhere-2"]) is None
+
+    run(scenario())
+
+
+def test_a_pod_that_lost_the_place_that_we_told_it_does_not_stand_in_the_way() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.queue(make_queue("small", capability=make_amounts(cpu=2000)))
+        two = make_shape(cpu=2000)
+        for name in ("g", "h"):
+            rig.group(name, minimum=1, queue=QueueName("small"))
+        told = rig.pod("told", group="g", gates=(GATE,), shape=two)
+        with working(rig):
+            await advance(1)
+            rig.store(replace(told, gates=(), nominated=NodeName("n1")))
+            rig.node("n2", cpu=2000)
+            for number in (1, 2):
+                foreign(rig, f"elsewhere-{number}", cpu=2000, node=f"n{number}")
+            rig.pod("asking", group="h", shape=two)
+            assert rig.preempt("asking", n2=["elsewhere-2"]) is None
 
     run(scenario())
 
