@@ -306,13 +306,13 @@ class Events(Machine):
             self.void |= self.under_way(moved.group) & {pod.uid}
 
     def _brings_place(self, member: Member, moved: Pod) -> None:
-        before = member.node, member.since
+        before = member.stage, member.node, member.since, member.void
         if self.phases[moved.group] in (GroupPhase.NEW, GroupPhase.PENDING):
             self.phases[moved.group] = GroupPhase.INQUEUE
         with self.filling(moved, brings=[moved.uid]):
             self.put(moved)
         after = self.cache.members[moved.uid]
-        assert (after.stage, after.node, after.since) == (Stage.PLANNED, *before)
+        assert (after.stage, after.node, after.since, after.void) == before
 
     @precondition(lambda self: self.alone_with_places())
     @rule(data=st.data(), name=st.sampled_from(GROUPS))

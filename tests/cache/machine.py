@@ -188,7 +188,7 @@ class Machine(RuleBasedStateMachine):
         """Whether a pod that stood alone keeps its place in the group that it moves to."""
         promise = Promises.read(self.cache).members.get(pod.uid)
         stored = self.api.groups.get(moved.group)
-        if promise is None or stored is None or promise.stage is not Stage.PLANNED:
+        if promise is None or stored is None or promise.stage is Stage.ASSUMED:
             return False
         roles = 0 < sum(stored.role_minimum.values()) <= stored.min_member
         takes_one = stored.min_member <= 1 and not roles and not stored.deleting

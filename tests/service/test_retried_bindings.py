@@ -14,6 +14,7 @@ import pytest
 from app.cache.members import Stage
 from app.model.ids import NodeName, QueueName
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
+from app.model.workload import GroupPhase
 from app.service.ports import Reaction, WriteError
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import FAILING, REFUSED, Call, Rig
@@ -326,6 +327,24 @@ def test_a_pod_alone_goes_on_as_long_as_its_node_takes_it() -> None:
             rig.node("n1", unschedulable=cordoned)
             await advance(LONG)
             assert bool(rig.api.bound()) is not cordoned
+
+    run(scenario())
+
+
+def test_a_pod_alone_goes_on_when_it_is_given_a_pod_group_meanwhile() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("alone")
+        rig.api.fails["bind"] = [FAILING]
+        await rig.cycle()
+        call = rig.bind("alone")
+        await settle()
+        rig.group("made", minimum=1, phase=GroupPhase.PENDING)
+        rig.pod("alone", group="made")
+        await advance(1)
+        assert call.answer == ""
+        assert rig.api.bound() == {"alone": "n1"}
 
     run(scenario())
 
