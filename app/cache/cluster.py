@@ -17,9 +17,18 @@ from app.cache.promises import Lost, Promises
 from app.cache.roster import Occupant, Roster
 from app.cache.views import task_of
 from app.model.disruption import DisruptionBudget
-from app.model.ids import DEFAULT_QUEUE, NO_NODE, ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
+from app.model.ids import (
+    DEFAULT_QUEUE,
+    NO_NODE,
+    NO_QUEUE,
+    ROOT_QUEUE,
+    GroupKey,
+    NodeName,
+    PodUid,
+    QueueName,
+)
 from app.model.node import DeviceClass, Node
-from app.model.pod import TERMINAL, Pod, TaskStatus
+from app.model.pod import QUEUE_ANNOTATION, TERMINAL, Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
@@ -386,6 +395,23 @@ class ClusterCache(Promises):
         for member in list(group.members.values()):
             if member.pod.status in TERMINAL:
                 self._retire(member)
+
+    def set_namespace(self, namespace: Namespace) -> None:
+        """Add or replace a namespace; it may name the queue of pods that stand alone."""
+        self.namespaces[namespace.name] = namespace
+        self._follow_queue(
+            namespace.name, QueueName(namespace.annotations.get(QUEUE_ANNOTATION, ""))
+        )
+
+    def drop_namespace(self, name: str) -> None:
+        """Forget a namespace."""
+        self.namespaces.pop(name, None)
+        self._follow_queue(name, NO_QUEUE)
+
+    def _follow_queue(self, namespace: str, queue: QueueName) -> None:
+        for group in self.registry.name_queue(namespace, queue):
+            self._revoke(group, why="namespace got another queue")
+            self.registry.changed(group)
 
     def set_queue(self, queue: Queue) -> None:
         """Add or replace a queue."""

@@ -22,7 +22,7 @@ from app.cache.members import (
 )
 from app.cache.slots import SlotIndex
 from app.model.gang import Counts, Gang
-from app.model.ids import GroupKey, PodUid, QueueName
+from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, PodUid, QueueName
 from app.model.job import Template
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.resources import Amounts
@@ -46,6 +46,8 @@ class Group:
     key: GroupKey
     solo: bool
     default_queue: QueueName
+    namespace_queue: QueueName = NO_QUEUE
+    """The one that its namespace names for what names none."""
     pod_group: PodGroup | None = None
     phase: GroupPhase = GroupPhase.NEW
     members: dict[PodUid, Member] = field(default_factory=dict)
@@ -210,6 +212,8 @@ class Group:
         if self.pod_group is not None:
             return self.pod_group.queue
         named = next((m.pod.annotations.get(QUEUE_ANNOTATION) for m in self.members.values()), None)
+        if not named or named == DEFAULT_QUEUE:  # as admission has it for PodGroups
+            named = self.namespace_queue or named
         return QueueName(named) if named else self.default_queue
 
     def asks_like(self, view: Gang) -> bool:

@@ -147,11 +147,7 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
         "priorityclasses": KindFeed(
             cache.registry.set_class, cache.registry.drop_class, lambda c: c.name
         ),
-        "namespaces": KindFeed(
-            lambda ns: cache.namespaces.__setitem__(ns.name, ns),
-            lambda name: cache.namespaces.pop(name, None),
-            lambda ns: ns.name,
-        ),
+        "namespaces": KindFeed(cache.set_namespace, cache.drop_namespace, lambda ns: ns.name),
         "resourcequotas": KindFeed(
             lambda quota: cache.quotas.__setitem__(f"{quota.namespace}/{quota.name}", quota),
             lambda key: cache.quotas.pop(key, None),

@@ -162,6 +162,7 @@ class Checks(Machine):
             group.key,
             group.solo,
             group.default_queue,
+            group.namespace_queue,
             pod_group=group.pod_group,
             phase=group.phase,
             templates=self.templates_of(group),

@@ -10,7 +10,8 @@ from hypothesis.stateful import precondition, rule
 
 from app.model.ids import QueueName, group_key
 from app.model.job import JobTemplate, Template
-from app.model.workload import GroupPhase, PodGroup, PriorityClass
+from app.model.pod import QUEUE_ANNOTATION
+from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass
 from tests.builders import make_amounts, make_queue
 from tests.cache.machine import GROUPS, ODD, QUEUES, ROLE, TERMINAL, Machine, shapes
 from tests.cache.naive import Promises
@@ -76,6 +77,18 @@ class GroupEvents(Machine):
         with self.taking_over(old, moved):
             self.feed.upsert("podgroups", moved)
         assert self.void >= self.under_way(key) > set()
+
+    @rule(queue=st.sampled_from(("", *QUEUES)))
+    def the_namespace_names_a_queue(self, queue: str) -> None:
+        before, self.named_queue = self.queue_alone, queue
+        moves = before != self.queue_alone
+        keys = {m.group for m in self.cache.members.values()} - self.api.groups.keys()
+        names = {QUEUE_ANNOTATION: queue} if queue else {}
+        with self.step(asked=set().union(*map(self.held_by, keys)) if moves else ()):
+            self.feed.upsert("namespaces", Namespace("default", {}, names))
+        if moves:
+            assert not any(map(self.held_by, keys))
+            self.void |= set().union(*map(self.under_way, keys))
 
     @contextmanager
     def taking_over(self, old: PodGroup | None, new: PodGroup) -> Iterator[None]:

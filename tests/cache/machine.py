@@ -116,6 +116,8 @@ class Machine(RuleBasedStateMachine):
         self.gone: dict[PodUid, Pod] = {}
         """Pods that the API server had; a call of kube-scheduler does not bring them back."""
         self.phases: dict[GroupKey, GroupPhase] = {}
+        self.named_queue = ""
+        """What the namespace names."""
         self.now = 100.0
         self.births = 0
         self.extended = 0
@@ -193,7 +195,12 @@ class Machine(RuleBasedStateMachine):
         roles = 0 < sum(stored.role_minimum.values()) <= stored.min_member
         takes_one = stored.min_member <= 1 and not roles and not stored.deleting
         is_ready = moved.status is TaskStatus.PENDING
-        return not pod.grouped and is_ready and takes_one and stored.queue == "default"
+        return not pod.grouped and is_ready and takes_one and stored.queue == self.queue_alone
+
+    @property
+    def queue_alone(self) -> str:
+        """The queue of pods that stand alone."""
+        return self.named_queue or "default"
 
     def _is_bound(self, uid: PodUid) -> bool:
         return uid in self.api.pods and bool(self.api.pods[uid].node)

@@ -1,0 +1,73 @@
+"""Pods that stand alone are in the queue of their namespace, as their PodGroups will be."""
+
+import pytest
+
+from app.cache.members import Stage
+from app.model.ids import NodeName, QueueName
+from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION
+from app.model.workload import Namespace
+from tests.builders import make_pod
+from tests.cache.rig import Rig, group
+
+SMALL = QueueName("small")
+
+
+@pytest.fixture
+def rig() -> Rig:
+    """Its namespace names the queue ``small``."""
+    rig = Rig()
+    name_queue(rig, SMALL)
+    return rig
+
+
+def name_queue(rig: Rig, queue: str) -> None:
+    rig.cache.set_namespace(Namespace("default", {}, {QUEUE_ANNOTATION: queue} if queue else {}))
+
+
+def alone(rig: Rig, queue: str = "") -> None:
+    """The pod ``a``, with a place on ``n``."""
+    annotations = {QUEUE_ANNOTATION: queue} if queue else {}
+    rig.cache.set_pod(make_pod("a", annotations=annotations), now=rig.now)
+    assert rig.cache.move(rig.uid("a"), NodeName("n"), now=rig.now)
+
+
+@pytest.mark.parametrize(
+    ("named", "queue"), [("", "small"), ("default", "small"), ("other", "other")]
+)
+def test_what_the_pod_names_goes_before_it_unless_that_is_the_default(
+    rig: Rig, named: str, queue: str
+) -> None:
+    alone(rig, named)
+    assert rig.cache.registry.usage()[QueueName(queue)].allocated.any()
+    assert set(rig.cache.registry.usage()) == {
+        QueueName(queue),
+        rig.cache.groups[group().key].queue,
+    }
+
+
+def test_a_pod_keeps_its_place_in_the_pod_group_that_admission_puts_there(rig: Rig) -> None:
+    alone(rig)
+    rig.see(min_member=1, queue=SMALL)
+    rig.cache.set_pod(make_pod("a", annotations={GROUP_ANNOTATION: "g"}), now=rig.now)
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+
+
+@pytest.mark.parametrize("queue", ["another", ""])
+def test_places_are_given_back_when_the_namespace_gets_another_queue(rig: Rig, queue: str) -> None:
+    alone(rig)
+    name_queue(rig, queue)
+    assert rig.where("a") == [(Stage.WAITING, "")]
+    assert rig.lost() == [("a", "namespace got another queue")]
+    assert SMALL not in rig.cache.registry.usage()
+
+
+def test_it_is_forgotten_with_the_namespace(rig: Rig) -> None:
+    rig.cache.drop_namespace("default")
+    alone(rig)
+    assert SMALL not in rig.cache.registry.usage()
+
+
+def test_whoever_names_a_queue_keeps_the_place(rig: Rig) -> None:
+    alone(rig, "other")
+    name_queue(rig, "another")
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
