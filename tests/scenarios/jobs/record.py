@@ -66,10 +66,14 @@ class Life:
         return "" if self.group is None else str(self.group["metadata"]["uid"])
 
     def counts(self, **expected: int) -> bool:
-        """Whether the status counts so many pods in these phases, and none in others."""
+        """Whether the status counts so many pods in these phases, and none in others.
+
+        And the pods that it counts were seen: they have a watch of their own, which may be behind.
+        """
         phases = ("pending", "running", "succeeded", "failed", "unknown", "terminating")
         found = {phase: self.status[phase] for phase in phases if self.status.get(phase)}
-        return found == {phase: count for phase, count in expected.items() if count}
+        wanted = {phase: count for phase, count in expected.items() if count}
+        return found == wanted and len(self.pods) == sum(found.values())
 
     def has_executed(self, command: str) -> bool:
         """Whether the Command with that UID was taken and is over."""
