@@ -63,6 +63,8 @@ class Group:
     """Members whose Bindings are under way, or that the watch has not shown, by their answers."""
     accepted: Counter[str] = field(default_factory=Counter)
     """Those of them per role that the API server took: bound, though the watch is late."""
+    voided: int = 0
+    """Those of them that may not use their places any more, unless they are bound already."""
     best_effort_waiting: int = 0
     queue_first: int = 0
     """Waiting members whose gates go as soon as their queue has room."""
@@ -166,6 +168,7 @@ class Group:
         if member.stage is Stage.BINDING:
             self.bindings[member.answer] += sign
             self.accepted[member.pod.role] += sign * (member.answer is Answer.YES)
+            self.voided += sign * (not member.arrived)
 
     def begin_anew(self) -> None:
         """It asks for something else than what did not come together."""

@@ -2,9 +2,9 @@
 
 The answer is an error text, empty for success. kube-scheduler retries a failed Bind after 1, 2, 4,
 8, 10 seconds whatever we do, so an error is said once and early, and a Binding that failed for a
-passing reason (429, 5xx, no connection) is tried again here first, if its gang still stands then
-(:mod:`app.service.standing`) and until the process stops. A call whose client is gone is never
-bound: the scheduler has given the room to others by then.
+passing reason (429, 5xx, no connection) is tried again here first, until the process stops. It is
+sent, first or again, only if its gang still stands then (:mod:`app.service.standing`). A call whose
+client is gone is never bound: the scheduler has given the room to others by then.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from app.service.barrier import OPEN, Barrier
 from app.service.bursts import Bursts
 from app.service.limits import Limits
 from app.service.ports import Binder, Clock, Reaction, WriteError
-from app.service.standing import Standing, standing
+from app.service.standing import Standing, may_leave, standing
 
 Gone = Callable[[], Awaitable[None]]
 """Returns when the client has closed the connection."""
@@ -29,6 +29,7 @@ _FIRST_PAUSE_S = 0.05
 _CLIENT_GONE = "client is gone"
 _NO_PLACE = "the place was given back; the pod is planned again"
 _UNDER_WAY = "its Binding is under way for an earlier call"
+_LATE = "its turn came too late"
 _FALLEN = "not tried again: the gang is not what it was"
 
 
@@ -151,7 +152,7 @@ class Binding:
         while True:
             self._cache.answered(call.uid, Answer.OPEN)
             try:
-                if not await self._send(call, gone=gone):
+                if not await self._send(call, gone=gone, ours=ours):
                     return _CLIENT_GONE
             except WriteError as error:
                 if error.reaction is Reaction.CONFLICT:
@@ -164,13 +165,18 @@ class Binding:
             else:
                 return ""
 
-    async def _send(self, call: BindCall, *, gone: Gone) -> bool:
-        """Send the Binding when its turn comes; False: its client did not wait so long."""
+    async def _send(self, call: BindCall, *, gone: Gone, ours: bool) -> bool:
+        """Send the Binding when its turn comes; False: its client did not wait so long.
+
+        By then another scheduler may have taken the room, of this member or of one it goes with.
+        """
         closed = asyncio.ensure_future(gone()) if self._room.locked() else None
         try:
             async with self._room:
                 if closed is not None and closed.done():
                     return False
+                if ours and not may_leave(self._cache, call.uid):
+                    raise WriteError(Reaction.RETRY, _LATE)
                 await self._binder.bind(call.namespace, call.name, uid=call.uid, node=call.node)
                 return True
         finally:

@@ -1,7 +1,10 @@
-"""Whether a Binding that failed for a passing reason may be sent again.
+"""Whether a Binding may be sent, first or again.
 
-The barrier let the gang go on what was true then. Seconds can pass until the API server answers
-again, and the PodGroup, a member or a node may have changed by then. So before it is sent again:
+The barrier let the gang go on what was true then. A Binding waits for a burst and a connection, and
+where the API server fails seconds pass: the PodGroup, a member or a node may have changed by then,
+or another scheduler have taken the room. So before it is sent for the first time no place of the
+gang may have become void since (what else members come to, others need not wait for). If one has,
+and whenever it is sent again:
 
 * a gang of which nobody is bound goes on only while it is complete as it is now, and otherwise
   stops as a whole;
@@ -21,11 +24,21 @@ from app.model.ids import PodUid
 
 
 class Standing(Enum):
-    """What a member's gang looks like to one whose Binding failed."""
+    """What a member's gang looks like to one whose Binding was not sent, or failed."""
 
     STANDS = "stands"
     IN_DOUBT = "in doubt"
     FALLEN = "fallen"
+
+
+def may_leave(cache: ClusterCache, uid: PodUid) -> bool:
+    """Whether the member's Binding may be sent, now that its turn has come."""
+    member = cache.members.get(uid)
+    if member is None or not member.promised:
+        return True  # the API server knows more of it than we do
+    if cache.groups[member.group].voided:
+        return standing(cache, uid) is Standing.STANDS
+    return _takes(cache, member)
 
 
 def standing(cache: ClusterCache, uid: PodUid) -> Standing:

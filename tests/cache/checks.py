@@ -91,6 +91,7 @@ class Checks(Machine):
             assert +group.kinds == +expected.kinds
             assert +group.role_kinds == +expected.roles
             assert +group.arrived == +expected.arrived
+            assert group.voided == expected.voided
             assert group.held == dict(expected.held)
             assert group.gated == dict(expected.gated)
             assert group.wanted == dict(expected.wanted)

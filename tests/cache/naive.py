@@ -174,6 +174,7 @@ class Recount:
     gated: Counter[Amounts] = field(default_factory=Counter)
     wanted: Counter[Amounts] = field(default_factory=Counter)
     arrived: Counter[str] = field(default_factory=Counter)
+    voided: int = 0
     waiting: set[PodUid] = field(default_factory=set)
     best_effort: int = 0
     slots: Counter[str] = field(default_factory=Counter)
@@ -192,6 +193,7 @@ class Recount:
             self.best_effort += all(name == "pods" for name, _ in pod.shape.requests)
         if promise is not None and promise.stage in (Stage.ASSUMED, Stage.BINDING):
             self.arrived[pod.role] += not promise.void
+            self.voided += promise.void
 
     @property
     def on_nodes(self) -> int:
