@@ -3,8 +3,8 @@
 The loop lists and watches nodes and pods through ``KubeletApi`` and gives every pod that is bound
 to a node that exists a ``PodLife`` of its own, by UID. It serves all nodes at once. A pod that
 vanishes takes its life with it, and so does a node: nobody is left there to report anything or to
-confirm a deletion. A node that comes back begins its pods anew. A watch that ends or expires is
-followed by a new list.
+confirm a deletion. A node that comes back begins its pods anew. A pod that does not fit on its node
+fails there. A watch that ends or expires is followed by a new list.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from typing import Final, cast
 from app.sandbox.clock import Clock
 from app.sandbox.documents import Document, is_terminal, name_of, section, uid_of
 from app.sandbox.pod_life import PodLife
+from app.sandbox.pod_status import Verdict
 from app.sandbox.ports import KubeletApi, PodMissing, Watched, WatchEvent, WatchExpired
+from app.sandbox.rooms import Rooms, has_begun
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ class Kubelet:
         self._start_seconds = start_seconds
         self._stop_seconds = stop_seconds
         self._nodes: set[str] = set()
+        self._rooms = Rooms()
         self._homes: dict[str, str] = {}
         self._bound: defaultdict[str, dict[str, Document]] = defaultdict(dict)
         self._workers: dict[str, _Worker] = {}
@@ -107,20 +110,20 @@ class Kubelet:
     # Nodes
 
     def _set_nodes(self, nodes: list[Document]) -> None:
-        names = [name_of(node).name for node in nodes]
-        for name in self._nodes - set(names):
+        for name in self._nodes - {name_of(node).name for node in nodes}:
             self._node_gone(name)
-        for name in names:
-            self._node_there(name)
+        for node in nodes:
+            self._node_there(node)
 
     def _node_event(self, event: WatchEvent) -> None:
-        name = name_of(event.document).name
         if event.kind == "DELETED":
-            self._node_gone(name)
+            self._node_gone(name_of(event.document).name)
         else:
-            self._node_there(name)
+            self._node_there(event.document)
 
-    def _node_there(self, name: str) -> None:
+    def _node_there(self, node: Document) -> None:
+        name = name_of(node).name
+        self._rooms.set_node(node)
         if name in self._nodes:
             return
         self._nodes.add(name)
@@ -129,6 +132,7 @@ class Kubelet:
 
     def _node_gone(self, name: str) -> None:
         self._nodes.discard(name)
+        self._rooms.drop_node(name)
         for uid in self._bound[name]:
             self._cancel(uid)
 
@@ -137,7 +141,7 @@ class Kubelet:
     def _set_pods(self, pods: list[Document]) -> None:
         for uid in set(self._homes) - {uid_of(pod) for pod in pods}:
             self._forget(uid)
-        for pod in pods:
+        for pod in sorted(pods, key=lambda pod: not has_begun(pod)):
             self._observe(pod)
 
     def _pod_event(self, event: WatchEvent) -> None:
@@ -159,6 +163,7 @@ class Kubelet:
         node = self._homes.pop(uid, None)
         if node is not None:
             del self._bound[node][uid]
+            self._rooms.free(uid)
             self._cancel(uid)
 
     # What runs
@@ -167,6 +172,8 @@ class Kubelet:
         worker = self._workers.get(uid_of(pod))
         if worker is None:
             worker = self._start(pod)
+        if is_terminal(pod):
+            self._rooms.free(uid_of(pod))
         worker.life.observe(pod)
         if pod["metadata"].get("deletionTimestamp"):
             worker.life.stop(float(pod["metadata"].get("deletionGracePeriodSeconds") or 0))
@@ -174,13 +181,35 @@ class Kubelet:
     def _start(self, pod: Document) -> _Worker:
         address = section(pod, "status").get("podIP") or self._next_address()
         life = PodLife(pod, api=self._api, clock=self._clock, ip=address)
-        worker = _Worker(life, asyncio.create_task(self._live(pod, life)))
+        refusal = self._rooms.take(pod)
+        work = self._live(pod, life) if refusal is None else self._live_if_taken(pod, life)
+        worker = _Worker(life, asyncio.create_task(work))
         self._workers[uid_of(pod)] = worker
         return worker
 
     def _next_address(self) -> str:
         self._addresses += 1
         return f"10.244.{self._addresses >> 8 & 255}.{self._addresses & 255}"
+
+    async def _live_if_taken(self, pod: Document, life: PodLife) -> None:
+        """The node may have grown, and its watch be behind that of the pods."""
+        refusal = await self._look_again(pod)
+        if refusal is None:
+            await self._live(pod, life)
+            return
+        with contextlib.suppress(PodMissing):
+            await life.refuse(refusal)
+
+    async def _look_again(self, pod: Document) -> Verdict | None:
+        while True:
+            try:
+                nodes, _ = await self._api.list_all(Watched.NODES)
+            except OSError as error:
+                logger.warning("API server not reached", extra={"error": str(error)})
+                await self._clock.sleep(_RETRY_S)
+            else:
+                self._set_nodes(nodes)
+                return self._rooms.take(pod)
 
     async def _live(self, pod: Document, life: PodLife) -> None:
         """Whatever happens, somebody is there to confirm the pod's deletion."""

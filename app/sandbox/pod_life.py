@@ -9,6 +9,7 @@
     asked to go at any point -> containers stop (at once, or at the end of the grace period when
           PID 1 is a shell) -> final status -> removed
     longer on the node than activeDeadlineSeconds -> containers stop likewise -> Failed
+    no room on the node (:mod:`app.sandbox.rooms`) -> Failed, without ever running
 
 One task per pod; the status is patched whenever a container changes.
 """
@@ -21,7 +22,7 @@ import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from app.sandbox.clock import Clock, parse_timestamp
+from app.sandbox.clock import Clock, parse_timestamp, timestamp
 from app.sandbox.commands import Program, program_of, unreadable_annotations
 from app.sandbox.documents import Document, items, name_of, section, uid_of
 from app.sandbox.pod_events import pod_event
@@ -99,6 +100,15 @@ class PodLife:
                 limit.cancel()
             if self._leaving.is_set():
                 await self._clock.sleep(stop_seconds)
+        await self._go()
+
+    async def refuse(self, verdict: Verdict) -> None:
+        """Instead of ``run``: there is no room for the pod on its node."""
+        await self._tell("Warning", verdict.reason, verdict.message)
+        message = f"Pod was rejected: {verdict.message}"
+        started = timestamp(self._started)
+        failed = {"phase": "Failed", "reason": verdict.reason, "message": message}
+        await self._patch({**failed, "startTime": started})
         await self._go()
 
     async def give_up(self, error: Exception) -> None:

@@ -72,8 +72,11 @@ async def lives(client: AsyncClient) -> None:
     slow = await start(client, pod("slow", activeDeadlineSeconds=1))
     stopped = await until(client, slow, in_phase("Failed"))
     assert stopped["status"]["reason"] == "DeadlineExceeded"
+    big = await start(client, pod("big", resources={"requests": {"cpu": "9"}}))
+    rejected = await until(client, big, in_phase("Failed"))
+    assert rejected["status"]["reason"] == "OutOfcpu"
     events = (await client.get("/api/v1/namespaces/default/events")).json()["items"]
-    assert "DeadlineExceeded" in {event["reason"] for event in events}
+    assert {event["reason"] for event in events} >= {"DeadlineExceeded", "OutOfcpu"}
     running = await until(client, server, in_phase("Running"))
     statuses = {one["type"]: one["status"] for one in running["status"]["conditions"]}
     assert statuses["Ready"] == statuses["PodScheduled"] == "True"
@@ -82,9 +85,9 @@ async def lives(client: AsyncClient) -> None:
         client, pod("shell", command=["sh", "-c", "sleep 99"], terminationGracePeriodSeconds=1)
     )
     await until(client, shell, in_phase("Running"))
-    for path in (server, shell, slow, f"{PODS}/failing"):
+    for path in (server, shell, slow, big, f"{PODS}/failing"):
         await client.delete(path)
-    for path in (server, shell, slow, f"{PODS}/failing"):
+    for path in (server, shell, slow, big, f"{PODS}/failing"):
         await until(client, path, is_gone)
 
 

@@ -1,0 +1,66 @@
+"""Whether nodes have room for the pods that are bound to them, as their kubelets look at it.
+
+Two schedulers do not see what the other one does before it is stored, and no API server compares a
+Binding with the node. So the kubelet has the last word: what does not fit there fails, with the
+reason of the first resource that is short. It goes by what a node offers now; a resource of devices
+that the node does not list is somebody else's business. What has begun on a node stays there.
+"""
+
+from __future__ import annotations
+
+from app.model.resources import CPU, MEMORY
+from app.sandbox.documents import Document, section
+from app.sandbox.pod_status import Verdict
+from app.sandbox.scheduler.cluster import Cluster, NodeState
+from app.sandbox.scheduler.requirements import PODS, requirements_of
+
+_ORDER = {PODS: 0, CPU: 1, MEMORY: 2, "ephemeral-storage": 3}
+
+
+class Rooms:
+    """The room on all nodes."""
+
+    def __init__(self) -> None:
+        self._cluster = Cluster()
+
+    def set_node(self, node: Document) -> None:
+        self._cluster.set_node(node)
+
+    def drop_node(self, name: str) -> None:
+        self._cluster.remove_node(name)
+
+    def take(self, pod: Document) -> Verdict | None:
+        """Let the pod take its room; or why it cannot."""
+        node = self._cluster.nodes.get(section(pod, "spec")["nodeName"])
+        refusal = None if node is None or has_begun(pod) else _refusal(pod, node)
+        if refusal is None:
+            self._cluster.set_pod(pod)
+        return refusal
+
+    def free(self, uid: str) -> None:
+        """The pod is over, or gone."""
+        self._cluster.remove_pod(uid)
+
+
+def has_begun(pod: Document) -> bool:
+    """Whether a kubelet has taken it before."""
+    return bool(section(pod, "status").get("startTime"))
+
+
+def _refusal(pod: Document, node: NodeState) -> Verdict | None:
+    asked = requirements_of(pod).resources
+    short = [name for name in asked if _is_short(name, asked[name], node)]
+    if not short:
+        return None
+    name = min(short, key=lambda each: (_ORDER.get(each, len(_ORDER)), each))
+    grain = 1 if name == CPU else 1000
+    text = (
+        f"Node didn't have enough resource: {name}, requested: {asked[name] // grain},"
+        f" used: {node.used[name] // grain}, capacity: {node.allocatable.get(name, 0) // grain}"
+    )
+    return Verdict(f"OutOf{name}", text)
+
+
+def _is_short(name: str, amount: int, node: NodeState) -> bool:
+    is_elsewhere = "/" in name and name not in node.allocatable
+    return amount > max(node.free(name), 0) and not is_elsewhere
