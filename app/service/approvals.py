@@ -6,6 +6,9 @@ what it allows; both together would not. So what was allowed is kept for some se
 lost for all other preemptors. The same one asks again only when kube-scheduler is done with what it
 was allowed before, so that does not count against it.
 
+A victim has gone when its room is free, as for kube-scheduler: a kubelet says that a pod has ended
+before it takes it away.
+
 A member that goes is no longer counted as there, so its gang shows by itself that it is lost. A
 PodDisruptionBudget does not: its status follows the deletion a little later, so the victim counts
 until the budget has changed too.
@@ -19,7 +22,7 @@ from dataclasses import dataclass
 from app.cache.cluster import ClusterCache
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, NodeName, PodUid
-from app.model.pod import Pod
+from app.model.pod import TERMINAL, Pod
 from app.model.snapshot import MadeRoom
 from app.service.ports import Clock
 
@@ -94,7 +97,7 @@ class Approvals:
     def are_done(self, preemptor: PodUid) -> bool:
         """Whether it was allowed something and the watch shows all of it done."""
         victims = [approved.victim.uid for approved in self._of(preemptor)]
-        return bool(victims) and all(self._cache.pod(uid) is None for uid in victims)
+        return bool(victims) and all(map(self._has_gone, victims))
 
     def preemptors(self) -> dict[PodUid, MadeRoom]:
         """Pods of ours that may evict somebody and wait, where they may last, and whether it shows.
@@ -112,7 +115,11 @@ class Approvals:
     def _made_room(self, approved: Collection[_Approved]) -> MadeRoom:
         node = [each.node for each in approved][-1]
         victims = (each.victim.uid for each in approved if each.node == node)
-        return MadeRoom(node, done=all(self._cache.pod(uid) is None for uid in victims))
+        return MadeRoom(node, done=all(map(self._has_gone, victims)))
+
+    def _has_gone(self, victim: PodUid) -> bool:
+        pod = self._cache.pod(victim)
+        return pod is None or pod.status in TERMINAL
 
     def _of(self, preemptor: PodUid) -> Collection[_Approved]:
         self._forget()

@@ -143,6 +143,21 @@ def test_pods_kept_by_a_finalizer_hold_their_room_until_they_are_over(place: Pla
             place.api.patch(PODS, name, free, namespace=place.name)
 
 
+def test_a_victim_that_is_over_has_left_its_room_though_it_is_still_there(place: Place) -> None:
+    """Its kubelet says first that it has ended, and takes it away later."""
+    urgent = place.add_priority_class("urgent", 1000)
+    place.add_gang("low", 2, minimum=1, cpu="4", terminationGracePeriodSeconds=60)
+    lows = {workloads.node_of(pod): pod["metadata"]["name"] for pod in place.wait_bound("low", 2)}
+    pod = workloads.pod("urgent", cpu="4", priorityClassName=urgent)
+    pod["metadata"]["annotations"] |= workloads.UNGATED
+    place.submit_one(pod)
+    victim = lows[place.wait_nominated("urgent")]
+    place.wait_leaving(victim)
+    place.set_pod_phase(victim, "Failed")
+    place.wait_pod_bound("urgent", timeout_s=5)
+    assert "deletionTimestamp" in place.pod(victim)["metadata"]
+
+
 def test_a_gate_that_somebody_takes_away_lets_nobody_go_alone(place: Place) -> None:
     place.add_group("open", 3)
     place.submit(workloads.members("open", 2))

@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from app.core.texts import filter_text
 from app.model.ids import NodeName
 from app.model.reason import Cause
@@ -46,6 +48,19 @@ def test_room_that_was_made_is_given_before_the_next_cycle() -> None:
         rig = Rig()
         await after_preemption(rig)
         rig.delete("low-1")
+        assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
+def test_a_victim_that_has_ended_has_left_its_room(phase: str) -> None:
+    """Its kubelet says so before it takes the pod away, which a finalizer can put off."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        rig.store(replace(rig.api.pods["default/low-1"], deleting=True, phase=phase))
         assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
 
     run(scenario())
