@@ -86,3 +86,30 @@ def test_what_it_evicted_is_left_to_the_pod_that_it_evicted_for(
     assert place.wait_pod_bound("urgent") == victim
     assert not any(is_leaving(place, f"low-{node}") for node in nodes if node != victim)
     assert not any(place.bound(f"older-{number}") for number in range(3))
+
+
+def bring_urgent_to_gang(place: Place) -> None:
+    """A gang that fills the only node, then a pod of the stock scheduler that goes before it."""
+    urgent = place.add_priority_class("urgent", 1000)
+    place.add_nodes(1, cpu="2")
+    place.add_gang("gang", 2)
+    place.wait_bound("gang", 2)
+    place.submit_one(workloads.pod("urgent", scheduler=STOCK, priorityClassName=urgent))
+
+
+@pytest.mark.parametrize("rig", ["c"], indirect=True)
+def test_it_breaks_no_gang_where_it_has_to_ask(place: Place) -> None:
+    bring_urgent_to_gang(place)
+    says = "no candidate node for preemption"
+    place.wait_pod_condition("urgent", "PodScheduled", "False", says=says)
+    assert len(place.bound("gang")) == 2
+    place.delete_gang("gang")
+    place.wait_pod_bound("urgent")
+
+
+@pytest.mark.parametrize("rig", ["a"], indirect=True)
+@pytest.mark.usefixtures("stock")
+def test_beside_ours_it_asks_nobody(place: Place) -> None:
+    bring_urgent_to_gang(place)
+    place.wait_pod_bound("urgent")
+    assert len(place.bound("gang")) == 1
