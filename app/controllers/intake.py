@@ -1,6 +1,7 @@
 """From what informers saw to the runtime.
 
-A kind may have several sources, each for a part of its objects (:mod:`app.service.listings`).
+A kind may have several sources, each for a part of its objects (:mod:`app.service.listings`). One
+that goes from a part to another, or is made anew there, may be shown by its new source first.
 """
 
 import logging
@@ -30,7 +31,7 @@ class Intake:
     def remove(self, source: str, item: Object) -> None:
         """An object was deleted, or is not one of this source any more."""
         self._listings.lose(source, key_of(item))
-        self._runtime.drop(self._sources[source], key_of(item))
+        self._drop(source, key_of(item))
 
     def begin_listing(self, source: str) -> None:
         """A full listing starts."""
@@ -40,7 +41,13 @@ class Intake:
         """It is complete: what was not in it is gone."""
         listed = self._listings.end(source)
         for key in sorted(listed.gone if listed is not None else (), key=str):
-            self._runtime.drop(self._sources[source], key)
+            self._drop(source, key)
+
+    def _drop(self, source: str, key: Key) -> None:
+        kind = self._sources[source]
+        others = [name for name, each in self._sources.items() if each == kind and name != source]
+        if not any(self._listings.knows(other, key) for other in others):
+            self._runtime.drop(kind, key)
 
     def reject(
         self, source: str, name: str, message: str, *, uid: str = "", deleted: bool = False

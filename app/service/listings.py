@@ -41,6 +41,10 @@ class Listings(Generic[K]):
         self._known.get(source, set()).discard(key)
         self._listing.get(source, set()).discard(key)
 
+    def knows(self, source: str, key: K) -> bool:
+        """Whether it has shown that one, and not lost it since."""
+        return key in self._known.get(source, ())
+
     def begin(self, source: str) -> None:
         """A full listing starts; one that was under way is void."""
         self._listing[source] = set()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -125,3 +126,21 @@ def test_an_object_that_cannot_be_read_is_left_out() -> None:
     intake.reject("one", "ns/p", "metadata.name: is missing")
 
     assert len(stores[PODS]) == 0
+
+
+@pytest.mark.parametrize("how", ["deleted", "not listed"])
+def test_one_that_another_source_shows_by_now_stays(how: str) -> None:
+    """Of two watches, that of the new source may be ahead."""
+    stores = {PODS: Store()}
+    intake = Intake(Runtime(stores, {}, backoff=Backoff()), {"one": PODS, "two": PODS})
+    pod = item(PODS, "moving")
+    intake.upsert("one", pod)
+    intake.upsert("two", pod)
+    if how == "deleted":
+        intake.remove("one", pod)
+    else:
+        intake.begin_listing("one")
+        intake.end_listing("one")
+    assert stores[PODS].get(key_of(pod)) is not None
+    intake.remove("two", pod)
+    assert stores[PODS].get(key_of(pod)) is None
