@@ -20,19 +20,21 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import uvloop
 
+from app.main.informers import pod_kinds
 from tests.bench.churn import GROUPS, NODES, OTHERS, OURS, Churn, Said, probe
 from tests.bench.crowd import Crowd
 
 HOME = "/apis/scheduling.volcano.sh/v1beta1"
 PODS = "/api/v1/pods"
+SELECTED = {kind.name: kind.fields for kind in pod_kinds({"volcano"})}
 STREAMS = {
     "/api/v1/nodes": NODES,
     f"{HOME}/podgroups": GROUPS,
     f"{HOME}/queues": "queues",
-    f"{PODS}?spec.schedulerName=volcano": OURS,
-    f"{PODS}?spec.schedulerName!=volcano": OTHERS,
+    f"{PODS}?{SELECTED['pods/volcano']}": OURS,
+    f"{PODS}?{SELECTED['pods/*']}": OTHERS,
 }
-"""By path; of the field selector of pods the first part tells which."""
+"""By path, and of pods the field selector."""
 GONE = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
 
 PAGE = 500
@@ -195,7 +197,7 @@ def _split(
 
 def _stream(path: str, query: dict[str, list[str]]) -> str:
     """What is asked for; a path that nobody scripted is a stream of its own, and empty."""
-    fields = query.get("fieldSelector", [""])[0].partition(",")[0]
+    fields = query.get("fieldSelector", [""])[0]
     asked = f"{path}?{fields}" if fields else path
     return STREAMS.get(asked, asked)
 
