@@ -45,8 +45,11 @@ class Intake:
 
     def _drop(self, source: str, key: Key) -> None:
         kind = self._sources[source]
-        others = [name for name, each in self._sources.items() if each == kind and name != source]
-        if not any(self._listings.knows(other, key) for other in others):
+        shown = any(
+            self._listings.knows(other, key) and each == kind
+            for other, each in self._sources.items()
+        )
+        if not shown:  # the source itself has lost it
             self._runtime.drop(kind, key)
 
     def reject(

@@ -238,9 +238,7 @@ class Filtering:
         group = self._cache.groups[member.group]
         if group.min_member > 1:
             return False
-        if self._approvals.allows(member.pod.uid, names):
-            return True
-        return member.evicted_for_on in names
+        return self._approvals.allows(member.pod.uid, names) or member.evicted_for_on in names
 
     def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         """Guided placement: every offered node that has room; kube-scheduler chooses by score."""
