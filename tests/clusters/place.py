@@ -261,11 +261,7 @@ class Place:
 
     def wait_leaving(self, name: str) -> None:
         """Wait until the pod is being deleted."""
-
-        def is_leaving(pod: Object) -> bool:
-            return "deletionTimestamp" in pod["metadata"]
-
-        self.api.until_one(PODS, name, is_leaving, namespace=self.name, timeout_s=_WAIT_S)
+        self.api.until_one(PODS, name, workloads.is_leaving, namespace=self.name, timeout_s=_WAIT_S)
 
     def wait_pod_bound(self, name: str, *, timeout_s: float = _WAIT_S) -> str:
         """Wait until the pod is bound; returns its node."""

@@ -167,6 +167,11 @@ def node_of(item: Object) -> str:
     return name
 
 
+def is_leaving(item: Object) -> bool:
+    """Whether a pod is being deleted."""
+    return "deletionTimestamp" in item["metadata"]
+
+
 def bound(pods: list[Object]) -> list[Object]:
     """Those that are bound."""
     return [item for item in pods if node_of(item)]

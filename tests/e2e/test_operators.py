@@ -155,7 +155,7 @@ def test_a_victim_that_is_over_has_left_its_room_though_it_is_still_there(place:
     place.wait_leaving(victim)
     place.set_pod_phase(victim, "Failed")
     place.wait_pod_bound("urgent", timeout_s=5)
-    assert "deletionTimestamp" in place.pod(victim)["metadata"]
+    assert workloads.is_leaving(place.pod(victim))
 
 
 def test_a_gate_that_somebody_takes_away_lets_nobody_go_alone(place: Place) -> None:

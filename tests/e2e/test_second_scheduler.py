@@ -40,10 +40,6 @@ def place(rig: Rig) -> Iterator[Place]:
         yield made
 
 
-def is_leaving(place: Place, name: str) -> bool:
-    return "deletionTimestamp" in place.pod(name)["metadata"]
-
-
 def wait_planned(place: Place, *, without: str) -> None:
     """Wait until all was planned with nothing on that node."""
     seen = set()
@@ -84,7 +80,8 @@ def test_what_it_evicted_is_left_to_the_pod_that_it_evicted_for(
     wait_planned(place, without=victim)
     stock.resume()
     assert place.wait_pod_bound("urgent") == victim
-    assert not any(is_leaving(place, f"low-{node}") for node in nodes if node != victim)
+    others = [place.pod(f"low-{node}") for node in nodes if node != victim]
+    assert not any(map(workloads.is_leaving, others))
     assert not any(place.bound(f"older-{number}") for number in range(3))
 
 

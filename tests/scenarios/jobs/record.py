@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from tests.clusters.client import Event, Object
 from tests.clusters.resources import JOBS, POD_GROUPS, PODS, Resource
+from tests.clusters.workloads import is_leaving
 from tests.scenarios.jobs.ground import Ground
 
 _WATCH_S = 3.0
@@ -52,13 +53,13 @@ class Life:
     @property
     def leaving(self) -> list[str]:
         """Pods that are being deleted."""
-        return sorted(name for name, pod in self.pods.items() if _is_leaving(pod))
+        return sorted(name for name, pod in self.pods.items() if is_leaving(pod))
 
     @property
     def staying(self) -> dict[str, str]:
         """UIDs of the others."""
         pods = self.pods.items()
-        return {name: pod["metadata"]["uid"] for name, pod in pods if not _is_leaving(pod)}
+        return {name: pod["metadata"]["uid"] for name, pod in pods if not is_leaving(pod)}
 
     @property
     def group_uid(self) -> str:
@@ -162,7 +163,3 @@ def _job_of(resource: Resource, item: Object) -> str:
     if resource is PODS:
         return str(metadata["labels"]["volcano.sh/job-name"])
     return str(metadata["ownerReferences"][0]["name"])
-
-
-def _is_leaving(pod: Object) -> bool:
-    return "deletionTimestamp" in pod["metadata"]
