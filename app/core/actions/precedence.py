@@ -3,7 +3,8 @@
 kube-scheduler evicts for one pod, and keeps the room against all others of equal or lower priority.
 By the turns, older ones could have it, and the pod would evict again until all of these have their
 places, also those that may not preempt. So it goes first. Groups of a higher priority still go
-before it, whatever the turn of their queue, as they do in kube-scheduler.
+before it for their minimum, whatever the turn of their queue, as they do in kube-scheduler. What
+they want beyond that comes after it: by one member in each cycle they would take all of the room.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from app.core.actions.cycle import Cycle
 from app.core.actions.made_room import is_due
+from app.core.actions.minimum import is_reached
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 
@@ -23,8 +25,8 @@ class Precedence:
 
     Or of a pod that is not ours, whose room is only held. On demand the other such groups
     are not planned. The room of those that go ``before`` the one that is asked for is held from the
-    beginning, that of its equals when it has got its own (``beside``). Groups that may not have
-    their room now count for nothing.
+    beginning, that of its equals and of those below when it has got its own (``beside``). Groups
+    that may not have their room now count for nothing.
     """
 
     cycle: Cycle
@@ -38,24 +40,26 @@ class Precedence:
         made, gangs = cycle.snapshot.made_room, cycle.snapshot.gangs
         if not (made or cycle.snapshot.claims):
             return cls(cycle)
-        mine = {gang.key: gang for gang in cycle.pending if gang.key in made}
-        own = min((g.priority for g in mine.values() if is_due(cycle, g)), default=None)
+        due = [gangs[key] for key in made if key in gangs and is_due(cycle, gangs[key])]
         claimed = [claim.priority for claim in cycle.snapshot.claims[-1:]]
+        planned = {gang.key for gang in cycle.pending if gang.key in made}
         least = min((gang.priority for gang in cycle.pending), default=0)
-        absent = [gangs[key] for key in made if key in gangs and key not in mine]
-        others = [g for g in absent if g.priority >= least and is_due(cycle, g)]
+        own = min((gang.priority for gang in due if gang.key in planned), default=None)
+        absent = [gang for gang in due if gang.key not in planned]
         return cls(
             cycle,
-            above=min(claimed if own is None else [own, *claimed], default=None),
-            before=tuple(g for g in others if g.priority != own),
-            beside=tuple(g for g in others if g.priority == own),
+            above=min([*(gang.priority for gang in due), *claimed], default=None),
+            before=tuple(g for g in absent if least <= g.priority != own),
+            beside=tuple(g for g in absent if g.priority == own or g.priority < least),
         )
 
     def covers(self, gang: Gang) -> bool:
         """Whether ``gang`` goes before all turns."""
         if self.above is None or gang.priority < self.above:
             return False
-        return gang.priority > self.above or gang.key in self.cycle.snapshot.made_room
+        if gang.key in self.cycle.snapshot.made_room:
+            return True
+        return gang.priority > self.above and not is_reached(self.cycle, gang)
 
     def place(self, gang: Gang) -> Place:
         """Where one that it covers stands: the lowest go first."""

@@ -76,6 +76,24 @@ def test_one_of_higher_priority_that_is_planned_on_demand_gets_it() -> None:
     assert cycle_after_eviction(higher, new, on_demand="higher").order == ["higher"]
 
 
+@pytest.mark.parametrize("on_demand", ["", "higher"])
+@pytest.mark.parametrize("done", [True, False])
+def test_one_of_higher_priority_that_has_its_minimum_gets_none_of_it(
+    on_demand: str, *, done: bool
+) -> None:
+    higher = gang_of("higher", 2, created=1, min_member=0, priority=9)
+    new = alone("new", created=2)
+    outcome = cycle(higher, new, nodes=ONE, made_room=made(new, done=done), on_demand=on_demand)
+    assert "higher" not in outcome.order
+
+
+@pytest.mark.parametrize("on_demand", ["", "higher"])
+def test_one_of_higher_priority_gets_its_minimum_of_it_and_no_more(on_demand: str) -> None:
+    higher, new = gang_of("higher", 2, created=1, min_member=1, priority=9), alone("new", created=2)
+    outcome = cycle(higher, new, nodes=cores(2), made_room=made(new), on_demand=on_demand)
+    assert outcome.order == ["higher", *([] if on_demand else ["new"])]
+
+
 @pytest.mark.parametrize("done", [True, False])
 def test_another_that_evicted_and_is_planned_on_demand_does_not_get_it(*, done: bool) -> None:
     one, two = alone("one", created=1), alone("two", created=2)
