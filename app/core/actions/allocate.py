@@ -49,7 +49,7 @@ def allocate(cycle: Cycle) -> Steps:
     made_room.hold(cycle, precedence.before)
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
-            if gang.partial:
+            if gang.partial and not is_reached(cycle, gang):
                 torn.append(gang)
             elif precedence.covers(gang):
                 heappush(first, (precedence.place(gang), gang))

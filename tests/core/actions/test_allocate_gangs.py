@@ -265,6 +265,13 @@ def test_a_gang_that_was_bound_in_part_takes_turns_for_what_is_beyond_its_minimu
     assert len(outcome.nodes("g")) == 1
 
 
+def test_a_gang_takes_turns_from_the_moment_when_the_rest_of_its_minimum_has_a_place() -> None:
+    waiting = members("g", 2)
+    counts = replace(counts_of(waiting), bound=1, placed=1)
+    gang = replace(torn("g"), waiting=waiting, counts=counts)
+    assert cycle(gang_of("other", 2, created=5.0), gang, nodes=cores(2)).order == ["other"]
+
+
 def test_a_group_that_comes_in_is_placed_in_the_same_cycle() -> None:
     gang = gang_of("g", 2, phase=GroupPhase.PENDING, min_request=vector(cpu=2))
     outcome = cycle(gang, nodes=cores(4), by=policies(HELM))
