@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Callable
 
 from app.cache.cluster import ClusterCache
-from app.model.ids import PodUid
+from app.model.ids import GroupKey, PodUid
 from app.service.ports import Clock
 
 GROUP_S = 0.2
 """So long a call is kept for the pod's group."""
 IN_VAIN_S = 10.0
-"""So long no call is kept for a group after one that was for nothing."""
+"""So long no call is kept for a group after one that was for nothing,"""
+IN_VAIN = 3
+"""and for no group at all after so many of them."""
 
 _LOOK_EVERY_S = 0.002
 
@@ -30,7 +32,8 @@ class LateGroups:
     def __init__(self, cache: ClusterCache, *, clock: Clock) -> None:
         self._cache = cache
         self._clock = clock
-        self._patient_from = float("-inf")
+        self._in_vain: dict[GroupKey, float] = {}
+        """Groups that a call was kept for and that did not come; since when."""
 
     def lacks(self, uid: PodUid) -> bool:
         """Whether it is a pod of ours of which only the group is missing."""
@@ -39,9 +42,17 @@ class LateGroups:
 
     async def comes(self, uid: PodUid) -> bool:
         """Whether the group that the pod lacks comes in a moment."""
-        if not self.lacks(uid) or self._clock() < self._patient_from:
+        if not self.lacks(uid):
+            return False
+        group = self._cache.members[uid].group
+        if self._is_given_up(group):
             return False
         if await comes_true(lambda: not self.lacks(uid), within_s=GROUP_S):
             return True
-        self._patient_from = self._clock() + IN_VAIN_S
+        self._in_vain[group] = self._clock()
         return False
+
+    def _is_given_up(self, group: GroupKey) -> bool:
+        since = self._clock() - IN_VAIN_S
+        self._in_vain = {key: at for key, at in self._in_vain.items() if at > since}
+        return group in self._in_vain or len(self._in_vain) >= IN_VAIN

@@ -10,7 +10,7 @@ from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_ANNOTATION, Owner, Pod
 from app.model.reason import Cause
 from app.model.workload import Queue, QueueState
 from app.service.approvals import KEPT_S
-from app.service.catching_up import GROUP_S, IN_VAIN_S
+from app.service.catching_up import GROUP_S, IN_VAIN, IN_VAIN_S
 from app.service.filtering import Chosen, Everything, Some, Wait
 from app.service.preemption import Candidate, Strike
 from tests.builders import make_amounts, make_pod, make_queue, make_shape
@@ -194,6 +194,21 @@ def test_a_call_is_kept_for_a_moment_only_and_none_soon_after_one_that_was_for_n
             took.append(round(loop.time() - before, 2))
             await advance(IN_VAIN_S / 2)
         assert took == [GROUP_S, 0, GROUP_S]
+
+    run(scenario())
+
+
+def test_calls_are_kept_for_others_after_a_few_that_were_for_nothing_but_not_for_all() -> None:
+    async def scenario() -> None:
+        rig = beside_a_victim()
+        loop = asyncio.get_running_loop()
+        took = []
+        for number in range(IN_VAIN + 1):
+            rig.pod(f"lost-{number}", group=f"nowhere-{number}")
+            before = loop.time()
+            assert await kept_call(rig, f"lost-{number}") is Strike.GROUP_MISSING
+            took.append(round(loop.time() - before, 2))
+        assert took == [GROUP_S] * IN_VAIN + [0]
 
     run(scenario())
 
