@@ -15,7 +15,7 @@ from app.cache.identities import Identities
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.residents import NOBODY
 from app.model.shape import HostPort
-from app.model.snapshot import MadeRoom, Snapshot, Veto
+from app.model.snapshot import Claim, MadeRoom, Snapshot, Veto
 
 NOBODY_PREEMPTS: Mapping[PodUid, MadeRoom] = MappingProxyType({})
 
@@ -64,7 +64,7 @@ class Snapshotter:
             torn=tuple(pending[key] for key in views.torn),
             shown=tuple(pending[key] for key in views.shown),
             made_room=self._made_room(views, preemptors),
-            claims=cache.nominated.claims(cache.rooms.vector),
+            claims=self._claims(preemptors),
             queues=dict(cache.queues),
             usage=cache.registry.usage(),
             residents=residents,
@@ -91,6 +91,23 @@ class Snapshotter:
             if made and gang.min_member <= 1:
                 found[key] = made
         return found
+
+    def _claims(self, preemptors: Mapping[PodUid, MadeRoom]) -> tuple[Claim, ...]:
+        """Those of pods of others, and of ours whose group does not show yet.
+
+        A controller gives a pod one at about the time when kube-scheduler evicts for it.
+        """
+        cache = self._cache
+        claims = cache.nominated.claims(cache.rooms.vector)
+        early = [
+            (member.pod, made.node)
+            for uid, made in preemptors.items()
+            if (member := cache.members.get(uid)) and not cache.groups[member.group].known
+        ]
+        if not early:
+            return claims
+        more = (Claim(on, cache.rooms.vector(p.shape.requests), p.priority) for p, on in early)
+        return tuple(sorted([*claims, *more], key=lambda claim: -claim.priority))
 
     def _ports(self, index: Mapping[NodeName, int]) -> dict[int, frozenset[HostPort]]:
         taken: dict[int, frozenset[HostPort]] = {}

@@ -68,7 +68,10 @@ class MadeRoom:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claim:
-    """Room on ``node``, shape ``(R,)``, that pods were evicted from for a pod that is not ours."""
+    """Room on ``node``, shape ``(R,)``, that pods were evicted from for a pod without a gang here.
+
+    It is not ours, or its PodGroup does not show yet.
+    """
 
     node: NodeName
     request: Vector
@@ -102,7 +105,7 @@ class Snapshot:
     shown: tuple[Gang, ...] = ()
     made_room: Mapping[GroupKey, Mapping[PodUid, MadeRoom]] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
-    """Of pods of others, those of the highest priority first."""
+    """Of pods that are in none of ``gangs``, those of the highest priority first."""
     residents: Residents = NOBODY
     inter_pod: bool = False
     ports: Mapping[int, frozenset[HostPort]] = field(default_factory=dict)

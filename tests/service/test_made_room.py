@@ -167,6 +167,37 @@ def test_a_group_that_it_is_given_meanwhile_is_waited_for_and_nobody_else_evicte
     run(scenario())
 
 
+def test_its_room_is_not_given_away_before_that_group_shows() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        rig.pod("older", priority=1000, shape=TWO, created=-1.0)
+        rig.pod("urgent", group="made", priority=1000, shape=TWO)
+        rig.delete("low-1")
+        await rig.cycle()
+        assert rig.place("older") == ""
+        rig.see("priorityclasses", PriorityClass("urgent", 1000, False))
+        rig.group("made", minimum=1, phase=GroupPhase.PENDING, priority_class="urgent")
+        await rig.cycle()
+        assert (rig.place("older"), rig.place("urgent")) == ("", "n1")
+
+    run(scenario())
+
+
+def test_a_pod_whose_group_does_not_come_keeps_its_room_for_a_while_only() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        rig.pod("older", priority=1000, shape=TWO, created=-1.0)
+        rig.pod("urgent", group="made", priority=1000, shape=TWO)
+        rig.delete("low-1")
+        await advance(KEPT_S)
+        await rig.cycle()
+        assert rig.place("older") == "n1"
+
+    run(scenario())
+
+
 def test_a_pod_that_has_room_is_not_refused_for_a_group_that_is_about_to_show() -> None:
     async def scenario() -> None:
         rig = Rig()

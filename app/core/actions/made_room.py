@@ -41,7 +41,7 @@ def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
 
 
 def hold_for_others(cycle: Cycle, claims: deque[Claim], *, least: int | None) -> None:
-    """Hold what pods that are not ours wait for, those of that priority at ``least``; None: all.
+    """Hold what pods without a gang here wait for, those of that priority at ``least``; None: all.
 
     These are taken from the front of ``claims``.
     """

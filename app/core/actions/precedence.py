@@ -23,7 +23,7 @@ Place = tuple[int, bool, Any, GroupKey]
 class Precedence:
     """Of one cycle; ``above`` is the least priority of a group that others were evicted for.
 
-    Or of a pod that is not ours, whose room is only held. On demand the other such groups
+    Or of a pod without a gang here, whose room is only held. On demand the other such groups
     are not planned. The room of those that go ``before`` the one that is asked for is held from the
     beginning, that of its equals and of those below when it has got its own (``beside``). Groups
     that may not have their room now count for nothing.
