@@ -21,7 +21,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
 
     @router.get("/snapshot")
     async def snapshot() -> Response:
-        """Nodes with what is free, and how much of everything is known."""
+        """Nodes with what is free, quotas, and how much of everything is known."""
         rooms = cache.rooms
         nodes = {
             name: {
@@ -39,8 +39,14 @@ def debug_router(services: ExtenderServices) -> APIRouter:
             "groups": len(cache.groups),
             "pending": len(cache.registry.pending),
         }
+        quotas = {
+            key: {"hard": dict(quota.hard), "used": dict(quota.used)}
+            for key, quota in sorted(cache.quotas.items())
+        }
         malformed = list(services.feed.malformed.values())
-        return json_value({"totals": totals, "malformed": malformed, "nodes": nodes})
+        return json_value(
+            {"totals": totals, "malformed": malformed, "nodes": nodes, "quotas": quotas}
+        )
 
     @router.get("/queues")
     async def queues() -> Response:

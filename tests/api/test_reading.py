@@ -7,7 +7,7 @@ import pytest
 
 from app.model.ids import NodeName, QueueName
 from app.model.pod import GATE
-from app.model.workload import GroupPhase
+from app.model.workload import GroupPhase, Quota
 from app.service.activity import Activity
 from tests.api.stand import Stand, args, stand
 from tests.builders import make_amounts, make_queue, make_shape
@@ -265,6 +265,8 @@ def test_the_snapshot_counts_what_is_known() -> None:
         rig.gang("g", size=2)
         rig.pod("x", scheduler="other", node=NodeName("n2"))
         rig.parts.feed.reject("pods", "default/odd", "spec.containers: expected a list")
+        hard, used = make_amounts(pods=3), make_amounts(pods=2)
+        rig.see("resourcequotas", Quota("default", "limits", hard=hard, used=used))
         await rig.cycle()
         async with stand(rig) as at:
             page = await read(at, "/debug/snapshot")
@@ -278,6 +280,7 @@ def test_the_snapshot_counts_what_is_known() -> None:
             assert page["nodes"]["n1"]["free"]["cpu"] == 6000
             assert page["nodes"]["n1"]["charges"] == 2
             assert page["nodes"]["n2"]["takesPods"] is False
+            assert page["quotas"] == {"default/limits": {"hard": {"pods": 3}, "used": {"pods": 2}}}
             [odd] = page["malformed"]
             assert "default/odd" in odd.values()
             assert odd["message"] == "spec.containers: expected a list"

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from app.wire import quantity
 from tests.clusters import workloads
 from tests.clusters.client import ApiError, Object
 from tests.clusters.place import Place
+from tests.clusters.processes import wait_until
 from tests.clusters.resources import RESOURCE_QUOTAS
 from tests.scenarios.confs import conf
 
@@ -34,6 +36,15 @@ def set_quota(place: Place, **hard: str) -> None:
     else:
         place.api.create(quota, resource=RESOURCE_QUOTAS, namespace=place.name)
     wait_quota(place, lambda status: status.get("hard") == limits)
+    key, known = f"{place.name}/limits", dict(quantity.read_amounts(limits, "spec.hard"))
+    wait_until(
+        lambda: (
+            place.cluster.extender.get("/debug/snapshot")["quotas"].get(key, {}).get("hard")
+            == known
+        ),
+        timeout_s=30,
+        what="the extender knows the quota",
+    )
 
 
 def wait_used(place: Place, **used: str) -> None:
