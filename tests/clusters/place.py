@@ -30,6 +30,8 @@ from tests.clusters.resources import (
 
 _numbers = itertools.count(1)
 _WAIT_S = 30.0
+_NO_GROUP = "PodGroupMissing"
+"""Why a group waits whose pods are known, in `/explain`."""
 
 
 class Place:
@@ -238,12 +240,15 @@ class Place:
         return workloads.bound(pods)
 
     def wait_known(self, *groups: str, pods: int) -> None:
-        """Wait until the extender knows that many pods of the groups together."""
-        wait_until(
-            lambda: sum(len(self.explain(group)["members"]) for group in groups) == pods,
-            timeout_s=_WAIT_S,
-            what=f"{pods} pods of {', '.join(groups)} are known",
-        )
+        """Wait until the extender knows the groups and that many pods of them together."""
+
+        def are_known() -> bool:
+            stories = [self.explain(group) for group in groups]
+            lacking = any((story["reason"] or {}).get("cause") == _NO_GROUP for story in stories)
+            return not lacking and sum(len(story["members"]) for story in stories) == pods
+
+        what = f"{', '.join(groups)} and {pods} pods of them are known"
+        wait_until(are_known, timeout_s=_WAIT_S, what=what)
 
     def wait_gone(self) -> None:
         """Wait until no pod is left."""
