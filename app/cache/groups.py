@@ -113,7 +113,8 @@ class Group:
     def restage(self, member: Member, stage: Stage, *, now: float) -> None:
         """Have a member that has a place go on or back to a stage in which it has one too."""
         self._count_arrival(member, -1)
-        member.stage, member.since, member.answer = stage, now, Answer.OPEN
+        member.stage, member.since = stage, now
+        member.sent, member.answer = False, Answer.OPEN
         self._count_arrival(member, 1)
 
     def answered(self, member: Member, answer: Answer) -> None:
@@ -244,10 +245,14 @@ class Group:
 
         Members on a node count, and so does every role's minimum.
         """
-        if self.on_nodes + self.arrived.total() < self.min_member:
+        return self.complete_without(Counter())
+
+    def complete_without(self, leaving: Counter[str]) -> bool:
+        """Whether that holds without so many per role of those that have come."""
+        if self.on_nodes + self.arrived.total() - leaving.total() < self.min_member:
             return False
         return all(
-            self.role_on_nodes(role) + self.arrived[role] >= least
+            self.role_on_nodes(role) + self.arrived[role] - leaving[role] >= least
             for role, least in self.role_minimum.items()
         )
 

@@ -103,7 +103,8 @@ class Member:
     Filter said "wait" (so that it must be woken when it gets a place); ``missed`` how many nodes
     it was offered since, none of which it could have; ``told`` whether somebody acts on its present
     place (the pod has it, or kube-scheduler); ``void`` whether it was to lose that place while its
-    Binding was under way, and does if that fails; ``answer`` what is known of that Binding.
+    Binding was under way, and does if that fails; ``sent`` whether that Binding has left, and
+    ``answer`` what is known of it.
     ``hinted`` is the node that we nominated it to last, until it may evict others.
     ``observed`` marks a pod known from a Filter call only, until the watch shows it.
     """
@@ -118,6 +119,7 @@ class Member:
     missed: int = 0
     told: bool = False
     void: bool = False
+    sent: bool = False
     answer: Answer = Answer.OPEN
     hinted: NodeName = NO_NODE
     observed: bool = False
@@ -148,6 +150,12 @@ class Member:
     def revocable(self) -> bool:
         """Whether that place can be taken back: its Binding is not under way."""
         return self.promised and self.stage is not Stage.BINDING
+
+    @property
+    def may_arrive(self) -> bool:
+        """Whether the API server may take its Binding, or may have taken it."""
+        is_open = self.stage is Stage.BINDING and self.answer is Answer.OPEN
+        return is_open and self.sent and not self.pod.node
 
     @property
     def arrived(self) -> bool:

@@ -30,6 +30,6 @@ def moved(member: Member, pod: Pod, task: Task, *, brings: bool, now: float) -> 
     fresh = Member(pod, pod.group, task, since=now, refused=member.refused, hinted=member.hinted)
     if brings or member.stage is Stage.BINDING or pod.node:
         fresh.stage, fresh.node, fresh.since = member.stage, member.node, member.since
-        fresh.told, fresh.answer = member.told, member.answer
+        fresh.told, fresh.sent, fresh.answer = member.told, member.sent, member.answer
         fresh.void = member.void if brings else fresh.promised
     return fresh

@@ -16,6 +16,7 @@ from app.cache.groups import Group
 from app.cache.members import Answer, Kind, Member, Slot, Stage, may_change
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
+from app.cache.shortages import Shortages
 from app.core.placement.single import SingleNode
 from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
@@ -45,6 +46,7 @@ class Promises:
         self.groups = self.registry.groups
         self.signals = self.registry.signals
         self.members: dict[PodUid, Member] = {}
+        self.shortages = Shortages(self.rooms, self.members, self.groups)
         self.choosy = Choosy()
         """Pods of ours and slots with a rule about other pods."""
         self.repelling = Choosy()
@@ -145,6 +147,12 @@ class Promises:
             self.groups[member.group].restage(member, Stage.BINDING, now=now)
         return True
 
+    def sent(self, uid: PodUid) -> None:
+        """A member's Binding leaves: from now on the API server may take it."""
+        member = self.members.get(uid)
+        if member is not None:
+            member.sent = True
+
     def answered(self, uid: PodUid, answer: Answer) -> None:
         """Something is known of a member's Binding; that the API server took it stays known."""
         member = self.members.get(uid)
@@ -153,6 +161,8 @@ class Promises:
         if member.answer is answer:
             return
         self.groups[member.group].answered(member, answer)
+        if member.promised and member.void and answer is Answer.YES:
+            self._relieve(member.node, TAKEN)  # it was to leave room to others
 
     def unassume(self, uid: PodUid, *, now: float) -> None:
         """The scheduler gave the Bind call up (or it failed): planned again, the room is kept.
@@ -164,7 +174,7 @@ class Promises:
         if member is None or not member.promised or member.answer is Answer.YES:
             return
         node, group = member.node, self.groups[member.group]
-        stands = self.rooms.takes(node, member.pod.shape) and not self.rooms.is_short(node)
+        stands = self.rooms.takes(node, member.pod.shape) and not self.rooms.is_squeezed(uid)
         if stands and group.known and not member.void:
             group.restage(member, Stage.PLANNED, now=now)
         else:
@@ -273,7 +283,7 @@ class Promises:
             promised=not pod.node,
             releasing=pod.status is TaskStatus.RELEASING,
         )
-        if changed:
+        if changed or member.void:  # one that is void was to leave room to others
             self._relieve(node, TAKEN)
         return changed
 
@@ -286,7 +296,7 @@ class Promises:
         group = self.groups[member.group]
         group.remove(member)
         member.stage, member.node, member.since = stage, node, now
-        member.told = member.void = False
+        member.told = member.void = member.sent = False
         member.answer = Answer.OPEN
         group.add(member)
         self._charge(member)
@@ -392,16 +402,17 @@ class Promises:
         return True
 
     def _relieve(self, node: NodeName, why: str) -> None:
-        """Give promises back, latest first, while the node has less room than it promised."""
+        """Give promises back, latest first, while the node has less room than it promised.
+
+        Of Bindings under way as many become void as must, should these fail.
+        """
         if not self.rooms.is_short(node):
             return
         holders = sorted(self.rooms.holders(node), key=self._age, reverse=True)
         for holder in holders:
             if self.rooms.is_squeezed(holder):
                 self._lose(holder, why)
-        for holder in holders:
-            if self.rooms.is_squeezed(holder):
-                self._avoid(holder)
+        self.shortages.settle(node)
 
     def _age(self, holder: str) -> tuple[float, str]:
         """When the promise was made; holders without one do not matter."""

@@ -262,12 +262,15 @@ class Rooms:
             if self.charges[holder].promised
         )
 
-    def is_squeezed(self, holder: str) -> bool:
-        """Whether ``holder`` has a charge on a node that lacks some of what it takes."""
+    def is_squeezed(self, holder: str, *, without: Collection[str] = frozenset()) -> bool:
+        """Whether ``holder`` has a charge on a node that lacks some of what it takes.
+
+        ``without``: as if these other holders were not there.
+        """
         charge = self.charges.get(holder)
         if charge is None or charge.node not in self.nodes:
             return False
-        return bool((self.idle(charge.node) < 0)[charge.vector > 0].any())
+        return bool((self.free(charge.node, without=without) < 0)[charge.vector > 0].any())
 
     def has_room(
         self, node: NodeName, request: Vector, *, without: Collection[str] = frozenset()
@@ -277,10 +280,14 @@ class Rooms:
         ``without``: as if these holders were not there. A node may lack what is not asked for (it
         shrank, or a foreign pod was forced onto it).
         """
+        return bool((self.free(node, without=without) >= request)[request > 0].all())
+
+    def free(self, node: NodeName, *, without: Collection[str]) -> Vector:
+        """:meth:`idle` as if these holders were not there."""
         free = self.idle(node)
         for holder in self._holders.get(node, frozenset()).intersection(without):
             free += self.charges[holder].vector
-        return bool((free >= request)[request > 0].all())
+        return free
 
     def idle(self, node: NodeName) -> Vector:
         """Free room on ``node``, shape ``(R,)``; may be negative. Raises ``KeyError``."""

@@ -177,6 +177,7 @@ class Binding:
                     return False
                 if ours and not may_leave(self._cache, call.uid):
                     raise WriteError(Reaction.RETRY, _LATE)
+                self._cache.sent(call.uid)
                 await self._binder.bind(call.namespace, call.name, uid=call.uid, node=call.node)
                 return True
         finally:

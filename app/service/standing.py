@@ -9,7 +9,8 @@ and whenever it is sent again:
 * a gang of which nobody is bound goes on only while it is complete as it is now, and otherwise
   stops as a whole;
 * a gang of which somebody is bound already is brought to its minimum, whatever it has become;
-* nobody is sent to a node that does not take it any more.
+* nobody is sent to a node that does not take it any more, or has too little room for it and all
+  that stay; while somebody who has to give way may be bound there all the same, others wait.
 
 Members ask at different moments, and the answer of one may be lost or still be awaited when another
 asks. That one finds out about its own Binding first, and then waits for the others' (*in doubt*):
@@ -20,6 +21,7 @@ from enum import Enum
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import Answer, Member
+from app.cache.shortages import Room
 from app.model.ids import PodUid
 
 
@@ -38,7 +40,7 @@ def may_leave(cache: ClusterCache, uid: PodUid) -> bool:
         return True  # the API server knows more of it than we do
     if cache.groups[member.group].voided:
         return standing(cache, uid) is Standing.STANDS
-    return _takes(cache, member)
+    return _takes(cache, member) and cache.shortages.room_of(member) is Room.THERE
 
 
 def standing(cache: ClusterCache, uid: PodUid) -> Standing:
@@ -46,14 +48,13 @@ def standing(cache: ClusterCache, uid: PodUid) -> Standing:
     member = cache.members.get(uid)
     if member is None or not member.promised:
         return Standing.FALLEN
-    group = cache.groups[member.group]
-    if not group.known or not _takes(cache, member):
+    group, room = cache.groups[member.group], cache.shortages.room_of(member)
+    if not group.known or not _takes(cache, member) or room is Room.GONE:
         return Standing.FALLEN
     if group.begun or (group.complete and not member.void):
-        return Standing.STANDS
+        return Standing.STANDS if room is Room.THERE else Standing.IN_DOUBT
     return Standing.IN_DOUBT if group.bindings[Answer.OPEN] else Standing.FALLEN
 
 
 def _takes(cache: ClusterCache, member: Member) -> bool:
-    takes = cache.rooms.takes(member.node, member.pod.shape)
-    return takes and not cache.rooms.is_short(member.node)
+    return cache.rooms.takes(member.node, member.pod.shape)

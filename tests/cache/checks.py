@@ -75,6 +75,14 @@ class Checks(Machine):
                 assert not promise.revocable
 
     @invariant()
+    def bindings_under_way_fit_without_those_that_are_void(self) -> None:
+        now = Promises.read(self.cache)
+        taken = self.api.taken(now)
+        staying = [t for h, t in taken.items() if h not in now.members or not now.members[h].void]
+        for uid, promise in now.members.items():
+            assert promise.void or not self.api.is_squeezed(taken[uid], staying)
+
+    @invariant()
     def groups_equal_a_recount(self) -> None:
         promises = Promises.read(self.cache)
         known = [*self.api.pods.values(), *self.unseen.values()]

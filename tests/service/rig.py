@@ -67,6 +67,8 @@ class FakeApi:
     """How many pods an owner of that name wants together, if more than one."""
     slow: asyncio.Event | None = None
     """While it is not set, Bindings are under way."""
+    loses: int = 0
+    """So many of the next Bindings arrive without an answer."""
     slow_status: asyncio.Event | None = None
     """The same for writes of a pod's status."""
 
@@ -112,6 +114,9 @@ class FakeApi:
             raise CONFLICT
         self.pods[key] = replace(pod, node=NodeName(node))
         self.writes.append(Write("bind", key, node))
+        if self.loses:
+            self.loses -= 1
+            raise FAILING
 
     async def read_pod(self, namespace: str, name: str) -> Pod | None:
         self._attempt("read", f"{namespace}/{name}")
@@ -293,6 +298,11 @@ class Rig:
             key = f"default/{name}"
             self.api.pods[key] = replace(self.api.pods[key], uid=PodUid(f"uid-another-{name}"))
 
+    def land(self, name: str) -> None:
+        """The Binding of a pod arrives, and its answer is lost."""
+        key = f"default/{name}"
+        self.api.pods[key] = replace(self.api.pods[key], node=NodeName(self.place(name)))
+
     def show_bindings(self) -> None:
         """The watch catches up with what was bound."""
         self.see("pods", *(pod for pod in self.api.pods.values() if pod.node))
@@ -348,6 +358,7 @@ class Call:
     """A Bind call under way, with a client that can hang up."""
 
     def __init__(self, rig: Rig, call: BindCall) -> None:
+        self.uid, self.node = call.uid, call.node
         self._hung_up = asyncio.Event()
         self.task = asyncio.create_task(rig.parts.binding.bind(call, gone=self._gone))
 

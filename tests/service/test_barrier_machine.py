@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from app.cache.members import Stage
 from app.model.ids import NodeName
-from app.model.pod import TASK_SPEC
+from app.model.pod import TASK_SPEC, Pod
 from app.service.ports import WriteError
 from tests.builders import make_node, make_shape
 from tests.service.rig import CONFLICT, FAILING, REFUSED, Call, FakeApi, Rig
@@ -113,11 +113,32 @@ class Machine(RuleBasedStateMachine):
         plain = api.bind
 
         async def bind(namespace: str, name: str, *, uid: str, node: str) -> None:
+            self._check_room(name, node)
             self._check_sent(name)
             await plain(namespace, name, uid=uid, node=node)
 
         api.bind = bind  # type: ignore[method-assign]
         return api
+
+    def _check_room(self, name: str, node: str) -> None:
+        """It fits beside all that are there or may be on their way there."""
+        on_their_way = {
+            pod: call.node
+            for pod, call in self.calls
+            if call in self.sent and not call.done and self._stored_uid(pod) == call.uid
+        }
+        there = {pod.name for pod in self.rig.api.pods.values() if pod.node == node}
+        there |= {pod for pod, target in on_their_way.items() if target == node} | {name}
+        asked = sum(self._cpu(self.rig.api.pods[f"default/{pod}"]) for pod in there)
+        known = self.rig.cache.rooms.nodes[NodeName(node)]
+        assert asked <= dict(known.allocatable)["cpu"]
+
+    def _stored_uid(self, name: str) -> str:
+        pod = self.rig.api.pods.get(f"default/{name}")
+        return pod.uid if pod else ""
+
+    def _cpu(self, pod: Pod) -> int:
+        return dict(pod.shape.requests)["cpu"]
 
     def _check_sent(self, name: str) -> None:
         calls = {call for pod, call in self.calls if pod == name and not call.done}
@@ -125,10 +146,14 @@ class Machine(RuleBasedStateMachine):
         assert live, "nobody is there to hear of it"
         stored = self.rig.api.pods.get(f"default/{name}")
         gang = name.partition("-")[0]
-        is_sent_again = not calls.isdisjoint(self.sent) or (stored is not None and stored.node)
+        is_bound = stored is not None and bool(stored.node)
+        is_sent_again = not calls.isdisjoint(self.sent) or is_bound
         self.sent |= live
         if is_sent_again and self._is_begun(gang):
             return
+        self._check_members(gang, is_sent_again=is_sent_again)
+
+    def _check_members(self, gang: str, *, is_sent_again: bool) -> None:
         group = self.rig.cache.groups[self.rig.key(gang)]
         assert group.known or not is_sent_again
         there = [pod for pod in PODS if pod.startswith(gang) and self._is_there(pod)]
@@ -221,6 +246,10 @@ class Machine(RuleBasedStateMachine):
     def api_fails(self, errors: list[WriteError]) -> None:
         self.rig.api.fails["bind"] = errors
 
+    @rule(count=st.integers(1, 3))
+    def api_loses_answers(self, count: int) -> None:
+        self.rig.api.loses = count
+
     @rule(down=st.booleans())
     def api_is_slow(self, down: bool) -> None:
         async def step() -> None:
@@ -262,7 +291,9 @@ class Machine(RuleBasedStateMachine):
 
         self.do(step())
 
-    @rule(name=st.sampled_from(NODES), cordoned=st.booleans(), cpu=st.sampled_from([1000, 6000]))
+    @rule(
+        name=st.sampled_from(NODES), cordoned=st.booleans(), cpu=st.sampled_from([1000, 2000, 6000])
+    )
     def change_node(self, name: str, cordoned: bool, cpu: int) -> None:
         async def step() -> None:
             self.rig.see("nodes", make_node(name, cpu=cpu, unschedulable=cordoned))
@@ -276,7 +307,7 @@ class Machine(RuleBasedStateMachine):
 
         self.do(step())
 
-    @rule(node=st.sampled_from(NODES), cpu=st.sampled_from([1000, 4000]))
+    @rule(node=st.sampled_from(NODES), cpu=st.sampled_from([1000, 4000, 5000]))
     def take_room(self, node: str, cpu: int) -> None:
         async def step() -> None:
             self.rig.pod(

@@ -1,0 +1,161 @@
+"""A node becomes short while Bindings to it are under way: no more of them stop than must."""
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+
+from app.cache.members import Stage
+from app.model.ids import NodeName
+from app.model.shape import PodShape
+from app.service.limits import Limits
+from app.service.ports import Reaction, WriteError
+from tests.builders import make_amounts, make_shape
+from tests.service.rig import FAILING, Call, Rig
+from tests.service.virtual_time import advance, run, settle
+
+LONG = 10.0
+GPU = "example.com/gpu"
+NO_ANSWER = WriteError(Reaction.RETRY, "no answer")
+
+
+def take(rig: Rig, node: str, cpu: int) -> None:
+    """Another scheduler's pod comes there."""
+    rig.pod(f"x-{node}", scheduler="other", node=NodeName(node), shape=make_shape(cpu=cpu))
+
+
+def shrink(rig: Rig, node: str, cpu: int, of: int) -> None:
+    """The node has less by so much."""
+    rig.node(node, cpu=of - cpu)
+
+
+def fail_once(rig: Rig, names: Iterable[str]) -> None:
+    for name in names:
+        rig.api.fails[f"bind default/{name}"] = [FAILING]
+
+
+async def call_all(rig: Rig, *names: str) -> list[Call]:
+    calls = [rig.bind(name) for name in names]
+    await settle()
+    return calls
+
+
+async def ends_well(rig: Rig, bound: Iterable[str]) -> None:
+    await advance(LONG)
+    assert set(rig.api.bound()) == set(bound)
+    rig.show_bindings()
+    assert {m.stage for m in rig.cache.members.values() if not m.pod.node} <= {
+        Stage.WAITING,
+        Stage.PLANNED,
+    }
+    assert (await rig.parts.audit()).drifts == ()
+    for name in rig.cache.rooms.nodes:
+        assert (rig.cache.rooms.idle(name) >= 0).all(), "no node has more than it can bear"
+
+
+@pytest.mark.parametrize("how", ["smaller", "taken"])
+def test_members_beyond_the_minimum_give_way_as_many_as_must(how: str) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n", cpu=4000)
+        names = rig.gang("g", size=4, minimum=2)
+        await rig.cycle()
+        fail_once(rig, names)
+        await call_all(rig, *names)
+        if how == "smaller":
+            shrink(rig, "n", 1000, of=4000)
+        else:
+            take(rig, "n", 1000)
+        await advance(LONG)
+        assert len(rig.api.bound()) == 3
+
+    run(scenario())
+
+
+def test_one_gang_gives_way_and_the_other_is_bound_whole() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n", cpu=4000)
+        first = rig.gang("a", size=2)
+        await rig.cycle()
+        fail_once(rig, first)
+        await call_all(rig, *first)
+        await advance(0.01)
+        second = rig.gang("b", size=2)
+        await rig.cycle()
+        fail_once(rig, second)
+        await call_all(rig, *second)
+        take(rig, "n", 1000)
+        await ends_well(rig, first)
+
+    run(scenario())
+
+
+def test_a_pod_alone_gives_way_to_a_gang_that_was_begun() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n", cpu=4000)
+        names = rig.gang("g", size=3)
+        rig.pod("alone")
+        await rig.cycle()
+        fail_once(rig, ["alone", *names[1:]])
+        await call_all(rig, *names, "alone")
+        assert set(rig.api.bound()) <= {"g-0", "alone"}
+        take(rig, "n", 1000)
+        await ends_well(rig, names)
+
+    run(scenario())
+
+
+def test_who_does_not_ask_for_what_is_short_goes_on() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n", cpu=4000, extra={GPU: 2})
+        plain = rig.gang("a", size=2)
+        shape = PodShape(requests=make_amounts(cpu=1000, pods=1, **{GPU: 1}))
+        special = rig.gang("b", size=2, shape=shape)
+        await rig.cycle()
+        fail_once(rig, [*plain, *special])
+        await call_all(rig, *plain, *special)
+        rig.node("n", cpu=4000, extra={GPU: 1})
+        await ends_well(rig, plain)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("landed", ["p", "q"])
+def test_a_binding_that_arrived_all_the_same_takes_the_room_of_another(landed: str) -> None:
+    """Both answers are lost, and one of the two was bound."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n", cpu=2000)
+        for name in "pq":
+            rig.pod(name)
+        await rig.cycle()
+        for name in "pq":
+            rig.api.fails[f"bind default/{name}"] = [NO_ANSWER]
+        calls = await call_all(rig, "p", "q")
+        rig.land(landed)
+        take(rig, "n", 1000)
+        await advance(LONG)
+        assert [call.answer == "" for call in calls] == [landed == "p", landed == "q"]
+        assert rig.api.bound() == {}, "nobody is bound besides"
+
+    run(scenario())
+
+
+def test_one_that_was_sent_goes_before_one_whose_turn_has_not_come() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(bindings_in_flight=1))
+        rig.node("n", cpu=2000)
+        for name in "pq":
+            rig.pod(name)
+        await rig.cycle()
+        rig.api.slow = asyncio.Event()
+        await call_all(rig, "q", "p")
+        take(rig, "n", 1000)
+        rig.api.slow.set()
+        await ends_well(rig, {"q"})
+
+    run(scenario())
