@@ -29,7 +29,7 @@ from app.model.ids import (
 )
 from app.model.node import DeviceClass, Node
 from app.model.pod import QUEUE_ANNOTATION, TERMINAL, Pod, TaskStatus
-from app.model.reason import TAKEN
+from app.model.reason import CLOSED, NODE_GONE, SMALLER, TAKEN
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
 _UNPLACED = frozenset({Kind.WAITING, Kind.GATED})
@@ -68,14 +68,14 @@ class ClusterCache(Promises):
         if not self.rooms.set_node(node):
             return
         self.signals.dirty = True
-        self._lose_promises(node.name, "node does not take pods any more")
-        self._relieve(node.name, "node became smaller")
+        self._lose_promises(node.name, CLOSED)
+        self._relieve(node.name, SMALLER)
 
     def drop_node(self, name: NodeName) -> None:
         """Forget a node; promises on it are given back."""
         if self.rooms.drop_node(name):
             self.signals.dirty = True
-            self._lose_promises(name, "node is gone")
+            self._lose_promises(name, NODE_GONE)
 
     def set_device_class(self, device_class: DeviceClass) -> None:
         """Add or replace a DeviceClass."""

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 TAKEN = "another pod took the room"
-"""Why a Bind fails; kube-scheduler notes it on the pod."""
+SMALLER = "node became smaller"
+NO_ROOM = "its node has no room for it any more"
+CLOSED = "node does not take pods any more"
+NODE_GONE = "node is gone"
+LOST_PLACE = frozenset({TAKEN, SMALLER, NO_ROOM, CLOSED, NODE_GONE})
+"""Why a Bind fails of a pod that has to go elsewhere; kube-scheduler notes it on the pod."""
 GUARANTEE = "guarantee of"
 """How a `Holder` begins that is no group: ``guarantee of queue a``."""
 

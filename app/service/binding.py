@@ -20,7 +20,7 @@ from app.service.barrier import OPEN, Barrier
 from app.service.bursts import Bursts
 from app.service.limits import Limits
 from app.service.ports import Binder, Clock, Reaction, WriteError
-from app.service.standing import Standing, may_leave, standing
+from app.service.standing import Standing, may_leave, standing, why_fallen
 
 Gone = Callable[[], Awaitable[None]]
 """Returns when the client has closed the connection."""
@@ -200,7 +200,7 @@ class Binding:
             if await self._turns_out_bound(call):
                 return ""
             if standing(self._cache, call.uid) is Standing.FALLEN:
-                return f"{doubt}; {_FALLEN}"
+                return why_fallen(self._cache, call.uid) or f"{doubt}; {_FALLEN}"
             at_least_s = 0.0
 
     async def _turns_out_bound(self, call: BindCall) -> bool:

@@ -23,6 +23,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.members import Answer, Member
 from app.cache.shortages import Room
 from app.model.ids import PodUid
+from app.model.reason import CLOSED, NO_ROOM, NODE_GONE
 
 
 class Standing(Enum):
@@ -54,6 +55,16 @@ def standing(cache: ClusterCache, uid: PodUid) -> Standing:
     if group.begun or (group.complete and not member.void):
         return Standing.STANDS if room is Room.THERE else Standing.IN_DOUBT
     return Standing.IN_DOUBT if group.bindings[Answer.OPEN] else Standing.FALLEN
+
+
+def why_fallen(cache: ClusterCache, uid: PodUid) -> str:
+    """What its place lacks, if it is that; else empty: it is the gang then."""
+    member = cache.members.get(uid)
+    if member is None or not member.promised:
+        return ""
+    if not _takes(cache, member):
+        return CLOSED if member.node in cache.rooms.nodes else NODE_GONE
+    return NO_ROOM if cache.shortages.room_of(member) is Room.GONE else ""
 
 
 def _takes(cache: ClusterCache, member: Member) -> bool:

@@ -1,12 +1,13 @@
 """A node becomes short while Bindings to it are under way: no more of them stop than must."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 
 from app.cache.members import Stage
 from app.model.ids import NodeName
+from app.model.reason import CLOSED, LOST_PLACE, NO_ROOM, NODE_GONE
 from app.model.shape import PodShape
 from app.service.limits import Limits
 from app.service.ports import Reaction, WriteError
@@ -157,5 +158,62 @@ def test_one_that_was_sent_goes_before_one_whose_turn_has_not_come() -> None:
         take(rig, "n", 1000)
         rig.api.slow.set()
         await ends_well(rig, {"q"})
+
+    run(scenario())
+
+
+LOSSES: dict[str, tuple[Callable[[Rig], object], str]] = {
+    "taken": (lambda rig: take(rig, "n", 1000), NO_ROOM),
+    "smaller": (lambda rig: shrink(rig, "n", 500, of=1000), NO_ROOM),
+    "cordoned": (lambda rig: rig.node("n", cpu=1000, unschedulable=True), CLOSED),
+    "gone": (lambda rig: rig.unsee("nodes", rig.cache.rooms.nodes[NodeName("n")]), NODE_GONE),
+}
+
+
+@pytest.mark.parametrize("sent", [True, False])
+@pytest.mark.parametrize(("lose", "why"), LOSSES.values(), ids=LOSSES.keys())
+def test_a_pod_whose_binding_stops_for_its_place_is_told_what_that_lacks(
+    lose: Callable[[Rig], object], why: str, sent: bool
+) -> None:
+    """So that one that is pinned is made anew at once, not when it was tried once more."""
+
+    async def scenario() -> None:
+        rig = Rig(Limits(bindings_in_flight=1))
+        rig.node("n", cpu=1000)
+        rig.node("busy")
+        rig.pod("first", scheduler="other")
+        rig.pod("p", pinned=NodeName("n"))
+        await rig.cycle()
+        if sent:
+            fail_once(rig, "p")
+        else:
+            rig.api.slow = asyncio.Event()
+            rig.bind("first", "busy")
+            await settle()
+        [call] = await call_all(rig, "p")
+        lose(rig)
+        if rig.api.slow is not None:
+            rig.api.slow.set()
+        await advance(LONG)
+        assert call.answer == why
+
+    run(scenario())
+
+
+def test_a_pod_that_stops_only_with_its_gang_is_not_told_so() -> None:
+    """It has its room, and may stay pinned to it."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n0", "n1", cpu=1000)
+        names = rig.gang("g", size=2)
+        await rig.cycle()
+        fail_once(rig, names)
+        calls = await call_all(rig, *names)
+        rig.node(rig.place("g-0"), cpu=500)
+        await advance(LONG)
+        assert calls[0].answer == NO_ROOM
+        assert calls[1].answer not in LOST_PLACE
+        assert rig.member("g-1").stage is Stage.PLANNED
 
     run(scenario())

@@ -13,7 +13,7 @@ from app.controllers.job.vocabulary import (
     TASK_INDEX,
 )
 from app.model.pod import GATE, TASK_SPEC
-from app.model.reason import TAKEN
+from app.model.reason import LOST_PLACE
 from app.wire import unstructured
 from app.wire.unstructured import Object
 
@@ -166,8 +166,8 @@ def _is_refusal(condition: Mapping[str, Any]) -> bool:
     if condition.get("type") != "PodScheduled" or condition.get("status") != "False":
         return False
     # kube-scheduler tries a pod whose Bind failed again after a pause that grows, and only then
-    # finds that there is no room.
-    return condition.get("reason") == "Unschedulable" or condition.get("message") == TAKEN
+    # finds that there is no room, or no such node.
+    return condition.get("reason") == "Unschedulable" or condition.get("message") in LOST_PLACE
 
 
 def pinned_node(spec: Mapping[str, Any]) -> str:

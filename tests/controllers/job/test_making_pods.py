@@ -11,7 +11,7 @@ from app.controllers.job.slots import Refusals, Slots
 from app.controllers.job.world import texts_of
 from app.controllers.ports import ApiError, Failure
 from app.model.pod import SECOND_TRY
-from app.model.reason import TAKEN
+from app.model.reason import LOST_PLACE, TAKEN
 from app.wire.kinds import POD_GROUPS, PODS
 from app.wire.unstructured import Object
 from tests.clusters import workloads
@@ -169,7 +169,7 @@ def test_a_pod_whose_node_is_refused_is_made_anew_and_nobody_notices() -> None:
     ("condition", "is_made_anew"),
     [
         (_UNSCHEDULABLE, True),
-        ({**_FAILED, "message": TAKEN}, True),
+        *(({**_FAILED, "message": why}, True) for why in sorted(LOST_PLACE)),
         ({**_FAILED, "message": "the place was given back; the pod is planned again"}, False),
         ({**_FAILED, "status": "True", "message": TAKEN}, False),
         ({**_UNSCHEDULABLE, "type": "PodReady"}, False),
