@@ -275,6 +275,8 @@ class ClusterCache(Promises):
             why = "pod is being deleted" if pod.deleting else "pod is over"
             self.lost.append(Lost(pod.uid, member.group, why))
             member.stage, member.node = Stage.WAITING, NO_NODE
+        if pod.status is TaskStatus.FAILED and pod.node and before in PLACED_KINDS:
+            member.failed_at = now
         if group.awaits:
             self._await_not(group, pod.uid)
             self._await_owner(group, member)

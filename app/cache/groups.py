@@ -266,10 +266,12 @@ class Group:
     @property
     def begun(self) -> bool:
         """Whether some of its minimum is bound, and some is not, as the answers to Bindings say."""
-        bound = self.on_nodes + self.accepted.total()
-        if not bound:
-            return False
-        return bound < self.min_member or any(
+        return self.on_nodes + self.accepted.total() > 0 and self.lacks_bound
+
+    @property
+    def lacks_bound(self) -> bool:
+        """Whether some of its minimum is not bound, as these say."""
+        return self.on_nodes + self.accepted.total() < self.min_member or any(
             self.role_on_nodes(role) + self.accepted[role] < least
             for role, least in self.role_minimum.items()
         )

@@ -104,7 +104,7 @@ class Member:
     it was offered since, none of which it could have; ``told`` whether somebody acts on its present
     place (the pod has it, or kube-scheduler); ``void`` whether it was to lose that place while its
     Binding was under way, and does if that fails; ``sent`` whether that Binding has left, and
-    ``answer`` what is known of it.
+    ``answer`` what is known of it. ``failed_at`` is when it failed on its node, if that was seen.
     ``hinted`` is the node that we nominated it to last, until it may evict others.
     ``observed`` marks a pod known from a Filter call only, until the watch shows it.
     """
@@ -121,6 +121,7 @@ class Member:
     void: bool = False
     sent: bool = False
     answer: Answer = Answer.OPEN
+    failed_at: float = 0.0
     hinted: NodeName = NO_NODE
     observed: bool = False
 

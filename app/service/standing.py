@@ -20,7 +20,8 @@ if one of them turns out to be bound all go on, else all stop.
 from enum import Enum
 
 from app.cache.cluster import ClusterCache
-from app.cache.members import Answer, Member
+from app.cache.groups import Group
+from app.cache.members import Answer, Kind, Member
 from app.cache.shortages import Room
 from app.model.ids import PodUid
 from app.model.reason import CLOSED, NO_ROOM, NODE_GONE
@@ -52,9 +53,16 @@ def standing(cache: ClusterCache, uid: PodUid) -> Standing:
     group, room = cache.groups[member.group], cache.shortages.room_of(member)
     if not group.known or not _takes(cache, member) or room is Room.GONE:
         return Standing.FALLEN
-    if group.begun or (group.complete and not member.void):
+    if _is_begun(group, member) or (group.complete and not member.void):
         return Standing.STANDS if room is Room.THERE else Standing.IN_DOUBT
     return Standing.IN_DOUBT if group.bindings[Answer.OPEN] else Standing.FALLEN
+
+
+def _is_begun(group: Group, member: Member) -> bool:
+    """Whether somebody is bound, or was when this one was let go, and others have to follow."""
+    if group.begun or not group.kinds[Kind.FAILED] or not group.lacks_bound:
+        return group.begun
+    return any(other.failed_at > member.since for other in group.members.values())
 
 
 def why_fallen(cache: ClusterCache, uid: PodUid) -> str:

@@ -150,6 +150,44 @@ def test_a_gang_that_was_begun_is_finished_whatever_it_has_become(
     run(scenario())
 
 
+def test_one_that_was_bound_and_failed_since_has_begun_its_gang_too() -> None:
+    """Had the API server been well, all of them would be bound."""
+
+    async def scenario() -> None:
+        rig, calls = await sent(first=[], second=[FAILING] * 4)
+        await advance(0.1)
+        rig.store(replace(rig.api.pods["default/g-0"], phase="Failed"))
+        await advance(LONG)
+        assert calls[1].answer == ""
+        assert set(rig.api.bound()) == {"g-0", "g-1"}
+
+    run(scenario())
+
+
+def test_one_that_failed_before_has_not() -> None:
+    """The gang was let go without it."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n0", "n1", cpu=1000)
+        rig.group("g", minimum=2)
+        old = rig.pod("g-old", group="g", node=NodeName("n0"), phase="Running")
+        rig.store(replace(old, phase="Failed"))
+        await advance(1)
+        for name in ("g-0", "g-1"):
+            rig.pod(name, group="g")
+            rig.api.fails[f"bind default/{name}"] = [FAILING]
+        await rig.cycle()
+        calls = [rig.bind(name) for name in ("g-0", "g-1")]
+        await settle()
+        drop_node(rig)
+        await advance(LONG)
+        assert rig.api.bound() == {}
+        assert all(call.answer for call in calls)
+
+    run(scenario())
+
+
 def test_nobody_is_bound_for_a_group_that_is_gone() -> None:
     async def scenario() -> None:
         rig, calls = await sent(first=[FAILING], second=[])
