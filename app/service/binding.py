@@ -29,6 +29,7 @@ _FIRST_PAUSE_S = 0.05
 _CLIENT_GONE = "client is gone"
 _NO_PLACE = "the place was given back; the pod is planned again"
 _UNDER_WAY = "its Binding is under way for an earlier call"
+_BROKEN_OFF = "call was broken off"
 _LATE = "its turn came too late"
 _FALLEN = "not tried again: the gang is not what it was"
 
@@ -83,11 +84,9 @@ class Binding:
         self._cache.assume(call.uid, now=self._clock())
         self._arrived(member.group)
         turn = self._latest[call.uid] = object()
-        error = "call was cancelled"
+        error = _BROKEN_OFF  # until there is an answer
         try:
-            error = await self._pass_barrier(member, call, gone=gone)
-            if error == OPEN:
-                error = await self._post(call, gone=gone, ours=True)
+            error = await self._answer(member, call, gone=gone)
         finally:
             if not error:
                 self._cache.answered(call.uid, Answer.YES)
@@ -96,6 +95,10 @@ class Binding:
                 if error:
                     self._cache.unassume(call.uid, now=self._clock())
         return error
+
+    async def _answer(self, member: Member, call: BindCall, *, gone: Gone) -> str:
+        end = await self._pass_barrier(member, call, gone=gone)
+        return await self._post(call, gone=gone, ours=True) if end == OPEN else end
 
     def _take_place(self, member: Member, call: BindCall) -> str:
         if member.stage is Stage.WAITING:

@@ -333,6 +333,35 @@ def test_a_pod_that_lost_its_place_is_planned_again_first() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("when", ["sent", "looked at", "cancelled"])
+def test_a_call_that_breaks_off_leaves_its_pod_unbound(when: str) -> None:
+    """Nobody foresaw why; what comes after must not be told that it is bound."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p")
+        await rig.cycle()
+        failing = "bind" if when == "sent" else "read"
+        rig.api.fails["bind"] = [CONFLICT] if when == "looked at" else []
+        rig.api.fails[failing] += [RuntimeError("odd")]  # type: ignore[list-item]
+        rig.api.slow = asyncio.Event() if when == "cancelled" else None
+        call = rig.bind("p")
+        await settle()
+        call.task.cancel()
+        with pytest.raises((RuntimeError, asyncio.CancelledError)):
+            await call.task
+        assert rig.member("p").stage is Stage.PLANNED
+        rig.api.slow = None
+        rig.api.fails.clear()
+        again = rig.bind("p")
+        await settle()
+        assert again.answer == ""
+        assert rig.api.bound() == {"p": "n1"}
+
+    run(scenario())
+
+
 def test_a_bind_nobody_came_back_from_is_given_up_in_time() -> None:
     """Planned, and kube-scheduler never calls: the room is free after the time-out."""
 
