@@ -43,7 +43,7 @@ class ClusterWriter:
             name, namespace=namespace, uid=uid, node=node, annotations=annotations
         )
         path = f"{paths.pod(namespace, name)}/binding"
-        await self._client.create(path, body, deadline_s=BIND_DEADLINE_S)
+        await self._client.create(path, body, deadline_s=BIND_DEADLINE_S, urgent=True)
 
     async def patch_pod(
         self, namespace: str, name: str, json_patch: Sequence[Mapping[str, object]]

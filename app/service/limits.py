@@ -53,7 +53,7 @@ class Limits:
     burst_s: float = 0.02
     """Between two bursts of Bindings."""
     bindings_in_flight: int = 64
-    """As many as there are connections: who waits for one could not be told any more that its
-    client is gone."""
+    """As many as there are connections for them: who waits for one could not be told any more that
+    its client is gone."""
     writes_in_flight: int = 32
     hint: Hint = Hint.AUTO

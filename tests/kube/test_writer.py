@@ -1,19 +1,22 @@
 """What each write puts on the wire."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from itertools import count
 
 import pytest
+from aiohttp import web
 
 from app.kube import paths
-from app.kube.client import ApiClient
+from app.kube.client import ApiClient, ClientOptions
 from app.kube.config import Connection
 from app.kube.errors import Conflict, NotFound, Unreadable
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
-from tests.kube.server import LOGIN_PAGE, Handler, ScriptedServer, answer, failure
+from app.service.limits import Limits
+from tests.kube.server import LOGIN_PAGE, PATIENCE_S, Handler, ScriptedServer, answer, failure
 
 POD = "/api/v1/namespaces/ns/pods/p"
 GROUP = "/apis/scheduling.volcano.sh/v1beta1/namespaces/ns/podgroups/g"
@@ -26,16 +29,20 @@ def clock() -> Callable[[], datetime]:
     return lambda: datetime(2026, 1, 2, 3, 4, next(ticks), 987654, tzinfo=UTC)
 
 
+def writer(client: ApiClient) -> ClusterWriter:
+    suffixes = count()
+    events = EventRecorder(
+        client, component="pumice", now=clock(), suffix=lambda: f"s{next(suffixes)}"
+    )
+    return ClusterWriter(client, events=events)
+
+
 def write(connection: Connection, *uses: Callable[[ClusterWriter], Awaitable[None]]) -> None:
     async def opened() -> None:
         async with ApiClient(connection) as client:
-            suffixes = count()
-            events = EventRecorder(
-                client, component="pumice", now=clock(), suffix=lambda: f"s{next(suffixes)}"
-            )
-            writer = ClusterWriter(client, events=events)
+            writes = writer(client)
             for use in uses:
-                await use(writer)
+                await use(writes)
 
     asyncio.run(opened())
 
@@ -70,6 +77,37 @@ def test_a_binding_carries_the_uid_as_its_precondition(
             },
         )
     ]
+
+
+def test_a_binding_waits_for_no_connection_of_others(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    """Whether it may leave was decided just before, and may not be so any more later."""
+    free = threading.Event()
+
+    async def busy(_server: ScriptedServer, _request: web.BaseRequest) -> web.StreamResponse:
+        await asyncio.to_thread(free.wait, PATIENCE_S)
+        return web.json_response({})
+
+    server.on("GET", POD, busy)
+    server.on("POST", f"{POD}/binding", answer({}, status=201))
+
+    async def beside_others() -> None:
+        async with ApiClient(connection, ClientOptions(connections=2)) as client:
+            others = [asyncio.create_task(client.get(POD)) for _ in range(4)]
+            await asyncio.to_thread(server.wait_for, lambda seen: len(seen) == 2)
+            try:
+                async with asyncio.timeout(PATIENCE_S / 4):
+                    await writer(client).bind("ns", "p", uid="u1", node="n1")
+            finally:
+                free.set()
+                await asyncio.gather(*others)
+
+    asyncio.run(beside_others())
+
+
+def test_there_are_as_many_connections_for_bindings_as_are_sent_at_once() -> None:
+    assert Limits().bindings_in_flight <= ClientOptions().urgent_connections
 
 
 def test_a_pod_that_was_bound_or_replaced_is_a_conflict(
