@@ -44,8 +44,11 @@ def extender_calls(services: ExtenderServices) -> dict[str, Handler]:
         "bind": _bind(services),
         "preempt": _preempt(services),
     }
-    deciding = services.planning.deciding
-    return {verb: timed(verb, once(deciding, serve)) for verb, serve in serving.items()}
+    planning = services.planning
+    return {
+        verb: timed(verb, once(planning.deciding, serve, follow_lead=planning.follow_lead))
+        for verb, serve in serving.items()
+    }
 
 
 def extender_router(calls: Mapping[str, Handler]) -> APIRouter:
@@ -90,8 +93,8 @@ def timed(verb: str, serve: Serve) -> Handler:
     return call
 
 
-def once(deciding: asyncio.Event, serve: Serve) -> Serve:
-    """``serve``, kept waiting until ``deciding``.
+def once(deciding: asyncio.Event, serve: Serve, *, follow_lead: Callable[[], None]) -> Serve:
+    """``serve``, kept waiting until ``deciding``; ``follow_lead`` looks whether it still is.
 
     Until the first planning cycle, of the process or since it leads, any answer could be wrong (a
     newcomer would get the room of a gang that is bound in part), and an error would send the pod up
@@ -99,6 +102,7 @@ def once(deciding: asyncio.Event, serve: Serve) -> Serve:
     """
 
     async def call(body: bytes, request: Request) -> Response:
+        follow_lead()
         if not deciding.is_set():
             try:
                 async with asyncio.timeout(READY_S):

@@ -129,6 +129,7 @@ def assemble(
     planning.stood_by += [barrier.settle, status.forget, actuator.stood_by]
 
     def settled(changed: Iterable[GroupKey]) -> None:
+        planning.follow_lead()
         barrier.settle(changed)
         actuator.housed()
         if planning.has_news:
@@ -148,6 +149,7 @@ def assemble(
         filtering=filtering,
         binding=Binding(
             cache,
+            activity=activity,
             barrier=barrier,
             binder=ports,
             limits=limits,

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 
 from app.model.lease import Lease
 
+OTHER_LEADS = "another replica leads"
+"""What held calls of a replica that stands by are answered with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:

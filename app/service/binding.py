@@ -3,8 +3,10 @@
 The answer is an error text, empty for success. kube-scheduler retries a failed Bind after 1, 2, 4,
 8, 10 seconds whatever we do, so an error is said once and early, and a Binding that failed for a
 passing reason (429, 5xx, no connection) is tried again here first, until the process stops. It is
-sent, first or again, only if its gang still stands then (:mod:`app.service.standing`). A call whose
-client is gone is never bound: the scheduler has given the room to others by then.
+sent, first or again, only if its gang still stands then (:mod:`app.service.standing`), and by the
+replica that leads: another one may have given the room to others, or begun to bring a gang that is
+bound in part to its minimum. A call whose client is gone is never bound: the scheduler has given
+the room to others by then.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from typing import Any
 from app.cache.cluster import ClusterCache
 from app.cache.members import Answer, Member, Stage
 from app.model.ids import GroupKey, NodeName, PodUid
+from app.service.activity import OTHER_LEADS, Activity
 from app.service.barrier import OPEN, Barrier
 from app.service.bursts import Bursts
 from app.service.limits import Limits
@@ -51,6 +54,7 @@ class Binding:
         self,
         cache: ClusterCache,
         *,
+        activity: Activity,
         barrier: Barrier,
         binder: Binder,
         limits: Limits,
@@ -59,6 +63,7 @@ class Binding:
     ) -> None:
         """``arrived``: told the group of each member that has come, held or not."""
         self._cache = cache
+        self._activity = activity
         self._arrived = arrived
         self._barrier = barrier
         self._binder = binder
@@ -178,6 +183,8 @@ class Binding:
             async with self._room:
                 if closed is not None and closed.done():
                     return False
+                if not self._activity.active:
+                    raise WriteError(Reaction.REFUSED, OTHER_LEADS)
                 if ours and not may_leave(self._cache, call.uid):
                     raise WriteError(Reaction.RETRY, _LATE)
                 self._cache.sent(call.uid)

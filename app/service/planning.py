@@ -38,7 +38,7 @@ from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import Plan
 from app.model.reason import MEMBERS_MISSING, Cause, Refusal
 from app.model.snapshot import Snapshot
-from app.service.activity import Activity
+from app.service.activity import OTHER_LEADS, Activity
 from app.service.approvals import Approvals
 from app.service.basis import Basis
 from app.service.configuration import Configuration
@@ -139,6 +139,11 @@ class Planning:
         """Something changed: run a cycle soon."""
         self._wake.set()
 
+    def follow_lead(self) -> None:
+        """Stand by at once when another replica leads: the next cycle may be far off."""
+        if self.deciding.is_set() and not self.activity.active:
+            self._stand_by()
+
     @property
     def has_news(self) -> bool:
         """Whether something changed since the last cycle began: the cluster, or who leads."""
@@ -191,6 +196,9 @@ class Planning:
             await self._plan(started)
         else:
             self._forget_refusals()
+        if not self._leads:
+            self._stand_by()
+            return
         self.log.cycles += 1
         self.log.last_at = started
         self.log.last_s = self.clock() - started
@@ -200,6 +208,11 @@ class Planning:
             tell(changed)
         self.first_cycle.set()
         self.deciding.set()
+
+    @property
+    def _leads(self) -> bool:
+        """Whether this replica has led all the time since the cycle began."""
+        return self.activity.active and not self._standing_by
 
     def _is_worthwhile(self) -> bool:
         """Whether planning now may bring what it did not bring last time; takes the signals."""
@@ -238,6 +251,8 @@ class Planning:
             plan = await self._drive(steps)
         finally:
             self._under_way = False
+        if not self._leads:
+            return
         self._in_one_go = self._publish(plan, basis, now=now)
         if self._in_one_go:
             self.cache.signals.dirty = True
@@ -370,7 +385,7 @@ class Planning:
         self._put_off()
         self.deciding.clear()
         for key in list(self.cache.registry.promised):
-            self.cache.release(key, why="another replica leads")
+            self.cache.release(key, why=OTHER_LEADS)
         self._forget_observed(self.clock())
         self.refusals = {}
         self._note_causes()

@@ -2,6 +2,7 @@
 
 from app.model.lease import Lease
 from app.service.activity import Activity
+from app.service.limits import Limits
 from tests.service.rig import Rig
 from tests.service.virtual_time import clock
 
@@ -11,12 +12,12 @@ def lease(holder: str, *, renew: float = 1000.0, name: str = "scheduler") -> Lea
     return Lease(namespace="pumice-system", name=name, holder=holder, renew=renew, duration=15)
 
 
-def replica() -> Rig:
+def replica(limits: Limits | None = None) -> Rig:
     """A rig that decides only while ``host-a`` leads."""
     activity = Activity(
         clock=clock, elected=True, namespace="pumice-system", name="scheduler", identity="host-a"
     )
-    rig = Rig(activity=activity)
+    rig = Rig(limits, activity=activity)
     rig.node("n1", "n2")
     return rig
 

@@ -1,0 +1,117 @@
+"""A replica that does not lead any more does nothing from that moment on, however busy it was."""
+
+from app.service.limits import Limits
+from tests.service.replicas import lead, replica
+from tests.service.rig import FAILING, Rig, working
+from tests.service.test_planning import during_a_cycle
+from tests.service.virtual_time import advance, run, settle
+
+LEASE_S = 15.0
+
+
+async def long_ago(rig: Rig) -> None:
+    """The last cycle took long: the next one is late."""
+    lead(rig, "host-a")
+    await rig.cycle()
+    rig.planning.log.last_s = 10.0
+
+
+def test_it_answers_no_calls_though_its_last_cycle_took_long() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        rig.gang("g", size=2)
+        await long_ago(rig)
+        with working(rig):
+            held = rig.bind("g-0")
+            await settle()
+            lead(rig, "host-b")
+            await settle()
+            assert held.answer == "another replica leads"
+            assert not rig.planning.deciding.is_set()
+            assert not rig.promises()
+
+    run(scenario())
+
+
+def test_a_plan_that_was_under_way_comes_to_nothing() -> None:
+    async def scenario() -> None:
+        rig = replica(Limits(slice_s=-1.0))
+        rig.gang("g", size=2)
+        lead(rig, "host-a")
+        await during_a_cycle(rig, lambda: lead(rig, "host-b"))
+        assert not rig.promises()
+        assert not rig.planning.deciding.is_set()
+
+    run(scenario())
+
+
+def test_so_it_does_when_this_replica_leads_again_by_then() -> None:
+    """It was made without what the other one did."""
+
+    async def scenario() -> None:
+        rig = replica(Limits(slice_s=-1.0))
+        rig.gang("g", size=2)
+        lead(rig, "host-a")
+        await rig.cycle()
+        rig.gang("h", size=2)
+
+        def flap() -> None:
+            lead(rig, "host-b")
+            lead(rig, "host-a")
+
+        await during_a_cycle(rig, flap)
+        assert not rig.promises()
+        with working(rig):
+            await advance(2)
+            assert rig.promises() == 4
+
+    run(scenario())
+
+
+def test_it_sends_no_binding_when_its_time_ran_out_while_it_stood_still() -> None:
+    """As a machine does that is paused: nothing has told it yet that another one leads."""
+
+    async def scenario() -> None:
+        rig = replica()
+        rig.pod("p")
+        lead(rig, "host-a")
+        await rig.cycle()
+        await advance(LEASE_S + 1)
+        assert rig.planning.deciding.is_set()
+        call = rig.bind("p")
+        await settle()
+        assert call.answer == "another replica leads"
+        assert not rig.api.bound()
+
+    run(scenario())
+
+
+def test_it_answers_no_calls_either() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        lead(rig, "host-a")
+        await rig.cycle()
+        await advance(LEASE_S + 1)
+        rig.planning.follow_lead()
+        assert not rig.planning.deciding.is_set()
+
+    run(scenario())
+
+
+def test_it_does_not_go_on_with_bindings_that_failed() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        names = rig.gang("g", size=2)
+        rig.api.fails["bind"] = [FAILING] * 3
+        lead(rig, "host-a")
+        with working(rig):
+            await advance(0.1)
+            calls = [rig.bind(name) for name in names]
+            await settle()
+            lead(rig, "host-b")
+            await advance(10)
+            assert all(call.answer for call in calls)
+            assert not rig.api.bound()
+            assert not rig.promises()
+
+    run(scenario())
