@@ -116,8 +116,7 @@ class ClusterCache(Promises):
         if old is None:
             if observed:
                 self._observed[pod.uid] = now
-            task = task_of(pod, self.rooms.vector)
-            self._join(Member(pod, pod.group, task, since=now, observed=observed), now=now)
+            self._join(self._newcomer(pod, observed=observed, now=now), now=now)
         elif observed:
             return
         elif pod.group != old.group:
@@ -128,6 +127,17 @@ class ClusterCache(Promises):
             old.pod, old.observed = pod, False
         else:
             self._replace(old, pod, now=now)
+
+    def _newcomer(self, pod: Pod, *, observed: bool, now: float) -> Member:
+        """A pod that is seen for the first time, with what a process before this one left on it."""
+        return Member(
+            pod,
+            pod.group,
+            task_of(pod, self.rooms.vector),
+            since=now,
+            refused=bool(pod.complaint),
+            observed=observed,
+        )
 
     def drop_pod(self, uid: PodUid) -> None:
         """A pod is gone; what it held is free at once, and only the watch can bring it back."""
