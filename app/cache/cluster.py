@@ -49,6 +49,8 @@ class ClusterCache(Promises):
         self.schedulers = schedulers
         self.foreign: dict[PodUid, Pod] = {}
         self.nominated = NominatedOthers()
+        self.nominated_members: set[PodUid] = set()
+        """Pods of ours that show a nomination."""
         self.queues: dict[QueueName, Queue] = {}
         self.namespaces: dict[str, Namespace] = {}
         self.quotas: dict[str, Quota] = {}
@@ -136,6 +138,7 @@ class ClusterCache(Promises):
             task_of(pod, self.rooms.vector),
             since=now,
             refused=bool(pod.complaint),
+            hinted=pod.left_nomination,
             observed=observed,
         )
 
@@ -187,6 +190,10 @@ class ClusterCache(Promises):
         if pod.status in TERMINAL:
             self._forget_rules(pod.uid)
             return
+        if pod.nominated and not pod.node and self.ours(pod):
+            self.nominated_members.add(pod.uid)
+        else:
+            self.nominated_members.discard(pod.uid)
         shape, looks = pod.shape, pod.shape.looks_at_pods and self.ours(pod)
         self.choosy.put(pod.uid, shape if looks else None)
         self.repelling.put(pod.uid, shape if shape.pod_anti_affinity and not looks else None)
@@ -196,6 +203,7 @@ class ClusterCache(Promises):
             self.with_ports.pop(pod.uid, None)
 
     def _forget_rules(self, uid: PodUid) -> None:
+        self.nominated_members.discard(uid)
         self.choosy.drop(uid)
         self.repelling.drop(uid)
         self.with_ports.pop(uid, None)

@@ -105,7 +105,8 @@ class Member:
     place (the pod has it, or kube-scheduler); ``void`` whether it was to lose that place while its
     Binding was under way, and does if that fails; ``sent`` whether that Binding has left, and
     ``answer`` what is known of it. ``failed_at`` is when it failed on its node, if that was seen.
-    ``hinted`` is the node that we nominated it to last, until it may evict others.
+    ``hinted`` is the node that we nominated it to last, or who led before us, until it may evict
+    others.
     ``observed`` marks a pod known from a Filter call only, until the watch shows it.
     """
 
@@ -128,7 +129,7 @@ class Member:
     @property
     def evicted_for_on(self) -> NodeName:
         """Where kube-scheduler nominated it, as it does with whom it evicts others for."""
-        return self.pod.nominated if self.pod.nominated != self.hinted else NO_NODE
+        return self.pod.evicted_for_on if self.pod.nominated != self.hinted else NO_NODE
 
     @property
     def kind(self) -> Kind:

@@ -49,6 +49,9 @@ class TaskStatus(Enum):
 
 TERMINAL = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 
+_EVICTED_NOBODY = "no candidate node for preemption"
+"""What kube-scheduler says when it may evict on no node; it lets a nomination stand then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -143,6 +146,23 @@ class Pod:
     def gated(self) -> bool:
         """Whether a gate is on it that is ours to take away."""
         return bool(self.own_gates)
+
+    @property
+    def evicted_for_on(self) -> NodeName:
+        """Where kube-scheduler nominated it, as it does with whom it evicts others for.
+
+        It says in the same write that it found no node for the pod. We nominate only pods behind a
+        gate, which it has not tried yet, and what it says of those that it binds stays as it is.
+        """
+        tried = self.complaint and not self.gates
+        return self.nominated if tried and self.preempts else NO_NODE
+
+    @property
+    def left_nomination(self) -> NodeName:
+        """The node that it is nominated to without anybody being evicted, as far as it shows."""
+        if self.evicted_for_on and _EVICTED_NOBODY not in self.complaint:
+            return NO_NODE
+        return self.nominated
 
     @property
     def is_second_try(self) -> bool:

@@ -6,12 +6,13 @@ it itself when it refuses the pod, but not of a pod that never gets as far (a cl
 exist, a gate). Taking one back wakes all pods that wait in the scheduler's queue, hence only after
 a moment in which the place may come back or the scheduler may do it.
 
-Only our own are taken back: the stock preemption nominates too, pods that we had nominated before
-among them. It never nominates a member of a gang (see :mod:`app.service.preemption`), so when this
-replica begins to lead those of gangs are known to be ours, or of the replica that led before.
+Not those of the stock preemption, which nominates too, pods that we had nominated before among
+them: a pod says by itself that it was tried before that (:attr:`Pod.evicted_for_on`). So it does
+not matter which process of ours nominated a pod, nor when that shows. It never nominates a member
+of a gang (see :mod:`app.service.preemption`).
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
@@ -25,7 +26,7 @@ PATIENCE_S = 2.0
 
 
 class Nominations:
-    """Remembers which pods we nominated, until they are bound or gone."""
+    """Remembers since when pods have been nominated for nothing."""
 
     def __init__(
         self,
@@ -36,9 +37,7 @@ class Nominations:
     ) -> None:
         self._cache = cache
         self._pods = pods
-        self._ours: set[PodUid] = set()
         self._stale_since: dict[PodUid, float] = {}
-        self._begun = False
         self._work: WorkQueue[PodUid] = WorkQueue(self._clear, failed=failed)
 
     async def run(self, workers: int) -> None:
@@ -48,41 +47,39 @@ class Nominations:
     def writes(self, member: Member, node: NodeName) -> None:
         """We nominate it."""
         member.hinted = node
-        self._ours.add(member.pod.uid)
 
     def stood_by(self) -> None:
         """Another replica leads: it nominates too, and what is stale is its business."""
-        self._begun = False
         self._stale_since.clear()
 
     def look(self, now: float) -> None:
         """Find nominations that have been without a promise for a moment."""
-        if not self._begun:
-            self._begun = True
-            for member in self._found():
-                self.writes(member, member.pod.nominated)
-        members = self._cache.members
-        known = {uid: members[uid] for uid in self._ours if uid in members}
-        self._ours = {uid for uid, member in known.items() if not member.pod.node}
-        stale = [uid for uid in self._ours if _is_stale(known[uid])]
-        self._stale_since = {uid: self._stale_since.get(uid, now) for uid in stale}
+        self._stale_since = {m.pod.uid: self._since(m, now) for m in self._stale()}
         for uid, since in self._stale_since.items():
             if now - since >= PATIENCE_S:
                 self._work.add(uid)
 
-    def _found(self) -> list[Member]:
-        """Members of gangs that whoever led before nominated."""
-        groups = self._cache.groups
-        return [
-            member
-            for member in self._cache.members.values()
-            if member.pod.nominated and groups[member.group].min_member > 1
-        ]
+    def _since(self, member: Member, now: float) -> float:
+        """From now on if it counts as ours only now: it may just be given another one."""
+        before, member.hinted = member.hinted, member.pod.nominated
+        return self._stale_since.get(member.pod.uid, now) if before == member.hinted else now
+
+    def _stale(self) -> Iterator[Member]:
+        members = self._cache.members
+        nominated = (members[uid] for uid in self._cache.nominated_members if uid in members)
+        return (member for member in nominated if self._is_stale(member))
+
+    def _is_stale(self, member: Member) -> bool:
+        if member.stage is not Stage.WAITING or not member.pod.nominated or member.pod.node:
+            return False
+        return self._cache.groups[member.group].min_member > 1 or not member.evicted_for_on
 
     async def _clear(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
-        if member is None or member.pod.node or not _is_stale(member):
+        if member is None or not self._is_stale(member):
             return
+        if member.hinted != member.pod.nominated:
+            return  # it may evict others by now, and be nominated for that
         if uid not in self._stale_since:
             return  # another replica leads by now
         pod = member.pod
@@ -92,8 +89,3 @@ class Nominations:
             )
         except WriteError as error:
             again_unless_gone(error)
-
-
-def _is_stale(member: Member) -> bool:
-    ours = bool(member.hinted) and member.pod.nominated == member.hinted
-    return ours and member.stage is Stage.WAITING

@@ -47,6 +47,7 @@ from app.service.giving_back import Why, give_back
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.publishing import Published, Publisher
+from app.service.taking_over import take_over
 from app.service.vetoes import Vetoes
 from app.service.what_if import WhatIf
 from app.telemetry import metrics
@@ -369,15 +370,13 @@ class Planning:
         return queue_figures(snapshot, self.configuration.policies, now=self.clock())
 
     def _lead(self) -> None:
-        """This replica decides from now on: the phases are those the last leader stored."""
+        """This replica decides from now on."""
         if not self._standing_by:
             return
         self._standing_by = False
         self.cache.signals.dirty = True
         self.cache.signals.groups.update(self.cache.groups)
-        for key, group in list(self.cache.groups.items()):
-            if group.pod_group is not None:
-                self.cache.set_phase(key, group.pod_group.phase)
+        take_over(self.cache)
 
     def _stand_by(self) -> None:
         """Another replica decides: whatever was promised here is void, and nothing is said."""

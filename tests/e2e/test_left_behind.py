@@ -9,7 +9,7 @@ import pytest
 from tests.clusters import workloads
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import QUEUES
+from tests.clusters.resources import PODS, QUEUES
 from tests.clusters.rig import Rig, Stage
 
 pytestmark = pytest.mark.real
@@ -49,3 +49,19 @@ def test_a_pod_that_was_refused_before_comes_when_its_queue_has_room(rig: Rig) -
         rig.restart_extender()
         place.api.patch(QUEUES, queue, {"spec": {"capability": {"cpu": "4"}}})
         place.wait_pod_bound("asked")
+
+
+def test_a_nomination_from_before_is_no_claim(rig: Rig) -> None:
+    """It was written by an extender that died before it opened the gate."""
+    with Place(rig) as place:
+        (node,) = place.add_nodes(1, cpu="2")
+        rig.extender.kill()
+        place.submit_one(workloads.pod("older", cpu="2"))
+        place.submit_one(workloads.pod("told", cpu="2"))
+        told = {"status": {"nominatedNodeName": node}}
+        place.api.patch(PODS, "told", told, namespace=place.name, subresource="status")
+        rig.restart_extender()
+        place.wait_pod_bound("older")
+        assert not place.pod("told")["spec"].get("nodeName")
+        place.delete_pod("older")
+        place.wait_pod_bound("told")

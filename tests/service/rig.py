@@ -292,6 +292,11 @@ class Rig:
             self.pod(pod, group=name, gates=gates, **fields)
         return names
 
+    def nominate(self, name: str, node: str) -> None:
+        """kube-scheduler found no node for a pod, and evicts others from that one for it."""
+        says, pod = "0/1 nodes are available: 1 Insufficient cpu.", self.api.pods[f"default/{name}"]
+        self.store(replace(pod, nominated=NodeName(node), complaint=says, gates=()))
+
     def make_anew(self, *names: str) -> None:
         """Others have taken the places of these pods, and the watch is late to show it."""
         for name in names:

@@ -39,10 +39,6 @@ async def kept_call(rig: Rig, name: str = "urgent") -> Answer:
     )
 
 
-def nominate(rig: Rig, name: str, node: str) -> None:
-    rig.store(replace(rig.api.pods[f"default/{name}"], nominated=NodeName(node)))
-
-
 def test_room_that_was_made_is_given_before_the_next_cycle() -> None:
     async def scenario() -> None:
         rig = Rig()
@@ -107,7 +103,7 @@ def test_victims_may_take_their_time_to_go() -> None:
     async def scenario() -> None:
         rig = Rig()
         await after_preemption(rig)
-        nominate(rig, "urgent", "n1")
+        rig.nominate("urgent", "n1")
         rig.store(replace(rig.api.pods["default/low-1"], deleting=True))
         await advance(KEPT_S)
         await rig.cycle()
@@ -146,7 +142,7 @@ def test_a_nominated_member_of_a_gang_waits_as_it_never_preempts() -> None:
         rig = Rig()
         rig.node("n1", cpu=2000)
         rig.gang("g", size=2, shape=TWO)
-        nominate(rig, "g-0", "n1")
+        rig.nominate("g-0", "n1")
         assert isinstance(rig.filter("g-0", ["n1"]), Wait)
 
     run(scenario())

@@ -61,8 +61,7 @@ def test_one_of_kube_scheduler_for_whom_it_evicts_stays_as_long_as_the_victims_d
         rig.pod("urgent", gates=(GATE,), priority=1000, shape=two, created=2.0)
         with working(rig):
             await advance(1)
-            told = replace(rig.api.pods["default/urgent"], gates=(), nominated=N1)
-            rig.store(told)
+            rig.store(replace(rig.api.pods["default/urgent"], gates=(), nominated=N1))
             rig.node("n2", cpu=2000)
             for name in ("n1", "n2"):
                 stock = {"scheduler": "default-scheduler", "phase": "Running"}
@@ -71,7 +70,7 @@ def test_one_of_kube_scheduler_for_whom_it_evicts_stays_as_long_as_the_victims_d
             rig.group("older", minimum=1, created=1.0, priority_class="urgent")
             rig.pod("older", group="older", priority=1000, shape=two, created=1.0)
             assert rig.preempt("urgent", **{node: [f"low-{node}"]}) is None
-            rig.store(replace(told, nominated=NodeName(node)))
+            rig.nominate("urgent", node)
             await advance(2 * KEPT_S)
             assert taken_back(rig) == set()
             rig.delete(f"low-{node}")
@@ -81,11 +80,12 @@ def test_one_of_kube_scheduler_for_whom_it_evicts_stays_as_long_as_the_victims_d
     run(scenario())
 
 
-def test_what_was_nominated_before_a_restart_is_taken_back_from_gangs_only() -> None:
+def test_what_was_nominated_before_a_restart_is_taken_back_but_not_for_whom_others_go() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.gang("g", size=2, nominated=N1)
-        rig.pod("preempting", nominated=N1)
+        rig.pod("preempting")
+        rig.nominate("preempting", "n1")
         with working(rig):
             await advance(3 * PATIENCE_S)
             assert taken_back(rig) == {"default/g-0", "default/g-1"}

@@ -51,7 +51,7 @@ def test_older_pods_of_no_higher_priority_do_not_get_it(queue: str) -> None:
 def test_it_is_for_the_pod_as_long_as_its_victims_take_to_go() -> None:
     async def scenario() -> None:
         rig = await urgent_after_others(equal=1000)
-        rig.store(replace(rig.api.pods["default/urgent"], nominated=NodeName("n1")))
+        rig.nominate("urgent", "n1")
         rig.store(replace(rig.api.pods["default/low-1"], deleting=True))
         await advance(2 * KEPT_S)
         rig.delete("low-1")

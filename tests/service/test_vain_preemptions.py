@@ -268,7 +268,7 @@ def test_two_pods_in_a_row_do_not_evict_for_the_same_rest_of_a_quota() -> None:
             mine(rig, f"asking-{number}", cpu=2000, queue="small")
         assert rig.preempt("asking-1", n1=["elsewhere-1"]) is None
         assert rig.preempt("asking-2", n2=["elsewhere-2"]) is Strike.REFUSED
-        rig.store(replace(rig.api.pods["default/asking-1"], nominated=NodeName("n1")))
+        rig.nominate("asking-1", "n1")
         await advance(KEPT_S)
         assert rig.preempt("asking-2", n2=["elsewhere-2"]) is Strike.REFUSED, "it still waits"
         rig.delete("asking-1")
