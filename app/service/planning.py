@@ -107,6 +107,8 @@ class Planning:
     deciding: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while this replica leads and has planned everything at least once since it does."""
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _ceased: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when this replica ceases to lead while it rests."""
     _shapes: ShapeCache = field(default_factory=ShapeCache)
     _under_way: bool = False
     _refused_with: dict[GroupKey, int] = field(default_factory=dict)
@@ -144,6 +146,7 @@ class Planning:
         """Stand by at once when another replica leads: the next cycle may be far off."""
         if self.deciding.is_set() and not self.activity.active:
             self._stand_by()
+            self._ceased.set()
 
     @property
     def has_news(self) -> bool:
@@ -155,8 +158,7 @@ class Planning:
     async def run(self) -> None:
         """Cycle for ever; cancel to stop."""
         while True:
-            gap = max(self.limits.cycle_gap_s, 4 * self.log.last_s)
-            await asyncio.sleep(gap)
+            await self._rest()
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self._due_at):
                     await self._wake.wait()
@@ -166,6 +168,15 @@ class Planning:
                 await self._attempt()
             else:
                 self._stand_by()
+
+    async def _rest(self) -> None:
+        """The pause after a cycle; whoever stops leading, and leads again, does not wait for it."""
+        least = self.limits.cycle_gap_s
+        self._ceased.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(4 * self.log.last_s - least, 0.0)):
+                await self._ceased.wait()
+        await asyncio.sleep(least)
 
     async def _attempt(self) -> None:
         """A cycle; one that fails is tried again later, and gangs are planned on demand."""
@@ -381,6 +392,7 @@ class Planning:
     def _stand_by(self) -> None:
         """Another replica decides: whatever was promised here is void, and nothing is said."""
         self._standing_by = True
+        self.log.last_s = 0.0
         self._put_off()
         self.deciding.clear()
         for key in list(self.cache.registry.promised):

@@ -33,6 +33,21 @@ def test_it_answers_no_calls_though_its_last_cycle_took_long() -> None:
     run(scenario())
 
 
+def test_it_takes_over_again_at_once() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        rig.gang("g", size=2)
+        await long_ago(rig)
+        with working(rig):
+            await settle()
+            for leader, promises in (("host-b", 0), ("host-a", 2)):
+                lead(rig, leader)
+                await advance(4 * rig.limits.cycle_gap_s)
+                assert rig.promises() == promises
+
+    run(scenario())
+
+
 def test_a_plan_that_was_under_way_comes_to_nothing() -> None:
     async def scenario() -> None:
         rig = replica(Limits(slice_s=-1.0))
