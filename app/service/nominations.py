@@ -6,10 +6,11 @@ it itself when it refuses the pod, but not of a pod that never gets as far (a cl
 exist, a gate). Taking one back wakes all pods that wait in the scheduler's queue, hence only after
 a moment in which the place may come back or the scheduler may do it.
 
-Not those of the stock preemption, which nominates too, pods that we had nominated before among
-them: a pod says by itself that it was tried before that (:attr:`Pod.evicted_for_on`). So it does
-not matter which process of ours nominated a pod, nor when that shows. It never nominates a member
-of a gang (see :mod:`app.service.preemption`).
+Not those of kube-scheduler, which nominates whom it evicts others for, pods that we had nominated
+before among them, and whom it is about to bind. Of the former, what stands on a pod says whose it
+is (:attr:`Pod.left_nomination`), so that it does not matter which process of ours wrote it. Later
+ones that we do not know of are the last leader's on pods behind a gate, which kube-scheduler has
+not tried, and on members of gangs, for which it evicts nobody (:mod:`app.service.preemption`).
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -72,7 +73,9 @@ class Nominations:
     def _is_stale(self, member: Member) -> bool:
         if member.stage is not Stage.WAITING or not member.pod.nominated or member.pod.node:
             return False
-        return self._cache.groups[member.group].min_member > 1 or not member.evicted_for_on
+        if self._cache.groups[member.group].min_member > 1:
+            return True
+        return member.hinted == member.pod.nominated or bool(member.pod.gates)
 
     async def _clear(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)

@@ -93,6 +93,25 @@ def test_what_was_nominated_before_a_restart_is_taken_back_but_not_for_whom_othe
     run(scenario())
 
 
+@pytest.mark.parametrize(("gates", "whose"), [((GATE,), {"default/p"}), ((), set())])
+def test_one_that_shows_later_is_ours_on_a_pod_behind_its_gate_only(
+    gates: tuple[str, ...], whose: set[str]
+) -> None:
+    """The leader before may write late; kube-scheduler nominates whom it is about to bind."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=1000)
+        pod = rig.pod("p", gates=gates, shape=make_shape(cpu=2000))
+        with working(rig):
+            await advance(1)
+            rig.store(replace(pod, nominated=N1))
+            await advance(3 * PATIENCE_S)
+            assert taken_back(rig) == whose
+
+    run(scenario())
+
+
 def test_a_pod_that_is_gone_needs_nothing_and_a_failure_comes_back() -> None:
     async def scenario() -> None:
         rig = Rig()
