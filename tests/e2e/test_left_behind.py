@@ -57,6 +57,7 @@ def test_a_nomination_from_before_is_no_claim(rig: Rig) -> None:
         (node,) = place.add_nodes(1, cpu="2")
         rig.extender.kill()
         place.submit_one(workloads.pod("older", cpu="2"))
+        time.sleep(1)  # creation times are whole seconds
         place.submit_one(workloads.pod("told", cpu="2"))
         told = {"status": {"nominatedNodeName": node}}
         place.api.patch(PODS, "told", told, namespace=place.name, subresource="status")
