@@ -20,7 +20,6 @@ from app.model.disruption import DisruptionBudget
 from app.model.ids import (
     DEFAULT_QUEUE,
     NO_NODE,
-    NO_QUEUE,
     ROOT_QUEUE,
     GroupKey,
     NodeName,
@@ -426,9 +425,9 @@ class ClusterCache(Promises):
     def drop_namespace(self, name: str) -> None:
         """Forget a namespace."""
         self.namespaces.pop(name, None)
-        self._follow_queue(name, NO_QUEUE)
+        self._follow_queue(name, None)
 
-    def _follow_queue(self, namespace: str, queue: QueueName) -> None:
+    def _follow_queue(self, namespace: str, queue: QueueName | None) -> None:
         for group in self.registry.name_queue(namespace, queue):
             self._revoke(group, why="namespace got another queue")
             self.registry.changed(group)

@@ -29,6 +29,9 @@ from app.model.resources import Amounts
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase, PodGroup
 
+_NONE_NAMED = ("", DEFAULT_QUEUE)
+"""As admission has it for PodGroups: there the namespace's queue counts."""
+
 
 @dataclass(slots=True, eq=False)
 class Group:
@@ -46,8 +49,9 @@ class Group:
     key: GroupKey
     solo: bool
     default_queue: QueueName
-    namespace_queue: QueueName = NO_QUEUE
-    """The one that its namespace names for what names none."""
+    namespace_queue: QueueName | None = NO_QUEUE
+    """The one that its namespace names for what names none; None: the namespace is not known yet.
+    """
     pod_group: PodGroup | None = None
     phase: GroupPhase = GroupPhase.NEW
     members: dict[PodUid, Member] = field(default_factory=dict)
@@ -189,8 +193,18 @@ class Group:
 
     @property
     def known(self) -> bool:
-        """Whether it can be planned at all: its PodGroup exists, or it needs none."""
-        return (self.solo and not self.awaits) or self.pod_group is not None
+        """Whether it can be planned at all: its PodGroup exists, or it needs none.
+
+        Who needs none may still be in the queue of a namespace that the watch is about to show.
+        """
+        if self.pod_group is not None:
+            return True
+        return self.solo and not self.awaits and not self.lacks_namespace
+
+    @property
+    def lacks_namespace(self) -> bool:
+        """Whether only its namespace, which is not known, can tell its queue."""
+        return self.namespace_queue is None and self._named_queue in _NONE_NAMED
 
     @property
     def deleting(self) -> bool:
@@ -215,10 +229,17 @@ class Group:
         """The queue it is charged to."""
         if self.pod_group is not None:
             return self.pod_group.queue
-        named = next((m.pod.annotations.get(QUEUE_ANNOTATION) for m in self.members.values()), None)
-        if not named or named == DEFAULT_QUEUE:  # as admission has it for PodGroups
+        named = self._named_queue
+        if named in _NONE_NAMED:
             named = self.namespace_queue or named
         return QueueName(named) if named else self.default_queue
+
+    @property
+    def _named_queue(self) -> str:
+        """What its pod names, if it has no PodGroup."""
+        return next(
+            (m.pod.annotations.get(QUEUE_ANNOTATION, "") for m in self.members.values()), ""
+        )
 
     def asks_like(self, view: Gang) -> bool:
         """Whether it is the group of an earlier view, of the same queue and the same minimum."""

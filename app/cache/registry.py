@@ -15,7 +15,7 @@ from app.cache.rooms import Rooms
 from app.cache.sums import Change, Part, QueueSums, changed, loss, part_of
 from app.cache.views import gang_view, task_of
 from app.model.gang import Gang
-from app.model.ids import NO_QUEUE, GroupKey, PodUid, QueueName
+from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.job import Template
 from app.model.snapshot import QueueUsage
 from app.model.workload import PodGroup, PriorityClass
@@ -70,7 +70,7 @@ class Registry:
         """The groups whose PodGroups have an owner, by its UID."""
         self.signals = Signals()
         self._namespace_queues: dict[str, QueueName] = {}
-        """By namespace, of those that name one."""
+        """By namespace, of those that are known."""
         self._rooms = rooms
         self._grown = False
         rooms.grown = self._widen
@@ -84,21 +84,27 @@ class Registry:
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group(key=key, solo=solo, default_queue=self.default_queue)
-            group.namespace_queue = self._namespace_queues.get(group.namespace, NO_QUEUE)
+            group.namespace_queue = self._namespace_queues.get(group.namespace)
         return group
 
-    def name_queue(self, namespace: str, queue: QueueName) -> list[Group]:
-        """The namespace names that queue; returns the groups that are in another one by that."""
-        if self._namespace_queues.get(namespace, NO_QUEUE) == queue:
+    def name_queue(self, namespace: str, queue: QueueName | None) -> list[Group]:
+        """The namespace names that queue, or is not known any more (None).
+
+        Returns the groups that are in another one by that, or can be planned only from now on.
+        """
+        if self._namespace_queues.get(namespace) == queue:
             return []
         self._namespace_queues.pop(namespace, None)
-        if queue:
+        if queue is not None:
             self._namespace_queues[namespace] = queue
         there = [group for group in self.groups.values() if group.namespace == namespace]
-        before = [group.queue for group in there]
+        before = [(group.queue, group.known) for group in there]
         for group in there:
             group.namespace_queue = queue
-        return [group for group, was in zip(there, before, strict=True) if group.queue != was]
+        now = [(group.queue, group.known) for group in there]
+        return [
+            group for group, was, is_now in zip(there, before, now, strict=True) if was != is_now
+        ]
 
     def specify(self, group: Group, pod_group: PodGroup | None) -> None:
         """Let ``group`` be what ``pod_group`` says, its roles as the owner of that describes them.

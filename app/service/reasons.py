@@ -42,8 +42,14 @@ def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal 
 
 
 def _missing(group: Group) -> Refusal:
-    """It does not exist; a pod that waits for the one of its owner has no name of it to tell."""
+    """It does not exist; a pod that waits for the one of its owner has no name of it to tell.
+
+    Nor has a pod alone, whose namespace tells the queue.
+    """
     pod = next((member.pod for member in group.members.values()), None)
+    if group.solo and group.lacks_namespace:
+        text = f"namespace {group.namespace}, which may name the queue, is not known yet"
+        return Refusal(Cause.GROUP_MISSING, where=group.key, detail=text)
     if not group.solo or pod is None or pod.owner is None:
         return Refusal(Cause.GROUP_MISSING, where=group.key)
     text = f"{pod.key}: waiting for the pod group of {pod.owner.kind} {pod.owner.name} to exist"

@@ -23,7 +23,7 @@ from app.model.job import Template
 from app.model.pod import Owner, Pod, TaskStatus
 from app.model.shape import HostPort, LabelSelector, Operator, PodShape, PodTerm, Requirement
 from app.model.snapshot import Snapshot
-from app.model.workload import GroupPhase, PodGroup
+from app.model.workload import GroupPhase, Namespace, PodGroup
 from app.service.activity import Activity
 from app.service.feed import Feed
 from tests.builders import make_amounts
@@ -116,6 +116,7 @@ class Machine(RuleBasedStateMachine):
         self.gone: dict[PodUid, Pod] = {}
         """Pods that the API server had; a call of kube-scheduler does not bring them back."""
         self.phases: dict[GroupKey, GroupPhase] = {}
+        self.feed.upsert("namespaces", Namespace("default", {}, {}))
         self.named_queue = ""
         """What the namespace names."""
         self.now = 100.0

@@ -8,7 +8,7 @@ from app.model.ids import NodeName, PodUid, group_key
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, Pod
 from app.model.shape import PodShape
-from app.model.workload import GroupPhase, PodGroup
+from app.model.workload import GroupPhase, Namespace, PodGroup
 from tests.builders import make_node, make_pod, make_shape, make_task
 
 KEY = group_key("default", "g")
@@ -23,6 +23,7 @@ class Rig:
         self.now = 100.0
         self.cache.set_node(make_node("n", cpu=2000))
         self.cache.set_node(make_node("m", cpu=1000))
+        self.cache.set_namespace(Namespace("default", {}, {}))
         self.cache.set_group(group())
         self.cache.lost.clear()
 

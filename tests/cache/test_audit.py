@@ -9,6 +9,7 @@ from app.cache.cluster import ClusterCache
 from app.model.ids import NodeName
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import Pod
+from app.model.workload import Namespace
 from tests.builders import make_node, make_pod
 
 BOUND = make_pod("p", node=NodeName("n"), phase="Running")
@@ -19,6 +20,7 @@ def cache() -> ClusterCache:
     cache = ClusterCache(schedulers=frozenset({"volcano"}))
     for name in ("n", "m"):
         cache.set_node(make_node(name))
+    cache.set_namespace(Namespace("default", {}, {}))
     return cache
 
 

@@ -59,9 +59,28 @@ def test_places_are_given_back_when_the_namespace_gets_another_queue(rig: Rig, q
 
 
 def test_it_is_forgotten_with_the_namespace(rig: Rig) -> None:
-    rig.cache.drop_namespace("default")
     alone(rig)
+    rig.cache.drop_namespace("default")
+    assert rig.where("a") == [(Stage.WAITING, "")]
     assert SMALL not in rig.cache.registry.usage()
+
+
+@pytest.mark.parametrize("named", ["", "default"])
+def test_a_pod_waits_for_its_namespace_which_the_watch_may_show_later(rig: Rig, named: str) -> None:
+    rig.cache.drop_namespace("default")
+    rig.cache.set_pod(make_pod("a", annotations={QUEUE_ANNOTATION: named}), now=rig.now)
+    key = rig.member("a").group
+    assert not rig.cache.groups[key].known
+    assert key not in rig.cache.registry.pending
+    name_queue(rig, SMALL)
+    assert rig.cache.groups[key].queue == SMALL
+    assert key in rig.cache.registry.pending
+
+
+def test_a_pod_that_names_a_queue_needs_no_namespace(rig: Rig) -> None:
+    rig.cache.drop_namespace("default")
+    alone(rig, "other")
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
 
 
 def test_whoever_names_a_queue_keeps_the_place(rig: Rig) -> None:

@@ -15,7 +15,7 @@ from app.cache.members import Member
 from app.main.wiring import Parts, assemble
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName, group_key
 from app.model.pod import GATE, GROUP_ANNOTATION, TERMINAL, Owner, Pod
-from app.model.workload import GroupPhase, PodGroup, Queue
+from app.model.workload import GroupPhase, Namespace, PodGroup, Queue
 from app.service.activity import Activity
 from app.service.binding import BindCall
 from app.service.filtering import Answer, Question
@@ -181,7 +181,7 @@ def always_active() -> Activity:
 
 
 class Rig:
-    """Parts over a FakeApi, with the two queues in being."""
+    """Parts over a FakeApi, with the two queues and the namespace ``default`` in being."""
 
     def __init__(
         self,
@@ -205,6 +205,7 @@ class Rig:
         self.planning = self.parts.planning
         for name in ("root", "default"):
             self.queue(make_queue(name))
+        self.see("namespaces", Namespace("default", {}, {}))
 
     # --- what the API server holds ---------------------------------------------------------------
 
