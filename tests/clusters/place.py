@@ -101,10 +101,14 @@ class Place:
             what="the extender knows the nodes",
         )
 
-    def add_queue(self, name: str, **spec: Any) -> str:
+    def add_queue(
+        self, name: str, *, annotations: Mapping[str, str] | None = None, **spec: Any
+    ) -> str:
         """A queue; queues are global, so its name gets the place's in front."""
         full = f"{self.name}-{name}"
-        self.api.create(workloads.queue(full, **spec), resource=QUEUES)
+        queue = workloads.queue(full, **spec)
+        queue["metadata"]["annotations"] = dict(annotations or {})
+        self.api.create(queue, resource=QUEUES)
         self._queues.append(full)
         wait_until(
             lambda: full in self.cluster.extender.get("/debug/queues"),

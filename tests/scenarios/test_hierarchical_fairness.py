@@ -6,7 +6,6 @@ import pytest
 
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import QUEUES
 from tests.scenarios.confs import conf
 
 CONF = conf({"name": "drf", "enableHierarchy": True}, "predicates", "nodeorder")
@@ -18,10 +17,8 @@ def scheduler_conf() -> str:
 
 
 def add_queue(place: Place, name: str, path: str, weights: str) -> str:
-    full = place.add_queue(name)
     marks = {"volcano.sh/hierarchy": path, "volcano.sh/hierarchy-weights": weights}
-    place.api.patch(QUEUES, full, {"metadata": {"annotations": marks}})
-    return full
+    return place.add_queue(name, annotations=marks)
 
 
 def test_queues_get_what_their_branches_weigh(place: Place) -> None:
