@@ -1,0 +1,306 @@
+"""Pods as the watches and Filter calls show them: who joins a group, leaves it, or changes in it.
+
+Those of others count with the room that they have on their nodes. Those that are over and in no
+PodGroup that is known do not count: they are kept as history, should there be one.
+"""
+
+from app.cache.awaited import AwaitedPods
+from app.cache.departed import Departed
+from app.cache.groups import Group
+from app.cache.history import History
+from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
+from app.cache.moving import brings_place, moved
+from app.cache.nominated import NominatedOthers
+from app.cache.promises import Lost, Promises
+from app.cache.roster import Occupant, Roster
+from app.cache.views import task_of
+from app.model.ids import NO_NODE, PodUid, QueueName
+from app.model.pod import TERMINAL, Pod, TaskStatus
+from app.model.reason import TAKEN
+from app.model.workload import GroupPhase
+
+_UNPLACED = frozenset({Kind.WAITING, Kind.GATED})
+
+
+class Pods(Promises):
+    """Every pod that counts, and the promises to those that are ours.
+
+    ``schedulers`` are the names that are ours; pods that stand alone and name no queue are in the
+    ``default_queue``.
+    """
+
+    def __init__(self, *, schedulers: frozenset[str], default_queue: QueueName) -> None:
+        super().__init__(default_queue=default_queue)
+        self.schedulers = schedulers
+        self.foreign: dict[PodUid, Pod] = {}
+        self.nominated = NominatedOthers()
+        self.nominated_members: set[PodUid] = set()
+        """Pods of ours that show a nomination."""
+        self.roster = Roster(self._occupant, self.rooms.charges)
+        self.rooms.moved = self.roster.note
+        self.awaited = AwaitedPods()
+        self._observed: dict[PodUid, float] = {}
+        self._history = History()
+        self._departed = Departed()
+
+    def ours(self, pod: Pod) -> bool:
+        """Whether its ``schedulerName`` is one of ours."""
+        return pod.scheduler in self.schedulers
+
+    def pod(self, uid: PodUid) -> Pod | None:
+        """A pod that counts, whoever's it is."""
+        member = self.members.get(uid)
+        return member.pod if member is not None else self.foreign.get(uid)
+
+    def set_pod(self, pod: Pod, *, now: float, observed: bool = False) -> None:
+        """Add or replace a pod. ``observed``: seen in a Filter call, the watch is still behind."""
+        if observed and self._is_past(pod):
+            return
+        self._departed.discard(pod.uid)
+        self._note_rules(pod)
+        self._history.drop(pod.uid)
+        if not self.ours(pod):
+            self._set_foreign(pod)
+            return
+        old = self.members.get(pod.uid)
+        if old is None:
+            if observed:
+                self._observed[pod.uid] = now
+            self._join(self._newcomer(pod, observed=observed, now=now), now=now)
+        elif observed:
+            return
+        elif pod.group != old.group:
+            self._regroup(old, pod, now=now)
+        elif decides_like(old.pod, pod):
+            if pod.complaint != old.pod.complaint:
+                self.signals.groups.add(old.group)
+            old.pod, old.observed = pod, False
+        else:
+            self._replace(old, pod, now=now)
+
+    def _newcomer(self, pod: Pod, *, observed: bool, now: float) -> Member:
+        """A pod that is seen for the first time, with what a process before this one left on it."""
+        return Member(
+            pod,
+            pod.group,
+            task_of(pod, self.rooms.vector),
+            since=now,
+            refused=bool(pod.complaint),
+            hinted=pod.left_nomination,
+            observed=observed,
+        )
+
+    def drop_pod(self, uid: PodUid) -> None:
+        """A pod is gone; what it held is free at once, and only the watch can bring it back."""
+        if uid in self.members or uid in self._history:
+            self._departed.add(uid)
+        self._drop(uid)
+
+    def set_nominated(self, pod: Pod) -> None:
+        """A pod of others waits for room that somebody was evicted from, or does so elsewhere.
+
+        One that is known to have a node does not: two watches tell of it.
+        """
+        if pod.uid not in self.foreign:
+            self.signals.freed |= self.nominated.note(pod)
+
+    def drop_nominated(self, uid: PodUid) -> None:
+        """It does not any more: it has its node, was refused, or is gone."""
+        self.signals.freed |= self.nominated.drop(uid)
+
+    def _drop(self, uid: PodUid) -> None:
+        self._forget_rules(uid)
+        self._history.drop(uid)
+        if self.foreign.pop(uid, None) is not None:
+            self.signals.freed |= self.rooms.discharge(uid)
+            return
+        member = self.members.get(uid)
+        if member is None:
+            return
+        if member.stage is not Stage.WAITING and not member.pod.node:
+            self.lost.append(Lost(uid, member.group, "pod was deleted"))
+        self._leave(member)
+
+    def _is_past(self, pod: Pod) -> bool:
+        """Whether it is gone or over, though kube-scheduler does not know that yet."""
+        gone = pod.uid in self._departed or pod.uid in self._history
+        return gone or self._is_history(pod)
+
+    def _is_history(self, pod: Pod) -> bool:
+        """Whether it is over, and its PodGroup too: nobody counts it."""
+        if pod.status not in TERMINAL:
+            return False
+        group = self.groups.get(pod.group)
+        return pod.grouped and (group is None or not group.known)
+
+    def _note_rules(self, pod: Pod) -> None:
+        """Most reports of a pod say the same again, which costs nothing where it is set anew."""
+        if pod.status in TERMINAL:
+            self._forget_rules(pod.uid)
+            return
+        if pod.nominated and not pod.node and self.ours(pod):
+            self.nominated_members.add(pod.uid)
+        else:
+            self.nominated_members.discard(pod.uid)
+        shape, looks = pod.shape, pod.shape.looks_at_pods and self.ours(pod)
+        self.choosy.put(pod.uid, shape if looks else None)
+        self.repelling.put(pod.uid, shape if shape.pod_anti_affinity and not looks else None)
+        if shape.host_ports:
+            self.with_ports[pod.uid] = frozenset(shape.host_ports)
+        else:
+            self.with_ports.pop(pod.uid, None)
+
+    def _forget_rules(self, uid: PodUid) -> None:
+        self.nominated_members.discard(uid)
+        self.choosy.drop(uid)
+        self.repelling.drop(uid)
+        self.with_ports.pop(uid, None)
+
+    def _occupant(self, holder: str) -> Occupant | None:
+        """Who has room under that name, as other pods see it."""
+        member = self.members.get(PodUid(holder))
+        pod = self.foreign.get(PodUid(holder)) if member is None else member.pod
+        if pod is None:
+            kept = self._kept(holder)
+            return Occupant.of_slot(kept[1], namespace=kept[0].namespace) if kept else None
+        node = pod.node if member is None else member.charged_node
+        return Occupant.of(pod, node) if node else None
+
+    def _set_foreign(self, pod: Pod) -> None:
+        self.signals.freed |= self.nominated.drop(pod.uid)
+        if not pod.node or pod.status in TERMINAL:
+            self._drop(pod.uid)
+            return
+        old = self.foreign.get(pod.uid)
+        if old is None or not decides_like(old, pod):
+            self.roster.note(pod.uid)
+        self.foreign[pod.uid] = pod
+        changed = self.rooms.charge(
+            pod.uid,
+            pod.node,
+            pod.shape.requests,
+            promised=False,
+            releasing=pod.status is TaskStatus.RELEASING,
+        )
+        if changed:
+            self.signals.freed = True
+            self._relieve(pod.node, TAKEN)
+
+    def _join(self, member: Member, *, now: float) -> None:
+        if self._is_history(member.pod):
+            self._history.keep(member.pod)
+            return
+        group = self.registry.open(member.group, solo=not member.pod.grouped)
+        self.members[member.pod.uid] = member
+        group.add(member)
+        group.given_up = False
+        if group.solo:
+            self._await_owner(group, member)
+        if group.slots and member.kind in (Kind.WAITING, *PLACED_KINDS):
+            self._adopt_slot(group, member, now=now)  # first: it need not have room besides
+        self._charge(member)
+        self.registry.changed(group, replan=group.wants_planning)
+
+    def _leave(self, member: Member) -> None:
+        group = self.groups[member.group]
+        group.remove(member)
+        group.unused.discard(member.pod.uid)
+        del self.members[member.pod.uid]
+        self._await_not(group, member.pod.uid)
+        self.rooms.discharge(member.pod.uid)
+        self.registry.changed(group)
+
+    def _retire(self, member: Member) -> None:
+        self._leave(member)
+        self._history.keep(member.pod)
+
+    def _regroup(self, member: Member, pod: Pod, *, now: float) -> None:
+        before, group = self.groups[member.group], self.groups.get(pod.group)
+        brings = brings_place(member, pod, before, group)
+        fresh = moved(member, pod, task_of(pod, self.rooms.vector), brings=brings, now=now)
+        if member.stage is not Stage.WAITING and fresh.stage is Stage.WAITING:
+            self.lost.append(Lost(pod.uid, member.group, "pod moved to another group"))
+        self._leave(member)
+        self._join(fresh, now=now)
+        if brings:
+            self._come_in(self.groups[pod.group])
+            self.housed.append(pod.uid)
+
+    def _come_in(self, group: Group) -> None:
+        """It has a place already: it is not voted on."""
+        if group.phase in (GroupPhase.NEW, GroupPhase.PENDING):
+            self.admit(group.key)
+
+    def _replace(self, member: Member, pod: Pod, *, now: float) -> None:
+        group = self.groups[member.group]
+        before = member.kind
+        group.remove(member)
+        member.pod, member.observed = pod, False
+        self.roster.note(pod.uid)
+        if member.promised and pod.status is not TaskStatus.PENDING:
+            why = "pod is being deleted" if pod.deleting else "pod is over"
+            self.lost.append(Lost(pod.uid, member.group, why))
+            member.stage, member.node = Stage.WAITING, NO_NODE
+        if pod.status is TaskStatus.FAILED and pod.node and before in PLACED_KINDS:
+            member.failed_at = now
+        if group.awaits:
+            self._await_not(group, pod.uid)
+            self._await_owner(group, member)
+        member.task = task_of(pod, self.rooms.vector)
+        group.add(member)
+        moved = self._charge(member)
+        stays = before in PLACED_KINDS and member.kind in PLACED_KINDS and not moved
+        self.registry.changed(group, replan=not stays)
+        if self._is_history(pod):
+            self._retire(member)
+        elif group.slots and before is Kind.GATED and member.kind is Kind.WAITING:
+            self._adopt_slot(group, member, now=now)
+
+    # --- pods whose owner may want a gang --------------------------------------------------------
+
+    def _await_owner(self, group: Group, member: Member) -> None:
+        """Let a pod without a node wait if its owner may want a gang, until that is known."""
+        owner = member.pod.owner
+        if member.kind not in _UNPLACED or owner is None:
+            return
+        if self.awaited.may_gather(owner):
+            self.awaited.file(member.pod, owner.uid)
+            group.awaits = owner.uid
+
+    def _await_not(self, group: Group, uid: PodUid) -> None:
+        self.awaited.take_out(uid, group.awaits)
+        group.awaits = ""
+
+    def await_no_group(self, owner: str) -> None:
+        """The owner of that UID wants no gang: its pods stand alone, those to come too."""
+        for uid in self.awaited.stand_alone(owner):
+            member = self.members.get(uid)
+            if member is not None:
+                group = self.groups[member.group]
+                group.awaits = ""
+                self.registry.changed(group)
+
+    # --- pods that only a Filter call has shown --------------------------------------------------
+
+    def observed(self, scheduler: str = "") -> frozenset[PodUid]:
+        """Pods that only a Filter call has shown so far; of one scheduler name if given."""
+        seen = (self.members[uid] for uid in self._observed if uid in self.members)
+        return frozenset(
+            member.pod.uid
+            for member in seen
+            if member.observed and scheduler in ("", member.pod.scheduler)
+        )
+
+    def forget_observed(self, *, before: float) -> None:
+        """Drop pods that only a Filter call showed and the watch never did.
+
+        Not those whose Binding was sent: the API server knows them, so the watch is late. It may
+        be so for the others too: a call brings them back.
+        """
+        for uid, seen in list(self._observed.items()):
+            member = self.members.get(uid)
+            if member is None or not member.observed:
+                del self._observed[uid]
+            elif seen < before and member.stage is not Stage.BINDING:
+                del self._observed[uid]
+                self._drop(uid)
