@@ -13,7 +13,7 @@ from app.model.ids import NodeName, PodUid, group_key
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
 from app.model.shape import PodShape
-from app.model.workload import GroupPhase, PodGroup
+from app.model.workload import GroupPhase, Namespace, PodGroup
 from tests.builders import make_amounts, make_node, make_pod, make_shape
 
 N, ELSEWHERE = NodeName("n"), NodeName("elsewhere")
@@ -25,6 +25,7 @@ class Rig:
 
     def __init__(self, cpu: int = 8000) -> None:
         self.cache = ClusterCache(schedulers=frozenset({"volcano"}))
+        self.cache.set_namespace(Namespace("default", {}, {}))
         self.cache.set_node(make_node(N, cpu=cpu, extra={GPU: 4}))
         self.cache.set_node(make_node(ELSEWHERE, cpu=100_000))
         self.now = 100.0
