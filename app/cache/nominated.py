@@ -1,8 +1,8 @@
 """Pods of others that are nominated to a node: pods were evicted there for them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from app.model.ids import PodUid
+from app.model.ids import NodeName, PodUid
 from app.model.pod import TERMINAL, Pod
 from app.model.resources import Amounts, Vector
 from app.model.snapshot import Claim
@@ -26,7 +26,16 @@ class NominatedOthers:
         """The pod has gone; returns whether it claimed something."""
         return self._pods.pop(uid, None) is not None
 
-    def claims(self, vector: Callable[[Amounts], Vector]) -> tuple[Claim, ...]:
-        """What they wait for, those of the highest priority first."""
-        pods = sorted(self._pods.values(), key=lambda pod: (-pod.priority, pod.uid))
-        return tuple(Claim(p.nominated, vector(p.shape.requests), p.priority) for p in pods)
+    def claims(
+        self,
+        vector: Callable[[Amounts], Vector],
+        *,
+        besides: Iterable[tuple[Pod, NodeName]] = (),
+    ) -> tuple[Claim, ...]:
+        """What they wait for, those of the highest priority first.
+
+        ``besides``: further pods, and where room was made for them.
+        """
+        waiting = [*((pod, pod.nominated) for pod in self._pods.values()), *besides]
+        waiting.sort(key=lambda each: (-each[0].priority, each[0].uid))
+        return tuple(Claim(on, vector(p.shape.requests), p.priority) for p, on in waiting)

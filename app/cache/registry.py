@@ -101,10 +101,7 @@ class Registry:
         before = [(group.queue, group.known) for group in there]
         for group in there:
             group.namespace_queue = queue
-        now = [(group.queue, group.known) for group in there]
-        return [
-            group for group, was, is_now in zip(there, before, now, strict=True) if was != is_now
-        ]
+        return [g for g, was in zip(there, before, strict=True) if (g.queue, g.known) != was]
 
     def specify(self, group: Group, pod_group: PodGroup | None) -> None:
         """Let ``group`` be what ``pod_group`` says, its roles as the owner of that describes them.

@@ -98,16 +98,12 @@ class Snapshotter:
         A controller gives a pod one at about the time when kube-scheduler evicts for it.
         """
         cache = self._cache
-        claims = cache.nominated.claims(cache.rooms.vector)
-        early = [
+        early = (
             (member.pod, made.node)
             for uid, made in preemptors.items()
             if (member := cache.members.get(uid)) and not cache.groups[member.group].known
-        ]
-        if not early:
-            return claims
-        more = (Claim(on, cache.rooms.vector(p.shape.requests), p.priority) for p, on in early)
-        return tuple(sorted([*claims, *more], key=lambda claim: -claim.priority))
+        )
+        return cache.nominated.claims(cache.rooms.vector, besides=early)
 
     def _ports(self, index: Mapping[NodeName, int]) -> dict[int, frozenset[HostPort]]:
         taken: dict[int, frozenset[HostPort]] = {}
