@@ -206,6 +206,16 @@ def answer(body: object = None, *, status: int = 200) -> Handler:
     return handle
 
 
+def answer_once(free: threading.Event) -> Handler:
+    """An empty object, when ``free`` is set; until then the connection is busy."""
+
+    async def handle(_server: ScriptedServer, _request: web.BaseRequest) -> web.StreamResponse:
+        await asyncio.to_thread(free.wait, PATIENCE_S)
+        return web.json_response({})
+
+    return handle
+
+
 def failure(
     code: int, reason: str = "", message: str = "", headers: Mapping[str, str] | None = None
 ) -> Handler:

@@ -16,10 +16,10 @@ from app.kube.config import Connection
 from app.telemetry import metrics
 from tests.kube.server import (
     LOGIN_PAGE,
-    PATIENCE_S,
     TOO_DEEP,
     ScriptedServer,
     answer,
+    answer_once,
     cut_off,
     failure,
     page,
@@ -294,11 +294,7 @@ def test_waiting_for_a_connection_is_not_of_the_deadline(
     """A gang's Bindings are sent at once, and there are more of them than connections."""
     free = threading.Event()
 
-    async def busy(_server: ScriptedServer, _request: web.BaseRequest) -> web.StreamResponse:
-        await asyncio.to_thread(free.wait, PATIENCE_S)
-        return web.json_response({})
-
-    server.on("POST", PODS, busy, answer({}))
+    server.on("POST", PODS, answer_once(free), answer({}))
 
     async def all_at_once() -> list[bytes]:
         options = ClientOptions(connections=1, deadline_s=60.0)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from itertools import count
 
 import pytest
-from aiohttp import web
 
 from app.kube import paths
 from app.kube.client import ApiClient, ClientOptions
@@ -16,7 +15,15 @@ from app.kube.errors import Conflict, NotFound, Unreadable
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
 from app.service.limits import Limits
-from tests.kube.server import LOGIN_PAGE, PATIENCE_S, Handler, ScriptedServer, answer, failure
+from tests.kube.server import (
+    LOGIN_PAGE,
+    PATIENCE_S,
+    Handler,
+    ScriptedServer,
+    answer,
+    answer_once,
+    failure,
+)
 
 POD = "/api/v1/namespaces/ns/pods/p"
 GROUP = "/apis/scheduling.volcano.sh/v1beta1/namespaces/ns/podgroups/g"
@@ -85,11 +92,7 @@ def test_a_binding_waits_for_no_connection_of_others(
     """Whether it may leave was decided just before, and may not be so any more later."""
     free = threading.Event()
 
-    async def busy(_server: ScriptedServer, _request: web.BaseRequest) -> web.StreamResponse:
-        await asyncio.to_thread(free.wait, PATIENCE_S)
-        return web.json_response({})
-
-    server.on("GET", POD, busy)
+    server.on("GET", POD, answer_once(free))
     server.on("POST", f"{POD}/binding", answer({}, status=201))
 
     async def beside_others() -> None:

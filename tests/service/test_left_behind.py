@@ -1,5 +1,7 @@
 """What a process before this one left on pods: it knew whom it had nominated, this one does not."""
 
+from typing import Any
+
 import pytest
 
 from app.model.ids import NodeName
@@ -59,45 +61,27 @@ def test_room_is_held_for_nobody_who_was_only_nominated() -> None:
     run(scenario())
 
 
-@pytest.mark.parametrize("gates", [(GATE,), ()], ids=["gated", "ungated"])
-def test_its_nomination_is_taken_back_when_it_has_no_place(gates: tuple[str, ...]) -> None:
-    """kube-scheduler keeps that room too, and would refuse the node to whom we promise it."""
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"gates": (GATE,)},
+        {},
+        {"complaint": REFUSED + "no candidate node for preemption"},
+        {"complaint": REFUSED + "not eligible due to preemptionPolicy=Never.", "preempts": False},
+    ],
+    ids=["gated", "ungated", "every node was struck out", "it may evict nobody"],
+)
+def test_its_nomination_is_taken_back_when_it_has_no_place(fields: dict[str, Any]) -> None:
+    """kube-scheduler keeps that room too, and would refuse the node to whom we promise it.
+
+    It leaves a nomination as it is where it evicts nobody.
+    """
 
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1", cpu=2000)
         rig.pod("taken", scheduler=STOCK, node=N1, phase="Running", shape=TWO)
-        rig.pod("told", gates=gates, shape=TWO, nominated=N1)
-        with working(rig):
-            await advance(3 * PATIENCE_S)
-            assert taken_back(rig) == {"default/told"}
-
-    run(scenario())
-
-
-def test_so_it_is_when_kube_scheduler_found_nobody_to_evict_for_it() -> None:
-    """It leaves a nomination as it is where every node is struck out."""
-
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        rig.pod("taken", scheduler=STOCK, node=N1, phase="Running", shape=TWO)
-        vetoed = REFUSED + "no candidate node for preemption"
-        rig.pod("told", shape=TWO, nominated=N1, complaint=vetoed)
-        with working(rig):
-            await advance(3 * PATIENCE_S)
-            assert taken_back(rig) == {"default/told"}
-
-    run(scenario())
-
-
-def test_so_it_is_of_a_pod_that_may_evict_nobody() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        rig.pod("taken", scheduler=STOCK, node=N1, phase="Running", shape=TWO)
-        never = REFUSED + "not eligible due to preemptionPolicy=Never."
-        rig.pod("told", shape=TWO, nominated=N1, complaint=never, preempts=False)
+        rig.pod("told", shape=TWO, nominated=N1, **fields)
         with working(rig):
             await advance(3 * PATIENCE_S)
             assert taken_back(rig) == {"default/told"}

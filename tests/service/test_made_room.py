@@ -32,6 +32,14 @@ async def after_preemption(rig: Rig) -> None:
     assert rig.preempt("urgent", n1=["low-1"]) is None
 
 
+async def after_eviction_before_the_group_shows(rig: Rig) -> None:
+    """``low-1`` is gone, ``older`` waits too, and the controller gave ``urgent`` a group."""
+    await after_preemption(rig)
+    rig.pod("older", priority=1000, shape=TWO, created=-1.0)
+    rig.pod("urgent", group="made", priority=1000, shape=TWO)
+    rig.delete("low-1")
+
+
 async def kept_call(rig: Rig, name: str = "urgent") -> Answer:
     pod = rig.api.pods[f"default/{name}"]
     return await rig.parts.filtering.answer_in_time(
@@ -166,10 +174,7 @@ def test_a_group_that_it_is_given_meanwhile_is_waited_for_and_nobody_else_evicte
 def test_its_room_is_not_given_away_before_that_group_shows() -> None:
     async def scenario() -> None:
         rig = Rig()
-        await after_preemption(rig)
-        rig.pod("older", priority=1000, shape=TWO, created=-1.0)
-        rig.pod("urgent", group="made", priority=1000, shape=TWO)
-        rig.delete("low-1")
+        await after_eviction_before_the_group_shows(rig)
         await rig.cycle()
         assert rig.place("older") == ""
         rig.see("priorityclasses", PriorityClass("urgent", 1000, False))
@@ -183,10 +188,7 @@ def test_its_room_is_not_given_away_before_that_group_shows() -> None:
 def test_a_pod_whose_group_does_not_come_keeps_its_room_for_a_while_only() -> None:
     async def scenario() -> None:
         rig = Rig()
-        await after_preemption(rig)
-        rig.pod("older", priority=1000, shape=TWO, created=-1.0)
-        rig.pod("urgent", group="made", priority=1000, shape=TWO)
-        rig.delete("low-1")
+        await after_eviction_before_the_group_shows(rig)
         await advance(KEPT_S)
         await rig.cycle()
         assert rig.place("older") == "n1"
