@@ -1,15 +1,18 @@
 """A proxy in front of the API server that lets one client have a bad time.
 
 The extender gets a kubeconfig that points here. What passes is decided by `fault`: an answer
-instead of the server's, after a delay, or nothing. `cut` breaks off every watch there is.
+instead of the server's, after a delay, or nothing. `late` holds back what watches say, each by so
+much that their order among each other is lost, as it may be. `cut` breaks off every watch there is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -50,6 +53,15 @@ def nothing(_method: str, _path: str) -> Answer | None:
     return None
 
 
+Lateness = Callable[[str], float]
+"""The path of a watch (with its query) to the seconds by which all it says arrives late."""
+
+
+def in_time(_path: str) -> float:
+    """No watch is late."""
+    return 0
+
+
 class Upstream(Protocol):
     """What passes goes here."""
 
@@ -73,6 +85,7 @@ class Proxy:
         self._folder = server.folder
         self._token = token
         self.fault: Fault = nothing
+        self.late: Lateness = in_time
         self.client = httpx2.Client(
             base_url=server.url,
             verify=tls_context(server.authority.certificate),
@@ -174,10 +187,34 @@ class _Handler(BaseHTTPRequestHandler):
                     self.send_header(name, value)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            for part in response.iter_raw():
+            for part in self._parts(response):
                 if proxy.generation != generation:
                     self.close_connection = True
                     return
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
                 self.wfile.flush()
             self.wfile.write(b"0\r\n\r\n")
+
+    def _parts(self, response: httpx2.Response) -> Iterator[bytes]:
+        if "watch=" not in self.path:
+            yield from response.iter_raw()
+            return
+        for said_at, part in _as_said(response):
+            time.sleep(max(said_at + self.server.proxy.late(self.path) - time.monotonic(), 0))
+            yield part
+
+
+def _as_said(response: httpx2.Response) -> Iterator[tuple[float, bytes]]:
+    """Yield the parts of a stream and when the server said them, however slowly they are taken."""
+    said: queue.SimpleQueue[tuple[float, bytes] | None] = queue.SimpleQueue()
+
+    def gather() -> None:
+        # The stream may break off, and it is closed when the caller goes: then it has ended.
+        with contextlib.suppress(httpx2.TransportError, httpx2.StreamError, OSError):
+            for part in response.iter_raw():
+                said.put((time.monotonic(), part))
+        said.put(None)
+
+    threading.Thread(target=gather, daemon=True).start()
+    while (heard := said.get()) is not None:
+        yield heard

@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.clusters import workloads
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
-from tests.clusters.proxy import Answer, Proxy, nothing
+from tests.clusters.proxy import Answer, Proxy, in_time, nothing
 from tests.clusters.rig import NAMESPACE, Rig, Setting, Stage
 
 pytestmark = pytest.mark.real
 
 SIZE = 8
 PARTIAL_S = 15
+LATE_S = 1.0
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +37,11 @@ def behind(stage: Stage, proxy: Proxy) -> Rig:
 
 @pytest.fixture
 def place(behind: Rig, proxy: Proxy) -> Iterator[Place]:
-    proxy.fault = nothing
+    proxy.fault, proxy.late = nothing, in_time
     with Place(behind) as made:
         made.add_nodes(2, cpu="8")
         yield made
-        proxy.fault = nothing
+        proxy.fault, proxy.late = nothing, in_time
 
 
 @dataclass
@@ -162,3 +164,49 @@ def test_what_was_deleted_while_the_watch_was_away_is_not_counted(
     place.add_gang("second", SIZE, cpu="2")
     proxy.fault = Sometimes(Answer(code=410, reason="Expired"), is_watch, nth=1, at_most=9)
     place.wait_bound("second", SIZE, timeout_s=40)
+
+
+@dataclass
+class Late:
+    """Holds back the watches whose path contains that text."""
+
+    watched: str
+    held_back: set[str] = field(default_factory=set)
+
+    def __call__(self, path: str) -> float:
+        if self.watched not in path:
+            return 0
+        self.held_back.add(path)
+        return LATE_S
+
+
+@pytest.mark.parametrize(
+    "watched",
+    [
+        "schedulerName%3Dvolcano",  # our pods
+        "schedulerName%21%3Dvolcano",  # those of others
+        "/podgroups",
+    ],
+)
+def test_with_one_watch_late_one_of_two_gangs_runs_whole_and_the_other_follows(
+    place: Place, proxy: Proxy, watched: str
+) -> None:
+    proxy.late = late = Late(watched)
+    queue = place.add_queue("narrow", capability={"cpu": "10"})
+    [full] = place.add_nodes(1, cpu="6")
+    with Partials(place.api, place.name, {"a": SIZE, "b": SIZE}) as seen:
+        place.submit_one(workloads.pod("foreign", cpu="6", scheduler="other", nodeName=full))
+        for name in ("a", "b"):
+            place.add_gang(name, SIZE, spec={"queue": queue})
+        wait_until(
+            lambda: SIZE in {seen.bound("a"), seen.bound("b")},
+            timeout_s=20,
+            what="one gang is bound whole",
+        )
+        first, second = ("a", "b") if seen.bound("a") else ("b", "a")
+        place.wait_condition(second, "Reserved", "False")
+        assert not seen.bound(second)
+        place.delete_gang(first)
+        place.wait_bound(second, SIZE)
+        assert seen.longest_s() < PARTIAL_S
+    assert late.held_back
