@@ -121,6 +121,7 @@ class ExtenderSettings(ProcessSettings):
     barrier_timeout: float = Field(default=20.0, gt=0)
     barrier_limit: float = Field(default=45.0, gt=0)
     planned_timeout: float = Field(default=30.0, gt=0)
+    prebind_timeout: float = Field(default=300.0, gt=0)
     slot_timeout: float = Field(default=60.0, gt=0)
     veto_time: float = Field(default=60.0, ge=0)
     protect_above: int = Field(default=36, ge=0)
@@ -151,6 +152,7 @@ class ExtenderSettings(ProcessSettings):
             barrier_s=self.barrier_timeout,
             barrier_limit_s=self.barrier_limit,
             planned_s=self.planned_timeout,
+            prebind_s=self.prebind_timeout,
             slot_s=self.slot_timeout,
             veto_s=self.veto_time,
             protect_above=self.protect_above,

@@ -266,14 +266,18 @@ class Group:
 
         Members on a node count, and so does every role's minimum.
         """
-        return self.complete_without(Counter())
+        return self.complete_with(Counter())
 
     def complete_without(self, leaving: Counter[str]) -> bool:
         """Whether that holds without so many per role of those that have come."""
-        if self.on_nodes + self.arrived.total() - leaving.total() < self.min_member:
+        return self.complete_with(Counter({role: -count for role, count in leaving.items()}))
+
+    def complete_with(self, coming: Counter[str]) -> bool:
+        """Whether it holds once so many more per role have come."""
+        if self.on_nodes + self.arrived.total() + coming.total() < self.min_member:
             return False
         return all(
-            self.role_on_nodes(role) + self.arrived[role] - leaving[role] >= least
+            self.role_on_nodes(role) + self.arrived[role] + coming[role] >= least
             for role, least in self.role_minimum.items()
         )
 

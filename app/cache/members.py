@@ -107,6 +107,8 @@ class Member:
     ``answer`` what is known of it. ``failed_at`` is when it failed on its node, if that was seen.
     ``hinted`` is the node that we nominated it to last, or who led before us, until it may evict
     others.
+    ``chosen`` is the node that Filter answered last, or a process before this one may have, since
+    ``chosen_at``, while kube-scheduler has neither come to Bind nor been told something else.
     ``observed`` marks a pod known from a Filter call only, until the watch shows it.
     """
 
@@ -124,6 +126,8 @@ class Member:
     answer: Answer = Answer.OPEN
     failed_at: float = 0.0
     hinted: NodeName = NO_NODE
+    chosen: NodeName = NO_NODE
+    chosen_at: float = 0.0
     observed: bool = False
 
     @property
@@ -152,6 +156,20 @@ class Member:
     def revocable(self) -> bool:
         """Whether that place can be taken back: its Binding is not under way."""
         return self.promised and self.stage is not Stage.BINDING
+
+    @property
+    def in_prebind(self) -> bool:
+        """Whether kube-scheduler took the node and gets ready what the pod needs there.
+
+        It nominates the pod before it waits for volumes or devices, and not any more if that fails.
+        """
+        waits = bool(self.chosen) and self.pod.nominated == self.chosen
+        return waits and not self.pod.node and self.pod.status is TaskStatus.PENDING
+
+    def choose(self, node: NodeName, *, now: float) -> None:
+        """kube-scheduler is told that node, or none."""
+        if node != self.chosen:
+            self.chosen, self.chosen_at = node, now
 
     @property
     def may_arrive(self) -> bool:

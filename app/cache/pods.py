@@ -69,7 +69,13 @@ class Pods(Promises):
             self._join(self._newcomer(pod, observed=observed, now=now), now=now)
         elif observed:
             return
-        elif pod.group != old.group:
+        else:
+            self._update(old, pod, now=now)
+
+    def _update(self, old: Member, pod: Pod, *, now: float) -> None:
+        if pod.complaint and pod.complaint != old.pod.complaint:
+            old.choose(NO_NODE, now=now)  # refused: it is not in PreBind
+        if pod.group != old.group:
             self._regroup(old, pod, now=now)
         elif decides_like(old.pod, pod):
             if pod.complaint != old.pod.complaint:

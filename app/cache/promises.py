@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from app.cache.choosy import Choosy
 from app.cache.groups import Group
 from app.cache.members import Answer, Kind, Member, Slot, Stage, may_change
+from app.cache.prebind import is_on_its_way
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
 from app.cache.shortages import Shortages
@@ -76,6 +77,8 @@ class Promises:
             else:
                 member = self.members[placement.task.uid]
                 self._put(member, Stage.PLANNED, node=placement.node, now=now)
+                if member.pod.maybe_prepared_on == placement.node:
+                    member.choose(placement.node, now=now)  # by a process before this one
         self.registry.changed(group, replan=False)
         if any(placement.task.is_slot for placement in decided.placements):
             for late in [m for m in group.waiting.values() if m.since > now]:
@@ -133,6 +136,7 @@ class Promises:
         """Bind was called for a planned member."""
         member = self.members.get(uid)
         if member is not None and member.revocable:
+            member.choose(NO_NODE, now=now)
             self.groups[member.group].restage(member, Stage.ASSUMED, now=now)
 
     def binding(self, uid: PodUid, *, now: float) -> bool:
@@ -222,14 +226,20 @@ class Promises:
                 self.lost.append(Lost(member.pod.uid, key, why))
                 self._move(member, Stage.WAITING, node=NO_NODE, now=member.since)
 
-    def overdue(self, *, before: float) -> list[tuple[Group, tuple[PodUid, ...]]]:
-        """Members that got their place before that time and that nobody came for, by group."""
+    def overdue(
+        self, *, before: float, prebind_before: float
+    ) -> list[tuple[Group, tuple[PodUid, ...]]]:
+        """Members that got their place before that time and that nobody came for, by group.
+
+        Those in PreBind have time from ``prebind_before`` on.
+        """
         late: list[tuple[Group, tuple[PodUid, ...]]] = []
         for group in self.registry.promised.values():
             uids = tuple(
                 m.pod.uid
                 for m in group.members.values()
                 if m.stage is Stage.PLANNED and not m.pod.node and m.since < before
+                if not is_on_its_way(m, before=prebind_before)
             )
             if uids:
                 late.append((group, uids))

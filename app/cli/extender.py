@@ -66,6 +66,10 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     planned_timeout: Annotated[
         float | None, typer.Option(help="Seconds a planned pod may take to be bound.")
     ] = None,
+    prebind_timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds volumes and devices may take; the gang's room is kept."),
+    ] = None,
     slot_timeout: Annotated[
         float | None,
         typer.Option(help="Seconds room is kept for pods not yet created, after the last one."),

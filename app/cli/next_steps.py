@@ -25,6 +25,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "Vetoed": "see in the events of its pods which filter of kube-scheduler refuses; "
     "Pumice tries these nodes again by itself, within a minute (--veto-time)",
     "SchedulerRefuses": "mend what kube-scheduler says of the pod; it tries it again by itself",
+    "InPreBind": "see in the events of the pod's claims why there is no volume or device yet; "
+    "it is bound by itself then",
     "NotAdmitted": "wait for the next cycle, or see that the actions of volcano-scheduler.conf "
     "take it up: enqueue, allocate, backfill",
     "CoolingDown": "wait, Pumice plans it again by itself then; "

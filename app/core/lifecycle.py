@@ -31,7 +31,7 @@ _REASONS = {
     Cause.NOT_ENOUGH_TASKS: "NotEnoughTasks",
     Cause.NOT_ENOUGH_PODS_OF_TASK: "NotEnoughPodsOfTask",
 }
-_OF_PLACED = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.SCHEDULER_REFUSES})
+_OF_PLACED = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.SCHEDULER_REFUSES, Cause.IN_PREBIND})
 """Causes that also keep a gang waiting that has room for its minimum."""
 _BEFORE_RUNNING = frozenset(
     {GroupPhase.NEW, GroupPhase.PENDING, GroupPhase.INQUEUE, GroupPhase.UNKNOWN}

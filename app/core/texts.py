@@ -25,6 +25,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.NO_NODE_FITS: "waiting for a node that fits",
     Cause.VETOED: "refused by another filter, waiting for another node",
     Cause.SCHEDULER_REFUSES: "waiting until kube-scheduler's own filters let all members through",
+    Cause.IN_PREBIND: "waiting for volumes or devices of a member",
     Cause.GATED: "waiting for a scheduling gate to be removed",
     Cause.NOT_ADMITTED: "waiting for the group to be admitted",
     Cause.GROUP_MISSING: "waiting for the pod group to exist",

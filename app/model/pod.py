@@ -158,6 +158,11 @@ class Pod:
         return self.nominated if tried and self.preempts else NO_NODE
 
     @property
+    def maybe_prepared_on(self) -> NodeName:
+        """Where it may be in PreBind, as far as it shows: it is nominated and was not refused."""
+        return NO_NODE if self.gates or self.complaint else self.nominated
+
+    @property
     def left_nomination(self) -> NodeName:
         """The node that it is nominated to without anybody being evicted, as far as it shows."""
         if self.evicted_for_on and _EVICTED_NOBODY not in self.complaint:

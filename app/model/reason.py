@@ -36,6 +36,7 @@ class Cause(StrEnum):
     NO_NODE_FITS = "NoNodeFits"
     VETOED = "Vetoed"
     SCHEDULER_REFUSES = "SchedulerRefuses"
+    IN_PREBIND = "InPreBind"
     GATED = "Gated"
     NOT_ADMITTED = "NotAdmitted"
     GROUP_MISSING = "PodGroupMissing"

@@ -7,6 +7,10 @@ up (the whole gang is given back, so that another can have the room), or the pro
 time is that since the last member arrived: kube-scheduler sends one after the other, so a gang of
 thousands takes longer than one of ten.
 
+The time is not up while the members that lack are in PreBind (:mod:`app.cache.prebind`). A call is
+not held longer for that than kube-scheduler waits for its answer: then it ends, and the places are
+kept for when it comes again.
+
 Letting go is one step: all members that are let go count as *binding* from then on, so nothing that
 happens before their calls continue takes a place away from one of them.
 
@@ -17,6 +21,7 @@ import asyncio
 from collections.abc import Iterable
 
 from app.cache.cluster import ClusterCache
+from app.cache.prebind import waits_for_prebind
 from app.model.ids import GroupKey, PodUid
 from app.service.giving_back import Why, give_back, text
 from app.service.limits import Limits
@@ -28,6 +33,7 @@ OPEN = ""
 
 _LATE = text(Why.LATE)
 _STOPPING = "extender is stopping"
+_IN_PREBIND = "volumes or devices of other members are not ready; the places of the gang are kept"
 
 
 class Barrier:
@@ -56,12 +62,16 @@ class Barrier:
         if before is not None and not before.done():
             before.set_result("another Bind call for the same pod arrived")
         room[uid] = future
-        end = self._ends.setdefault(key, loop.time() + self._limits.barrier_limit_s)
+        self._ends.setdefault(key, loop.time() + self._limits.barrier_limit_s)
         if key in self._timers:
             self._timers[key].cancel()
-        due = min(loop.time() + self._limits.barrier_s, end)
-        self._timers[key] = loop.call_at(due, self._expire, key)
+        self._set_timer(key)
         return future
+
+    def _set_timer(self, key: GroupKey) -> None:
+        loop = asyncio.get_running_loop()
+        due = min(loop.time() + self._limits.barrier_s, self._ends[key])
+        self._timers[key] = loop.call_at(due, self._expire, key)
 
     def leave(self, key: GroupKey, uid: PodUid, future: asyncio.Future[str]) -> None:
         """The caller gave up (its client is gone)."""
@@ -105,11 +115,21 @@ class Barrier:
 
     def _expire(self, key: GroupKey) -> None:
         self._timers.pop(key, None)
-        self._end_all(key, _LATE)
         group = self._cache.groups.get(key)
+        now = self._clock()
+        if group is not None and waits_for_prebind(group, before=now - self._limits.prebind_s):
+            self._wait_for_prebind(key)
+            return
+        self._end_all(key, _LATE)
         if group is not None:
-            give_back(self._cache, group, why=Why.LATE, limits=self._limits, now=self._clock())
+            give_back(self._cache, group, why=Why.LATE, limits=self._limits, now=now)
         self._end_lost()
+
+    def _wait_for_prebind(self, key: GroupKey) -> None:
+        if asyncio.get_running_loop().time() < self._ends[key]:
+            self._set_timer(key)
+        else:
+            self._end_all(key, _IN_PREBIND)
 
     def _end_lost(self) -> None:
         lost, self._cache.lost = self._cache.lost, []

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import Member, Slot
+from app.cache.prebind import longest_in_prebind
 from app.core.texts import describe
 from app.model.ids import GroupKey
 from app.model.reason import Refusal
 from app.service.following import must_follow
 from app.service.planning import Planning
-from app.service.reasons import reason_of
+from app.service.reasons import prebind_text, reason_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,9 @@ def _summary(group: Group, refusal: Refusal | None) -> str:
     if group.wants_planning:
         return "waiting for the next planning cycle"
     if group.promises:
-        return "has its places; waiting for kube-scheduler to bind"
+        preparing = longest_in_prebind(group)
+        waits_for = prebind_text(preparing) if preparing else "waiting for kube-scheduler to bind"
+        return f"has its places; {waits_for}"
     return "nothing is missing"
 
 

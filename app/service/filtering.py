@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member, Stage
 from app.core.texts import filter_text
-from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.pod import Pod
 from app.model.reason import NODES_MAY_HELP, Cause
 from app.service.approvals import Approvals
@@ -143,6 +143,8 @@ class Filtering:
         if answer is not None:
             member.refused, member.missed = False, 0
             member.told = isinstance(answer, Chosen)
+            if isinstance(answer, Chosen):
+                member.choose(answer.node, now=self._clock())
             self._waiting.pop(question.uid, None)
             self._guessed.pop(question.uid, None)
             return answer
@@ -294,6 +296,7 @@ class Filtering:
 
     def _wait(self, member: Member, names: Sequence[NodeName]) -> Answer:
         member.refused = True
+        member.choose(NO_NODE, now=self._clock())
         cause = self._waiting[member.pod.uid] = self._cause(member)
         text = filter_text(cause)
         if self._is_behind(member, names):

@@ -34,6 +34,9 @@ class Limits:
     """No Bind is held longer."""
     planned_s: float = 30.0
     """A planned pod for which no Filter or Bind came gives its room back."""
+    prebind_s: float = 300.0
+    """Not while kube-scheduler makes its volumes or devices ready: that may take so long, and the
+    room of its gang is kept as well."""
     backlog_s: float = 5.0
     """While kube-scheduler asked for any pod this recently it works off a queue: that may take
     ten times as long."""

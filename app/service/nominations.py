@@ -7,10 +7,11 @@ exist, a gate). Taking one back wakes all pods that wait in the scheduler's queu
 a moment in which the place may come back or the scheduler may do it.
 
 Not those of kube-scheduler, which nominates whom it evicts others for, pods that we had nominated
-before among them, and whom it is about to bind. Of the former, what stands on a pod says whose it
-is (:attr:`Pod.left_nomination`), so that it does not matter which process of ours wrote it. Later
-ones that we do not know of are the last leader's on pods behind a gate, which kube-scheduler has
-not tried, and on members of gangs, for which it evicts nobody (:mod:`app.service.preemption`).
+before among them, and whom it is about to bind: of a pod in PreBind it keeps the room anyway. Of
+the former, what stands on a pod says whose it is (:attr:`Pod.left_nomination`), so that it does not
+matter which process of ours wrote it. Later ones that we do not know of are the last leader's on
+pods behind a gate, which kube-scheduler has not tried, and on members of gangs, for which it evicts
+nobody (:mod:`app.service.preemption`).
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -72,6 +73,8 @@ class Nominations:
 
     def _is_stale(self, member: Member) -> bool:
         if member.stage is not Stage.WAITING or not member.pod.nominated or member.pod.node:
+            return False
+        if member.in_prebind:
             return False
         if self._cache.groups[member.group].min_member > 1:
             return True

@@ -414,7 +414,8 @@ class Planning:
         patience = self.limits.planned_s
         if now - self.asked_at < self.limits.backlog_s:
             patience *= BACKLOG_FACTOR
-        for group, uids in self.cache.overdue(before=now - patience):
+        late = self.cache.overdue(before=now - patience, prebind_before=now - self.limits.prebind_s)
+        for group, uids in late:
             if group.reached_minimum:
                 until = now + self.limits.hold_base_s
                 self.cache.pass_over(group.key, uids, until=until, now=now)

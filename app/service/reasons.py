@@ -2,16 +2,18 @@
 
 The planner's refusal comes first. A gang that has its room can still wait: for members that nobody
 has created, or since kube-scheduler's own filters (volumes, devices, …) refuse one of them before
-we are asked. kube-scheduler says so on the pod only; here it becomes a reason like all others.
+we are asked. kube-scheduler says so on the pod only; here it becomes a reason like all others. So
+does a volume that does not come, after the time in which the room was kept for it.
 """
 
 from collections import Counter
 from dataclasses import replace
-from math import ceil
+from math import ceil, floor
 
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import Kind, Member
+from app.cache.prebind import longest_in_prebind
 from app.core.plugins.gang import unseen
 from app.core.texts import is_filter_text
 from app.model.reason import Cause, Holder, Refusal
@@ -33,9 +35,10 @@ def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal 
     if refusal is None or _is_of_others(cache, group):
         on_the_way = settles_in_s(cache, planning, group)
         missing = None if on_the_way else _unseen(cache, group)
-        return _complaint(group, of=_PLACED) or missing
+        return _stuck_in_prebind(group, planning) or _complaint(group, of=_PLACED) or missing
     if refusal.cause is Cause.COOLING_DOWN:
-        return _complaint(group, of=_UNBOUND) or replace(refusal, detail=_until(group))
+        known = _stuck_in_prebind(group, planning) or _complaint(group, of=_UNBOUND)
+        return known or replace(refusal, detail=_until(group))
     if refusal.cause is Cause.GATED:
         return replace(refusal, holders=_gates(group))
     return refusal
@@ -71,6 +74,25 @@ def _complaint(group: Group, *, of: frozenset[Kind]) -> Refusal | None:
     pod = min((member.pod for member in refused), key=lambda pod: pod.name)
     text = f"kube-scheduler refuses pod {pod.key}: {pod.complaint}"
     return Refusal(Cause.SCHEDULER_REFUSES, where=pod.key, detail=text, lacking=len(refused))
+
+
+def _stuck_in_prebind(group: Group, planning: Planning) -> Refusal | None:
+    """Who is in PreBind for longer than the room of the gang is kept for that."""
+    member = longest_in_prebind(group)
+    if member is None or group.on_nodes >= group.min_member:
+        return None
+    if member.chosen_at >= planning.clock() - planning.limits.prebind_s:
+        return None
+    return Refusal(Cause.IN_PREBIND, where=member.pod.key, detail=prebind_text(member), lacking=1)
+
+
+def prebind_text(member: Member) -> str:
+    """What kube-scheduler does with a member in PreBind."""
+    since = times.seconds(floor(member.chosen_at))
+    return (
+        f"kube-scheduler waits for volumes or devices of pod {member.pod.key} "
+        f"on node {member.chosen} since {since}"
+    )
 
 
 def _is_refused(member: Member) -> bool:

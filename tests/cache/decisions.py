@@ -213,7 +213,8 @@ class Decisions(Machine):
         late = {
             p.holder for p in now.members.values() if p.stage is Stage.PLANNED and p.since < before
         }
-        told = [str(uid) for _, uids in self.cache.overdue(before=before) for uid in uids]
+        overdue = self.cache.overdue(before=before, prebind_before=self.now)
+        told = [str(uid) for _, uids in overdue for uid in uids]
         assert sorted(told) == sorted(late)
         stale = {
             slot.group

@@ -318,8 +318,8 @@ def test_who_got_a_place_and_did_not_come_is_overdue(rig: Rig) -> None:
         rig.pod(name)
     rig.stage("a", Stage.PLANNED)
     rig.stage("b", Stage.ASSUMED)
-    assert rig.cache.overdue(before=rig.now) == []
-    [(late, uids)] = rig.cache.overdue(before=rig.now + 1)
+    assert rig.cache.overdue(before=rig.now, prebind_before=rig.now) == []
+    [(late, uids)] = rig.cache.overdue(before=rig.now + 1, prebind_before=rig.now)
     assert (late.key, uids) == (KEY, ("uid-a",))
 
 

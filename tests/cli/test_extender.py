@@ -71,6 +71,7 @@ VALUES: dict[str, tuple[str, object]] = {
     "barrier_timeout": ("3", 3.0),
     "barrier_limit": ("9", 9.0),
     "planned_timeout": ("4", 4.0),
+    "prebind_timeout": ("8", 8.0),
     "slot_timeout": ("5", 5.0),
     "veto_time": ("0", 0.0),
     "protect_above": ("0", 0),

@@ -74,6 +74,7 @@ def test_there_is_something_to_say_for_every_cause(cause: Cause) -> None:
     [
         (Cause.VETOED, "tries these nodes again by itself"),
         (Cause.SCHEDULER_REFUSES, "tries it again by itself"),
+        (Cause.IN_PREBIND, "bound by itself then"),
         (Cause.NOT_ADMITTED, "actions of volcano-scheduler.conf"),
         (Cause.COOLING_DOWN, "plans it again by itself then"),
     ],

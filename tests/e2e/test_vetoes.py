@@ -10,13 +10,12 @@ import pytest
 from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.place import Place
-from tests.clusters.resources import Resource
+from tests.clusters.resources import VOLUMES
 from tests.clusters.rig import Setting, Stage
 from tests.e2e.settings import HASTY
 
 pytestmark = pytest.mark.real
 
-VOLUMES = Resource("v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 HOST = "kubernetes.io/hostname"
 
 

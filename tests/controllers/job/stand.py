@@ -20,6 +20,7 @@ from tests.clusters.ports import free_port
 from tests.clusters.processes import Process
 from tests.clusters.pumice import COMMAND
 from tests.clusters.resources import (
+    CLAIMS,
     COMMANDS,
     JOBS,
     NAMESPACES,
@@ -29,8 +30,6 @@ from tests.clusters.resources import (
     Resource,
 )
 from tests.clusters.rig import Rig, account
-
-CLAIMS = Resource("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 
 _KUBELETS = Path(__file__).with_name("kubelets.py")
 _WAIT_S = 60.0

@@ -12,6 +12,7 @@ from tests.clusters import workloads
 from tests.clusters.client import Objects
 from tests.clusters.processes import wait_until
 from tests.clusters.resources import (
+    CLAIMS,
     COMMANDS,
     CONFIG_MAPS,
     JOBS,
@@ -201,12 +202,12 @@ def test_a_claim_is_made_named_in_the_spec_and_goes_with_the_job(jobs: Stand) ->
     volumes = [{"mountPath": "/data", "volumeClaim": claim}]
     jobs.submit("job", _spec("sleep 1000", volumes=volumes))
     jobs.wait_pods(lambda pods: len(pods) == 3, what="made")
-    (made,) = jobs.all(stand.CLAIMS)
+    (made,) = jobs.all(CLAIMS)
     assert jobs.job("job")["spec"]["volumes"][0]["volumeClaimName"] == made["metadata"]["name"]
     jobs.api.delete(JOBS, "job", namespace=jobs.name)
     jobs.wait_none(JOBS, PODS, POD_GROUPS)
     jobs.let_go_claims()
-    jobs.wait_none(stand.CLAIMS)
+    jobs.wait_none(CLAIMS)
 
 
 def test_a_job_that_is_refused_too_often_is_ended(jobs: Stand) -> None:
