@@ -15,6 +15,7 @@ from app.controllers.jobflow import controller as jobflow
 from app.controllers.jobflow import templates
 from app.controllers.jobflow.owing import owed_by
 from app.controllers.podgroup import controller as podgroup
+from app.controllers.podgroup.confirmed import Confirmed
 from app.controllers.ports import Api, Clock, Events
 from app.controllers.queue import controller as queue
 from app.controllers.runtime import Controller, Stores
@@ -62,10 +63,19 @@ def _podgroups(means: Means) -> tuple[Controller, ...]:
         schedulers=frozenset(means.settings.schedulers()),
         inherit=means.settings.inherit_owner_annotations,
     )
+    confirmed = Confirmed(clock=means.clock)
     of_pods = podgroup.PodGrouping(
-        means.stores, api=means.api, events=means.events, options=options
+        means.stores,
+        api=means.api,
+        events=means.events,
+        clock=means.clock,
+        confirmed=confirmed,
+        options=options,
     )
-    return of_pods, podgroup.WorkloadGrouping(means.stores, api=means.api, options=options)
+    of_workloads = podgroup.WorkloadGrouping(
+        means.stores, api=means.api, confirmed=confirmed, options=options
+    )
+    return of_pods, of_workloads
 
 
 def _jobs(means: Means) -> tuple[Controller, ...]:

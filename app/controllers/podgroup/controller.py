@@ -5,10 +5,12 @@ Two controllers, because they look at different kinds: the first at each pod, th
 workloads whose pods share a group.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from app.controllers.podgroup.confirmed import Confirmed
 from app.controllers.podgroup.group import (
     GROUP,
     difference,
@@ -17,7 +19,7 @@ from app.controllers.podgroup.group import (
     key_of_owner,
     wants_group,
 )
-from app.controllers.ports import Api, ApiError, Events, Failure
+from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.requests import GONE, is_stored, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store, by_controller
@@ -67,12 +69,23 @@ class PodGrouping:
     kinds = (PODS,)
 
     def __init__(
-        self, stores: Mapping[Resource, Store], *, api: Api, events: Events, options: Options
+        self,
+        stores: Mapping[Resource, Store],
+        *,
+        api: Api,
+        events: Events,
+        clock: Clock,
+        confirmed: Confirmed,
+        options: Options,
     ) -> None:
         self._stores = stores
         self._api = api
         self._events = events
+        self._clock = clock
+        self._confirmed = confirmed
         self._options = options
+        self._looking: dict[Key, asyncio.Event] = {}
+        """Groups that are being looked for, and when that ends."""
         self._told: dict[Key, tuple[str, str]] = {}
         """UID of a pod whose group is refused, and why; it is tried until it is not."""
 
@@ -94,8 +107,27 @@ class PodGrouping:
 
     async def _is_there(self, at: Key) -> bool:
         """Whether there is such a group; the watch may be late to show that it is gone."""
-        known = self._stores[POD_GROUPS].get(at) is not None
-        return known and await is_stored(self._api, POD_GROUPS, at)
+        while True:
+            known = self._stores[POD_GROUPS].get(at)
+            if known is None or self._confirmed.is_there(uid(known)):
+                return known is not None
+            if at not in self._looking:
+                return await self._look(at)
+            await self._looking[at].wait()
+
+    async def _look(self, at: Key) -> bool:
+        """Ask the API server, for all who want to know at this moment."""
+        answered = self._looking[at] = asyncio.Event()
+        asked_at = self._clock()
+        try:
+            with unless(Failure.NOT_FOUND):
+                stored = await self._api.get(POD_GROUPS, at)
+                self._confirmed.note(uid(stored), asked_at=asked_at)
+                return True
+            return False
+        finally:
+            del self._looking[at]
+            answered.set()
 
     async def _make(self, pod: Object) -> bool:
         """Make the pod's group, unless somebody did; False: its pod cannot be read.
@@ -158,9 +190,17 @@ class WorkloadGrouping:
     name = NAME
     kinds = (PODS, *_WORKLOADS)
 
-    def __init__(self, stores: Mapping[Resource, Store], *, api: Api, options: Options) -> None:
+    def __init__(
+        self,
+        stores: Mapping[Resource, Store],
+        *,
+        api: Api,
+        confirmed: Confirmed,
+        options: Options,
+    ) -> None:
         self._stores = stores
         self._api = api
+        self._confirmed = confirmed
         self._options = options
 
     def keys(self, change: Change) -> Iterable[Key]:
@@ -217,3 +257,4 @@ class WorkloadGrouping:
     async def _remove(self, group: Object) -> None:
         with unless(*GONE):
             await self._api.delete(POD_GROUPS, key_of(group), uid=uid(group))
+        self._confirmed.removed(uid(group))

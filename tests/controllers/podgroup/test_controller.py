@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.controllers.podgroup.confirmed import KEPT_S, Confirmed
 from app.controllers.podgroup.controller import INDEXES, Options, PodGrouping, WorkloadGrouping
 from app.controllers.ports import Failure
 from app.controllers.runtime import Controller
@@ -28,9 +29,17 @@ OPTIONS = Options(schedulers=frozenset({"volcano"}))
 
 
 def build(stage: Play) -> list[Controller]:
+    confirmed = Confirmed(clock=stage.clock)
     return [
-        PodGrouping(stage.stores, api=stage.api, events=stage.events, options=OPTIONS),
-        WorkloadGrouping(stage.stores, api=stage.api, options=OPTIONS),
+        PodGrouping(
+            stage.stores,
+            api=stage.api,
+            events=stage.events,
+            clock=stage.clock,
+            confirmed=confirmed,
+            options=OPTIONS,
+        ),
+        WorkloadGrouping(stage.stores, api=stage.api, confirmed=confirmed, options=OPTIONS),
     ]
 
 
@@ -160,6 +169,64 @@ def test_a_group_that_is_gone_before_the_watch_says_so_is_made_anew() -> None:
         pod(stage, "p1", owner)
         await stage.settle()
         assert list(groups(stage)) == [name]
+
+    run(scenario)
+
+
+def looks(stage: Play) -> int:
+    """How often the API server was asked for a PodGroup."""
+    asked = [r for r in stage.fake.requests if (r.verb, r.resource) == ("get", POD_GROUPS)]
+    return len(asked)
+
+
+def test_one_look_is_good_for_all_pods_of_a_moment() -> None:
+    async def scenario(stage: Play) -> None:
+        owner = workload(stage)
+        for number in range(9):
+            pod(stage, f"p{number}", owner)
+            await stage.settle()
+        assert looks(stage) == 1
+        await stage.later(KEPT_S)
+        pod(stage, "late", owner)
+        await stage.settle()
+        assert looks(stage) == 2
+        assert group_of(stage, "late") == f"podgroup-{uid(owner)}"
+
+    run(scenario)
+
+
+def test_those_who_want_to_know_at_the_same_time_ask_once_and_again_if_that_fails() -> None:
+    async def scenario(stage: Play) -> None:
+        owner = workload(stage)
+        pod(stage, "first", owner)
+        await stage.settle()
+        stage.fake.fail(Failure.PASSING, lambda r: r.verb == "get" and r.resource is POD_GROUPS)
+        for number in range(2):
+            pod(stage, f"p{number}", owner)
+        await stage.settle()
+        assert looks(stage) == 2
+        await stage.later(5)
+        assert {group_of(stage, f"p{n}") for n in range(2)} == {f"podgroup-{uid(owner)}"}
+
+    run(scenario)
+
+
+def test_a_group_that_went_for_want_of_replicas_is_made_anew_at_once() -> None:
+    """The watch shows neither that it went nor that it was there lately."""
+
+    async def scenario(stage: Play) -> None:
+        owner = workload(stage)
+        for number in range(2):
+            pod(stage, f"p{number}", owner)
+            await stage.settle()
+        stage.fake.lagging.add(POD_GROUPS)
+        workload(stage, replicas=0)
+        await stage.settle()
+        assert not groups(stage)
+        workload(stage)
+        pod(stage, "anew", owner)
+        await stage.settle()
+        assert list(groups(stage)) == [f"podgroup-{uid(owner)}"]
 
     run(scenario)
 
