@@ -83,6 +83,7 @@ class ExtenderProcess:
     def __init__(self, settings: ExtenderSettings, client: ApiClient) -> None:
         self._settings = settings
         self._conf_seen: Stamp = None
+        self._queues_tried = asyncio.Event()
         clock = steady_clock()
         recorder = EventRecorder(
             client,
@@ -145,8 +146,9 @@ class ExtenderProcess:
         return SlotsHere(self._parts)
 
     async def ready(self) -> None:
-        """Wait until the first planning cycle has run."""
+        """Wait until the first planning cycle has run, and the queues that must exist do."""
         await self._parts.planning.first_cycle.wait()
+        await self._queues_tried.wait()
 
     def _load_configuration(self) -> None:
         path = self._settings.scheduler_conf
@@ -173,7 +175,7 @@ class ExtenderProcess:
             parts.actuator.run(),
             parts.owners.run(OWNERS_ASKED_AT_ONCE),
             self._audit(),
-            ensure_queues(parts.cache, self._ports),
+            ensure_queues(parts.cache, self._ports, tried=self._queues_tried),
         ]
         if settings.scheduler_conf is not None:
             tasks.append(follow(settings.scheduler_conf, self._reload, seen=self._conf_seen))
@@ -220,6 +222,8 @@ class ExtenderProcess:
         waits = [f"the first listing of {kind}" for kind in self._informers.unsynced()]
         if not self._parts.planning.first_cycle.is_set():
             waits.append("the first planning cycle")
+        if not self._queues_tried.is_set():
+            waits.append("the queues that must exist")
         return waits
 
 

@@ -2,7 +2,8 @@
 
 These are ``default``, which the CRDs write into PodGroups and the webhooks into jobs, and what
 ``--default-queue`` says. Created when missing, at the start and whenever somebody deleted them; a
-failure is tried again.
+failure is tried again. A job that names a queue that is not there is refused, so the process is not
+ready before that was done once.
 """
 
 import asyncio
@@ -20,13 +21,14 @@ REPEAT_S = 5.0
 """The watch shows a new queue within this time; until then it is not created again."""
 
 
-async def ensure_queues(cache: ClusterCache, writer: GroupWriter) -> None:
-    """Keep them in being; cancel to stop."""
+async def ensure_queues(cache: ClusterCache, writer: GroupWriter, *, tried: asyncio.Event) -> None:
+    """Keep them in being; cancel to stop. ``tried`` is set when all are there, or cannot be."""
     wanted = dict.fromkeys((ROOT_QUEUE, DEFAULT_QUEUE, cache.registry.default_queue))
     while True:
         missing = [name for name in wanted if name not in cache.queues]
         for name in missing:
             await _create(writer, name, reclaimable=name != ROOT_QUEUE)
+        tried.set()
         await asyncio.sleep(REPEAT_S if missing else LOOK_EVERY_S)
 
 

@@ -66,7 +66,7 @@ class FakeApi:
     owners: dict[str, int] = field(default_factory=dict)
     """How many pods an owner of that name wants together, if more than one."""
     slow: asyncio.Event | None = None
-    """While it is not set, Bindings are under way."""
+    """While it is not set, Bindings are under way, and creations of queues."""
     loses: int = 0
     """So many of the next Bindings arrive without an answer."""
     slow_status: asyncio.Event | None = None
@@ -153,6 +153,8 @@ class FakeApi:
         self._done("group-status", f"{namespace}/{name}", merge)
 
     async def create_queue(self, body: Mapping[str, object]) -> None:
+        if self.slow is not None:
+            await self.slow.wait()
         metadata: Any = body["metadata"]
         self._done("create-queue", metadata["name"], body)
 

@@ -18,8 +18,10 @@ def without_queues(*, default: str = "default") -> Rig:
     return rig
 
 
-def ensuring(rig: Rig) -> "asyncio.Task[None]":
-    return asyncio.create_task(ensure_queues(rig.cache, rig.api))
+def ensuring(rig: Rig, tried: asyncio.Event | None = None) -> "asyncio.Task[None]":
+    return asyncio.create_task(
+        ensure_queues(rig.cache, rig.api, tried=asyncio.Event() if tried is None else tried)
+    )
 
 
 def created(rig: Rig) -> list[str]:
@@ -92,6 +94,34 @@ def test_the_default_queue_may_be_the_root() -> None:
         task = ensuring(rig)
         await advance(0)
         assert created(rig) == ["root", "default"]
+        task.cancel()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("fails", [[], [FAILING, REFUSED]])
+def test_it_is_told_when_all_are_there_or_cannot_be(fails: list[WriteError]) -> None:
+    async def scenario() -> None:
+        rig, tried = without_queues(), asyncio.Event()
+        rig.api.fails["create-queue"] = fails
+        rig.api.slow = asyncio.Event()
+        task = ensuring(rig, tried)
+        await advance(1)
+        assert not tried.is_set()
+        rig.api.slow.set()
+        await advance(0)
+        assert tried.is_set()
+        task.cancel()
+
+    run(scenario())
+
+
+def test_it_is_told_at_once_when_none_is_missing() -> None:
+    async def scenario() -> None:
+        rig, tried = Rig(), asyncio.Event()
+        task = ensuring(rig, tried)
+        await advance(0)
+        assert tried.is_set()
         task.cancel()
 
     run(scenario())
