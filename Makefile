@@ -12,6 +12,9 @@ SYNCED := .venv/.synced
 TALLY := .cache/tests-tally.json
 
 PYTEST := $(BIN)/pytest
+# Side by side where each test has all it needs to itself; the files stay whole, and so do the
+# clusters that their tests share. End to end tests one after the other: they need the machine.
+ON_ALL_CORES := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 heading = @printf '\n=== %s ===\n' '$(1)'
 
 .DELETE_ON_ERROR:
@@ -82,7 +85,7 @@ layers: $(SYNCED)
 
 unit: $(SYNCED)
 	$(call heading,unit tests)
-	@$(PYTEST) -q tests --ignore=tests/scenarios --ignore=tests/e2e --ignore=tests/bench
+	@$(PYTEST) -q $(ON_ALL_CORES) tests --ignore=tests/scenarios --ignore=tests/e2e --ignore=tests/bench
 
 scenarios: $(SYNCED)
 	$(call heading,scenarios on the sandbox)

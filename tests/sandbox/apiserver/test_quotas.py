@@ -149,22 +149,22 @@ def test_other_namespaces_are_not_limited(server: ApiServer) -> None:
 @pytest.mark.parametrize(
     ("about", "counted"),
     [
-        ({"scopes": ["Terminating"]}, {"short"}),
-        ({"scopes": ["NotTerminating"]}, {"plain", "asking", "high"}),
-        ({"scopes": ["BestEffort"]}, {"plain", "short", "high"}),
-        ({"scopes": ["NotBestEffort", "NotTerminating"]}, {"asking"}),
-        (by_class("In", "system-node-critical"), {"high"}),
-        (by_class("NotIn", "system-node-critical"), {"plain", "short", "asking"}),
-        (by_class("Exists"), {"high"}),
-        (by_class("DoesNotExist"), {"plain", "short", "asking"}),
+        ({"scopes": ["Terminating"]}, ["short"]),
+        ({"scopes": ["NotTerminating"]}, ["plain", "asking", "high"]),
+        ({"scopes": ["BestEffort"]}, ["plain", "short", "high"]),
+        ({"scopes": ["NotBestEffort", "NotTerminating"]}, ["asking"]),
+        (by_class("In", "system-node-critical"), ["high"]),
+        (by_class("NotIn", "system-node-critical"), ["plain", "short", "asking"]),
+        (by_class("Exists"), ["high"]),
+        (by_class("DoesNotExist"), ["plain", "short", "asking"]),
     ],
     ids=str,
 )
 def test_a_quota_with_scopes_counts_such_pods_only(
-    server: ApiServer, about: Document, counted: set[str]
+    server: ApiServer, about: Document, counted: list[str]
 ) -> None:
     server.create(quota({"pods": "9"}, **about))
-    found = set()
+    found = []
     for each in (
         pod("plain"),
         pod("short", activeDeadlineSeconds=60),
@@ -174,7 +174,7 @@ def test_a_quota_with_scopes_counts_such_pods_only(
         before = used(server)["pods"]
         server.create(each)
         if used(server)["pods"] != before:
-            found.add(each["metadata"]["name"])
+            found.append(each["metadata"]["name"])
     assert found == counted
 
 
