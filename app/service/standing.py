@@ -40,7 +40,7 @@ def may_leave(cache: ClusterCache, uid: PodUid) -> bool:
     member = cache.members.get(uid)
     if member is None or not member.promised:
         return True  # the API server knows more of it than we do
-    if cache.groups[member.group].voided:
+    if member.sent or cache.groups[member.group].voided:
         return standing(cache, uid) is Standing.STANDS
     return _takes(cache, member) and cache.shortages.room_of(member) is Room.THERE
 

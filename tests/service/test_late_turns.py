@@ -10,7 +10,7 @@ from app.cache.members import Stage
 from app.model.ids import NodeName
 from app.service.limits import Limits
 from tests.builders import make_shape
-from tests.service.rig import Call, Rig
+from tests.service.rig import FAILING, Call, Rig
 from tests.service.virtual_time import advance, run, settle
 
 LONG = 10.0
@@ -106,6 +106,38 @@ def test_one_that_fails_at_once_keeps_nobody() -> None:
         rig.store(replace(pod, node=NodeName(rig.place(pod.name)), phase="Failed"))
         await answer(rig)
         assert [call.answer for call in calls.values()] == ["", "", ""]
+
+    run(scenario())
+
+
+MEANWHILE = {
+    "a member gone": lambda rig: rig.delete("g-1"),
+    "minimum raised": lambda rig: rig.group("g", minimum=4),
+}
+
+
+@pytest.mark.parametrize("change", MEANWHILE.values(), ids=MEANWHILE.keys())
+def test_nobody_is_sent_again_for_a_gang_that_fell_apart_meanwhile(
+    change: Callable[[Rig], object],
+) -> None:
+    """It stood when the pause after the first try was over, and then there was no connection."""
+
+    async def scenario() -> None:
+        rig = Rig(Limits(bindings_in_flight=1))
+        rig.node("n0", "n1", "n2", "another", cpu=1000)
+        names = rig.gang("g", size=3)
+        rig.pod("busy", scheduler="other")
+        await rig.cycle()
+        rig.api.fails["bind"] = [FAILING] * 3
+        calls = [rig.bind(name) for name in names]
+        await settle()
+        rig.api.slow = asyncio.Event()
+        rig.bind("busy", "another")
+        await advance(1)
+        change(rig)
+        await answer(rig)
+        assert set(rig.api.bound()) == {"busy"}
+        assert all(call.answer for call in calls)
 
     run(scenario())
 
