@@ -7,6 +7,8 @@ a node (bound or promised) and is not done, one for every slot, and one for ever
 node; nothing else.
 """
 
+from collections.abc import Iterable
+
 from app.cache.groups import Group
 from app.cache.members import Member
 from app.cache.pods import Pods
@@ -20,7 +22,7 @@ from app.model.ids import (
     QueueName,
 )
 from app.model.node import DeviceClass, Node
-from app.model.pod import QUEUE_ANNOTATION, TERMINAL
+from app.model.pod import TERMINAL
 from app.model.reason import CLOSED, NODE_GONE, SMALLER
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
@@ -37,7 +39,7 @@ class ClusterCache(Pods):
     ) -> None:
         super().__init__(schedulers=schedulers, default_queue=default_queue)
         self.queues: dict[QueueName, Queue] = {}
-        self.namespaces: dict[str, Namespace] = {}
+        self.namespaces = self.registry.namespaces
         self.quotas: dict[str, Quota] = {}
         self.budgets: dict[str, DisruptionBudget] = {}
         self.device_classes: dict[str, DeviceClass] = {}
@@ -133,18 +135,14 @@ class ClusterCache(Pods):
 
     def set_namespace(self, namespace: Namespace) -> None:
         """Add or replace a namespace; it may name the queue of pods that stand alone."""
-        self.namespaces[namespace.name] = namespace
-        self._follow_queue(
-            namespace.name, QueueName(namespace.annotations.get(QUEUE_ANNOTATION, ""))
-        )
+        self._take_elsewhere(self.registry.set_namespace(namespace.name, namespace))
 
     def drop_namespace(self, name: str) -> None:
         """Forget a namespace."""
-        self.namespaces.pop(name, None)
-        self._follow_queue(name, None)
+        self._take_elsewhere(self.registry.set_namespace(name, None))
 
-    def _follow_queue(self, namespace: str, queue: QueueName | None) -> None:
-        for group in self.registry.name_queue(namespace, queue):
+    def _take_elsewhere(self, groups: Iterable[Group]) -> None:
+        for group in groups:
             self._revoke(group, why="namespace got another queue")
             self.registry.changed(group)
 

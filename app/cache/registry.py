@@ -17,8 +17,9 @@ from app.cache.views import gang_view, task_of
 from app.model.gang import Gang
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.job import Template
+from app.model.pod import QUEUE_ANNOTATION
 from app.model.snapshot import QueueUsage
-from app.model.workload import PodGroup, PriorityClass
+from app.model.workload import Namespace, PodGroup, PriorityClass
 
 
 @dataclass(slots=True, eq=False)
@@ -69,8 +70,9 @@ class Registry:
         self.by_owner: dict[str, dict[GroupKey, Group]] = {}
         """The groups whose PodGroups have an owner, by its UID."""
         self.signals = Signals()
-        self._namespace_queues: dict[str, QueueName] = {}
-        """By namespace, of those that are known."""
+        self.namespaces: dict[str, Namespace] = {}
+        self._by_namespace: dict[str, dict[GroupKey, Group]] = {}
+        """The groups there, be it known or not."""
         self._rooms = rooms
         self._grown = False
         rooms.grown = self._widen
@@ -84,20 +86,30 @@ class Registry:
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group(key=key, solo=solo, default_queue=self.default_queue)
-            group.namespace_queue = self._namespace_queues.get(group.namespace)
+            group.namespace_queue = self._queue_of(group.namespace)
+            self._by_namespace.setdefault(group.namespace, {})[key] = group
         return group
 
-    def name_queue(self, namespace: str, queue: QueueName | None) -> list[Group]:
-        """The namespace names that queue, or is not known any more (None).
+    def set_namespace(self, name: str, namespace: Namespace | None) -> list[Group]:
+        """Add, replace or forget (None) one: it may name the queue of pods that stand alone.
 
         Returns the groups that are in another one by that, or can be planned only from now on.
         """
-        if self._namespace_queues.get(namespace) == queue:
-            return []
-        self._namespace_queues.pop(namespace, None)
-        if queue is not None:
-            self._namespace_queues[namespace] = queue
-        there = [group for group in self.groups.values() if group.namespace == namespace]
+        before = self._queue_of(name)
+        if namespace is None:
+            self.namespaces.pop(name, None)
+        else:
+            self.namespaces[name] = namespace
+        queue = self._queue_of(name)
+        return [] if queue == before else self._follow_queue(name, queue)
+
+    def _queue_of(self, namespace: str) -> QueueName | None:
+        """The one that it names, if any; None: it is not known."""
+        known = self.namespaces.get(namespace)
+        return QueueName(known.annotations.get(QUEUE_ANNOTATION, "")) if known else None
+
+    def _follow_queue(self, namespace: str, queue: QueueName | None) -> list[Group]:
+        there = list(self._by_namespace.get(namespace, {}).values())
         before = [(group.queue, group.known) for group in there]
         for group in there:
             group.namespace_queue = queue
@@ -218,6 +230,10 @@ class Registry:
     def _forget(self, group: Group) -> None:
         for table in (self.groups, self._unviewed, self.pending, self.promised):
             table.pop(group.key, None)
+        there = self._by_namespace[group.namespace]
+        del there[group.key]
+        if not there:
+            del self._by_namespace[group.namespace]
         self._views.drop(group.key)
         self._forget_part(group.key)
 

@@ -8,6 +8,7 @@ from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION
 from app.model.workload import Namespace
 from tests.builders import make_pod
 from tests.cache.rig import Rig
+from tests.cache.unwalkable import Unwalkable
 
 SMALL = QueueName("small")
 
@@ -87,3 +88,12 @@ def test_whoever_names_a_queue_keeps_the_place(rig: Rig) -> None:
     alone(rig, "other")
     name_queue(rig, "another")
     assert rig.where("a") == [(Stage.PLANNED, "n")]
+
+
+def test_groups_elsewhere_are_not_looked_at(rig: Rig) -> None:
+    """There are thousands of both when the extender starts."""
+    alone(rig)
+    rig.cache.set_pod(make_pod("b", namespace="late"), now=rig.now)
+    rig.cache.registry.groups = Unwalkable(rig.cache.groups)
+    rig.cache.set_namespace(Namespace("late", {}, {QUEUE_ANNOTATION: "other"}))
+    assert rig.cache.groups[rig.member("b").group].queue == "other"
