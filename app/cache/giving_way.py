@@ -15,7 +15,7 @@ from enum import IntEnum
 
 from app.cache.groups import Group
 from app.cache.members import Member
-from app.model.ids import GroupKey, PodUid
+from app.model.ids import GroupKey
 from app.model.resources import Vector
 
 
@@ -34,37 +34,53 @@ class Loss(IntEnum):
     """Somebody of it is bound."""
 
 
+Cost = tuple[Loss, int, bool]
+
+
 @dataclass(slots=True, eq=False)
 class _Gang:
     """A group, and how many of each role give way of those that it counts on."""
 
     group: Group
-    may_arrive: frozenset[PodUid]
+    may_arrive: int
     leaving: Counter[str] = field(default_factory=Counter)
+    _costs: dict[tuple[str, bool], Cost] = field(default_factory=dict)
+    """Of any member by what it is; a node has room for hundreds, and all are compared."""
 
     @classmethod
     def of(cls, group: Group) -> "_Gang":
-        members = group.members.items()
-        return cls(group, frozenset(uid for uid, member in members if member.may_arrive))
+        return cls(group, sum(member.may_arrive for member in group.members.values()))
 
-    def loss(self, member: Member) -> Loss:
-        """What is lost when this one gives way besides."""
+    def lose(self, member: Member) -> None:
+        """This one gives way."""
+        self.leaving[member.pod.role] += 1
+        self._costs.clear()
+
+    def cost(self, member: Member) -> Cost:
+        """The less the sooner it gives way."""
+        like = member.pod.role, member.may_arrive
+        cost = self._costs.get(like)
+        if cost is None:
+            cost = self._costs[like] = self._cost(*like)
+        return cost
+
+    def _cost(self, role: str, may_arrive: bool) -> Cost:
+        loss = self._loss(role, may_arrive)
+        size = self.group.arrived.total() if loss is Loss.A_GANG else 0
+        return loss, size, may_arrive
+
+    def _loss(self, role: str, may_arrive: bool) -> Loss:
+        """What is lost when such a one gives way besides."""
         group = self.group
         if not group.known:
             return Loss.NOTHING
-        if group.complete_without(self.leaving + Counter((member.pod.role,))):
+        if group.complete_without(self.leaving + Counter((role,))):
             return Loss.ONE_TO_SPARE
         if group.begun:
             return Loss.PART
-        if self.may_arrive - {member.pod.uid}:
+        if self.may_arrive > may_arrive:
             return Loss.PART_IN_DOUBT
         return Loss.A_GANG if group.complete_without(self.leaving) else Loss.NOTHING
-
-    def cost(self, member: Member) -> tuple[Loss, int, bool]:
-        """The less the sooner it gives way."""
-        loss = self.loss(member)
-        size = self.group.arrived.total() if loss is Loss.A_GANG else 0
-        return loss, size, member.may_arrive
 
 
 def who_gives_way(under_way: Iterable[tuple[Member, Group]], lacking: Vector) -> list[Member]:
@@ -78,11 +94,11 @@ def who_gives_way(under_way: Iterable[tuple[Member, Group]], lacking: Vector) ->
     groups = {group.key: group for _, group in claims}
     gangs = {key: _Gang.of(group) for key, group in groups.items()}
     left, ways = lacking.copy(), []
-    while useful := [member for member in rest if _asks_for(member, left)]:
+    while useful := _asking_for(rest, left):
         way = _cheapest(useful, gangs)
         for member in way:
             left -= member.task.request
-            gangs[member.group].leaving[member.pod.role] += 1
+            gangs[member.group].lose(member)
         rest = [member for member in rest if member not in way]
         ways.append(way)
     return _needed(ways, left)
@@ -93,14 +109,25 @@ def _age(claim: tuple[Member, Group]) -> tuple[float, str]:
     return member.since, member.pod.uid
 
 
-def _asks_for(member: Member, lacking: Vector) -> bool:
-    return bool((lacking > 0)[member.task.request > 0].any())
+def _asking_for(members: Iterable[Member], lacking: Vector) -> list[Member]:
+    """Those that ask for some of what is lacking; as a rule they share a few requests."""
+    known: dict[int, bool] = {}
+    asking = []
+    for member in members:
+        request = member.task.request
+        asks = known.get(id(request))
+        if asks is None:
+            asks = known[id(request)] = bool((lacking > 0)[request > 0].any())
+        if asks:
+            asking.append(member)
+    return asking
 
 
 def _cheapest(useful: Sequence[Member], gangs: dict[GroupKey, _Gang]) -> list[Member]:
     """One member; of a gang that stops with it all, whose room comes free then."""
     first = min(useful, key=lambda member: gangs[member.group].cost(member))
-    if first.may_arrive or gangs[first.group].loss(first) is not Loss.A_GANG:
+    loss, _, _ = gangs[first.group].cost(first)
+    if first.may_arrive or loss is not Loss.A_GANG:
         return [first]
     return [member for member in useful if member.group == first.group]
 
