@@ -137,7 +137,7 @@ class Filtering:
             member = self._cache.members.get(question.uid)
             if member is None:  # it is gone, or it is over and its group is not there
                 return Wait(filter_text(Cause.GROUP_MISSING))
-        self._planning.asked_at = self._clock()
+        self._planning.expiry.asked_at = self._clock()
         self._cache.asked_for(member)
         answer = self._place(member, question.names)
         if answer is not None:

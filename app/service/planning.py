@@ -43,7 +43,7 @@ from app.service.approvals import Approvals
 from app.service.basis import Basis
 from app.service.configuration import Configuration
 from app.service.cycle_log import CycleLog
-from app.service.giving_back import Why, give_back
+from app.service.expiry import Expiry
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.publishing import Published, Publisher
@@ -66,9 +66,6 @@ def _loop_time() -> float:
 
 
 log = logging.getLogger(__name__)
-
-BACKLOG_FACTOR = 10
-"""How much longer a planned pod may take while kube-scheduler works off a queue."""
 
 AT_ONCE = 128
 """So many groups and members at most are planned on demand together: some milliseconds."""
@@ -100,8 +97,6 @@ class Planning:
     shown: frozenset[PodUid] = frozenset()
     """Members that only lacked nodes when all was planned last, and that lose their gates then."""
     log: CycleLog = field(default_factory=CycleLog)
-    asked_at: float = float("-inf")
-    """When kube-scheduler last asked for a pod of ours."""
     first_cycle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set for good when everything has been looked at once, by a replica that stands by too."""
     deciding: asyncio.Event = field(default_factory=asyncio.Event)
@@ -115,17 +110,17 @@ class Planning:
     """How many members a gang had when it was planned on demand since the last cycle."""
     _in_one_go: bool = False
     _standing_by: bool = False
-    _next_expiry: float = 0.0
     _due_at: float = float("-inf")
     """When all is planned again in any case, by the loop's clock."""
-    _stuck: dict[GroupKey, float] = field(default_factory=dict)
     _causes: dict[GroupKey, Cause] = field(default_factory=dict)
     """Why groups waited after the last cycle."""
 
+    expiry: Expiry = field(init=False)
     _snapshotter: Snapshotter = field(init=False)
     _publisher: Publisher = field(init=False)
 
     def __post_init__(self) -> None:
+        self.expiry = Expiry(self.cache, self.limits)
         self._snapshotter = Snapshotter(self.cache)
         self._publisher = Publisher(
             cache=self.cache,
@@ -191,7 +186,7 @@ class Planning:
     async def cycle(self) -> None:
         """One cycle: expire, plan, publish, report."""
         started = self.clock()
-        self._expire(started)
+        self.expiry.expire(started)
         signals = self.cache.signals
         changed, signals.groups = signals.groups, set()
         try:
@@ -289,7 +284,7 @@ class Planning:
         pending = self.cache.registry.pending
         self.refusals = {k: r for k, r in plan.refused.items() if k in pending}
         self.shown = plan.shown
-        self._give_back_stuck(now)
+        self.expiry.give_back_stuck(self.refusals, now)
         self.log.generation = plan.generation
         return again
 
@@ -397,7 +392,7 @@ class Planning:
         self.deciding.clear()
         for key in list(self.cache.registry.promised):
             self.cache.release(key, why=OTHER_LEADS)
-        self._forget_observed(self.clock())
+        self.expiry.forget_observed(self.clock())
         self.refusals = {}
         self._note_causes()
         self.shown = frozenset()
@@ -405,45 +400,6 @@ class Planning:
         for tell in self.stood_by:
             tell()
         self.first_cycle.set()
-
-    def _expire(self, now: float) -> None:
-        """Give back promises nobody came for, and forget pods that only a Filter call showed."""
-        if now < self._next_expiry:
-            return
-        self._next_expiry = now + self.limits.cycle_idle_s
-        patience = self.limits.planned_s
-        if now - self.asked_at < self.limits.backlog_s:
-            patience *= BACKLOG_FACTOR
-        late = self.cache.overdue(before=now - patience, prebind_before=now - self.limits.prebind_s)
-        for group, uids in late:
-            if group.reached_minimum:
-                until = now + self.limits.hold_base_s
-                self.cache.pass_over(group.key, uids, until=until, now=now)
-            else:
-                self._give_back(group, now, Why.UNUSED)
-        for group in self.cache.stale_slots(before=now - self.limits.slot_s):
-            self._give_back(group, now, Why.UNCREATED)
-        self._forget_observed(now)
-
-    def _forget_observed(self, now: float) -> None:
-        self.cache.forget_observed(before=now - self.limits.observed_s)
-
-    def _give_back_stuck(self, now: float) -> None:
-        """Release gangs that hold part of their room and cannot get the rest of it.
-
-        That happens when a member turns out bigger than the room kept for it, or loses its node.
-        After a moment (another cycle may find the rest) others may have what they hold.
-        """
-        stuck = {
-            key
-            for key in self.refusals
-            if key in self.cache.registry.promised and not self.cache.groups[key].placed_minimum
-        }
-        self._stuck = {key: self._stuck.get(key, now) for key in stuck}
-        for key, since in list(self._stuck.items()):
-            if now - since > self.limits.stuck_s:
-                del self._stuck[key]
-                self._give_back(self.cache.groups[key], now, Why.STUCK)
 
     def _note_causes(self) -> set[GroupKey]:
         """Count them; the groups that wait for something else than before, or not any more."""
@@ -453,6 +409,3 @@ class Planning:
             metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
         keys = before.keys() | self._causes.keys()
         return {key for key in keys if before.get(key) is not self._causes.get(key)}
-
-    def _give_back(self, group: Group, now: float, why: Why) -> None:
-        give_back(self.cache, group, why=why, limits=self.limits, now=now)

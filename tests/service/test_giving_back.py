@@ -86,7 +86,7 @@ def test_a_member_beyond_the_minimum_alone_loses_its_place() -> None:
         late = released("unused")
         group = rig.cache.groups[rig.key("g")]
         await advance(31)
-        rig.planning._expire(clock())
+        rig.planning.expiry.expire(clock())
         assert rig.place("g-2") == ""
         assert [call.answer for call in calls] == ["", ""]
         assert released("unused") == late
@@ -178,7 +178,7 @@ def test_a_member_that_is_asked_for_while_it_goes_last_has_free_room_at_once() -
         (extra,) = elastic(rig, "a", extras=1, created=0.0)
         await rig.cycle()
         await advance(31)
-        rig.planning._expire(clock())
+        rig.planning.expiry.expire(clock())
         assert rig.place(extra) == ""
         assert rig.filter(extra) == Chosen(NodeName("n1"))
 
