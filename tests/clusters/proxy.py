@@ -12,7 +12,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -60,6 +60,10 @@ Lateness = Callable[[str], float]
 def in_time(_path: str) -> float:
     """No watch is late."""
     return 0
+
+
+_Said = queue.SimpleQueue[tuple[float, bytes] | None]
+"""When the server said what; None: that was all."""
 
 
 class Upstream(Protocol):
@@ -176,7 +180,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pass_on(self, body: bytes) -> None:
         proxy = self.server.proxy
-        generation = proxy.generation
         headers = {k: v for k, v in self.headers.items() if k.lower() not in _HOP_BY_HOP}
         with proxy.client.stream(
             self.command, self.path, content=body or None, headers=headers
@@ -187,34 +190,53 @@ class _Handler(BaseHTTPRequestHandler):
                     self.send_header(name, value)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            for part in self._parts(response):
-                if proxy.generation != generation:
-                    self.close_connection = True
-                    return
-                self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
-                self.wfile.flush()
-            self.wfile.write(b"0\r\n\r\n")
+            relay = self._relay_watch if "watch=" in self.path else self._relay
+            if relay(response):
+                self.wfile.write(b"0\r\n\r\n")
+            else:
+                self.close_connection = True
 
-    def _parts(self, response: httpx2.Response) -> Iterator[bytes]:
-        if "watch=" not in self.path:
-            yield from response.iter_raw()
-            return
-        for said_at, part in _as_said(response):
-            time.sleep(max(said_at + self.server.proxy.late(self.path) - time.monotonic(), 0))
-            yield part
+    def _relay(self, response: httpx2.Response) -> bool:
+        """Pass all of it on; returns whether that came to its end."""
+        generation = self.server.proxy.generation
+        for part in response.iter_raw():
+            if self.server.proxy.generation != generation:
+                return False
+            self._write(part)
+        return True
 
+    def _relay_watch(self, response: httpx2.Response) -> bool:
+        """The same, with each part as late as the proxy says, and no later for those before it.
 
-def _as_said(response: httpx2.Response) -> Iterator[tuple[float, bytes]]:
-    """Yield the parts of a stream and when the server said them, however slowly they are taken."""
-    said: queue.SimpleQueue[tuple[float, bytes] | None] = queue.SimpleQueue()
-
-    def gather() -> None:
-        # The stream may break off, and it is closed when the caller goes: then it has ended.
-        with contextlib.suppress(httpx2.TransportError, httpx2.StreamError, OSError):
+        The thread that reads is this one, which closes the stream: see `Proxy.__exit__`.
+        """
+        generation = self.server.proxy.generation
+        said: _Said = queue.SimpleQueue()
+        writer = threading.Thread(target=self._write_late, args=(said, generation), daemon=True)
+        writer.start()
+        whole = False
+        try:
             for part in response.iter_raw():
+                if not writer.is_alive() or self.server.proxy.generation != generation:
+                    break
                 said.put((time.monotonic(), part))
-        said.put(None)
+            else:
+                whole = True
+        finally:
+            said.put(None)
+            writer.join()
+        return whole
 
-    threading.Thread(target=gather, daemon=True).start()
-    while (heard := said.get()) is not None:
-        yield heard
+    def _write_late(self, said: _Said, generation: int) -> None:
+        proxy = self.server.proxy
+        with contextlib.suppress(OSError):  # the caller is gone
+            while (heard := said.get()) is not None:
+                said_at, part = heard
+                time.sleep(max(said_at + proxy.late(self.path) - time.monotonic(), 0))
+                if proxy.generation != generation:
+                    return
+                self._write(part)
+
+    def _write(self, part: bytes) -> None:
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
+        self.wfile.flush()
