@@ -78,10 +78,10 @@ def _complaint(group: Group, *, of: frozenset[Kind]) -> Refusal | None:
 
 def _stuck_in_prebind(group: Group, planning: Planning) -> Refusal | None:
     """Who is in PreBind for longer than the room of the gang is kept for that."""
-    member = longest_in_prebind(group)
-    if member is None or group.on_nodes >= group.min_member:
+    if group.on_nodes >= group.min_member:
         return None
-    if member.chosen_at >= planning.clock() - planning.limits.prebind_s:
+    member = longest_in_prebind(group)
+    if member is None or member.chosen_at >= planning.clock() - planning.limits.prebind_s:
         return None
     return Refusal(Cause.IN_PREBIND, where=member.pod.key, detail=prebind_text(member), lacking=1)
 
