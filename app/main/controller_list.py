@@ -68,7 +68,6 @@ def _podgroups(means: Means) -> tuple[Controller, ...]:
         means.stores,
         api=means.api,
         events=means.events,
-        clock=means.clock,
         confirmed=confirmed,
         options=options,
     )

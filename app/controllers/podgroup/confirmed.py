@@ -25,6 +25,10 @@ class Confirmed:
     def __len__(self) -> int:
         return len(self._answered_at)
 
+    def now(self) -> float:
+        """The time of a question that is asked now."""
+        return self._clock()
+
     def is_there(self, uid: str) -> bool:
         """Whether the group was there a moment ago."""
         return uid in self._answered_at and self._is_recent(uid)

@@ -19,7 +19,7 @@ from app.controllers.podgroup.group import (
     key_of_owner,
     wants_group,
 )
-from app.controllers.ports import Api, ApiError, Clock, Events, Failure
+from app.controllers.ports import Api, ApiError, Events, Failure
 from app.controllers.requests import GONE, is_stored, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store, by_controller
@@ -74,14 +74,12 @@ class PodGrouping:
         *,
         api: Api,
         events: Events,
-        clock: Clock,
         confirmed: Confirmed,
         options: Options,
     ) -> None:
         self._stores = stores
         self._api = api
         self._events = events
-        self._clock = clock
         self._confirmed = confirmed
         self._options = options
         self._looking: dict[Key, asyncio.Event] = {}
@@ -118,7 +116,7 @@ class PodGrouping:
     async def _look(self, at: Key) -> bool:
         """Ask the API server, for all who want to know at this moment."""
         answered = self._looking[at] = asyncio.Event()
-        asked_at = self._clock()
+        asked_at = self._confirmed.now()
         try:
             with unless(Failure.NOT_FOUND):
                 stored = await self._api.get(POD_GROUPS, at)

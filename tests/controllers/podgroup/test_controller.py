@@ -35,7 +35,6 @@ def build(stage: Play) -> list[Controller]:
             stage.stores,
             api=stage.api,
             events=stage.events,
-            clock=stage.clock,
             confirmed=confirmed,
             options=OPTIONS,
         ),
