@@ -80,6 +80,19 @@ class Partials(Follower):
             self._trigger = (count, act)
         assert self._fired.wait(timeout_s), f"{count} pods bound: not within {timeout_s:g} s"
 
+    def wait_one_whole(self, *, timeout_s: float) -> list[str]:
+        """Wait until a gang has its minimum; returns the gangs, that one first."""
+
+        def lacks(group: str) -> bool:
+            return self.bound(group) < self._minimums[group]
+
+        wait_until(
+            lambda: not all(map(lacks, self._minimums)),
+            timeout_s=timeout_s,
+            what="one gang is bound whole",
+        )
+        return sorted(self._minimums, key=lacks)
+
     def wait_whole(self, *, timeout_s: float) -> None:
         """Wait until every gang has its minimum."""
         wait_until(

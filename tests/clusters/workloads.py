@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.clusters.client import Object
-from tests.clusters.resources import COMMANDS, JOBS
+from tests.clusters.resources import COMMANDS, JOBS, Resource
 
 SCHEDULER = "volcano"
 GROUP = "scheduling.k8s.io/group-name"
@@ -96,14 +96,20 @@ def pod(
     }
 
 
+def item(resource: Resource, name: str, **parts: Any) -> Object:
+    """An object of any kind; ``metadata`` among the parts is merged into its own."""
+    metadata = {"name": name, **parts.pop("metadata", {})}
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": metadata,
+        **parts,
+    }
+
+
 def job(name: str, spec: Mapping[str, Any]) -> Object:
     """A vcjob of our scheduler in the queue ``default``, unless ``spec`` says otherwise."""
-    return {
-        "apiVersion": JOBS.api_version,
-        "kind": JOBS.kind,
-        "metadata": {"name": name},
-        "spec": {"schedulerName": SCHEDULER, "queue": "default", **spec},
-    }
+    return item(JOBS, name, spec={"schedulerName": SCHEDULER, "queue": "default", **spec})
 
 
 def command(target: Object, action: str) -> Object:

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.place import Place
-from tests.clusters.resources import CLAIMS, STORAGE_CLASSES, VOLUMES, Resource
+from tests.clusters.resources import CLAIMS, STORAGE_CLASSES, VOLUMES
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -34,15 +35,16 @@ class LateClaims:
 
     def __enter__(self) -> Self:
         self._api.create(
-            _document(STORAGE_CLASSES, self._class)
-            | {
-                "provisioner": "example.com/by-the-test",
-                "volumeBindingMode": "WaitForFirstConsumer",
-                "allowedTopologies": [
+            workloads.item(
+                STORAGE_CLASSES,
+                self._class,
+                provisioner="example.com/by-the-test",
+                volumeBindingMode="WaitForFirstConsumer",
+                allowedTopologies=[
                     {"matchLabelExpressions": [{"key": ZONE, "values": [zone]}]}
                     for zone in self._zones
                 ],
-            }
+            )
         )
         return self
 
@@ -63,7 +65,7 @@ class LateClaims:
             "storageClassName": self._class,
             "resources": {"requests": {"storage": "1Gi"}},
         }
-        claim = _document(CLAIMS, name) | {"spec": wanted}
+        claim = workloads.item(CLAIMS, name, spec=wanted)
         self._api.create(claim, resource=CLAIMS, namespace=self._place.name)
         return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]}
 
@@ -78,21 +80,15 @@ class LateClaims:
     def provide(self, name: str) -> None:
         """Make the claim's volume on the node that was chosen, and bind the two."""
         here = [{"key": HOST, "operator": "In", "values": [self.wait_chosen(name)]}]
-        self._api.create(
-            _document(VOLUMES, self._volume_of(name))
-            | {
-                "spec": {
-                    "accessModes": _MODES,
-                    "storageClassName": self._class,
-                    "capacity": {"storage": "1Gi"},
-                    "local": {"path": "/data"},
-                    "claimRef": {**self._reference(name)},
-                    "nodeAffinity": {
-                        "required": {"nodeSelectorTerms": [{"matchExpressions": here}]}
-                    },
-                }
-            }
-        )
+        spec = {
+            "accessModes": _MODES,
+            "storageClassName": self._class,
+            "capacity": {"storage": "1Gi"},
+            "local": {"path": "/data"},
+            "claimRef": self._reference(name),
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": here}]}},
+        }
+        self._api.create(workloads.item(VOLUMES, self._volume_of(name), spec=spec))
         self._provided.append(name)
         bound = {
             "metadata": {"annotations": _BOUND},
@@ -112,14 +108,6 @@ class LateClaims:
 
     def _volume_of(self, name: str) -> str:
         return f"{self._place.name}-{name}"
-
-
-def _document(resource: Resource, name: str) -> Object:
-    return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": {"name": name},
-    }
 
 
 def _has_node(claim: Object) -> bool:

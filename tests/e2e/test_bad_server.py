@@ -198,12 +198,7 @@ def test_with_one_watch_late_one_of_two_gangs_runs_whole_and_the_other_follows(
         place.submit_one(workloads.pod("foreign", cpu="6", scheduler="other", nodeName=full))
         for name in ("a", "b"):
             place.add_gang(name, SIZE, spec={"queue": queue})
-        wait_until(
-            lambda: SIZE in {seen.bound("a"), seen.bound("b")},
-            timeout_s=20,
-            what="one gang is bound whole",
-        )
-        first, second = ("a", "b") if seen.bound("a") else ("b", "a")
+        first, second = seen.wait_one_whole(timeout_s=20)
         place.wait_condition(second, "Reserved", "False")
         assert not seen.bound(second)
         place.delete_gang(first)

@@ -7,7 +7,6 @@ import pytest
 from tests.clusters import workloads
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
-from tests.clusters.processes import wait_until
 from tests.clusters.rig import Rig
 from tests.e2e.scale import ROUND_S, ROUNDS
 
@@ -34,15 +33,6 @@ def submit_in_turns(place: Place, *, gated: bool, announced: bool) -> None:
             place.submit_one(pod)
 
 
-def one_runs_the_other_waits(seen: Partials) -> tuple[str, str]:
-    wait_until(
-        lambda: max(seen.bound("a"), seen.bound("b")) == SIZE,
-        timeout_s=ROUND_S / 3,
-        what="one gang is bound whole",
-    )
-    return ("a", "b") if seen.bound("a") == SIZE else ("b", "a")
-
-
 @pytest.mark.timeout(ROUNDS * ROUND_S)
 def test_of_two_gangs_of_60_percent_one_runs_whole_and_the_other_waits_whole_then_follows(
     rig: Rig,
@@ -52,7 +42,7 @@ def test_of_two_gangs_of_60_percent_one_runs_whole_and_the_other_waits_whole_the
         for number in range(ROUNDS):
             with Partials(place.api, place.name, {"a": SIZE, "b": SIZE}) as seen:
                 submit_in_turns(place, gated=number % 3 < 2, announced=number % 2 == 0)
-                first, second = one_runs_the_other_waits(seen)
+                first, second = seen.wait_one_whole(timeout_s=ROUND_S / 3)
                 place.wait_summary(second, "cpu asked 12, free 8 of 20")
                 assert seen.bound(second) == 0, f"round {number}"
                 place.delete_gang(first)

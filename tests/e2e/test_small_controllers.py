@@ -66,7 +66,7 @@ class Controllers(Process, Pages):
 def api(installed: ControlPlane) -> Iterator[ApiClient]:
     """A control plane with two nodes in a rack, and the controllers at work on it."""
     client = installed.api
-    conf = item(
+    conf = workloads.item(
         CONFIG_MAPS, "volcano-controller-configmap", data={"volcano-controller.conf": DISCOVERY}
     )
     port = free_port()
@@ -89,16 +89,6 @@ def api(installed: ControlPlane) -> Iterator[ApiClient]:
         nodes.delete(client, names)
         client.delete(CONFIG_MAPS, "volcano-controller-configmap", namespace=NAMESPACE)
         client.delete_all(HYPER_NODES)
-
-
-def item(resource: Resource, name: str, **parts: Any) -> Object:
-    metadata = {"name": name, **parts.pop("metadata", {})}
-    return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": metadata,
-        **parts,
-    }
 
 
 def set_phase(api: ApiClient, namespace: str, job: str, phase: str, **more: Any) -> None:
@@ -126,7 +116,7 @@ def test_a_queue_is_closed_and_opened_by_commands(api: ApiClient) -> None:
     def command(action: str) -> None:
         api.create(workloads.command(queue, action), resource=COMMANDS, namespace="default")
 
-    queue = api.create(item(QUEUES, "small", spec={"weight": 1}))
+    queue = api.create(workloads.item(QUEUES, "small", spec={"weight": 1}))
     try:
         state("Open")
         api.until_one(QUEUES, "small", lambda queue: queue["spec"].get("parent") == "root")
@@ -151,7 +141,7 @@ def test_pods_of_a_replica_set_get_one_group(api: ApiClient, namespace: str) -> 
         },
     }
     made = api.create(
-        item(
+        workloads.item(
             REPLICA_SETS,
             "set",
             metadata={"annotations": {"scheduling.volcano.sh/group-min-member": "2"}},
@@ -182,7 +172,7 @@ def test_pods_of_a_replica_set_get_one_group(api: ApiClient, namespace: str) -> 
 
 def test_a_cron_job_starts_jobs(api: ApiClient, namespace: str) -> None:
     api.create(
-        item(
+        workloads.item(
             CRON_JOBS,
             "cron",
             spec={"schedule": "@every 1s", "jobTemplate": {"spec": {"tasks": [TASK]}}},
@@ -208,11 +198,11 @@ def test_a_cron_job_starts_jobs(api: ApiClient, namespace: str) -> None:
 
 def test_a_flow_runs_its_steps_in_their_order(api: ApiClient, namespace: str) -> None:
     for name in ("one", "two"):
-        template = item(JOB_TEMPLATES, name, spec={"tasks": [TASK]})
+        template = workloads.item(JOB_TEMPLATES, name, spec={"tasks": [TASK]})
         api.create(template, namespace=namespace)
     patch = {"jobSpec": {"tasks": [{"name": "main", "replicas": 3}]}}
     flows = [{"name": "one"}, {"name": "two", "dependsOn": {"targets": ["one"]}, "patch": patch}]
-    api.create(item(JOB_FLOWS, "flow", spec={"flows": flows}), namespace=namespace)
+    api.create(workloads.item(JOB_FLOWS, "flow", spec={"flows": flows}), namespace=namespace)
 
     api.until_one(JOBS, "flow-one", bool, namespace=namespace)
     set_phase(api, namespace, "flow-one", "Running")
@@ -237,11 +227,11 @@ def test_a_step_starts_when_a_server_of_the_step_before_answers(
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         for name in ("server", "client"):
-            template = item(JOB_TEMPLATES, name, spec={"tasks": [TASK]})
+            template = workloads.item(JOB_TEMPLATES, name, spec={"tasks": [TASK]})
             api.create(template, namespace=namespace)
         depends = {"targets": ["server"], "probe": {"tcpSocketList": [{"port": port}]}}
         flows = [{"name": "server"}, {"name": "client", "dependsOn": depends}]
-        api.create(item(JOB_FLOWS, "flow", spec={"flows": flows}), namespace=namespace)
+        api.create(workloads.item(JOB_FLOWS, "flow", spec={"flows": flows}), namespace=namespace)
         job = api.until_one(JOBS, "flow-server", bool, namespace=namespace)
         owner = {
             "apiVersion": kinds.JOBS.api_version,
@@ -253,7 +243,7 @@ def test_a_step_starts_when_a_server_of_the_step_before_answers(
         labels = {"volcano.sh/job-name": "flow-server", "volcano.sh/task-spec": "main"}
         metadata = {"labels": labels, "ownerReferences": [owner]}
         api.create(
-            item(PODS, "server", metadata=metadata, spec=TASK["template"]["spec"]),  # type: ignore[index]
+            workloads.item(PODS, "server", metadata=metadata, spec=TASK["template"]["spec"]),  # type: ignore[index]
             namespace=namespace,
         )
         address = {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}
@@ -264,7 +254,7 @@ def test_a_step_starts_when_a_server_of_the_step_before_answers(
 
 
 def test_a_finished_job_goes_when_its_time_is_over(api: ApiClient, namespace: str) -> None:
-    job = item(JOBS, "short", spec={"ttlSecondsAfterFinished": 1, "tasks": [TASK]})
+    job = workloads.item(JOBS, "short", spec={"ttlSecondsAfterFinished": 1, "tasks": [TASK]})
     api.create(job, namespace=namespace)
     set_phase(api, namespace, "short", "Completed")
 
@@ -286,4 +276,4 @@ def test_hyper_nodes_are_discovered_and_counted(api: ApiClient) -> None:
     api.until(HYPER_NODES, lambda items: is_counted(items, 1), label_selector=ours)
     bad = {"tier": 1, "members": [{"type": "Node", "selector": {}}]}
     with pytest.raises(ApiError):
-        api.create(item(HYPER_NODES, "bad", spec=bad))
+        api.create(workloads.item(HYPER_NODES, "bad", spec=bad))

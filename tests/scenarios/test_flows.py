@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.embedded import Embedded
 from tests.clusters.place import Place
@@ -31,9 +32,7 @@ def job_spec(command: str) -> Object:
 
 
 def create(place: Place, resource: Resource, name: str, spec: Any) -> None:
-    metadata = {"name": name}
-    body = {"apiVersion": resource.api_version, "kind": resource.kind}
-    place.api.create({**body, "metadata": metadata, "spec": spec}, namespace=place.name)
+    place.api.create(workloads.item(resource, name, spec=spec), namespace=place.name)
 
 
 def test_a_flow_runs_to_its_end_and_leaves_nothing_when_it_is_told_so(place: Place) -> None:

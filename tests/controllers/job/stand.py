@@ -90,8 +90,7 @@ class Stand:
 
     def create(self, resource: Resource, name: str, spec: Mapping[str, Any]) -> Object:
         """Create an object of any kind; returns it as stored."""
-        head = {"apiVersion": resource.api_version, "kind": resource.kind}
-        body = {**head, "metadata": {"name": name}, "spec": spec}
+        body = workloads.item(resource, name, spec=spec)
         return self.api.create(body, resource=resource, namespace=self.name)
 
     def command(self, job: str, action: str) -> None:
