@@ -366,9 +366,11 @@ class Place:
             seen.update(self.cluster.extender.get("/debug/ledger"))
             return not seen["promises"] and not seen["drifts"]
 
-        with contextlib.suppress(AssertionError):
+        # Not asked again once it holds: a watch that is late may still say what is over by now.
+        try:
             wait_until(is_even, timeout_s=timeout_s, what="nothing held")
-        assert is_even(), (seen, self.cluster.extender.get("/debug/gangs"))
+        except AssertionError as error:
+            raise AssertionError(seen, self.cluster.extender.get("/debug/gangs")) from error
 
     def set_pod_phase(self, name: str, phase: str) -> None:
         """Let a pod go on as its kubelet would, where there is none."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -234,6 +235,9 @@ class _Handler(BaseHTTPRequestHandler):
                 said_at, part = heard
                 time.sleep(max(said_at + proxy.late(self.path) - time.monotonic(), 0))
                 if proxy.generation != generation:
+                    # What is held back is lost: the caller is to hear of that now, not when the
+                    # server says more.
+                    self.connection.shutdown(socket.SHUT_RDWR)
                     return
                 self._write(part)
 
