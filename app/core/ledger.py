@@ -148,6 +148,16 @@ class Ledger:
             above = self._queues[name]
             above.tree_inqueue = above.tree_inqueue + claim
 
+    def charge(self, queue: QueueName, amount: Vector) -> None:
+        """Let ``queue`` hold so much more, or less (not undone by a trial); no node changes."""
+        account = self._queues.get(queue)
+        if account is None:
+            return
+        account.allocated = account.allocated + amount
+        for name in self.path(queue):
+            above = self._queues[name]
+            above.tree_allocated = above.tree_allocated + amount
+
     def reserve(self, queue: QueueName, task: Task) -> None:
         """Keep room in ``queue`` for a member that only lacks a node (not undone by a trial)."""
         self._reserving.add(task.uid)
@@ -197,15 +207,9 @@ class Ledger:
         if task.best_effort and not task.is_slot:
             mine.best_effort[task.role] = mine.best_effort.get(task.role, 0) + sign
         mine.allocated += delta
-        queue = self._queues.get(gang.queue)
-        if queue is None:
-            return
-        queue.allocated = queue.allocated + delta
+        self.charge(gang.queue, delta)
         if self.keeps_for(task):
             self._keep(gang.queue, -delta)
-        for name in self.path(gang.queue):
-            above = self._queues[name]
-            above.tree_allocated = above.tree_allocated + delta
 
     def _keep(self, queue: QueueName, delta: Vector) -> None:
         self._reserved[queue] = self._reserved.get(queue, 0) + delta

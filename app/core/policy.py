@@ -48,6 +48,8 @@ Enqueueable = Callable[[Gang], Ballot]
 Enqueued = Callable[[Gang], None]
 Validity = Callable[[Gang], Refusal | None]
 Allocatable = Callable[[QueueName, Task], Refusal | None]
+Excess = Callable[[QueueName], Vector]
+"""By how much a queue, or one above it, holds more than somebody allowed it, shape ``(R,)``."""
 Overused = Callable[[QueueName], Refusal | None]
 GangTest = Callable[[Gang], bool]
 TakeBack = Callable[[], None]
@@ -130,6 +132,7 @@ class Hooks:
     enqueued: Enqueued | None = None
     allocatable: Allocatable | None = None
     permitted: Allocatable | None = None
+    excess: Excess | None = None
     overused: Overused | None = None
     lend: Lend | None = None
     gang_ready: GangTest | None = None
@@ -149,8 +152,9 @@ class Opened:
 
     ``gang_key`` and ``task_key`` end in creation time and name, so orders are total.
     ``enqueueable`` returns None for yes. ``permitted`` is ``allocatable`` if the cluster were as
-    large as one could wish: only limits that somebody set count. ``gang_ready`` is the AND of all
-    plugins. ``standings`` is None when no plugin shares the cluster among the queues.
+    large as one could wish: only limits that somebody set count; so it is with ``excess``, for
+    which the queue may be closed or missing. ``gang_ready`` is the AND of all plugins.
+    ``standings`` is None when no plugin shares the cluster among the queues.
     """
 
     gang_key: GangKey
@@ -161,6 +165,7 @@ class Opened:
     enqueued: Enqueued
     allocatable: Allocatable
     permitted: Allocatable
+    excess: Excess
     overused: Overused
     lend: Lend
     gang_ready: GangTest

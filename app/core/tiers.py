@@ -17,6 +17,8 @@ group to a closed queue.
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
+import numpy as np
+
 from app.core.arguments import Noted
 from app.core.conf_error import ConfError
 from app.core.holders import Holders
@@ -25,6 +27,7 @@ from app.core.plugins import catalogue
 from app.core.policy import (
     Allocatable,
     Enqueueable,
+    Excess,
     GangKey,
     Hooks,
     Lend,
@@ -45,6 +48,7 @@ from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import Cause, Refusal
+from app.model.resources import Vector
 from app.model.snapshot import Snapshot
 
 _NO_NUMBER = 1 << 62
@@ -58,6 +62,7 @@ _SWITCHES = {
     "overused": "enabledOverused",
     "allocatable": "enabledAllocatable",
     "permitted": "enabledAllocatable",
+    "excess": "enabledAllocatable",
     "lend": "enabledAllocatable",
     "gang_ready": "enableJobReady",
     "predicates": "enablePredicate",
@@ -126,6 +131,7 @@ def open_policies(
         enqueued=admitted,
         allocatable=gate.allocatable(limits),
         permitted=gate.allocatable(set_limits),
+        excess=_largest([h.excess for h in hooks if h.excess], ledger.snapshot),
         overused=gate.overused(bounds),
         lend=gate.lend(lenders),
         gang_ready=lambda gang: all(test(gang) for test in ready),
@@ -204,6 +210,19 @@ def _first_refusal(tests: Sequence[Validity]) -> Validity:
             if refusal is not None:
                 return refusal
         return None
+
+    return test
+
+
+def _largest(tests: Sequence[Excess], snapshot: Snapshot) -> Excess:
+    nothing = np.zeros(len(snapshot.axis), dtype=np.int64)
+
+    def test(queue: QueueName) -> Vector:
+        largest = nothing
+        if queue in snapshot.queues:
+            for ask in tests:
+                largest = np.maximum(largest, ask(queue))
+        return largest
 
     return test
 

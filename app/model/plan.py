@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from app.model.gang import Task
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.reason import Refusal
+from app.model.resources import Vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +27,22 @@ class GangPlacement:
 
     gang: GroupKey
     placements: tuple[Placement, ...]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Revocable:
+    """Places of one gang that can be taken back: all of them, or none.
+
+    ``holders`` has them (UIDs of pods, names of slots), ``request`` is what they take together,
+    shape ``(R,)``, and ``since`` when the first was promised (seconds since the epoch). ``whole``:
+    nothing of the gang has begun, and this is all it has; otherwise it does without.
+    """
+
+    gang: GroupKey
+    holders: tuple[str, ...]
+    request: Vector
+    since: float
     whole: bool
 
 

@@ -66,6 +66,7 @@ def _open_flat(session: Session) -> Hooks:
         enqueueable=quota.enqueueable,
         allocatable=quota.allocatable,
         permitted=quota.permitted,
+        excess=quota.excess,
         standings=_standings(quota, deserved, rank),
     )
 
@@ -92,6 +93,7 @@ def _open_tree(session: Session) -> Hooks:
         enqueueable=quota.enqueueable,
         allocatable=quota.allocatable,
         permitted=quota.permitted,
+        excess=quota.excess,
         standings=_standings(quota, tree.deserved, rank),
     )
 
@@ -138,6 +140,13 @@ class Quota:
     def permitted(self, queue: QueueName, task: Task) -> Refusal | None:
         """The same, were the cluster large enough."""
         return self._fit(self.given, queue, task)
+
+    def excess(self, queue: QueueName) -> Vector:
+        """By how much the queue, or in a tree one above it, holds more than it is given."""
+        over: Vector = np.zeros(len(self.ledger.snapshot.axis), dtype=np.int64)
+        for name in self.lines.get(queue, ()):
+            over = np.maximum(over, limits.excess(self.held(name), limit=self.given(name)))
+        return over
 
     def _fit(
         self, limit_of: Callable[[QueueName], Vector], queue: QueueName, task: Task

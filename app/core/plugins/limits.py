@@ -89,6 +89,13 @@ def exceeding(asked: Vector, *, held: Vector, limit: Vector) -> tuple[int, ...]:
     )
 
 
+def excess(held: Vector, *, limit: Vector) -> Vector:
+    """By how much ``held`` exceeds ``limit``, shape ``(R,)``; never in ``pods``."""
+    over: Vector = np.maximum(held - limit, 0)
+    over[PODS_COLUMN] = 0
+    return over
+
+
 def shortfalls(
     short: tuple[int, ...], *, axis: ResourceAxis, asked: Vector, held: Vector, limit: Vector
 ) -> tuple[Shortfall, ...]:

@@ -37,6 +37,7 @@ def _open(session: Session) -> Hooks:
         enqueueable=queues.enqueueable,
         allocatable=queues.allocatable,
         permitted=queues.permitted,
+        excess=queues.excess,
         overused=queues.overused,
         lend=queues.lend,
         standings=queues.standing,
@@ -98,6 +99,11 @@ class Proportion:
         if kept is not None:
             held = held + kept
         return self._compare_with(limit, queue, asked=task.request, held=held)
+
+    def excess(self, queue: QueueName) -> Vector:
+        """By how much the queue holds more than its capability, if it has one."""
+        limit = limits.capability(self._ledger.snapshot.queues[queue], self._axis)
+        return limits.excess(self._ledger.queue(queue).allocated, limit=limit)
 
     def overused(self, queue: QueueName) -> Refusal | None:
         """Refuses a queue that holds all it deserves, of every resource."""

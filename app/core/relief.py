@@ -1,0 +1,69 @@
+"""What is given back when a queue holds more than its limit.
+
+A limit may be lowered after places were promised, and pods come onto nodes by somebody else's doing
+while those places are not used yet. So the promises that can be taken back are taken up one by one
+again, the earlier first: who does not fit what a queue, or one above it, may hold by now goes. That
+is the latest of them, and nobody in vain: one goes only if it has of what there is too much of, and
+does not fit with those before it.
+
+Limits are those that somebody set. What a queue deserves, or the cluster has, shrinks all the time
+when others come: what was promised by that stays, as in Volcano what a session has allocated. So it
+does when its queue closes, or keeps room for members that autoscalers see.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
+
+from app.core.ledger import Ledger
+from app.core.policy import Opened, Policies
+from app.core.tiers import open_policies
+from app.model.ids import QueueName
+from app.model.plan import Revocable
+from app.model.snapshot import Snapshot
+
+PromisesIn = Callable[[Collection[QueueName]], Iterable[Revocable]]
+"""What can be taken back of the gangs in these queues; all of it counts in the snapshot."""
+
+
+class Relieved(NamedTuple):
+    """``over`` are queues that hold too much, or are below one that does; ``given_back`` goes."""
+
+    over: frozenset[QueueName]
+    given_back: tuple[Revocable, ...] = ()
+
+
+def relief(
+    snapshot: Snapshot,
+    policies: Policies,
+    *,
+    queues: Iterable[QueueName],
+    promises_in: PromisesIn,
+    now: float,
+) -> Relieved:
+    """Which of ``queues`` hold too much, and which promises there have to go.
+
+    Of equally old ones the gang of lower rank goes, and of one gang those that come later.
+    ``now`` is seconds since the epoch.
+    """
+    ledger = Ledger(snapshot)
+    opened = open_policies(policies, ledger, now=now, explain=False)
+    over = frozenset(queue for queue in queues if opened.excess(queue).any())
+    if not over:
+        return Relieved(over)
+    gangs = snapshot.gangs
+    ranked = sorted(
+        promises_in(over), key=lambda each: (each.since, opened.gang_key(gangs[each.gang]))
+    )
+    for each in ranked:
+        ledger.charge(gangs[each.gang].queue, -each.request)
+    return Relieved(over, tuple(each for each in ranked if not _takes_up(each, ledger, opened)))
+
+
+def _takes_up(promise: Revocable, ledger: Ledger, opened: Opened) -> bool:
+    """Whether its queue may hold it too; then it counts."""
+    queue = ledger.snapshot.gangs[promise.gang].queue
+    ledger.charge(queue, promise.request)
+    if not opened.excess(queue)[promise.request > 0].any():
+        return True
+    ledger.charge(queue, -promise.request)
+    return False
