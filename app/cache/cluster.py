@@ -150,6 +150,8 @@ class ClusterCache(Pods):
         """Add or replace a queue."""
         for limits in (queue.capability, queue.deserved, queue.guarantee):
             self.rooms.vector(limits)
+        before = self.queues.get(queue.name)
+        self.signals.overfull |= before is None or before.limits != queue.limits
         self.queues[queue.name] = queue
         self.signals.dirty = True
 

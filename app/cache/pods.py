@@ -14,7 +14,7 @@ from app.cache.nominated import NominatedOthers
 from app.cache.promises import Lost, Promises
 from app.cache.roster import Occupant, Roster
 from app.cache.views import task_of
-from app.model.ids import NO_NODE, PodUid, QueueName
+from app.model.ids import NO_NODE, NO_QUEUE, PodUid, QueueName
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.workload import GroupPhase
@@ -192,7 +192,8 @@ class Pods(Promises):
             self.signals.freed = True
             self._relieve(pod.node, TAKEN)
 
-    def _join(self, member: Member, *, now: float) -> None:
+    def _join(self, member: Member, *, now: float, left: QueueName = NO_QUEUE) -> None:
+        """``left``: the queue that it counted for so far."""
         if self._is_history(member.pod):
             self._history.keep(member.pod)
             return
@@ -200,6 +201,7 @@ class Pods(Promises):
         self.members[member.pod.uid] = member
         group.add(member)
         group.given_up = False
+        self.signals.overfull |= member.kind in PLACED_KINDS and group.queue != left
         if group.solo:
             self._await_owner(group, member)
         if group.slots and member.kind in (Kind.WAITING, *PLACED_KINDS):
@@ -226,8 +228,9 @@ class Pods(Promises):
         fresh = moved(member, pod, task_of(pod, self.rooms.vector), brings=brings, now=now)
         if member.stage is not Stage.WAITING and fresh.stage is Stage.WAITING:
             self.lost.append(Lost(pod.uid, member.group, "pod moved to another group"))
+        left = before.queue
         self._leave(member)
-        self._join(fresh, now=now)
+        self._join(fresh, now=now, left=left)
         if brings:
             self._come_in(self.groups[pod.group])
             self.housed.append(pod.uid)
@@ -239,7 +242,7 @@ class Pods(Promises):
 
     def _replace(self, member: Member, pod: Pod, *, now: float) -> None:
         group = self.groups[member.group]
-        before = member.kind
+        before, requests = member.kind, member.pod.shape.requests
         group.remove(member)
         member.pod, member.observed = pod, False
         self.roster.note(pod.uid)
@@ -254,6 +257,8 @@ class Pods(Promises):
             self._await_owner(group, member)
         member.task = task_of(pod, self.rooms.vector)
         group.add(member)
+        grows = before not in PLACED_KINDS or requests != pod.shape.requests
+        self.signals.overfull |= grows and member.kind in PLACED_KINDS
         moved = self._charge(member)
         stays = before in PLACED_KINDS and member.kind in PLACED_KINDS and not moved
         self.registry.changed(group, replan=not stays)

@@ -180,6 +180,8 @@ class Promises:
         node, group = member.node, self.groups[member.group]
         stands = self.rooms.takes(node, member.pod.shape) and not self.rooms.is_squeezed(uid)
         if stands and group.known and not member.void:
+            # Until now its place could not be taken back.
+            self.signals.overfull |= member.stage is Stage.BINDING
             group.restage(member, Stage.PLANNED, now=now)
         else:
             self._move(member, Stage.WAITING, node=NO_NODE, now=now)
@@ -225,6 +227,11 @@ class Promises:
             if member.revocable:
                 self.lost.append(Lost(member.pod.uid, key, why))
                 self._move(member, Stage.WAITING, node=NO_NODE, now=member.since)
+
+    def take_back(self, holders: Iterable[str], *, why: str) -> None:
+        """Give back the places of these members and slots, but of Bindings under way."""
+        for holder in holders:
+            self._lose(holder, why)
 
     def overdue(
         self, *, before: float, prebind_before: float

@@ -30,6 +30,9 @@ class Signals:
     """Something that planning depends on: somebody wants what nobody wanted before."""
     freed: bool = False
     """Room, or a claim to some, was given back: news for those only who wait for room."""
+    overfull: bool = False
+    """A queue may hold more than its limit: that changed, or somebody is there whom no promise of
+    ours brought there. Not taken up with the others, but by whoever looks."""
     groups: set[GroupKey] = field(default_factory=set)
     """Groups whose counts, phase or spec changed."""
 
@@ -111,8 +114,9 @@ class Registry:
     def _follow_queue(self, namespace: str, queue: QueueName | None) -> list[Group]:
         there = list(self._by_namespace.get(namespace, {}).values())
         before = [(group.queue, group.known) for group in there]
-        for group in there:
+        for group, (was, _) in zip(there, before, strict=True):
             group.namespace_queue = queue
+            self._moved(group, was)
         return [g for g, was in zip(there, before, strict=True) if (g.queue, g.known) != was]
 
     def specify(self, group: Group, pod_group: PodGroup | None) -> None:
@@ -121,11 +125,17 @@ class Registry:
         Whoever calls says that it changed.
         """
         self._disown(group)
+        before = group.queue
         group.pod_group = pod_group
+        self._moved(group, before)
         owner = pod_group.owner_uid if pod_group is not None else ""
         group.templates = self.templates.get(owner, {})
         if owner:
             self.by_owner.setdefault(owner, {})[group.key] = group
+
+    def _moved(self, group: Group, before: QueueName) -> None:
+        """What it holds may count for another queue than ``before``."""
+        self.signals.overfull |= bool(group.held) and group.queue != before
 
     def _disown(self, group: Group) -> None:
         owner = group.pod_group.owner_uid if group.pod_group is not None else ""

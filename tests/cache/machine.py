@@ -18,7 +18,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.members import PLACED_KINDS, Kind, Stage
 from app.cache.registry import Signals
 from app.cache.snapshotter import Snapshotter
-from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.job import Template
 from app.model.pod import Owner, Pod, TaskStatus
 from app.model.shape import HostPort, LabelSelector, Operator, PodShape, PodTerm, Requirement
@@ -145,9 +145,14 @@ class Machine(RuleBasedStateMachine):
         """
         self.now += 1
         before, open_before = Promises.read(self.cache), self._open_questions()
+        held = self._held()
         self.cache.signals.taken_up()
+        self.cache.signals.overfull = False
         yield
         after = Promises.read(self.cache)
+        promised = self._newly_promised(before, after)
+        if any(amount > held[what] + promised[what] for what, amount in self._held().items()):
+            assert self.cache.signals.overfull, "a queue holds more, by nobody's promise"
         self.void &= {uid for uid, promise in after.members.items() if not promise.revocable}
         self._open_questions().are_told(self.cache.signals, before=open_before)
         told, self.cache.lost = self.cache.lost, []
@@ -168,6 +173,25 @@ class Machine(RuleBasedStateMachine):
             gone={uid for uid in gone if uid not in asked and uid not in quiet},
             slots={h for h in slots if h not in asked},
         )
+
+    def _held(self) -> "Counter[tuple[QueueName, str]]":
+        """What each queue's groups hold, by resource."""
+        held: Counter[tuple[QueueName, str]] = Counter()
+        for group in self.cache.groups.values():
+            for requests, count in group.held.items():
+                held.update({(group.queue, name): count * n for name, n in requests})
+        return held
+
+    def _newly_promised(
+        self, before: Promises, after: Promises
+    ) -> "Counter[tuple[QueueName, str]]":
+        known = {place.holder for place in before.places()}
+        more: Counter[tuple[QueueName, str]] = Counter()
+        for place in after.places():
+            if place.holder not in known:
+                queue = self.cache.groups[place.group].queue
+                more.update({(queue, name): n for name, n in place.shape.requests})
+        return more
 
     def _open_questions(self) -> "OpenQuestions":
         rooms, pending = self.cache.rooms, self.cache.registry.pending.values()
