@@ -18,7 +18,7 @@ _MOST_DOUBLINGS = 30
 
 
 class Why(StrEnum):
-    """What the gang did not do (metric label)."""
+    """What the gang did not do, or its queue may not hold (metric label)."""
 
     LATE = "late"
     """Some members came to Bind, the others did not in time."""
@@ -28,6 +28,8 @@ class Why(StrEnum):
     """Nobody created the members that places were kept for."""
     STUCK = "stuck"
     """It holds part of its room and cannot get the rest."""
+    OVER_LIMIT = "over-limit"
+    """Its queue, or one above it, held more than its limit (:mod:`app.service.relief`)."""
 
 
 _FOR_WANT_OF_MEMBERS = (Why.LATE, Why.UNCREATED)
@@ -36,6 +38,7 @@ _TEXTS = {
     Why.UNUSED: "the place was not used in time",
     Why.UNCREATED: "the rest of the gang was not created in time",
     Why.STUCK: "the rest of the gang finds no room",
+    Why.OVER_LIMIT: "its queue holds more than its limit",
 }
 
 

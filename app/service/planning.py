@@ -3,8 +3,10 @@
 A change marks the planner dirty. The next cycle starts at once, but not sooner than 20 ms (and four
 times the last cycle's length) after the last one, and at least every second. A cycle works on its
 own snapshot in slices of half a millisecond, so calls of kube-scheduler are answered in between.
-When nobody waits there is nothing to plan: then a cycle only reports what changed, as it does when
-what changed cannot bring anybody a place, such as room given back while all who wait lack members.
+It begins by giving back what nobody came for (:mod:`app.service.expiry`) and what queues may not
+hold any more (:mod:`app.service.relief`). When nobody waits there is nothing to plan: then a cycle
+only reports what changed, as it does when what changed cannot bring anybody a place, such as room
+given back while all who wait lack members.
 Time can (pauses and vetoes end), so all is planned a second after it was last, whatever other news
 there was.
 
@@ -47,6 +49,7 @@ from app.service.expiry import Expiry
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.publishing import Published, Publisher
+from app.service.relief import Relief
 from app.service.taking_over import take_over
 from app.service.vetoes import Vetoes
 from app.service.what_if import WhatIf
@@ -116,12 +119,14 @@ class Planning:
     """Why groups waited after the last cycle."""
 
     expiry: Expiry = field(init=False)
+    _relief: Relief = field(init=False)
     _snapshotter: Snapshotter = field(init=False)
     _publisher: Publisher = field(init=False)
 
     def __post_init__(self) -> None:
         self.expiry = Expiry(self.cache, self.limits)
         self._snapshotter = Snapshotter(self.cache)
+        self._relief = Relief(self.cache, self.configuration, self._snapshotter)
         self._publisher = Publisher(
             cache=self.cache,
             configuration=self.configuration,
@@ -184,9 +189,10 @@ class Planning:
             await asyncio.sleep(self.limits.cycle_idle_s)
 
     async def cycle(self) -> None:
-        """One cycle: expire, plan, publish, report."""
+        """One cycle: expire, relieve, plan, publish, report."""
         started = self.clock()
         self.expiry.expire(started)
+        self._relief.relieve(started)
         signals = self.cache.signals
         changed, signals.groups = signals.groups, set()
         try:

@@ -56,6 +56,24 @@ def test_a_larger_capability_lets_the_waiting_gang_in(place: Place) -> None:
     place.wait_bound("gang", 3)
 
 
+def test_a_lowered_capability_takes_back_what_a_held_gang_was_promised(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    small = place.add_queue("small", capability={"cpu": "3"})
+    place.add_group("gang", 3, queue=small)
+    place.submit(workloads.members("gang", 2))
+    place.wait_held("gang", 2)
+
+    place.api.patch(QUEUES, small, {"spec": {"capability": {"cpu": "1"}}})
+    wait_until(lambda: not place.gang_state("gang"), timeout_s=12, what="all is given back")
+    place.submit_one(workloads.pod("gang-2", group="gang"))
+    says = f"queue {small}: cpu asked 3, free 1 of 1"
+    place.wait_condition("gang", "Reserved", "False", reason="QueueQuota", says=says)
+    assert not place.bound("gang")
+
+    place.api.patch(QUEUES, small, {"spec": {"capability": {"cpu": "3"}}})
+    place.wait_bound("gang", 3)
+
+
 def test_a_closed_queue_takes_no_groups_and_keeps_what_runs(place: Place) -> None:
     place.add_nodes(1, cpu="4")
     queue = place.add_queue("moody")

@@ -1,0 +1,337 @@
+"""Promises that a queue may not hold any more are given back before they are used."""
+
+import asyncio
+from typing import Any
+
+from app.model.ids import NodeName, QueueName
+from app.model.reason import Cause, Shortfall
+from app.model.workload import GroupPhase
+from app.service.limits import Limits
+from app.telemetry import metrics
+from tests.builders import make_amounts, make_queue
+from tests.service.rig import FAILING, Call, Rig
+from tests.service.virtual_time import advance, run, settle
+
+WHY = "its queue holds more than its limit"
+TREE = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+  - name: capacity
+    enableHierarchy: true
+"""
+
+
+def limit(rig: Rig, cpu: int | None, name: str = "small", **fields: Any) -> None:
+    """The queue may hold so many cores; None: as many as there are."""
+    capability = () if cpu is None else make_amounts(cpu=cpu * 1000)
+    rig.queue(make_queue(name, capability=capability, **fields))
+
+
+def gang(rig: Rig, name: str, size: int, *, pods: int | None = None, **fields: Any) -> list[str]:
+    """A PodGroup in the queue ``small`` with pods of one core each; their names."""
+    rig.group(name, minimum=size, **({"queue": QueueName("small")} | fields))
+    names = [f"{name}-{number}" for number in range(size if pods is None else pods)]
+    for each in names:
+        rig.pod(each, group=name)
+    return names
+
+
+def bind_all(rig: Rig, names: list[str]) -> list[Call]:
+    return [rig.bind(name) for name in names]
+
+
+def place_all(rig: Rig, *names: str) -> list[bool]:
+    return [bool(rig.place(name)) for name in names]
+
+
+def small(cpu: int = 3, limits: Limits | None = None) -> Rig:
+    """A large node, and the queue ``small``."""
+    rig = Rig(limits)
+    rig.node("n1", cpu=32_000)
+    limit(rig, cpu)
+    return rig
+
+
+def released() -> float:
+    return float(metrics.GANGS_RELEASED.labels("over-limit")._value.get())
+
+
+async def held_gang(rig: Rig) -> list[Call]:
+    """Three members of a gang of four hold at the barrier, room is kept for the fourth."""
+    names = gang(rig, "g", 4, pods=3, min_resources=make_amounts(cpu=4000))
+    await rig.cycle()
+    calls = bind_all(rig, names)
+    await settle()
+    assert not any(call.done for call in calls)
+    assert rig.promises() == 4
+    return calls
+
+
+def test_a_held_gang_is_given_back_when_its_queue_is_lowered_and_runs_when_it_is_raised() -> None:
+    async def scenario() -> None:
+        rig = small(4)
+        calls = await held_gang(rig)
+        before = released()
+        limit(rig, 1)
+        await rig.cycle()
+        await settle()
+        assert [call.answer for call in calls] == [WHY] * 3
+        assert rig.promises() == 0
+        assert released() == before + 1
+        rig.pod("g-3", group="g")
+        await rig.cycle()
+        refusal = rig.planning.refusals[rig.key("g")]
+        assert (refusal.cause, refusal.where) == (Cause.QUEUE_QUOTA, "small")
+        assert refusal.shortfalls == (Shortfall("cpu", 4000, 1000, 1000),)
+        assert not rig.api.bound()
+
+        limit(rig, 4)
+        await rig.cycle()
+        bind_all(rig, ["g-0", "g-1", "g-2", "g-3"])
+        await settle()
+        assert len(rig.api.bound()) == 4
+
+    run(scenario())
+
+
+def test_nothing_is_given_back_while_the_limit_is_still_enough() -> None:
+    async def scenario() -> None:
+        rig = small(8)
+        await held_gang(rig)
+        for cpu in (6, 4, None, 4):
+            limit(rig, cpu)
+            await rig.cycle()
+            assert rig.promises() == 4
+
+    run(scenario())
+
+
+def test_nobody_looks_when_a_status_is_written_or_a_gang_comes_and_is_bound() -> None:
+    async def scenario() -> None:
+        rig = small(8)
+        await rig.cycle()
+        limit(rig, 8, allocated=make_amounts(cpu=4000))
+        names = gang(rig, "g", 2)
+        await rig.cycle()
+        bind_all(rig, names)
+        await settle()
+        rig.show_bindings()
+        assert not rig.cache.signals.overfull
+
+    run(scenario())
+
+
+def test_room_for_members_that_do_not_exist_yet_is_given_back() -> None:
+    async def scenario() -> None:
+        rig = small()
+        wants = make_amounts(cpu=3000)
+        gang(rig, "g", 3, pods=0, min_resources=wants, phase=GroupPhase.PENDING)
+        await rig.cycle()
+        assert rig.promises() == 3
+        limit(rig, 2)
+        await rig.cycle()
+        assert rig.promises() == 0
+        await advance(2)
+        await rig.cycle()
+        assert rig.promises() == 0, "it would be taken again and again"
+        assert rig.planning.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
+        limit(rig, 3)
+        await rig.cycle()
+        assert rig.promises() == 3
+
+    run(scenario())
+
+
+def test_the_latest_planned_goes_first_and_no_more_than_must() -> None:
+    async def scenario() -> None:
+        rig = small(6)
+        for name in ("first", "second", "third"):
+            gang(rig, name, 2)
+            await rig.cycle()
+            await advance(1)
+        limit(rig, 5)
+        await rig.cycle()
+        assert place_all(rig, "first-0", "second-0", "third-0") == [True, True, False]
+        limit(rig, 2)
+        await rig.cycle()
+        assert place_all(rig, "first-0", "second-0", "third-0") == [True, False, False]
+
+    run(scenario())
+
+
+def test_pods_that_somebody_else_bound_push_out_what_is_only_planned() -> None:
+    async def scenario() -> None:
+        rig = small(3)
+        names = gang(rig, "g", 2)
+        await rig.cycle()
+        gang(rig, "other", 0)
+        rig.pod("other-0", group="other", node=NodeName("n1"), phase="Running")
+        await rig.cycle()
+        assert place_all(rig, *names) == [True, True]
+        rig.pod("other-1", group="other", node=NodeName("n1"), phase="Running")
+        await rig.cycle()
+        assert place_all(rig, *names) == [False, False]
+
+    run(scenario())
+
+
+def test_a_queue_above_is_lowered() -> None:
+    async def scenario() -> None:
+        rig = small(8)
+        assert rig.parts.configuration.load(TREE)
+        limit(rig, 8, "top")
+        limit(rig, None, parent=QueueName("top"))
+        limit(rig, None, "other", parent=QueueName("top"))
+        names = gang(rig, "g", 2)
+        later = gang(rig, "later", 2, queue=QueueName("other"), created=1.0)
+        await rig.cycle()
+        limit(rig, 3, "top")
+        await rig.cycle()
+        assert place_all(rig, *names, *later) == [True, True, False, False]
+
+    run(scenario())
+
+
+def test_limits_that_a_new_configuration_counts_hold_for_what_was_promised() -> None:
+    async def scenario() -> None:
+        rig = small(1)
+        without = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n'
+        assert rig.parts.configuration.load(without)
+        names = gang(rig, "g", 2)
+        await rig.cycle()
+        assert place_all(rig, *names) == [True, True]
+        assert rig.parts.configuration.load(TREE)
+        await rig.cycle()
+        assert place_all(rig, *names) == [False, False]
+
+    run(scenario())
+
+
+def test_what_a_queue_deserves_is_no_limit() -> None:
+    """It shrinks when others come."""
+
+    async def scenario() -> None:
+        rig = small(32)
+        names = gang(rig, "g", 24)
+        await rig.cycle()
+        gang(rig, "rival", 24, queue=QueueName("default"))
+        rig.cache.signals.overfull = True
+        await rig.cycle()
+        assert all(place_all(rig, *names))
+
+    run(scenario())
+
+
+def test_a_gang_whose_bindings_are_under_way_goes_on() -> None:
+    async def scenario() -> None:
+        rig = small()
+        names = gang(rig, "g", 3)
+        await rig.cycle()
+        rig.api.slow = asyncio.Event()
+        calls = bind_all(rig, names)
+        await settle()
+        limit(rig, 1)
+        await rig.cycle()
+        rig.api.slow.set()
+        await settle()
+        assert [call.answer for call in calls] == [""] * 3
+
+    run(scenario())
+
+
+def test_the_rest_of_a_gang_that_is_bound_in_part_keeps_its_places() -> None:
+    async def scenario() -> None:
+        rig = small()
+        rig.group("g", minimum=3, queue=QueueName("small"))
+        rig.pod("g-0", group="g", node=NodeName("n1"), phase="Running")
+        for name in ("g-1", "g-2"):
+            rig.pod(name, group="g")
+        await rig.cycle()
+        limit(rig, 1)
+        await rig.cycle()
+        assert place_all(rig, "g-1", "g-2") == [True, True]
+
+    run(scenario())
+
+
+def test_members_beyond_the_minimum_of_a_gang_that_runs_go_one_by_one() -> None:
+    async def scenario() -> None:
+        rig = small(8)
+        rig.group("g", minimum=1, queue=QueueName("small"))
+        rig.pod("g-0", group="g", node=NodeName("n1"), phase="Running")
+        extras = [f"g-{number}" for number in range(1, 5)]
+        for name in extras:
+            rig.pod(name, group="g")
+        await rig.cycle()
+        before = released()
+        limit(rig, 3)
+        await rig.cycle()
+        assert place_all(rig, *extras) == [True, True, False, False]
+        assert released() == before, "the gang was not"
+
+    run(scenario())
+
+
+def test_members_beyond_the_minimum_are_looked_at_again_when_that_is_there() -> None:
+    """Before, nobody knows which of them will be the minimum."""
+
+    async def scenario() -> None:
+        rig = small(8)
+        rig.group("g", minimum=2, queue=QueueName("small"))
+        rig.pod("g-0", group="g", node=NodeName("n1"), phase="Running")
+        for name in ("g-1", "g-2"):
+            rig.pod(name, group="g")
+        await rig.cycle()
+        limit(rig, 2)
+        await rig.cycle()
+        assert place_all(rig, "g-1", "g-2") == [True, True]
+        rig.bind("g-1")
+        await settle()
+        rig.show_bindings()
+        await rig.cycle()
+        assert place_all(rig, "g-2") == [False]
+
+    run(scenario())
+
+
+def test_a_queue_that_runs_too_much_is_not_looked_at_for_what_others_do() -> None:
+    async def scenario() -> None:
+        rig = small(3)
+        for name in ("small", "default"):
+            rig.group(name, minimum=2, queue=QueueName(name))
+            rig.pod(f"{name}-0", group=name, node=NodeName("n1"), phase="Running")
+            rig.pod(f"{name}-1", group=name)
+        await rig.cycle()
+        assert place_all(rig, "small-1", "default-1") == [True, True]
+        limit(rig, 1)
+        await rig.cycle()
+        assert rig.cache.signals.overfull, "its rest is on its way"
+        rig.bind("small-1")
+        await settle()
+        rig.show_bindings()
+        await rig.cycle()
+        assert not rig.cache.signals.overfull
+
+    run(scenario())
+
+
+def test_a_gang_whose_bindings_all_failed_is_looked_at_again() -> None:
+    async def scenario() -> None:
+        rig = small(3, Limits(bind_patience_s=1.0))
+        names = gang(rig, "g", 2)
+        await rig.cycle()
+        rig.api.fails["bind"] += [FAILING] * 100
+        calls = bind_all(rig, names)
+        await settle()
+        limit(rig, 1)
+        await rig.cycle()
+        assert place_all(rig, *names) == [True, True]
+        await advance(3)
+        await settle()
+        assert all(call.done and call.answer for call in calls)
+        await rig.cycle()
+        assert place_all(rig, *names) == [False, False]
+
+    run(scenario())
