@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from app.cache.members import Kind, Stage
+from app.cache.revocable import revocable
 from app.cache.views import task_of
 from app.model.ids import GroupKey, NodeName, PodUid
-from app.model.plan import GangPlacement, Placement
+from app.model.plan import GangPlacement, Placement, Revocable
 from app.model.workload import GroupPhase
 from tests.builders import make_shape, make_task
 from tests.cache.machine import (
@@ -184,6 +185,25 @@ class Decisions(Machine):
         with self.step(asked={uid}, quiet={uid} if planned else ()):
             self.cache.withdraw(uid, now=self.now)
         assert uid not in Promises.read(self.cache).revocable()
+
+    @precondition(lambda self: self.parts())
+    @rule(data=st.data())
+    def take_back_what_stands_or_falls_together(self, data: st.DataObject) -> None:
+        parts = self.parts()
+        holders = [holder for part in parts for holder in part.holders]
+        assert len(holders) == len(set(holders))
+        assert set(holders) <= Promises.read(self.cache).revocable()
+        part = data.draw(st.sampled_from(parts))
+        group = self.cache.groups[part.gang]
+        assert not (part.whole and group.on_nodes), "it is begun"
+        with self.step(asked=part.holders):
+            self.cache.take_back(part.holders, why="test")
+        assert not set(part.holders) & Promises.read(self.cache).revocable()
+        assert not self.held_by(part.gang) if part.whole else group.complete
+
+    def parts(self) -> list[Revocable]:
+        """What can be taken back."""
+        return list(revocable(self.cache.groups.values(), vector=self.cache.rooms.vector))
 
     @precondition(lambda self: self.cache.groups)
     @rule(

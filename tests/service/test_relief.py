@@ -9,7 +9,7 @@ from app.model.workload import GroupPhase
 from app.service.limits import Limits
 from app.telemetry import metrics
 from tests.builders import make_amounts, make_queue
-from tests.service.rig import FAILING, Call, Rig
+from tests.service.rig import FAILING, Call, Rig, working
 from tests.service.virtual_time import advance, run, settle
 
 WHY = "its queue holds more than its limit"
@@ -92,6 +92,42 @@ def test_a_held_gang_is_given_back_when_its_queue_is_lowered_and_runs_when_it_is
         bind_all(rig, ["g-0", "g-1", "g-2", "g-3"])
         await settle()
         assert len(rig.api.bound()) == 4
+
+    run(scenario())
+
+
+def test_a_member_that_comes_after_that_finds_its_gang_given_back() -> None:
+    """The cycle begins at once, where there was none just before."""
+
+    async def scenario() -> None:
+        rig = small(4)
+        calls = await held_gang(rig)
+        with working(rig):
+            await advance(1.5)
+            limit(rig, 1)
+            rig.pod("g-3", group="g")
+            await settle()
+            last = rig.bind("g-3")
+            await settle()
+            assert [call.answer for call in calls] == [WHY] * 3
+            assert last.answer == "the place was given back; the pod is planned again"
+        assert not rig.api.bound()
+
+    run(scenario())
+
+
+def test_a_gang_that_is_complete_before_the_next_cycle_goes() -> None:
+    """As it would if its queue were lowered so much later."""
+
+    async def scenario() -> None:
+        rig = small(4)
+        calls = await held_gang(rig)
+        rig.pod("g-3", group="g")
+        limit(rig, 1)
+        calls.append(rig.bind("g-3"))
+        await settle()
+        await rig.cycle()
+        assert [call.answer for call in calls] == [""] * 4
 
     run(scenario())
 
