@@ -6,9 +6,8 @@ own snapshot in slices of half a millisecond, so calls of kube-scheduler are ans
 It begins by giving back what nobody came for (:mod:`app.service.expiry`) and what queues may not
 hold any more (:mod:`app.service.relief`). When nobody waits there is nothing to plan: then a cycle
 only reports what changed, as it does when what changed cannot bring anybody a place, such as room
-given back while all who wait lack members.
-Time can (pauses and vetoes end), so all is planned a second after it was last, whatever other news
-there was.
+given back while all who wait lack members. Time can (pauses and vetoes end), so all is planned a
+second after it was last, whatever other news there was.
 
 A gang, or all when they are few, can be planned *on demand* in between
 (:meth:`Planning.on_demand`), on what is true at that moment. Two plans can then disagree, and the
@@ -19,14 +18,12 @@ runs in one go.
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from app.cache.absence import Absences
 from app.cache.cluster import ClusterCache
-from app.cache.groups import Group
 from app.cache.members import Member
 from app.cache.snapshotter import Snapshotter
 from app.core.figures import QueueFigures, queue_figures
@@ -38,7 +35,7 @@ from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import Plan
-from app.model.reason import MEMBERS_MISSING, Cause, Refusal
+from app.model.reason import Refusal
 from app.model.snapshot import Snapshot
 from app.service.activity import OTHER_LEADS, Activity
 from app.service.approvals import Approvals
@@ -49,6 +46,7 @@ from app.service.expiry import Expiry
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.publishing import Published, Publisher
+from app.service.refused import Refused
 from app.service.relief import Relief
 from app.service.taking_over import take_over
 from app.service.vetoes import Vetoes
@@ -96,7 +94,6 @@ class Planning:
     published: list[Published] = field(default_factory=list)
     after: list[AfterCycle] = field(default_factory=list)
     stood_by: list[Callable[[], None]] = field(default_factory=list)
-    refusals: dict[GroupKey, Refusal] = field(default_factory=dict)
     shown: frozenset[PodUid] = frozenset()
     """Members that only lacked nodes when all was planned last, and that lose their gates then."""
     log: CycleLog = field(default_factory=CycleLog)
@@ -109,22 +106,20 @@ class Planning:
     """Set when this replica ceases to lead while it rests."""
     _shapes: ShapeCache = field(default_factory=ShapeCache)
     _under_way: bool = False
-    _refused_with: dict[GroupKey, int] = field(default_factory=dict)
-    """How many members a gang had when it was planned on demand since the last cycle."""
     _in_one_go: bool = False
     _standing_by: bool = False
     _due_at: float = float("-inf")
     """When all is planned again in any case, by the loop's clock."""
-    _causes: dict[GroupKey, Cause] = field(default_factory=dict)
-    """Why groups waited after the last cycle."""
 
     expiry: Expiry = field(init=False)
+    _refused: Refused = field(init=False)
     _relief: Relief = field(init=False)
     _snapshotter: Snapshotter = field(init=False)
     _publisher: Publisher = field(init=False)
 
     def __post_init__(self) -> None:
         self.expiry = Expiry(self.cache, self.limits)
+        self._refused = Refused(self.cache)
         self._snapshotter = Snapshotter(self.cache)
         self._relief = Relief(self.cache, self.configuration, self._snapshotter)
         self._publisher = Publisher(
@@ -135,8 +130,11 @@ class Planning:
             log=self.log,
             limits=self.limits,
         )
-        for cause in Cause:
-            metrics.GROUPS_REFUSED.labels(cause.value)
+
+    @property
+    def refusals(self) -> Mapping[GroupKey, Refusal]:
+        """Why each group that waits does so, as was decided last."""
+        return self._refused.reasons
 
     def notice(self) -> None:
         """Something changed: run a cycle soon."""
@@ -203,12 +201,12 @@ class Planning:
 
     async def _follow(self, changed: set[GroupKey], started: float) -> None:
         """Plan if need be, and tell what ``changed``, to which comes what does meanwhile."""
-        self._refused_with.clear()
+        self._refused.cycle_begins()
         if self._is_worthwhile():
             self._put_off()
             await self._plan(started)
         else:
-            self._forget_refusals()
+            self._refused.drop_decided()
         if not self._leads:
             self._stand_by()
             return
@@ -216,7 +214,7 @@ class Planning:
         self.log.last_at = started
         self.log.last_s = self.clock() - started
         metrics.CYCLE_SECONDS.observe(self.log.last_s)
-        changed |= self.cache.signals.groups | self._note_causes()
+        changed |= self.cache.signals.groups | self._refused.note_causes()
         for tell in self.after:
             tell(changed)
         self.first_cycle.set()
@@ -232,28 +230,16 @@ class Planning:
         signals = self.cache.signals
         dirty, freed = signals.dirty, signals.freed
         signals.taken_up()
-        return dirty or self._due_at <= _loop_time() or (freed and self._somebody_wants_room())
-
-    def _somebody_wants_room(self) -> bool:
-        """Whether a group may be pending for want of room, or of a claim to some."""
-        refusals = self.refusals
-        return any(
-            key not in refusals or refusals[key].cause not in MEMBERS_MISSING
-            for key in self.cache.registry.pending
+        return (
+            dirty or self._due_at <= _loop_time() or (freed and self._refused.somebody_wants_room())
         )
-
-    def _forget_refusals(self) -> None:
-        """Those of groups about which there is nothing to decide any more."""
-        pending = self.cache.registry.pending
-        for key in self.refusals.keys() - pending.keys():
-            del self.refusals[key]
 
     def _put_off(self) -> None:
         self._due_at = _loop_time() + self.limits.cycle_idle_s
 
     async def _plan(self, now: float) -> None:
         if not self.cache.registry.pending:
-            self.refusals.clear()
+            self._refused.clear()
             self.shown = frozenset()
             return
         snapshot = self._snapshot(now)
@@ -287,8 +273,7 @@ class Planning:
     def _publish(self, plan: Plan, basis: Basis, *, now: float) -> bool:
         """Make the plan true; returns whether part of it has to be planned again."""
         again = self._publisher.publish(plan, basis, now=now)
-        pending = self.cache.registry.pending
-        self.refusals = {k: r for k, r in plan.refused.items() if k in pending}
+        self._refused.replace(plan.refused)
         self.shown = plan.shown
         self.expiry.give_back_stuck(self.refusals, now)
         self.log.generation = plan.generation
@@ -305,7 +290,7 @@ class Planning:
         group = self.cache.groups.get(key)
         if group is None or not group.known:
             return False
-        if self._stands(key, group) and not anew:
+        if self._refused.stands(group) and not anew:
             return False
         now = self.clock()
         self.log.on_demand += 1
@@ -317,9 +302,7 @@ class Planning:
         for admitted in decided.admitted:
             self.cache.admit(admitted)
         placed = [each.gang for each in decided.placed if self._publisher.take(each, now=now)]
-        self.refusals.pop(key, None)
-        self.refusals.update(decided.refused)
-        self._refused_with[key] = len(group.members)
+        self._refused.note_on_demand(group, decided.refused)
         return key in placed
 
     def _snapshot(self, now: float) -> Snapshot:
@@ -340,17 +323,9 @@ class Planning:
         decided = plan(snapshot, basis.policies, now=now, shapes=self._shapes)
         if self._publish(decided, basis, now=now):
             self.cache.signals.dirty = True
-        self._refused_with |= {key: len(self.cache.groups[key].members) for key in self.refusals}
+        self._refused.note_all_on_demand()
         self.notice()
         return any(placed.gang == asked for placed in decided.placed)
-
-    def _stands(self, key: GroupKey, group: Group) -> bool:
-        """Whether asking again would bring nothing: see :meth:`on_demand`."""
-        if key not in self.refusals:
-            return False
-        before, now = self._refused_with.get(key, 0), len(group.members)
-        completed = before < max(group.min_member, 1) <= now
-        return key not in self.cache.signals.groups or not completed
 
     def best_of(self, member: Member, names: Sequence[NodeName]) -> NodeName | None:
         """The best of the offered nodes (which passed the stock filters) that has room for it."""
@@ -399,19 +374,10 @@ class Planning:
         for key in list(self.cache.registry.promised):
             self.cache.release(key, why=OTHER_LEADS)
         self.expiry.forget_observed(self.clock())
-        self.refusals = {}
-        self._note_causes()
+        self._refused.clear()
+        self._refused.note_causes()
         self.shown = frozenset()
         self.cache.signals.groups.clear()  # all are looked at when this one leads again
         for tell in self.stood_by:
             tell()
         self.first_cycle.set()
-
-    def _note_causes(self) -> set[GroupKey]:
-        """Count them; the groups that wait for something else than before, or not any more."""
-        before, self._causes = self._causes, {k: r.cause for k, r in self.refusals.items()}
-        counts = Counter(self._causes.values())
-        for cause in {*counts, *before.values()}:
-            metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
-        keys = before.keys() | self._causes.keys()
-        return {key for key in keys if before.get(key) is not self._causes.get(key)}
