@@ -125,7 +125,7 @@ def _gang(group: Group, held: int) -> dict[str, Any]:
         "phase": group.phase.value,
         "minMember": group.min_member,
         "onNodes": group.on_nodes,
-        "arrived": group.arrived.total(),
+        "arrived": group.arrivals.at_bind.total(),
         "heldBinds": held,
         "slots": slots_of(group),
         "holdUntil": group.hold_until,

@@ -115,7 +115,7 @@ class ClusterCache(Pods):
         self.release(group.key, why=why)
         for member in group.members.values():
             if member.promised:
-                group.avoid(member)
+                group.arrivals.avoid(member)
 
     def drop_group(self, key: GroupKey) -> None:
         """Forget a PodGroup; members that are not on a node yet lose their places.

@@ -66,7 +66,7 @@ class _Gang:
 
     def _cost(self, role: str, may_arrive: bool) -> Cost:
         loss = self._loss(role, may_arrive)
-        size = self.group.arrived.total() if loss is Loss.A_GANG else 0
+        size = self.group.arrivals.at_bind.total() if loss is Loss.A_GANG else 0
         return loss, size, may_arrive
 
     def _loss(self, role: str, may_arrive: bool) -> Loss:

@@ -7,19 +7,10 @@ only the list of waiting members is walked when the planner's view is made.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields
 
-from app.cache.members import (
-    PLACED_KINDS,
-    READY_KINDS,
-    VALID_KINDS,
-    Answer,
-    Kind,
-    Member,
-    Slot,
-    Stage,
-)
+from app.cache.arrivals import Arrivals
+from app.cache.members import PLACED_KINDS, READY_KINDS, VALID_KINDS, Kind, Member, Slot
 from app.cache.slots import SlotIndex
 from app.model.gang import Counts, Gang
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, PodUid, QueueName
@@ -61,14 +52,7 @@ class Group:
     """The same, for members that come."""
     kinds: Counter[Kind] = field(default_factory=Counter)
     role_kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
-    arrived: Counter[str] = field(default_factory=Counter)
-    """Members per role whose Bind call has arrived and that are not on a node yet."""
-    bindings: Counter[Answer] = field(default_factory=Counter)
-    """Members whose Bindings are under way, or that the watch has not shown, by their answers."""
-    accepted: Counter[str] = field(default_factory=Counter)
-    """Those of them per role that the API server took: bound, though the watch is late."""
-    voided: int = 0
-    """Those of them that may not use their places any more, unless they are bound already."""
+    arrivals: Arrivals = field(default_factory=Arrivals)
     best_effort_waiting: int = 0
     queue_first: int = 0
     """Waiting members whose gates go as soon as their queue has room."""
@@ -107,31 +91,14 @@ class Group:
 
     def without(self, gone: Iterable[Member]) -> "Group":
         """A copy, as it would be if these members were gone."""
-        values = ((each.name, getattr(self, each.name)) for each in fields(self))
-        own: dict[str, Any] = {name: copy(v) for name, v in values if isinstance(v, dict)}
-        left = replace(self, **own)
+        left = copy(self)
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, dict | Arrivals):
+                setattr(left, each.name, copy(value))
         for member in gone:
             left.remove(member)
         return left
-
-    def restage(self, member: Member, stage: Stage, *, now: float) -> None:
-        """Have a member that has a place go on or back to a stage in which it has one too."""
-        self._count_arrival(member, -1)
-        member.stage, member.since = stage, now
-        member.sent, member.answer = False, Answer.OPEN
-        self._count_arrival(member, 1)
-
-    def answered(self, member: Member, answer: Answer) -> None:
-        """Something is known of its Binding."""
-        self._count_arrival(member, -1)
-        member.answer = answer
-        self._count_arrival(member, 1)
-
-    def avoid(self, member: Member) -> None:
-        """Have its place be void, though its Binding is under way."""
-        self._count_arrival(member, -1)
-        member.void = True
-        self._count_arrival(member, 1)
 
     def add_slot(self, slot: Slot) -> None:
         """Count a promised place without a member."""
@@ -164,16 +131,7 @@ class Group:
             _bump(self.gated, request, sign)
         elif kind in PLACED_KINDS:
             _bump(self.held, request, sign)
-            self._count_arrival(member, sign)
-
-    def _count_arrival(self, member: Member, sign: int) -> None:
-        if member.kind is not Kind.PLACED:
-            return
-        self.arrived[member.pod.role] += sign * member.arrived
-        if member.stage is Stage.BINDING:
-            self.bindings[member.answer] += sign
-            self.accepted[member.pod.role] += sign * (member.answer is Answer.YES)
-            self.voided += sign * (not member.arrived)
+            self.arrivals.count(member, sign)
 
     def begin_anew(self) -> None:
         """It asks for something else than what did not come together."""
@@ -274,10 +232,10 @@ class Group:
 
     def complete_with(self, coming: Counter[str]) -> bool:
         """Whether it holds once so many more per role have come."""
-        if self.on_nodes + self.arrived.total() + coming.total() < self.min_member:
+        if self.on_nodes + self.arrivals.at_bind.total() + coming.total() < self.min_member:
             return False
         return all(
-            self.role_on_nodes(role) + self.arrived[role] + coming[role] >= least
+            self.role_on_nodes(role) + self.arrivals.at_bind[role] + coming[role] >= least
             for role, least in self.role_minimum.items()
         )
 
@@ -291,13 +249,13 @@ class Group:
     @property
     def begun(self) -> bool:
         """Whether some of its minimum is bound, and some is not, as the answers to Bindings say."""
-        return self.on_nodes + self.accepted.total() > 0 and self.lacks_bound
+        return self.on_nodes + self.arrivals.accepted.total() > 0 and self.lacks_bound
 
     @property
     def lacks_bound(self) -> bool:
         """Whether some of its minimum is not bound, as these say."""
-        return self.on_nodes + self.accepted.total() < self.min_member or any(
-            self.role_on_nodes(role) + self.accepted[role] < least
+        return self.on_nodes + self.arrivals.accepted.total() < self.min_member or any(
+            self.role_on_nodes(role) + self.arrivals.accepted[role] < least
             for role, least in self.role_minimum.items()
         )
 

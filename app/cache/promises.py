@@ -137,7 +137,7 @@ class Promises:
         member = self.members.get(uid)
         if member is not None and member.revocable:
             member.choose(NO_NODE, now=now)
-            self.groups[member.group].restage(member, Stage.ASSUMED, now=now)
+            self.groups[member.group].arrivals.restage(member, Stage.ASSUMED, now=now)
 
     def binding(self, uid: PodUid, *, now: float) -> bool:
         """Its Binding is about to be sent; False when it has lost its place meanwhile.
@@ -148,7 +148,7 @@ class Promises:
         if member is None or member.stage is Stage.WAITING:
             return False
         if not member.pod.node and member.stage is not Stage.BINDING:
-            self.groups[member.group].restage(member, Stage.BINDING, now=now)
+            self.groups[member.group].arrivals.restage(member, Stage.BINDING, now=now)
         return True
 
     def sent(self, uid: PodUid) -> None:
@@ -164,7 +164,7 @@ class Promises:
             return
         if member.answer is answer:
             return
-        self.groups[member.group].answered(member, answer)
+        self.groups[member.group].arrivals.answered(member, answer)
         if member.promised and member.void and answer is Answer.YES:
             self._relieve(member.node, TAKEN)  # it was to leave room to others
 
@@ -182,7 +182,7 @@ class Promises:
         if stands and group.known and not member.void:
             # Until now its place could not be taken back.
             self.signals.overfull |= member.stage is Stage.BINDING
-            group.restage(member, Stage.PLANNED, now=now)
+            group.arrivals.restage(member, Stage.PLANNED, now=now)
         else:
             self._move(member, Stage.WAITING, node=NO_NODE, now=now)
 
@@ -402,7 +402,7 @@ class Promises:
         """Its Binding is under way: if that fails the place is lost."""
         member = self.members.get(PodUid(holder))
         if member is not None and member.promised:
-            self.groups[member.group].avoid(member)
+            self.groups[member.group].arrivals.avoid(member)
 
     def _lose(self, holder: str, why: str) -> bool:
         member = self.members.get(PodUid(holder))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from app.cache.groups import Group
-from app.cache.members import Member, Slot
+from app.cache.members import Member, Slot, Stage
 from app.model.plan import Revocable
 from app.model.resources import Amounts, Vector
 
@@ -31,7 +31,7 @@ def revocable(
 
 def is_under_way(group: Group) -> bool:
     """Whether somebody of it is on a node, or has a Binding under way."""
-    return bool(group.on_nodes or group.bindings.total())
+    return group.on_nodes > 0 or any(m.stage is Stage.BINDING for m in group.members.values())
 
 
 def stands_without(group: Group) -> bool:

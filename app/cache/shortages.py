@@ -38,7 +38,7 @@ class Shortages:
         free = self._rooms.free(node, without={m.pod.uid for m in there if m.void})
         stay = ((member, self._groups[member.group]) for member in there if not member.void)
         for member in who_gives_way(stay, -free):
-            self._groups[member.group].avoid(member)
+            self._groups[member.group].arrivals.avoid(member)
 
     def room_of(self, member: Member) -> Room:
         """Whether it may be bound where it was promised room, as far as others leave some."""

@@ -21,7 +21,7 @@ from enum import Enum
 
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
-from app.cache.members import Answer, Kind, Member
+from app.cache.members import Kind, Member
 from app.cache.shortages import Room
 from app.model.ids import PodUid
 from app.model.reason import CLOSED, NO_ROOM, NODE_GONE
@@ -40,7 +40,7 @@ def may_leave(cache: ClusterCache, uid: PodUid) -> bool:
     member = cache.members.get(uid)
     if member is None or not member.promised:
         return True  # the API server knows more of it than we do
-    if member.sent or cache.groups[member.group].voided:
+    if member.sent or cache.groups[member.group].arrivals.voided:
         return standing(cache, uid) is Standing.STANDS
     return _takes(cache, member) and cache.shortages.room_of(member) is Room.THERE
 
@@ -55,7 +55,7 @@ def standing(cache: ClusterCache, uid: PodUid) -> Standing:
         return Standing.FALLEN
     if _is_begun(group, member) or (group.complete and not member.void):
         return Standing.STANDS if room is Room.THERE else Standing.IN_DOUBT
-    return Standing.IN_DOUBT if group.bindings[Answer.OPEN] else Standing.FALLEN
+    return Standing.IN_DOUBT if group.arrivals.unanswered else Standing.FALLEN
 
 
 def _is_begun(group: Group, member: Member) -> bool:

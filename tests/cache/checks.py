@@ -98,8 +98,8 @@ class Checks(Machine):
             group = self.cache.groups[key]
             assert +group.kinds == +expected.kinds
             assert +group.role_kinds == +expected.roles
-            assert +group.arrived == +expected.arrived
-            assert group.voided == expected.voided
+            assert +group.arrivals.at_bind == +expected.arrived
+            assert group.arrivals.voided == expected.voided
             assert group.held == dict(expected.held)
             assert group.gated == dict(expected.gated)
             assert group.wanted == dict(expected.wanted)

@@ -1,0 +1,82 @@
+"""Members are counted on the way from their places to their nodes as a look at all would count."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.cache.arrivals import Arrivals
+from app.cache.groups import Group
+from app.cache.members import Answer, Member, Stage
+from app.model.ids import DEFAULT_QUEUE, NodeName
+from tests.builders import make_pod, make_task
+from tests.cache.rig import KEY
+from tests.cache.rig import group as pod_group
+
+ROLES = {"a": "ps", "b": "worker", "c": "worker", "d": "worker"}
+STEPS = st.sampled_from([*Stage, *Answer, "void", "bound"])
+WAYS = st.lists(st.tuples(st.sampled_from(sorted(ROLES)), STEPS), max_size=30)
+
+
+def on_their_way(*, least: int = 0, role_least: int = 0) -> Group:
+    """A group whose members all have places."""
+    group = Group(KEY, solo=False, default_queue=DEFAULT_QUEUE)
+    group.pod_group = pod_group(min_member=least, role_minimum={"worker": role_least})
+    for name, role in ROLES.items():
+        pod = make_pod(name, annotations={"volcano.sh/task-spec": role})
+        group.add(Member(pod, KEY, make_task(name), stage=Stage.PLANNED, node=NodeName("n")))
+    return group
+
+
+def go_on(group: Group, name: str, step: Stage | Answer | str) -> None:
+    """One step of a member, if it can make it."""
+    member = next(m for m in group.members.values() if m.pod.name == name)
+    is_binding = member.promised and member.stage is Stage.BINDING
+    if isinstance(step, Stage):
+        if member.promised and step is not Stage.WAITING:
+            group.arrivals.restage(member, step, now=1.0)
+    elif isinstance(step, Answer):
+        if is_binding:
+            group.arrivals.answered(member, step)
+    elif step == "bound":
+        group.remove(member)
+        member.pod = replace(member.pod, node=member.node)
+        group.add(member)
+    elif is_binding:
+        group.arrivals.avoid(member)
+
+
+Counted = tuple[Counter[str], int, Counter[str], int]
+
+
+def counted(arrivals: Arrivals) -> Counted:
+    return +arrivals.at_bind, arrivals.unanswered, +arrivals.accepted, arrivals.voided
+
+
+def recount(members: Iterable[Member]) -> Counted:
+    there = [member for member in members if member.promised]
+    binding = [member for member in there if member.stage is Stage.BINDING]
+    void = {m.pod.uid for m in binding if m.void and m.answer is not Answer.YES}
+    at_bind = [m for m in there if m.stage is not Stage.PLANNED and m.pod.uid not in void]
+    return (
+        Counter(member.pod.role for member in at_bind),
+        sum(member.answer is Answer.OPEN for member in binding),
+        Counter(member.pod.role for member in binding if member.answer is Answer.YES),
+        len(void),
+    )
+
+
+@given(ways=WAYS, gone=st.sets(st.sampled_from(sorted(ROLES))))
+def test_those_that_are_gone_in_a_what_if_are_still_there(
+    ways: list[tuple[str, Stage | Answer | str]], gone: set[str]
+) -> None:
+    group = on_their_way()
+    for name, step in ways:
+        go_on(group, name, step)
+        assert counted(group.arrivals) == recount(group.members.values())
+    members = list(group.members.values())
+    left = group.without([member for member in members if member.pod.name in gone])
+    assert counted(left.arrivals) == recount(m for m in members if m.pod.name not in gone)
+    assert counted(group.arrivals) == recount(members)
