@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
+from typing import Final
 
 from app.cache.arrivals import Arrivals
 from app.cache.members import PLACED_KINDS, READY_KINDS, VALID_KINDS, Kind, Member, Slot
@@ -22,6 +23,8 @@ from app.model.workload import GroupPhase, PodGroup
 
 _NONE_NAMED = ("", DEFAULT_QUEUE)
 """As admission has it for PodGroups: there the namespace's queue counts."""
+
+_NOBODY: Final[Counter[str]] = Counter()
 
 
 @dataclass(slots=True, eq=False)
@@ -224,27 +227,20 @@ class Group:
 
         Members on a node count, and so does every role's minimum.
         """
-        return self.complete_with(Counter())
-
-    def complete_without(self, leaving: Counter[str]) -> bool:
-        """Whether that holds without so many per role of those that have come."""
-        return self.complete_with(Counter({role: -count for role, count in leaving.items()}))
+        return self._makes_minimum(self.arrivals.at_bind)
 
     def complete_with(self, coming: Counter[str]) -> bool:
-        """Whether it holds once so many more per role have come."""
-        if self.on_nodes + self.arrivals.at_bind.total() + coming.total() < self.min_member:
-            return False
-        return all(
-            self.role_on_nodes(role) + self.arrivals.at_bind[role] + coming[role] >= least
-            for role, least in self.role_minimum.items()
-        )
+        """Whether that holds once so many more per role have come."""
+        return self._makes_minimum(self.arrivals.at_bind + coming)
+
+    def complete_without(self, leaving: Counter[str]) -> bool:
+        """Whether it holds without so many per role of those on nodes or at Bind."""
+        return self._makes_minimum(self.arrivals.at_bind, leaving=leaving)
 
     @property
     def reached_minimum(self) -> bool:
         """Whether enough members are on nodes for the others to stand alone."""
-        return self.on_nodes >= self.min_member and all(
-            self.role_on_nodes(role) >= least for role, least in self.role_minimum.items()
-        )
+        return self._makes_minimum(_NOBODY)
 
     @property
     def begun(self) -> bool:
@@ -254,8 +250,17 @@ class Group:
     @property
     def lacks_bound(self) -> bool:
         """Whether some of its minimum is not bound, as these say."""
-        return self.on_nodes + self.arrivals.accepted.total() < self.min_member or any(
-            self.role_on_nodes(role) + self.arrivals.accepted[role] < least
+        return not self._makes_minimum(self.arrivals.accepted)
+
+    def _makes_minimum(self, come: Counter[str], *, leaving: Counter[str] = _NOBODY) -> bool:
+        """Whether its minimum, and each role's, is on nodes or among so many per role that came.
+
+        So many ``leaving`` do not count any more, wherever they are.
+        """
+        if self.on_nodes + come.total() - leaving.total() < self.min_member:
+            return False
+        return all(
+            self.role_on_nodes(role) + come[role] - leaving[role] >= least
             for role, least in self.role_minimum.items()
         )
 

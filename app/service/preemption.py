@@ -281,14 +281,10 @@ def _is_kept(cache: ClusterCache, group: Group, queue: QueueName) -> bool:
 def _breaks(group: Group, victims: Collection[PodUid], others: Collection[PodUid]) -> bool:
     """Whether it were left in part; ``others`` are members that may have been evicted already."""
     mine = _placed(group, victims)
-    there = group.on_nodes + group.arrivals.at_bind.total()
-    if not mine or mine.total() >= there - group.kinds[Kind.SUCCEEDED]:
+    there = group.on_nodes + group.arrivals.at_bind.total() - group.kinds[Kind.SUCCEEDED]
+    if not mine or mine.total() >= there:
         return False
-    lost = _placed(group, {*victims, *others})
-    return there - lost.total() < group.min_member or any(
-        group.role_on_nodes(role) + group.arrivals.at_bind[role] - lost[role] < least
-        for role, least in group.role_minimum.items()
-    )
+    return not group.complete_without(_placed(group, {*victims, *others}))
 
 
 def _placed(group: Group, uids: Iterable[PodUid]) -> Counter[str]:

@@ -80,3 +80,22 @@ def test_those_that_are_gone_in_a_what_if_are_still_there(
     left = group.without([member for member in members if member.pod.name in gone])
     assert counted(left.arrivals) == recount(m for m in members if m.pod.name not in gone)
     assert counted(group.arrivals) == recount(members)
+
+
+@given(
+    ways=WAYS,
+    least=st.integers(0, 4),
+    role_least=st.integers(0, 3),
+    gone=st.sets(st.sampled_from(sorted(ROLES))),
+)
+def test_a_gang_is_complete_without_some_as_if_they_were_gone(
+    ways: list[tuple[str, Stage | Answer | str]], least: int, role_least: int, gone: set[str]
+) -> None:
+    group = on_their_way(least=least, role_least=role_least)
+    for name, step in ways:
+        go_on(group, name, step)
+    there = [member for member in group.members.values() if member.arrived or member.pod.node]
+    going = [member for member in there if member.pod.name in gone]
+    roles, left = Counter(member.pod.role for member in going), group.without(going)
+    assert group.complete_without(roles) is left.complete
+    assert left.complete_with(roles) is group.complete
