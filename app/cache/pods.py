@@ -140,27 +140,18 @@ class Pods(Promises):
         return pod.grouped and (group is None or not group.known)
 
     def _note_rules(self, pod: Pod) -> None:
-        """Most reports of a pod say the same again, which costs nothing where it is set anew."""
         if pod.status in TERMINAL:
             self._forget_rules(pod.uid)
             return
+        self.rules.note(pod.uid, pod.shape, ours=self.ours(pod))
         if pod.nominated and not pod.node and self.ours(pod):
             self.nominated_members.add(pod.uid)
         else:
             self.nominated_members.discard(pod.uid)
-        shape, looks = pod.shape, pod.shape.looks_at_pods and self.ours(pod)
-        self.choosy.put(pod.uid, shape if looks else None)
-        self.repelling.put(pod.uid, shape if shape.pod_anti_affinity and not looks else None)
-        if shape.host_ports:
-            self.with_ports[pod.uid] = frozenset(shape.host_ports)
-        else:
-            self.with_ports.pop(pod.uid, None)
 
     def _forget_rules(self, uid: PodUid) -> None:
+        self.rules.drop(uid)
         self.nominated_members.discard(uid)
-        self.choosy.drop(uid)
-        self.repelling.drop(uid)
-        self.with_ports.pop(uid, None)
 
     def _occupant(self, holder: str) -> Occupant | None:
         """Who has room under that name, as other pods see it."""

@@ -11,12 +11,12 @@ may have accepted it.
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from app.cache.choosy import Choosy
 from app.cache.groups import Group
 from app.cache.members import Answer, Kind, Member, Slot, Stage, may_change
 from app.cache.prebind import is_on_its_way
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
+from app.cache.rules import Rules
 from app.cache.shortages import Shortages
 from app.core.placement.single import SingleNode
 from app.model.gang import Task
@@ -25,7 +25,7 @@ from app.model.plan import GangPlacement
 from app.model.pod import Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.resources import Vector
-from app.model.shape import HostPort, PodShape
+from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 
 
@@ -48,13 +48,7 @@ class Promises:
         self.signals = self.registry.signals
         self.members: dict[PodUid, Member] = {}
         self.shortages = Shortages(self.rooms, self.members, self.groups)
-        self.choosy = Choosy()
-        """Pods of ours and slots with a rule about other pods."""
-        self.repelling = Choosy()
-        """Pods of others that keep ours off. While there are any of either, snapshots tell the
-        residents."""
-        self.with_ports: dict[str, frozenset[HostPort]] = {}
-        """Host ports of pods and slots that ask for some, by holder."""
+        self.rules = Rules()
         self.lost: list[Lost] = []
         self.housed: list[PodUid] = []
         """Members that came into a slot, for whoever tells pods their places."""
@@ -322,10 +316,7 @@ class Promises:
         group.serial += 1
         holder = f"{group.key}#{group.serial}"
         self.rooms.charge(holder, node, task.shape.requests, promised=True, releasing=False)
-        if task.shape.host_ports:
-            self.with_ports[holder] = frozenset(task.shape.host_ports)
-        if task.shape.looks_at_pods:
-            self.choosy.set(holder, task.shape)
+        self.rules.note(holder, task.shape, ours=True)
         group.add_slot(Slot(holder, task.role, node, task.shape, now, group.serial))
 
     def _drop_slot(self, group: Group, holder: str) -> None:
@@ -335,8 +326,7 @@ class Promises:
     def _vacate_slot(self, group: Group, holder: str) -> None:
         group.remove_slot(holder)
         self.rooms.discharge(holder)
-        self.choosy.drop(holder)
-        self.with_ports.pop(holder, None)
+        self.rules.drop(holder)
 
     def _drop_surplus(self, group: Group) -> None:
         """Give back the slots that its minimum does not need, the latest of them."""

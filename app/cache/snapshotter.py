@@ -38,17 +38,17 @@ class Snapshotter:
 
         ``preemptors`` are pods that others are evicted for; they may not be nominated yet.
         """
-        cache = self._cache
+        cache, rules = self._cache, self._cache.rules
         views = cache.registry.refresh()
         self._generation += 1
         table = cache.rooms.table()
         used, releasing = cache.rooms.sorted_used()
-        inter_pod = bool(cache.choosy or cache.repelling or views.choosy)
+        inter_pod = bool(rules.choosy or rules.repelling or views.choosy)
         pending, residents = views.pending, NOBODY
         if inter_pod:
-            asked = cache.choosy.keys() | _keys_of_unseen(views)
+            asked = rules.choosy.keys() | _keys_of_unseen(views)
             pending = self._identities.of(
-                views.pending.values(), cache.groups, asked=asked | cache.repelling.keys()
+                views.pending.values(), cache.groups, asked=asked | rules.repelling.keys()
             )
             residents = cache.roster.residents(table, asked)
         else:
@@ -107,7 +107,7 @@ class Snapshotter:
 
     def _ports(self, index: Mapping[NodeName, int]) -> dict[int, frozenset[HostPort]]:
         taken: dict[int, frozenset[HostPort]] = {}
-        for uid, ports in self._cache.with_ports.items():
+        for uid, ports in self._cache.rules.ports.items():
             charge = self._cache.rooms.charges.get(uid)
             row = index.get(charge.node) if charge else None
             if row is not None:

@@ -264,7 +264,7 @@ class Checks(Machine):
         }
         assert set(snapshot.ports) == rows
         known = {*self.cache.members, *self.cache.foreign, *promises.slots}
-        assert set(self.cache.with_ports) <= known, "ports of holders that are gone"
+        assert set(self.cache.rules.ports) <= known, "ports of holders that are gone"
 
     def shapes_of_holders(self, promises: Promises) -> list[tuple[str, PodShape]]:
         known = (*self.api.pods.values(), *self.unseen.values())

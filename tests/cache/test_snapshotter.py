@@ -241,12 +241,12 @@ def test_a_report_of_a_pod_with_the_same_rules_has_no_keys_counted(
 
 def test_a_pod_that_has_no_rules_any_more_looks_at_nobody(rig: Rig) -> None:
     rig.pod("p", shape=replace(choosy("app"), host_ports=(PORT,)), node=NodeName("a"))
-    assert rig.cache.choosy
+    assert rig.cache.rules.choosy
     rig.pod("p", node=NodeName("a"))
-    assert (len(rig.cache.choosy), rig.now().ports) == (0, {})
+    assert (len(rig.cache.rules.choosy), rig.now().ports) == (0, {})
     rig.pod("p", shape=choosy("app"), node=NodeName("a"), scheduler="default-scheduler")
-    assert not rig.cache.choosy
-    assert rig.cache.repelling
+    assert not rig.cache.rules.choosy
+    assert rig.cache.rules.repelling
 
 
 def test_changes_are_taken_in_though_no_pod_looks_at_others_any_more(
