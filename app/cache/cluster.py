@@ -108,7 +108,7 @@ class ClusterCache(Pods):
         if now.queue != before.queue:
             self._revoke(group, why="PodGroup moved to another queue")
         elif now.minimum != before.minimum:
-            self._drop_surplus(group)
+            self.slots.drop_surplus(group)
 
     def _revoke(self, group: Group, *, why: str) -> None:
         """Give back all it was promised; what is on its way to be bound, should that fail."""

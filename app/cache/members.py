@@ -211,6 +211,10 @@ class Slot:
         """What is kept free for it."""
         return self.shape.requests
 
+    def serves(self, pod: Pod) -> bool:
+        """Whether ``pod`` may be the member that it is kept for."""
+        return pod.pinned in (self.node, NO_NODE) and self.shape.fits_like(pod.shape)
+
 
 def may_change(one: Member, other: Member) -> bool:
     """Whether ``one`` may have the place of ``other``, and give its own for it.

@@ -158,7 +158,7 @@ class Pods(Promises):
         member = self.members.get(PodUid(holder))
         pod = self.foreign.get(PodUid(holder)) if member is None else member.pod
         if pod is None:
-            kept = self._kept(holder)
+            kept = self.slots.find(holder)
             return Occupant.of_slot(kept[1], namespace=kept[0].namespace) if kept else None
         node = pod.node if member is None else member.charged_node
         return Occupant.of(pod, node) if node else None

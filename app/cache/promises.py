@@ -12,17 +12,17 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from app.cache.groups import Group
-from app.cache.members import Answer, Kind, Member, Slot, Stage, may_change
+from app.cache.kept_slots import KeptSlots
+from app.cache.members import Answer, Kind, Member, Stage, may_change
 from app.cache.prebind import is_on_its_way
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
 from app.cache.rules import Rules
 from app.cache.shortages import Shortages
 from app.core.placement.single import SingleNode
-from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import GangPlacement
-from app.model.pod import Pod, TaskStatus
+from app.model.pod import TaskStatus
 from app.model.reason import TAKEN
 from app.model.resources import Vector
 from app.model.shape import PodShape
@@ -49,6 +49,7 @@ class Promises:
         self.members: dict[PodUid, Member] = {}
         self.shortages = Shortages(self.rooms, self.members, self.groups)
         self.rules = Rules()
+        self.slots = KeptSlots(self.rooms, self.registry, self.rules)
         self.lost: list[Lost] = []
         self.housed: list[PodUid] = []
         """Members that came into a slot, for whoever tells pods their places."""
@@ -67,7 +68,7 @@ class Promises:
             return False
         for placement in decided.placements:
             if placement.task.is_slot:
-                self._add_slot(group, placement.task, node=placement.node, now=now)
+                self.slots.add(group, placement.task, node=placement.node, now=now)
             else:
                 member = self.members[placement.task.uid]
                 self._put(member, Stage.PLANNED, node=placement.node, now=now)
@@ -77,7 +78,7 @@ class Promises:
         if any(placement.task.is_slot for placement in decided.placements):
             for late in [m for m in group.waiting.values() if m.since > now]:
                 self._adopt_slot(group, late, now=now)
-            self._drop_surplus(group)  # members may have come that have their nodes already
+            self.slots.drop_surplus(group)  # members may have come that have their nodes already
         return True
 
     def _still_holds(self, group: Group, decided: GangPlacement) -> bool:
@@ -216,7 +217,7 @@ class Promises:
         if group is None:
             return
         for holder in list(group.slots):
-            self._drop_slot(group, holder)
+            self.slots.drop(holder)
         for member in list(group.members.values()):
             if member.revocable:
                 self.lost.append(Lost(member.pod.uid, key, why))
@@ -312,52 +313,21 @@ class Promises:
         group.add(member)
         self._charge(member)
 
-    def _add_slot(self, group: Group, task: Task, *, node: NodeName, now: float) -> None:
-        group.serial += 1
-        holder = f"{group.key}#{group.serial}"
-        self.rooms.charge(holder, node, task.shape.requests, promised=True, releasing=False)
-        self.rules.note(holder, task.shape, ours=True)
-        group.add_slot(Slot(holder, task.role, node, task.shape, now, group.serial))
-
-    def _drop_slot(self, group: Group, holder: str) -> None:
-        self._vacate_slot(group, holder)
-        self.registry.changed(group)
-
-    def _vacate_slot(self, group: Group, holder: str) -> None:
-        group.remove_slot(holder)
-        self.rooms.discharge(holder)
-        self.rules.drop(holder)
-
-    def _drop_surplus(self, group: Group) -> None:
-        """Give back the slots that its minimum does not need, the latest of them."""
-        excess = group.excess
-        for slot in group.surplus()[-excess:]:
-            self._drop_slot(group, slot.holder)
-
     def _adopt_slot(self, group: Group, member: Member, *, now: float) -> None:
         """Give a new member the room kept for it.
 
-        That is a slot of its role, else one of a role of which more are kept than are missing. When
-        none is like it, or it has a node already, one is given back all the same, so that what is
-        kept never exceeds what the group needs: the member is planned like any other.
+        When none is like it, or it has a node already, one is given back all the same, so that what
+        is kept never exceeds what the group needs: the member is planned like any other.
         """
-        pod, slots = member.pod, group.open_slots
-        chosen = slots.best_for(pod)
-        spare = chosen or slots.first_of(pod.role)
-        if spare is None:
-            surplus = group.surplus()
-            chosen = next((slot for slot in surplus if _has_room_for(slot, pod)), None)
-            spare = chosen or next(iter(surplus), None)
-        if spare is None:
+        pod = member.pod
+        slot = self.slots.take(group, pod, now=now)
+        if slot is None:
             return
-        self._vacate_slot(group, spare.holder)
-        group.filled_at = now
-        stays = False
-        if chosen is not None and member.stage is Stage.WAITING and not member.pod.node:
-            self._put(member, Stage.PLANNED, node=chosen.node, now=now)
-            self.housed.append(member.pod.uid)
-            stays = chosen.request == member.pod.shape.requests
-        self.registry.changed(group, replan=not stays)
+        comes_in = member.stage is Stage.WAITING and not pod.node and slot.serves(pod)
+        if comes_in:
+            self._put(member, Stage.PLANNED, node=slot.node, now=now)
+            self.housed.append(pod.uid)
+        self.registry.changed(group, replan=not comes_in)
 
     # --- promises made void by events ------------------------------------------------------------
 
@@ -379,14 +349,8 @@ class Promises:
         member = self.members.get(PodUid(holder))
         if member is not None:
             return member.pod.shape if member.promised else None
-        kept = self._kept(holder)
+        kept = self.slots.find(holder)
         return kept[1].shape if kept else None
-
-    def _kept(self, holder: str) -> tuple[Group, Slot] | None:
-        """The slot of that name, and whose it is."""
-        group = self.groups.get(_group_of_slot(holder))
-        slot = group.slots.get(holder) if group else None
-        return (group, slot) if group and slot else None
 
     def _avoid(self, holder: str) -> None:
         """Its Binding is under way: if that fails the place is lost."""
@@ -397,11 +361,7 @@ class Promises:
     def _lose(self, holder: str, why: str) -> bool:
         member = self.members.get(PodUid(holder))
         if member is None:
-            kept = self._kept(holder)
-            if kept is None:
-                return False
-            self._drop_slot(kept[0], holder)
-            return True
+            return self.slots.drop(holder)
         if not member.revocable:
             return False
         self.lost.append(Lost(member.pod.uid, member.group, why))
@@ -426,13 +386,5 @@ class Promises:
         member = self.members.get(PodUid(holder))
         if member is not None:
             return (member.since, holder)
-        kept = self._kept(holder)
+        kept = self.slots.find(holder)
         return (kept[1].since if kept else 0.0, holder)
-
-
-def _group_of_slot(holder: str) -> GroupKey:
-    return GroupKey(holder.rpartition("#")[0])
-
-
-def _has_room_for(slot: Slot, pod: Pod) -> bool:
-    return pod.pinned in (slot.node, NO_NODE) and slot.shape.fits_like(pod.shape)
