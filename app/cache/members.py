@@ -97,38 +97,39 @@ _KIND_OF = {
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """A pod of ours. ``node`` is the promised node while the stage is not WAITING.
-
-    ``since`` is when it entered its stage (seconds since the epoch); ``refused`` whether the last
-    Filter said "wait" (so that it must be woken when it gets a place); ``missed`` how many nodes
-    it was offered since, none of which it could have; ``told`` whether somebody acts on its present
-    place (the pod has it, or kube-scheduler); ``void`` whether it was to lose that place while its
-    Binding was under way, and does if that fails; ``sent`` whether that Binding has left, and
-    ``answer`` what is known of it. ``failed_at`` is when it failed on its node, if that was seen.
-    ``hinted`` is the node that we nominated it to last, or who led before us, until it may evict
-    others.
-    ``chosen`` is the node that Filter answered last, or a process before this one may have, since
-    ``chosen_at``, while kube-scheduler has neither come to Bind nor been told something else.
-    ``observed`` marks a pod known from a Filter call only, until the watch shows it.
-    """
+    """A pod of ours, what was decided about it and what is known of how that goes."""
 
     pod: Pod
     group: GroupKey
     task: Task
     stage: Stage = Stage.WAITING
     node: NodeName = NO_NODE
+    """The promised one, while the stage is not WAITING."""
     since: float = 0.0
+    """When it entered its stage, or got the place that it lost (seconds since the epoch)."""
     refused: bool = False
+    """Whether the last Filter said "wait", so that it must be woken when it gets a place."""
     missed: int = 0
+    """How many nodes it was offered since, none of which it could have."""
     told: bool = False
+    """Whether somebody acts on its present place: the pod has it, or kube-scheduler."""
     void: bool = False
+    """Whether it was to lose that place while its Binding was under way, and does if that fails."""
     sent: bool = False
+    """Whether that Binding has left."""
     answer: Answer = Answer.OPEN
+    """What is known of it."""
     failed_at: float = 0.0
+    """When it failed on its node, if that was seen."""
     hinted: NodeName = NO_NODE
+    """The node that we nominated it to last, or who led before us, until it may evict others."""
     chosen: NodeName = NO_NODE
+    """The node that Filter answered last, or a process before this one may have, while
+    kube-scheduler has neither come to Bind nor been told something else."""
     chosen_at: float = 0.0
+    """Since when it is."""
     observed: bool = False
+    """Whether only a Filter call has shown it so far, and not the watch."""
 
     @property
     def evicted_for_on(self) -> NodeName:
