@@ -39,7 +39,7 @@ class Lost:
 
 
 class Promises:
-    """Members, their groups and the room they hold."""
+    """Members, their groups and the room they hold; that of slots is in :attr:`slots`."""
 
     def __init__(self, *, default_queue: QueueName) -> None:
         self.rooms = Rooms()
@@ -155,9 +155,9 @@ class Promises:
     def answered(self, uid: PodUid, answer: Answer) -> None:
         """Something is known of a member's Binding; that the API server took it stays known."""
         member = self.members.get(uid)
-        if member is None or member.stage is not Stage.BINDING or member.answer is Answer.YES:
+        if member is None or member.stage is not Stage.BINDING:
             return
-        if member.answer is answer:
+        if member.answer in (Answer.YES, answer):
             return
         self.groups[member.group].arrivals.answered(member, answer)
         if member.promised and member.void and answer is Answer.YES:
@@ -300,11 +300,13 @@ class Promises:
         return changed
 
     def _move(self, member: Member, stage: Stage, *, node: NodeName, now: float) -> None:
+        """Give a member a place or take it away; what it had is free for others then."""
         had_node = bool(member.node)
         self._put(member, stage, node=node, now=now)
         self.registry.changed(self.groups[member.group], replan=had_node)
 
     def _put(self, member: Member, stage: Stage, *, node: NodeName, now: float) -> None:
+        """The same, where the caller says that the group changed."""
         group = self.groups[member.group]
         group.remove(member)
         member.stage, member.node, member.since = stage, node, now
@@ -332,7 +334,7 @@ class Promises:
     # --- promises made void by events ------------------------------------------------------------
 
     def _lose_promises(self, node: NodeName, why: str) -> None:
-        """Those of holders that ``node`` does not take any more."""
+        """Take back what was promised on ``node`` to holders that it does not take any more."""
         known = self.rooms.nodes.get(node)
         single = SingleNode(known) if known is not None else None
         for holder in sorted(self.rooms.holders(node)):
@@ -341,8 +343,9 @@ class Promises:
                 continue
             if single is not None and self.rooms.takes(node, shape) and single.lets_in(shape):
                 continue
-            if not self._lose(holder, why):
-                self._avoid(holder)
+            if not self._lose(holder, why):  # its Binding is under way: if that fails it is lost
+                member = self.members[PodUid(holder)]
+                self.groups[member.group].arrivals.avoid(member)
 
     def _promised_shape(self, holder: str) -> PodShape | None:
         """What a member or slot asks for; None for a pod that is on a node."""
@@ -352,13 +355,8 @@ class Promises:
         kept = self.slots.find(holder)
         return kept[1].shape if kept else None
 
-    def _avoid(self, holder: str) -> None:
-        """Its Binding is under way: if that fails the place is lost."""
-        member = self.members.get(PodUid(holder))
-        if member is not None and member.promised:
-            self.groups[member.group].arrivals.avoid(member)
-
     def _lose(self, holder: str, why: str) -> bool:
+        """Take a promise back if that can be done; returns whether it was."""
         member = self.members.get(PodUid(holder))
         if member is None:
             return self.slots.drop(holder)
