@@ -64,9 +64,11 @@ class Group:
     kept: dict[Amounts, int] = field(default_factory=dict)
     """How many slots of them do."""
     gated: dict[Amounts, int] = field(default_factory=dict)
+    """The same for members that wait behind gates of others."""
     wanted: dict[Amounts, int] = field(default_factory=dict)
-    """The same for members that wait."""
+    """The same for all others that wait."""
     role_shapes: dict[str, PodShape] = field(default_factory=dict)
+    """What the members of each role ask for, as the latest of them that came without a node."""
     templates: Mapping[str, Template] = field(default_factory=dict)
     """The roles' pods as the owning vcjob describes them."""
     awaits: str = ""

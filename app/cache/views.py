@@ -57,6 +57,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
     gated = _sum(group.gated, vector)
     waiting = tuple(member.task for member in group.waiting.values())
     wanted = _sum(group.wanted, vector)
+    # as a rule all of a gang wait or none do, so there is nothing to add up
     request = wanted if not group.held else allocated if not group.wanted else allocated + wanted
     if group.gated:
         request = request + gated
@@ -107,9 +108,7 @@ def _queue_first(group: Group, waiting: tuple[Task, ...]) -> tuple[Task, ...]:
 
 def _solo_request(group: Group) -> Amounts | None:
     """A pod alone asks for itself, as the group made for a plain pod does (volcano.md §5.3)."""
-    for member in group.members.values():
-        return member.pod.shape.requests
-    return None
+    return next((m.pod.shape.requests for m in group.members.values()), None)
 
 
 def _created(group: Group) -> float:
