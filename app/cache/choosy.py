@@ -38,11 +38,7 @@ class Choosy:
         """``holder`` has these, or none."""
         if shape is None:
             self.drop(holder)
-        else:
-            self.set(holder, shape)
-
-    def set(self, holder: str, shape: PodShape) -> None:
-        """``holder`` has these."""
+            return
         old = self._shapes.get(holder)
         if old is shape or old == shape:
             return

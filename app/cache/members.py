@@ -226,7 +226,6 @@ def may_change(one: Member, other: Member) -> bool:
         (one.pod.shape is other.pod.shape or one.pod.shape == other.pod.shape)
         and not (one.pod.pinned or other.pod.pinned)
         and other.kind is Kind.PLACED
-        and not other.pod.node
         and not other.told
     )
 

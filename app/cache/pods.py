@@ -123,7 +123,7 @@ class Pods(Promises):
         member = self.members.get(uid)
         if member is None:
             return
-        if member.stage is not Stage.WAITING and not member.pod.node:
+        if member.promised:
             self.lost.append(Lost(uid, member.group, "pod was deleted"))
         self._leave(member)
 
@@ -143,8 +143,9 @@ class Pods(Promises):
         if pod.status in TERMINAL:
             self._forget_rules(pod.uid)
             return
-        self.rules.note(pod.uid, pod.shape, ours=self.ours(pod))
-        if pod.nominated and not pod.node and self.ours(pod):
+        ours = self.ours(pod)
+        self.rules.note(pod.uid, pod.shape, ours=ours)
+        if ours and pod.nominated and not pod.node:
             self.nominated_members.add(pod.uid)
         else:
             self.nominated_members.discard(pod.uid)

@@ -104,7 +104,7 @@ def choosy(key: str) -> PodShape:
 def test_the_keys_that_are_asked_for_are_those_of_who_is_there() -> None:
     those = Choosy()
     for holder, key in (("a", "app"), ("b", "app"), ("c", "tier"), ("a", "tier")):
-        those.set(holder, choosy(key))
+        those.put(holder, choosy(key))
     assert (len(those), set(those.keys())) == (3, {"app", "tier"})
     those.drop("b")
     those.drop("unknown")
@@ -116,9 +116,9 @@ def test_the_keys_that_are_asked_for_are_those_of_who_is_there() -> None:
 
 def test_saying_the_same_again_counts_nothing_anew() -> None:
     those = Choosy()
-    those.set("a", choosy("app"))
+    those.put("a", choosy("app"))
     before = those.keys()
-    those.set("a", choosy("app"))
+    those.put("a", choosy("app"))
     assert those.keys() is before
-    those.set("a", replace(choosy("app"), node_selector=(("disk", "ssd"),)))
+    those.put("a", replace(choosy("app"), node_selector=(("disk", "ssd"),)))
     assert those.keys() is before, "other rules, which look at the same"
