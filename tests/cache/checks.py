@@ -78,9 +78,11 @@ class Checks(Machine):
     def bindings_under_way_fit_without_those_that_are_void(self) -> None:
         now = Promises.read(self.cache)
         taken = self.api.taken(now)
-        staying = [t for h, t in taken.items() if h not in now.members or not now.members[h].void]
+        going = {uid for uid, p in now.members.items() if p.void and not p.taken}
+        staying = [t for holder, t in taken.items() if holder not in going]
         for uid, promise in now.members.items():
-            assert promise.void or not self.api.is_squeezed(taken[uid], staying)
+            is_sure = uid in going or promise.taken
+            assert is_sure or not self.api.is_squeezed(taken[uid], staying)
 
     @invariant()
     def groups_equal_a_recount(self) -> None:
@@ -98,8 +100,10 @@ class Checks(Machine):
             group = self.cache.groups[key]
             assert +group.kinds == +expected.kinds
             assert +group.role_kinds == +expected.roles
-            assert +group.arrivals.at_bind == +expected.arrived
-            assert group.arrivals.voided == expected.voided
+            arrivals = group.arrivals
+            assert +arrivals.at_bind == +expected.arrived
+            assert +arrivals.accepted == +expected.accepted
+            assert (arrivals.unanswered, arrivals.voided) == (expected.unanswered, expected.voided)
             assert group.held == dict(expected.held)
             assert group.gated == dict(expected.gated)
             assert group.wanted == dict(expected.wanted)

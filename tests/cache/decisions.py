@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from app.cache.members import Kind, Stage
+from app.cache.members import Answer, Kind, Stage
 from app.cache.revocable import revocable
 from app.cache.views import task_of
 from app.model.ids import GroupKey, NodeName, PodUid
@@ -21,7 +22,7 @@ from tests.cache.machine import (
     kind_is,
     shapes,
 )
-from tests.cache.naive import Promises
+from tests.cache.naive import Promise, Promises
 
 
 class Decisions(Machine):
@@ -162,7 +163,21 @@ class Decisions(Machine):
     @precondition(lambda self: self.cache.members)
     @rule(data=st.data(), what=st.sampled_from(["assume", "binding", "binding", "unassume"]))
     def bind_call(self, data: st.DataObject, what: str) -> None:
+        """A step of a Binding; of one that is under way mostly an answer."""
         uid = self.some_member(data)
+        promise = Promises.read(self.cache).members.get(uid)
+        if promise is not None and not promise.revocable and data.draw(st.integers(0, 3)):
+            self.answer(promise, data.draw(st.sampled_from(Answer)))
+        else:
+            self.call(uid, what)
+
+    def answer(self, promise: Promise, answer: Answer) -> None:
+        with self.step():
+            self.cache.answered(PodUid(promise.holder), answer)
+        after = Promises.read(self.cache).members[promise.holder]
+        assert after == (promise if promise.taken else replace(promise, answer=answer))
+
+    def call(self, uid: PodUid, what: str) -> None:
         before, void = Promises.read(self.cache).members, uid in self.void
         with self.step(quiet={uid} if what == "unassume" else ()):
             getattr(self.cache, what)(uid, now=self.now)
@@ -171,6 +186,9 @@ class Decisions(Machine):
             assert after == before
         elif what == "unassume":
             kept = after.get(uid)
+            if before[uid].taken:
+                assert kept == before[uid], "it is bound, whoever says that it is not"
+                return
             assert kept is None or (kept.stage is Stage.PLANNED and not void)
             assert kept or before[uid].stage is Stage.BINDING, "only a Binding outlives its place"
         else:

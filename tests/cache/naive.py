@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
-from app.cache.members import Kind, Stage
+from app.cache.members import Answer, Kind, Stage
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.node import Node
 from app.model.pod import GATE, QUEUE_GATE, Pod, TaskStatus
@@ -35,10 +35,16 @@ class Promise:
     since: float
     shape: PodShape
     void: bool
+    answer: Answer
 
     @property
     def revocable(self) -> bool:
         return self.stage is not Stage.BINDING
+
+    @property
+    def taken(self) -> bool:
+        """Whether the API server said that it took the Binding."""
+        return not self.revocable and self.answer is Answer.YES
 
 
 @dataclass(frozen=True)
@@ -62,8 +68,10 @@ class Promises:
 
     @classmethod
     def read(cls, cache: ClusterCache) -> "Promises":
-        members: dict[str, Promise] = {
-            m.pod.uid: Promise(m.pod.uid, m.group, m.node, m.stage, m.since, m.pod.shape, m.void)
+        members = {
+            str(m.pod.uid): Promise(
+                m.pod.uid, m.group, m.node, m.stage, m.since, m.pod.shape, m.void, m.answer
+            )
             for m in cache.members.values()
             if m.stage is not Stage.WAITING and not m.pod.node
         }
@@ -174,6 +182,8 @@ class Recount:
     gated: Counter[Amounts] = field(default_factory=Counter)
     wanted: Counter[Amounts] = field(default_factory=Counter)
     arrived: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
+    unanswered: int = 0
     voided: int = 0
     waiting: set[PodUid] = field(default_factory=set)
     best_effort: int = 0
@@ -192,8 +202,11 @@ class Recount:
             self.waiting.add(pod.uid)
             self.best_effort += all(name == "pods" for name, _ in pod.shape.requests)
         if promise is not None and promise.stage in (Stage.ASSUMED, Stage.BINDING):
-            self.arrived[pod.role] += not promise.void
-            self.voided += promise.void
+            stays = promise.taken or not promise.void
+            self.arrived[pod.role] += stays
+            self.voided += not stays
+            self.accepted[pod.role] += promise.taken
+            self.unanswered += not promise.revocable and promise.answer is Answer.OPEN
 
     @property
     def on_nodes(self) -> int:

@@ -10,12 +10,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
+from app.model.ids import PodUid
 from app.model.workload import GroupPhase
 from tests.cache.checks import Checks
 from tests.cache.decisions import Decisions
 from tests.cache.events import Events
 from tests.cache.group_events import GroupEvents
 from tests.cache.machine import GROUPS, NODES
+from tests.cache.naive import Promises
 
 
 class CacheMachine(Events, GroupEvents, Decisions, Checks):
@@ -44,6 +46,9 @@ class CacheMachine(Events, GroupEvents, Decisions, Checks):
             self.create_pod(data=data)
         for _ in range(3):
             self.promise(data=data, late=0.0)
+        for uid in sorted(Promises.read(self.cache).members):
+            for what in data.draw(st.sampled_from([(), ("assume",), ("assume", "binding")])):
+                self.call(PodUid(uid), what)
 
 
 TestCacheMachine = pytest.mark.timeout(300)(CacheMachine.TestCase)
