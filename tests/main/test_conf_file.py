@@ -93,12 +93,14 @@ def test_what_is_no_text_stops_nothing(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_tried_until_it_can(tmp_path: Path) -> None:
     path = tmp_path / "conf"
     path.mkdir()
+    whole = tmp_path / "whole"
+    whole.write_text("a file")
 
     async def scenario() -> None:
         following = Following(path, seen=None)
         await asyncio.sleep(5 * conf_file.LOOK_EVERY_S)
         path.rmdir()
-        path.write_text("a file")
+        whole.rename(path)  # at once: a thread may be reading there
         assert await following.told() == "a file"
         await following.nothing_more()
 
