@@ -1,6 +1,7 @@
 """The planner's picture of a group, made from its running counts."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from app.cache.groups import Group
@@ -16,11 +17,11 @@ ToVector = Callable[[Amounts], Vector]
 
 def task_priority(pod: Pod) -> int:
     """A task's priority: the annotation, else the pod's, else 1 (volcano.md §3.1)."""
-    text = pod.annotations.get("volcano.sh/task-priority", "")
-    try:
-        return int(text)
-    except ValueError:
-        return pod.priority or 1
+    text = pod.annotations.get("volcano.sh/task-priority")
+    if text is not None:  # an error for each pod without one takes a thirtieth of a cold start
+        with suppress(ValueError):
+            return int(text)
+    return pod.priority or 1
 
 
 def task_of(pod: Pod, vector: ToVector) -> Task:
