@@ -50,7 +50,8 @@ def _tally(stats: dict[str, list[object]]) -> report.Tally:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     tally = _tally(terminalreporter.stats)
-    if not tally:
+    # Workers of pytest-xdist come here too, and whoever started them has their reports.
+    if not tally or hasattr(terminalreporter.config, "workerinput"):
         return
     terminalreporter.section("clusters")
     for line in report.lines(tally):
