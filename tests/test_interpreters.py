@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interpreters import advantage, fastest, installed, time_of
+from tests.interpreters import advantage, fastest, installed, time_of, times_of
 
 OWN, OTHER, THIRD = Path("/own/python3"), Path("/other/python3"), Path("/third/python3")
 
@@ -80,3 +80,9 @@ def test_each_is_timed_and_one_that_lacks_something_is_not_taken(program: Path) 
     program.write_text("#!/bin/sh\necho 'No module named ssl' >&2\nexit 1\n")
     assert time_of(program) is None
     assert time_of(program.parent / "missing") is None
+
+
+def test_the_best_of_several_turns_counts(program: Path, tmp_path: Path) -> None:
+    turns = tmp_path / "turns"
+    program.write_text(f"#!/bin/sh\necho x >> {turns}\necho 0.$((9 - $(wc -l < {turns})))\n")
+    assert times_of([program, tmp_path / "missing"]) == {program: 0.6}
