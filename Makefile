@@ -3,10 +3,7 @@
 #   .venv   the environment of uv.lock          .cache  uv itself and the tally of `make test`
 #   $PUMICE_CACHE (else ~/.cache/pumice)        the stock control plane and, where missing, Go
 
-# Given, it is what the environment is made with too; else that gets the fastest Python there is.
 PYTHON ?= python3
-FASTEST = $(PYTHON) -m tests.interpreters $(UV)
-GIVEN = command -v $(PYTHON)
 UV_VERSION := 0.13.8
 
 BIN := .venv/bin
@@ -47,9 +44,8 @@ $(UV):
 
 $(SYNCED): uv.lock pyproject.toml | $(UV)
 	@echo 'environment: installing the locked packages into .venv'
-	@python=$$($(if $(filter file,$(origin PYTHON)),$(FASTEST),$(GIVEN))) && \
-		env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
-		$(UV) sync --frozen --quiet --compile-bytecode --python "$$python"
+	@env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
+		$(UV) sync --frozen --quiet --compile-bytecode --python "$$(command -v $(PYTHON))"
 	@touch $@
 
 # Control plane ----------------------------------------------------------------------------------
