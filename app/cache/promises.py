@@ -214,14 +214,8 @@ class Promises:
     def release(self, key: GroupKey, *, why: str) -> None:
         """Give back every promise of a group whose Binding is not on its way."""
         group = self.groups.get(key)
-        if group is None:
-            return
-        for holder in list(group.slots):
-            self.slots.drop(holder)
-        for member in list(group.members.values()):
-            if member.revocable:
-                self.lost.append(Lost(member.pod.uid, key, why))
-                self._move(member, Stage.WAITING, node=NO_NODE, now=member.since)
+        if group is not None:
+            self.take_back([*group.slots, *group.members], why=why)
 
     def take_back(self, holders: Iterable[str], *, why: str) -> None:
         """Give back the places of these members and slots, but of Bindings under way."""
