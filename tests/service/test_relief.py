@@ -38,6 +38,16 @@ def gang(rig: Rig, name: str, size: int, *, pods: int | None = None, **fields: A
     return names
 
 
+def running(rig: Rig, name: str, *, minimum: int, waiting: int, queue: str = "small") -> list[str]:
+    """A gang of which one member runs; the names of the others, which wait."""
+    rig.group(name, minimum=minimum, queue=QueueName(queue))
+    rig.pod(f"{name}-0", group=name, node=NodeName("n1"), phase="Running")
+    others = [f"{name}-{number}" for number in range(1, waiting + 1)]
+    for each in others:
+        rig.pod(each, group=name)
+    return others
+
+
 def bind_all(rig: Rig, names: list[str]) -> list[Call]:
     return [rig.bind(name) for name in names]
 
@@ -280,14 +290,11 @@ def test_a_gang_whose_bindings_are_under_way_goes_on() -> None:
 def test_the_rest_of_a_gang_that_is_bound_in_part_keeps_its_places() -> None:
     async def scenario() -> None:
         rig = small()
-        rig.group("g", minimum=3, queue=QueueName("small"))
-        rig.pod("g-0", group="g", node=NodeName("n1"), phase="Running")
-        for name in ("g-1", "g-2"):
-            rig.pod(name, group="g")
+        rest = running(rig, "g", minimum=3, waiting=2)
         await rig.cycle()
         limit(rig, 1)
         await rig.cycle()
-        assert place_all(rig, "g-1", "g-2") == [True, True]
+        assert place_all(rig, *rest) == [True, True]
 
     run(scenario())
 
@@ -295,11 +302,7 @@ def test_the_rest_of_a_gang_that_is_bound_in_part_keeps_its_places() -> None:
 def test_members_beyond_the_minimum_of_a_gang_that_runs_go_one_by_one() -> None:
     async def scenario() -> None:
         rig = small(8)
-        rig.group("g", minimum=1, queue=QueueName("small"))
-        rig.pod("g-0", group="g", node=NodeName("n1"), phase="Running")
-        extras = [f"g-{number}" for number in range(1, 5)]
-        for name in extras:
-            rig.pod(name, group="g")
+        extras = running(rig, "g", minimum=1, waiting=4)
         await rig.cycle()
         before = released()
         limit(rig, 3)
@@ -315,14 +318,11 @@ def test_members_beyond_the_minimum_are_looked_at_again_when_that_is_there() -> 
 
     async def scenario() -> None:
         rig = small(8)
-        rig.group("g", minimum=2, queue=QueueName("small"))
-        rig.pod("g-0", group="g", node=NodeName("n1"), phase="Running")
-        for name in ("g-1", "g-2"):
-            rig.pod(name, group="g")
+        others = running(rig, "g", minimum=2, waiting=2)
         await rig.cycle()
         limit(rig, 2)
         await rig.cycle()
-        assert place_all(rig, "g-1", "g-2") == [True, True]
+        assert place_all(rig, *others) == [True, True]
         rig.bind("g-1")
         await settle()
         rig.show_bindings()
@@ -336,9 +336,7 @@ def test_a_queue_that_runs_too_much_is_not_looked_at_for_what_others_do() -> Non
     async def scenario() -> None:
         rig = small(3)
         for name in ("small", "default"):
-            rig.group(name, minimum=2, queue=QueueName(name))
-            rig.pod(f"{name}-0", group=name, node=NodeName("n1"), phase="Running")
-            rig.pod(f"{name}-1", group=name)
+            running(rig, name, minimum=2, waiting=1, queue=name)
         await rig.cycle()
         assert place_all(rig, "small-1", "default-1") == [True, True]
         limit(rig, 1)
