@@ -237,6 +237,38 @@ def test_of_a_group_each_member_that_evicted_gets_its_own() -> None:
     assert outcome.members("old") == ["old-0"]
 
 
+def led(*, leaders: int = 0) -> Gang:
+    """A group of one that needs a leader; a worker of higher rank waits, and so many leaders."""
+    workers = members("new", 1, role="worker", priority=1)
+    waiting = (*workers, *members("new", leaders, role="leader"))
+    minimum = {"leader": 1}
+    return make_gang("new", waiting=waiting, min_member=1, role_minimum=minimum, created=2.0)
+
+
+def test_a_member_that_is_not_of_the_role_that_is_needed_gets_none() -> None:
+    old, new = alone("old", created=1), led()
+    assert cycle(old, new, nodes=ONE, made_room=made(new)).order == ["old"]
+
+
+def test_the_role_that_is_needed_comes_first() -> None:
+    new = led(leaders=1)
+    outcome = cycle(alone("old", created=1), new, nodes=cores(2), made_room=made(new))
+    assert outcome.members("new") == ["new-leader-0", "new-worker-0"]
+
+
+def test_it_is_held_for_others_of_the_group_until_the_role_that_is_needed_has_its_own() -> None:
+    old, new = alone("old", created=1), led(leaders=1)
+    places = {
+        new.key: {
+            **made(new, "new-worker-0")[new.key],
+            **made(new, "new-leader-0", node="n1", done=False)[new.key],
+        }
+    }
+    nodes = cores(1, 1)
+    outcome = cycle(old, new, nodes=nodes, used=used(nodes, n1=1), made_room=places)
+    assert outcome.order == []
+
+
 def test_a_queue_gets_no_more_than_it_may_have() -> None:
     queues = [make_queue("a"), make_queue("b")]
     other = gang_of("old", 8, queue=QueueName("a"))
