@@ -14,9 +14,11 @@ from tests.clusters import binaries, report
 pytest_plugins = ("tests.clusters.fixtures",)
 
 _PLACE = "cluster"
+_SHRINKING_S = 600
+"""A property that fails is told by its smallest example, and finding that takes minutes."""
 
 # A shared machine makes single examples slow for reasons that are not in the code.
-hypothesis.settings.register_profile("pumice", deadline=None)
+hypothesis.settings.register_profile("pumice", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("pumice")
 
 
@@ -28,6 +30,8 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     for item in items:
         marked = (place for place in report.PLACES if item.get_closest_marker(place))
         item.user_properties.append((_PLACE, next(marked, "none")))
+        if hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.timeout(_SHRINKING_S))
 
 
 @pytest.hookimpl(tryfirst=True)
