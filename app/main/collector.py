@@ -11,8 +11,14 @@ THRESHOLDS: Final = (50_000, 20, 50)
 """There are few cycles among millions of short-lived objects: look for them more rarely."""
 
 
-def spare_what_is_there() -> None:
-    """Have the collector never look again at what lives now."""
-    gc.collect()
-    gc.freeze()
+def collect_seldom() -> None:
+    """From now on; by default a listing has it look at all again for each quarter that comes."""
     gc.set_threshold(*THRESHOLDS)
+
+
+def spare_what_is_there() -> None:
+    """Have the collector never look again at what lives now.
+
+    Some 100 objects of garbage are among it, not worth a last look at millions of others.
+    """
+    gc.freeze()

@@ -23,7 +23,7 @@ from app.kube import config
 from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
 from app.main.clock import steady_clock
-from app.main.collector import spare_what_is_there
+from app.main.collector import collect_seldom, spare_what_is_there
 from app.main.connecting import open_client
 from app.main.controller_list import Means, chosen, indexes
 from app.main.election import lead
@@ -54,6 +54,7 @@ def run(settings: ControllersSettings) -> int:
     Raises StartError, ConfigError, and ValueError where unknown controllers are asked for.
     """
     chosen(settings.controllers)
+    collect_seldom()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings))
 

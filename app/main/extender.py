@@ -26,7 +26,7 @@ from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
 from app.main.clock import steady_clock
-from app.main.collector import spare_what_is_there
+from app.main.collector import collect_seldom, spare_what_is_there
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
@@ -59,6 +59,7 @@ def run(settings: ExtenderSettings, listener: socket.socket, bind: Bind) -> int:
     It is 0 after a signal, 1 when the work ended by itself. Raises StartError.
     """
     be_urgent(settings.urgency)
+    collect_seldom()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings, listener, bind))

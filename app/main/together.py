@@ -17,6 +17,7 @@ from functools import partial
 import uvloop
 
 from app.kube import config
+from app.main.collector import collect_seldom
 from app.main.connecting import open_client
 from app.main.controllers import Before, ControllersProcess, open_controllers
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess
@@ -58,6 +59,7 @@ def run(roles: Roles, doors: Doors) -> int:
     Raises StartError.
     """
     be_urgent(roles.extender.urgency)
+    collect_seldom()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(roles, doors))
