@@ -304,8 +304,12 @@ class Group:
     @property
     def excess(self) -> int:
         """How many of these can go: it does not matter which."""
-        needed = max(self.min_member - len(self.members), sum(self._lacking().values()))
-        return max(len(self.slots) - needed, 0)
+        return max(len(self.slots) - self.missing, 0)
+
+    @property
+    def missing(self) -> int:
+        """How many members its minimum takes, and those of its roles, that are not there yet."""
+        return max(self.min_member - len(self.members), sum(self._lacking().values()), 0)
 
     def _lacking(self) -> dict[str, int]:
         """How many members roles lack of their minimums."""
@@ -351,10 +355,8 @@ class Group:
     @property
     def slots_wanted(self) -> int:
         """How many places it may want before its members exist, at most."""
-        if self.awaits_nobody:
-            return 0
         described = self.templates or (self.pod_group and self.pod_group.min_resources)
-        return max(self.min_member - len(self.members), 0) if described else 0
+        return self.missing if described and not self.awaits_nobody else 0
 
     @property
     def wants_planning(self) -> bool:

@@ -66,7 +66,7 @@ def _is_of_others(cache: ClusterCache, group: Group) -> bool:
 
 def _complaint(group: Group, *, of: frozenset[Kind]) -> Refusal | None:
     """What kube-scheduler says of members that are ``of`` these kinds, the first by name."""
-    if group.on_nodes >= group.min_member:
+    if group.reached_minimum:
         return None
     refused = [m for m in group.members.values() if _is_refused(m) and m.kind in of]
     if not refused:
@@ -78,7 +78,7 @@ def _complaint(group: Group, *, of: frozenset[Kind]) -> Refusal | None:
 
 def _stuck_in_prebind(group: Group, planning: Planning) -> Refusal | None:
     """Who is in PreBind for longer than the room of the gang is kept for that."""
-    if group.on_nodes >= group.min_member:
+    if group.reached_minimum:
         return None
     member = longest_in_prebind(group)
     if member is None or member.chosen_at >= planning.clock() - planning.limits.prebind_s:

@@ -17,8 +17,8 @@ class Refused:
 
     cache: ClusterCache
     reasons: dict[GroupKey, Refusal] = field(init=False, default_factory=dict)
-    _on_demand: dict[GroupKey, int] = field(init=False, default_factory=dict)
-    """How many members a gang had when it was planned on demand since the last cycle."""
+    _lacked: dict[GroupKey, bool] = field(init=False, default_factory=dict)
+    """Whether a gang lacked members when it was planned on demand since the last cycle."""
     _causes: dict[GroupKey, Cause] = field(init=False, default_factory=dict)
     """Why groups waited after the last cycle."""
 
@@ -28,7 +28,7 @@ class Refused:
 
     def cycle_begins(self) -> None:
         """What was decided on demand since the last one may be decided again."""
-        self._on_demand.clear()
+        self._lacked.clear()
 
     def replace(self, refused: Mapping[GroupKey, Refusal]) -> None:
         """All was planned; what came of the plan is published already."""
@@ -38,13 +38,13 @@ class Refused:
     def note_all_on_demand(self) -> None:
         """All was planned on demand."""
         groups = self.cache.groups
-        self._on_demand |= {key: len(groups[key].members) for key in self.reasons}
+        self._lacked |= {key: _lacks_members(groups[key]) for key in self.reasons}
 
     def note_on_demand(self, group: Group, refused: Mapping[GroupKey, Refusal]) -> None:
         """One group was planned on demand."""
         self.reasons.pop(group.key, None)
         self.reasons.update(refused)
-        self._on_demand[group.key] = len(group.members)
+        self._lacked[group.key] = _lacks_members(group)
 
     def drop_decided(self) -> None:
         """Forget groups about which there is nothing to decide any more."""
@@ -63,8 +63,7 @@ class Refused:
         """
         if group.key not in self.reasons:
             return False
-        before, now = self._on_demand.get(group.key, 0), len(group.members)
-        completed = before < max(group.min_member, 1) <= now
+        completed = self._lacked.get(group.key, True) and not _lacks_members(group)
         return group.key not in self.cache.signals.groups or not completed
 
     def somebody_wants_room(self) -> bool:
@@ -83,3 +82,7 @@ class Refused:
             metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
         keys = before.keys() | self._causes.keys()
         return {key for key in keys if before.get(key) is not self._causes.get(key)}
+
+
+def _lacks_members(group: Group) -> bool:
+    return group.missing > 0 or not group.members

@@ -7,7 +7,7 @@ import pytest
 from app.cache.members import Stage
 from app.core.texts import filter_text
 from app.model.ids import NodeName, PodUid, QueueName
-from app.model.pod import GATE, GROUP_ANNOTATION
+from app.model.pod import GATE, GROUP_ANNOTATION, TASK_SPEC
 from app.model.reason import Cause
 from app.model.shape import LabelSelector, Spread
 from app.model.snapshot import Veto
@@ -81,6 +81,22 @@ def test_members_wait_for_the_others_and_the_last_one_brings_the_plan() -> None:
         rig.pod("g-2", group="g")
         assert rig.filter("g-2") == Chosen(NodeName("n1")), "at once, without waiting for a cycle"
         assert rig.planning.log.on_demand == 1
+
+    run(scenario())
+
+
+def test_so_does_the_one_of_the_role_that_is_needed() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=2, role_minimum={"leader": 1})
+        await rig.cycle()
+        for i in range(3):
+            rig.pod(f"w-{i}", group="g", annotations={TASK_SPEC: "worker"})
+            assert isinstance(rig.filter(f"w-{i}"), Wait)
+        assert rig.planning.log.on_demand == 0
+        rig.pod("leader", group="g", annotations={TASK_SPEC: "leader"})
+        assert rig.filter("leader") == Chosen(NodeName("n1"))
 
     run(scenario())
 

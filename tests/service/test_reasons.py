@@ -7,6 +7,7 @@ import pytest
 
 from app.core.texts import filter_text
 from app.model.ids import GroupKey, NodeName
+from app.model.pod import TASK_SPEC
 from app.model.reason import Cause
 from app.model.workload import GroupPhase
 from app.service.explanations import Story, explain_group
@@ -102,6 +103,26 @@ def test_it_is_no_reason_any_more_when_the_gang_runs() -> None:
             await advance(TOLD_S)
         assert story(rig, rig.key("g")).reason is None
         assert conditions(rig, "g")["Scheduled"][0] == "True"
+
+    run(scenario())
+
+
+def test_it_is_one_while_a_role_of_a_gang_that_runs_lacks_its_own_minimum() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=2, role_minimum={"leader": 1}, phase=GroupPhase.RUNNING)
+        for name in ("w-0", "w-1"):
+            on = NodeName("n1")
+            rig.pod(name, group="g", node=on, annotations={TASK_SPEC: "worker"}, phase="Running")
+        rig.pod("leader", group="g", annotations={TASK_SPEC: "leader"})
+        with working(rig):
+            await advance(1)
+            complain(rig, "leader", UNBOUND)
+            await advance(TOLD_S + 1)
+        refused = f"kube-scheduler refuses pod default/leader: {UNBOUND}"
+        assert story(rig, rig.key("g")).summary == refused
+        assert refused in conditions(rig, "g")["Unschedulable"][2]
 
     run(scenario())
 
