@@ -1,11 +1,13 @@
 """Watches gangs while a test does harm: for how long was a gang bound in part?
 
-A gang is *partial* while some, but fewer than its minimum, of its members are bound.
+A gang is *partial* while some, but fewer than its minimum, of its members are bound, or too few of
+a role.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
@@ -18,13 +20,25 @@ from tests.clusters.processes import wait_until
 
 
 class Partials(Follower):
-    """Follows the gangs of a namespace whose minimums are given; `with` starts and ends it."""
+    """Follows the gangs of a namespace whose minimums are given; `with` starts and ends it.
 
-    def __init__(self, api: ApiClient, namespace: str, minimums: Mapping[str, int]) -> None:
+    ``roles`` are the minimums of the roles of some of them.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        namespace: str,
+        minimums: Mapping[str, int],
+        *,
+        roles: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> None:
         super().__init__(api, namespace)
         self._minimums = minimums
+        self._roles = roles or {}
         self._clock = AwakeClock()
-        self._bound: dict[str, set[str]] = {group: set() for group in minimums}
+        self._bound: dict[str, dict[str, str]] = {group: {} for group in minimums}
+        """The bound members of each, and their roles."""
         self._uids: dict[str, set[str]] = {}
         self._since: dict[str, float] = {}
         self._longest: dict[str, float] = {}
@@ -47,8 +61,13 @@ class Partials(Follower):
     def bound(self, group: str | None = None) -> int:
         """How many pods are bound, of all gangs or of one."""
         with self.lock:
-            sets = self._bound.values() if group is None else [self._bound[group]]
-            return sum(map(len, sets))
+            gangs = self._bound.values() if group is None else [self._bound[group]]
+            return sum(map(len, gangs))
+
+    def is_whole(self, group: str) -> bool:
+        """Whether so many are bound as the gang needs, in all and of each role."""
+        with self.lock:
+            return not self._lacks(group)
 
     def made_twice(self) -> list[str]:
         """The pods that were seen under more than one UID."""
@@ -127,18 +146,24 @@ class Partials(Follower):
         name = event.object["metadata"]["name"]
         self._uids.setdefault(name, set()).add(event.object["metadata"]["uid"])
         if event.kind != "DELETED" and workloads.node_of(event.object):
-            members.add(name)
+            members[name] = workloads.role_of(event.object)
         else:
-            members.discard(name)
+            members.pop(name, None)
 
     def _judge(self) -> None:
         now = self._clock.now()
-        for group, least in self._minimums.items():
-            if 0 < len(self._bound[group]) < least:
+        for group in self._minimums:
+            if self._bound[group] and self._lacks(group):
                 self._since.setdefault(group, now)
             elif group in self._since:
                 lasted = now - self._since.pop(group)
                 self._longest[group] = max(lasted, self._longest.get(group, 0.0))
+
+    def _lacks(self, group: str) -> bool:
+        bound = Counter(self._bound[group].values())
+        if bound.total() < self._minimums[group]:
+            return True
+        return any(bound[role] < least for role, least in self._roles.get(group, {}).items())
 
 
 def _group_of(pod: Object) -> str:

@@ -11,6 +11,7 @@ from tests.clusters.resources import COMMANDS, JOBS, Resource
 SCHEDULER = "volcano"
 GROUP = "scheduling.k8s.io/group-name"
 QUEUE = "scheduling.volcano.sh/queue-name"
+ROLE = "volcano.sh/task-spec"
 GATE = "pumice.sh/plan"
 UNGATED = {"pumice.sh/gate": "false"}
 """Annotation of a pod that the admission policy leaves without the gate."""
@@ -76,7 +77,7 @@ def pod(
     if queue is not None:
         annotations[QUEUE] = queue
     if role is not None:
-        annotations["volcano.sh/task-spec"] = role
+        annotations[ROLE] = role
     resources = resources or {"requests": {"cpu": cpu, "memory": memory}}
     body: dict[str, Any] = {
         "schedulerName": scheduler,
@@ -171,6 +172,12 @@ def node_of(item: Object) -> str:
     """The node a pod is bound to, or empty."""
     name: str = item["spec"].get("nodeName", "")
     return name
+
+
+def role_of(item: Object) -> str:
+    """The task a pod is of, or empty."""
+    role: str = item["metadata"].get("annotations", {}).get(ROLE, "")
+    return role
 
 
 def is_leaving(item: Object) -> bool:
