@@ -117,18 +117,21 @@ class Held:
 
 @st.composite
 def gangs(draw: st.DrawFn, name: str, known: Sequence[PodShape], at: Snapshot) -> tuple[Gang, Any]:
-    """A gang, and what it holds already."""
+    """A gang, and what it holds already, room for members that do not exist included."""
     waiting = draw(waiting_tasks(name, known, at))
     rows = st.integers(0, len(at.table.nodes) - 1)
     some_held = st.builds(Held, st.sampled_from(("a", "b")), st.sampled_from(known), rows)
     held = draw(st.lists(some_held, max_size=2))
-    allocated = sum_of([at.axis.vector(h.shape.requests) for h in held], at)
     asked = sum_of([task.request for task in waiting], at)
     minimum = draw(st.integers(0, len(waiting) + len(held) + 2))
-    ready = {role: sum(h.role == role for h in held) for role in "ab"}
+    missing = minimum - len(waiting) - len(held)
+    slots = draw(st.lists(some_held, max_size=missing)) if missing > 0 else []
+    kept = sum_of([at.axis.vector(s.shape.requests) for s in slots], at)
+    allocated = sum_of([at.axis.vector(h.shape.requests) for h in held], at) + kept
+    ready = {role: sum(h.role == role for h in (*held, *slots)) for role in "ab"}
     roles = {role: ready[role] + sum(t.role == role for t in waiting) for role in "ab"}
     gated = draw(st.sampled_from((0, 0, 0, 1)))
-    if held:
+    if held or slots:
         phases = st.sampled_from((GroupPhase.RUNNING, GroupPhase.INQUEUE, GroupPhase.UNKNOWN))
     else:
         phases = st.sampled_from((GroupPhase.PENDING, GroupPhase.INQUEUE, GroupPhase.NEW))
@@ -145,19 +148,27 @@ def gangs(draw: st.DrawFn, name: str, known: Sequence[PodShape], at: Snapshot) -
         role_minimum=draw(st.dictionaries(st.sampled_from("ab"), st.integers(0, 2))),
         role_ready=ready,
         role_valid=roles,
+        role_slots={role: sum(slot.role == role for slot in slots) for role in "ab"},
         allocated=allocated,
+        kept=kept,
         request=allocated + asked,
         min_request=draw(st.sampled_from((None, allocated + asked, allocated + 2 * asked))),
         hold_until=draw(st.sampled_from((0.0,) * 9 + (NOW + 1,))),
         partial=0 < len(held) < minimum,
+        given_up=draw(st.sampled_from((False, False, True))),
+        unused=frozenset(
+            task.uid for task in waiting if draw(st.sampled_from((False, False, True)))
+        ),
+        yields_until=draw(st.sampled_from((0.0, 0.0, NOW + 1))),
         counts=Counts(
             pending=len(waiting) + gated,
             pending_best_effort=sum(t.best_effort for t in waiting),
             running=len(held),
             gated=gated,
+            slots=len(slots),
         ),
     )
-    return gang, held
+    return gang, [*held, *slots]
 
 
 @st.composite
@@ -232,10 +243,13 @@ def with_gangs(snapshot: Snapshot, found: Sequence[Gang]) -> Snapshot:
     sums = QueueSums()
     for gang in found:
         sums.put(part_of(gang))
+    pending = tuple(gang for gang in found if wants_planning(gang))
     return replace(
         snapshot,
         gangs={gang.key: gang for gang in found},
-        pending=tuple(gang for gang in found if wants_planning(gang)),
+        pending=pending,
+        awaited=tuple(gang for gang in pending if gang.is_awaited),
+        torn=tuple(gang for gang in pending if gang.partial),
         shown=tuple(gang for gang in found if any(task.shown for task in gang.queue_first)),
         usage=sums.usage(),
     )
