@@ -33,7 +33,10 @@ class Delayed:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``due`` now, the next one in ``wait_s``; ``announced``: delays that have just begun."""
+    """``due`` now, the next one in ``wait_s``; ``announced``: delays that are news.
+
+    That may be after their time, when nobody looked before.
+    """
 
     due: Due | None
     wait_s: float | None
@@ -59,14 +62,14 @@ def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
             continue
         since = memory.since(about, now)
         left = since + (decision.timeout_s or 0.0) - now
+        if due is None and decision.timeout_s and memory.announces(about, since):
+            announced.append(Delayed(decision.action, decision.timeout_s))
         if due is None and (decision.timeout_s is None or left <= 0):
             due = Due(decision.action, about)
             continue
         # The status that begins the first action no longer counts what is missing by then.
         memory.waits(about, decision, since)
         waits.append(left)
-        if due is None and decision.timeout_s and memory.announces(about, since):
-            announced.append(Delayed(decision.action, decision.timeout_s))
     wait_s = None if due is not None else min(waits, default=None)
     return Answer(due, wait_s, tuple(announced))
 

@@ -42,6 +42,22 @@ def test_pods_that_are_pending_for_too_long_are_answered(crash: bool) -> None:
     assert told[-1] == "Start to execute action AbortJob "
 
 
+def test_a_delay_that_is_over_when_it_is_first_seen_is_told_as_well() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(_spec(policy("PodPending", "AbortJob", timeout="5m")))
+        await rig.settle()
+        await rig.kill()
+        rig.events.told.clear()
+        await rig.later(301)
+        rig.start()
+        await rig.drain()
+
+    rig = play(scenario)
+    told = rig.events.messages("ExecuteAction")
+    assert told == ["Execute action AbortJob after 5m0s", "Start to execute action AbortJob "]
+
+
 @pytest.mark.parametrize(
     ("how", "then"), [("run", []), ("succeed", ["Completed"]), ("fail", ["Failed"])]
 )
