@@ -3,7 +3,10 @@
 #   .venv   the environment of uv.lock          .cache  uv itself and the tally of `make test`
 #   $PUMICE_CACHE (else ~/.cache/pumice)        the stock control plane and, where missing, Go
 
+# Given, it is what the environment is made with; else that is not made with a slow build of it.
 PYTHON ?= python3
+CHOSEN = $(PYTHON) -m tests.interpreters
+GIVEN = command -v $(PYTHON)
 UV_VERSION := 0.13.8
 
 BIN := .venv/bin
@@ -44,8 +47,9 @@ $(UV):
 
 $(SYNCED): uv.lock pyproject.toml | $(UV)
 	@echo 'environment: installing the locked packages into .venv'
-	@env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
-		$(UV) sync --frozen --quiet --compile-bytecode --python "$$(command -v $(PYTHON))"
+	@python=$$($(if $(filter file,$(origin PYTHON)),$(CHOSEN),$(GIVEN))) && \
+		env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
+		$(UV) sync --frozen --quiet --compile-bytecode --python "$$python"
 	@touch $@
 
 # Control plane ----------------------------------------------------------------------------------
