@@ -93,11 +93,13 @@ unit: $(SYNCED)
 
 scenarios: $(SYNCED)
 	$(call heading,scenarios on the sandbox)
-	@$(PYTEST) -q tests/scenarios -m sandbox
+	@$(PYTEST) -q $(ON_ALL_CORES) tests/scenarios -m sandbox
 
 e2e: $(SYNCED) controlplane
+	$(call heading,scenarios on the real control plane)
+	@$(PYTEST) -q $(ON_ALL_CORES) tests/scenarios -m real
 	$(call heading,end to end on the real control plane)
-	@$(PYTEST) -q tests/e2e tests/scenarios -m real
+	@$(PYTEST) -q tests/e2e -m real
 
 # Measures ---------------------------------------------------------------------------------------
 
