@@ -101,21 +101,17 @@ class Partials(Follower):
 
     def wait_one_whole(self, *, timeout_s: float) -> list[str]:
         """Wait until a gang has its minimum; returns the gangs, that one first."""
-
-        def lacks(group: str) -> bool:
-            return self.bound(group) < self._minimums[group]
-
         wait_until(
-            lambda: not all(map(lacks, self._minimums)),
+            lambda: any(map(self.is_whole, self._minimums)),
             timeout_s=timeout_s,
             what="one gang is bound whole",
         )
-        return sorted(self._minimums, key=lacks)
+        return sorted(self._minimums, key=lambda group: not self.is_whole(group))
 
     def wait_whole(self, *, timeout_s: float) -> None:
         """Wait until every gang has its minimum."""
         wait_until(
-            lambda: all(self.bound(g) >= least for g, least in self._minimums.items()),
+            lambda: all(map(self.is_whole, self._minimums)),
             timeout_s=timeout_s,
             what=f"all of {', '.join(self._minimums)} whole",
         )

@@ -77,17 +77,16 @@ class Crowd:
         return not self._there and not alone
 
     def _add(self, name: str) -> None:
-        minimum = self.minimums[name]
+        size, minimum = self._sizes[name], self.minimums[name]
         spec: dict[str, Any] = {"queue": self._die.choice(self._queues)}
         if self._die.random() < 0.5:
             spec["minResources"] = {"cpu": str(minimum)}
-        pods = workloads.members(name, self._sizes[name])
+        pods = workloads.members(name, size)
         if name in self.roles:
             spec["minTaskMember"] = self.roles[name]
-            lead = self._die.randrange(len(pods))
-            for number, pod in enumerate(pods):
-                role = "leader" if number == lead else "worker"
-                pod["metadata"]["annotations"][workloads.ROLE] = role
+            leader = workloads.pod(f"{name}-leader", group=name, role="leader")
+            pods = [*workloads.members(name, size - 1, role="worker"), leader]
+            self._die.shuffle(pods)
         self._place.add_group(name, minimum, **spec)
         self._place.submit(pods)
         self._there.append(name)
