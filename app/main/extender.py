@@ -42,12 +42,11 @@ from app.model.ids import QueueName
 from app.service.ports import WriteError
 from app.service.queues import ensure_queues
 from app.settings import ExtenderSettings, address_of
-from app.telemetry import metrics
 from app.telemetry.metrics import REGISTRY
 
 log = logging.getLogger(__name__)
 
-AUDIT_EVERY_S, AUDIT_AGAIN_S = 300.0, 5.0
+AUDIT_EVERY_S = 300.0
 OWNERS_ASKED_AT_ONCE = 4
 SWITCH_INTERVAL_S = 0.001
 """How long an informer thread may keep the event loop waiting while it decodes."""
@@ -187,16 +186,12 @@ class ExtenderProcess:
         while True:
             await asyncio.sleep(AUDIT_EVERY_S)
             try:
-                # What is just being bound or deleted differs for a moment.
-                first = await self._parts.audit()
-                await asyncio.sleep(AUDIT_AGAIN_S if first.drifts else 0)
-                lasting = set(first.drifts) & set((await self._parts.audit()).drifts)
+                outcome = await self._parts.audit()
             except WriteError as error:
                 log.info("ledger not compared", extra={"error": str(error)})
                 continue
-            metrics.LEDGER_DRIFT.set(len(lasting))
-            if lasting:
-                log.error("ledger differs from the cluster", extra={"pods": len(lasting)})
+            if outcome.drifts:
+                log.error("ledger differs from the cluster", extra={"pods": len(outcome.drifts)})
 
     def _reload(self, text: str) -> None:
         if self._parts.configuration.load(text):

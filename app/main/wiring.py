@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from app.cache.audit import Audit, audit
+from app.cache.audit import Audit
 from app.cache.cluster import ClusterCache
 from app.model.ids import GroupKey, QueueName
 from app.service.activity import Activity
@@ -17,6 +17,7 @@ from app.service.approvals import Approvals
 from app.service.barrier import Barrier
 from app.service.binding import Binding
 from app.service.catching_up import LateGroups
+from app.service.comparing import compare
 from app.service.configuration import Configuration
 from app.service.corrections import Corrections
 from app.service.feed import Feed
@@ -40,7 +41,6 @@ from app.service.preemption import Preemption
 from app.service.showing import Showing
 from app.service.status import StatusWriter
 from app.service.vetoes import Vetoes
-from app.telemetry import metrics
 
 
 class Ports(Binder, OwnerReader, PodWriter, GroupWriter, EventSink, PodLister, Protocol):
@@ -135,11 +135,6 @@ def assemble(
         if planning.has_news:
             planning.notice()
 
-    async def compare() -> Audit:
-        outcome = audit(cache, await ports.list_pods())
-        metrics.LEDGER_DRIFT.set(len(outcome.drifts))
-        return outcome
-
     return Parts(
         cache=cache,
         configuration=configuration,
@@ -162,5 +157,5 @@ def assemble(
         actuator=actuator,
         owners=owners,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),
-        audit=compare,
+        audit=partial(compare, cache, ports),
     )
