@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from app.model.amounts import CPU, MEMORY, PODS, Amounts, amounts, is_best_effort
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import NO_NODE, NodeName, PodUid, QueueName, group_key
 from app.model.node import Node
 from app.model.pod import Pod
-from app.model.resources import CPU, MEMORY, PODS, Amounts, ResourceAxis, amounts, is_best_effort
+from app.model.resources import ResourceAxis
 from app.model.shape import PodShape, Spread
 from app.model.snapshot import NodeTable, QueueUsage, Snapshot
 from app.model.workload import GroupPhase, Queue, QueueState

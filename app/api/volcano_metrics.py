@@ -14,8 +14,9 @@ from prometheus_client.registry import Collector
 
 from app.cache.cluster import ClusterCache
 from app.core.figures import QueueFigures
+from app.model.amounts import CPU, MEMORY, PODS, Amounts
 from app.model.ids import QueueName
-from app.model.resources import CPU, MEMORY, PODS, Amounts, Vector
+from app.model.resources import Vector
 from app.model.workload import GroupPhase
 from app.service.planning import Planning
 from app.telemetry.metrics import CYCLE_SECONDS

@@ -13,11 +13,11 @@ from typing import Final
 from app.cache.arrivals import Arrivals
 from app.cache.members import PLACED_KINDS, READY_KINDS, VALID_KINDS, Kind, Member, Slot
 from app.cache.slots import SlotIndex
+from app.model.amounts import Amounts
 from app.model.gang import Counts, Gang
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, PodUid, QueueName
 from app.model.job import Template
 from app.model.pod import QUEUE_ANNOTATION
-from app.model.resources import Amounts
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase, PodGroup
 

@@ -20,10 +20,10 @@ node changes no sum.
 from dataclasses import dataclass
 from enum import Enum
 
+from app.model.amounts import Amounts
 from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName
 from app.model.pod import TERMINAL, Pod, TaskStatus
-from app.model.resources import Amounts
 from app.model.shape import PodShape
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
+from app.model.amounts import Amounts
 from app.model.ids import NodeName, PodUid
 from app.model.pod import TERMINAL, Pod
-from app.model.resources import Amounts, Vector
+from app.model.resources import Vector
 from app.model.snapshot import Claim
 
 

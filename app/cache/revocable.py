@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from app.cache.groups import Group
 from app.cache.members import Member, Slot, Stage
+from app.model.amounts import Amounts
 from app.model.plan import Revocable
-from app.model.resources import Amounts, Vector
+from app.model.resources import Vector
 
 _Place = tuple[str, Amounts, float]
 """Who has it, what it takes, and since when it is promised."""

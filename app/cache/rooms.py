@@ -18,9 +18,10 @@ from typing import Final
 import numpy as np
 
 from app.core.placement.taints import bears_cordon
+from app.model.amounts import Amounts
 from app.model.ids import NodeName
 from app.model.node import Node
-from app.model.resources import CPU_COLUMN, Amounts, Matrix, ResourceAxis, Vector
+from app.model.resources import CPU_COLUMN, Matrix, ResourceAxis, Vector
 from app.model.shape import PodShape
 from app.model.snapshot import NodeTable
 

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from app.cache.groups import Group
 from app.cache.members import READY_KINDS, SCHEDULED_KINDS, VALID_KINDS
 from app.cache.rooms import read_only
+from app.model.amounts import Amounts, is_best_effort
 from app.model.gang import Gang, Task
 from app.model.pod import Pod
-from app.model.resources import Amounts, Vector, is_best_effort
+from app.model.resources import Vector
 from app.model.workload import PriorityClass
 
 ToVector = Callable[[Amounts], Vector]

@@ -1,7 +1,6 @@
 """``vcctl``: Volcano's command line by its own name, with Pumice behind it."""
 
 import platform
-from importlib.metadata import version as installed_version
 
 import typer
 
@@ -36,6 +35,8 @@ for name, commands in GROUPS.items():
 @app.command("version", cls=Command)
 def version() -> None:
     """Print the version information."""
+    from importlib.metadata import version as installed_version  # takes longer than most commands
+
     typer.echo(f"API Version: {JOBS.api_version.rpartition('/')[2]}")
     typer.echo(f"Version: pumice {installed_version('pumice')}")
     typer.echo(f"Python Version: {platform.python_version()}")

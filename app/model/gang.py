@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from app.model.amounts import Amounts
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
-from app.model.resources import PODS_COLUMN, Amounts, Vector
+from app.model.resources import PODS_COLUMN, Vector
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.model.amounts import Amounts
 from app.model.ids import NodeName
-from app.model.resources import Amounts
 
 
 @dataclass(frozen=True, slots=True)

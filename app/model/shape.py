@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.model.amounts import Amounts
 from app.model.integers import int64
-from app.model.resources import Amounts
 
 
 class Operator(StrEnum):

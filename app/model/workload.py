@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from app.model.amounts import Amounts
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, QueueName, group_key
-from app.model.resources import Amounts
 
 
 class GroupPhase(StrEnum):

@@ -8,7 +8,7 @@ that the node does not list is somebody else's business. What has begun on a nod
 
 from __future__ import annotations
 
-from app.model.resources import CPU, MEMORY
+from app.model.amounts import CPU, MEMORY
 from app.sandbox.documents import Document, section
 from app.sandbox.pod_status import Verdict
 from app.sandbox.scheduler.cluster import Cluster, NodeState

@@ -16,8 +16,8 @@ from app.cache.members import Kind, Member
 from app.cache.prebind import longest_in_prebind
 from app.core.plugins.gang import unseen
 from app.core.texts import is_filter_text
+from app.model.amounts import PODS
 from app.model.reason import Cause, Holder, Refusal
-from app.model.resources import PODS
 from app.service.planning import Planning
 from app.wire import times
 

@@ -23,10 +23,10 @@ from app.core.lifecycle import (
 )
 from app.core.plugins.gang import unmade
 from app.core.texts import describe
+from app.model.amounts import Amounts
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.reason import Refusal
-from app.model.resources import Amounts
 from app.model.workload import GroupPhase, PodGroup, Queue
 from app.service.failed_writes import again_unless_gone
 from app.service.planning import Planning

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import PLACED_KINDS
+from app.model.amounts import Amounts
 from app.model.ids import NodeName, PodUid, QueueName
 from app.model.pod import Pod
-from app.model.resources import Amounts
 
 TRIES = 8
 LEAST = 2

@@ -7,7 +7,7 @@ class may be created. Each text has the numbers.
 from collections.abc import Mapping
 from typing import Any
 
-from app.model.resources import PODS
+from app.model.amounts import PODS
 from app.webhooks.findings import Findings, at
 from app.webhooks.job_defaults import default_least
 from app.webhooks.reading import (

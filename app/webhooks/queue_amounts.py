@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app.model.resources import PODS
+from app.model.amounts import PODS
 from app.webhooks.findings import Findings
 from app.webhooks.pod_resources import is_device, is_whole
 from app.webhooks.reading import amount, amounts, mapping

@@ -11,9 +11,9 @@ Statuses are merge patches: lists are replaced whole, and a key that shall go is
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from app.model.amounts import Amounts
 from app.model.ids import NO_NODE, NodeName
 from app.model.pod import Pod
-from app.model.resources import Amounts
 from app.model.shape import AffinityLayout
 from app.model.workload import Condition, GroupPhase
 from app.wire import quantity

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from app.model.resources import CPU, UNLIMITED, Amounts, amounts
+from app.model.amounts import CPU, UNLIMITED, Amounts, amounts
 from app.wire.errors import DecodeError, joined
 
 Quantity = str | int | float

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage
+from app.model.amounts import amounts
 from app.model.ids import NodeName
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_GATE, TASK_SPEC, Owner, Pod, TaskStatus
-from app.model.resources import amounts
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase, PodGroup
 from tests.builders import make_amounts, make_node, make_pod, make_queue

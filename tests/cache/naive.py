@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
 from app.cache.members import Answer, Kind, Stage
+from app.model.amounts import Amounts
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.node import Node
 from app.model.pod import GATE, QUEUE_GATE, Pod, TaskStatus
-from app.model.resources import Amounts
 from app.model.shape import PodShape, Toleration
 from app.model.workload import GroupPhase, PodGroup
 

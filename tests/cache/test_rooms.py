@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from app.cache.rooms import VECTORS_KEPT, Rooms
+from app.model.amounts import Amounts
 from app.model.ids import NodeName
 from app.model.node import Taint
-from app.model.resources import Amounts
 from app.model.shape import Toleration
 from tests.builders import make_amounts, make_node, make_shape
 

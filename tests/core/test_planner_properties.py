@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from app.core.actions.futility import Futility
 from app.core.planner import plan, plan_gang, plan_steps
 from app.core.policy import Scoring
+from app.model.amounts import CPU, UNLIMITED
 from app.model.gang import Gang
 from app.model.ids import NO_QUEUE, ROOT_QUEUE, QueueName
 from app.model.plan import GangPlacement, Placement, Plan
 from app.model.reason import Refusal
-from app.model.resources import CPU, UNLIMITED
 from app.model.snapshot import Snapshot
 from tests.core.applying import applied
 from tests.core.placement.reference import Reference

@@ -2,9 +2,9 @@
 
 import pytest
 
+from app.model.amounts import amounts
 from app.model.job import JobTemplate, Template
 from app.model.pod import TASK_SPEC
-from app.model.resources import amounts
 from app.model.shape import PodShape
 from app.service.explanations import slots_to_pin
 from tests.builders import GIB, make_shape

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from app.model.amounts import CPU, Amounts
 from app.model.ids import NodeName, QueueName
-from app.model.resources import CPU, Amounts
 from app.model.workload import Condition, GroupPhase, QueueState
 from app.service import status as status_module
 from app.service.ports import WriteError

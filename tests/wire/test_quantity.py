@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.model.resources import UNLIMITED
+from app.model.amounts import UNLIMITED
 from app.wire import quantity
 from app.wire.errors import DecodeError
 

@@ -7,7 +7,7 @@ the owner, all else by the pod.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from app.model.resources import amounts
+from app.model.amounts import amounts
 from app.wire import quantity
 from app.wire.kinds import POD_GROUPS
 from app.wire.objects.claims import claim

@@ -14,11 +14,12 @@ from app.core.actions.turns import Line
 from app.core.holders import Holders
 from app.core.ledger import Entry, Ledger
 from app.core.policy import Opened
+from app.model.amounts import Amounts
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.plan import GangPlacement, Placement, Plan
 from app.model.reason import Cause, Refusal
-from app.model.resources import Amounts, Vector
+from app.model.resources import Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 

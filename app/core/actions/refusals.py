@@ -15,9 +15,10 @@ import numpy as np
 from app.core.actions.cycle import Cycle
 from app.core.actions.futility import Failure
 from app.core.plugins.gang import validity
+from app.model.amounts import PODS
 from app.model.gang import Gang, Task
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import PODS, ResourceAxis, Vector
+from app.model.resources import ResourceAxis, Vector
 
 _OF_LIMITS = frozenset(
     {Cause.QUEUE_QUOTA, Cause.QUEUE_ROOM, Cause.QUEUE_OVERUSED, Cause.NAMESPACE_QUOTA}

@@ -18,17 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 import numpy as np
 
 from app.core.ledger import claimable
+from app.model.amounts import PODS, Amounts, amounts, is_best_effort
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid
-from app.model.resources import (
-    PODS,
-    PODS_COLUMN,
-    Amounts,
-    ResourceAxis,
-    Vector,
-    amounts,
-    is_best_effort,
-)
+from app.model.resources import PODS_COLUMN, ResourceAxis, Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 

@@ -15,9 +15,10 @@ from app.core.placement.arrays import Mask
 from app.core.placement.rules import RuleSet
 from app.core.placement.statics import NodeFacts
 from app.core.policy import Predicates
+from app.model.amounts import PODS
 from app.model.gang import Task
 from app.model.reason import Cause, NodeCount, Refusal, Shortfall
-from app.model.resources import PODS, Matrix, ResourceAxis
+from app.model.resources import Matrix, ResourceAxis
 
 NOT_READY = "node(s) are not ready"
 CORDONED = "node(s) were unschedulable"

@@ -6,8 +6,8 @@ taken as 1 and ``binpack.weight`` 0 turns the plugin off.
 
 from app.core.arguments import Arguments
 from app.core.policy import Hooks, OpenPlugin, Scoring, Session
+from app.model.amounts import CPU, MEMORY
 from app.model.conf import PluginConf
-from app.model.resources import CPU, MEMORY
 
 
 def configure(conf: PluginConf) -> OpenPlugin:

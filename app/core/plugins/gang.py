@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 from app.core.ledger import GangAccount, Ledger
 from app.core.policy import Hooks, OpenPlugin, Session
+from app.model.amounts import PODS
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import PODS
 
 _TOO_FEW_OF_ROLE = "Not enough valid pods of each task for gang-scheduling"
 _TOO_FEW = "Not enough valid tasks for gang-scheduling, valid: {valid}, min: {minimum}"

@@ -12,9 +12,10 @@ import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.plugins import limits
+from app.model.amounts import UNLIMITED
 from app.model.ids import ROOT_QUEUE, QueueName
 from app.model.reason import Cause, Refusal
-from app.model.resources import UNLIMITED, Vector
+from app.model.resources import Vector
 from app.model.snapshot import Snapshot
 from app.model.workload import Queue
 

@@ -12,10 +12,11 @@ from typing import Final
 
 import numpy as np
 
+from app.model.amounts import UNLIMITED, Amounts
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.reason import GUARANTEE, Cause, Holder, Refusal, Shortfall
-from app.model.resources import PODS_COLUMN, UNLIMITED, Amounts, ResourceAxis, Vector
+from app.model.resources import PODS_COLUMN, ResourceAxis, Vector
 from app.model.snapshot import Snapshot
 from app.model.workload import Queue
 

@@ -11,11 +11,12 @@ from app.core.arguments import Arguments
 from app.core.ledger import Ledger, QueueAccount
 from app.core.plugins import limits
 from app.core.policy import PERMIT, Ballot, Enqueueable, Hooks, OpenPlugin, Session, Vote
+from app.model.amounts import UNLIMITED
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 from app.model.ids import ROOT_QUEUE
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import UNLIMITED, Vector
+from app.model.resources import Vector
 
 CLUSTER = "cluster"
 _FACTOR = 1.2

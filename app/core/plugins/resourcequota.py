@@ -21,10 +21,11 @@ import numpy as np
 from app.core.plugins import limits
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
 from app.core.quantities import amount_text
+from app.model.amounts import LIMITS
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import LIMITS, ResourceAxis, Vector
+from app.model.resources import ResourceAxis, Vector
 from app.model.snapshot import Snapshot
 from app.model.workload import Quota
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from app.model.resources import CPU
+from app.model.amounts import CPU
 from app.sandbox.documents import Document, items, section, uid_of
 from app.sandbox.pod_resources import Amounts, requests_of
 from app.sandbox.scheduler.host_ports import HostPort, host_ports

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from app.model.resources import LIMITS, PODS
+from app.model.amounts import LIMITS, PODS
 from app.wire.errors import Reader
 from app.wire.objects import containers
 from app.wire.objects.containers import Containers

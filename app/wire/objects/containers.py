@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Raw, Struct, field
 
-from app.model.resources import LARGEST_POD, PODS, Amounts, amounts
+from app.model.amounts import LARGEST_POD, PODS, Amounts, amounts
 from app.model.shape import HostPort
 from app.wire.errors import Reader
 from app.wire.objects.asking import limited, listed, requested

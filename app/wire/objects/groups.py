@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
+from app.model.amounts import LARGEST, LIMITS, Amounts, is_of_nodes
 from app.model.ids import DEFAULT_QUEUE, QueueName
-from app.model.resources import LARGEST, LIMITS, Amounts, is_of_nodes
 from app.model.workload import Condition, GroupPhase, PodGroup
 from app.wire import quantity, times
 from app.wire.errors import Bytes, DecodeError, Reader

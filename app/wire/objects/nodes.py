@@ -5,9 +5,9 @@ from sys import intern
 
 from msgspec import Struct
 
+from app.model.amounts import LARGEST, Amounts, amounts
 from app.model.ids import NodeName
 from app.model.node import Node, Taint
-from app.model.resources import LARGEST, Amounts, amounts
 from app.wire import quantity
 from app.wire.errors import Bytes, Reader
 from app.wire.objects import meta

@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
+from app.model.amounts import Amounts
 from app.model.ids import NodeName, PodUid
 from app.model.pod import PLACED_CONDITION, Pod
-from app.model.resources import Amounts
 from app.wire import times
 from app.wire.errors import Bytes, Reader
 from app.wire.objects import meta

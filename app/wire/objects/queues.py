@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from app.model.amounts import LARGEST
 from app.model.ids import NO_QUEUE, QueueName
-from app.model.resources import LARGEST
 from app.model.workload import Queue, QueueState
 from app.wire import quantity, times
 from app.wire.errors import Bytes, DecodeError, Reader

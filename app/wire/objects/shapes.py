@@ -12,9 +12,9 @@ from typing import Final
 
 from msgspec import Raw, Struct
 
+from app.model.amounts import Amounts
 from app.model.ids import NodeName
 from app.model.pod import GATE, QUEUE_GATE
-from app.model.resources import Amounts
 from app.model.shape import PodShape, Toleration
 from app.wire.errors import Reader
 from app.wire.interning import Interned

@@ -10,13 +10,14 @@ from app.core import texts
 from app.core.planner import plan, plan_gang
 from app.core.policy import Policies
 from app.core.tiers import build
+from app.model.amounts import Amounts
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import NodeName, QueueName, group_key
 from app.model.node import Node
 from app.model.plan import GangPlacement, Plan
 from app.model.reason import Refusal
-from app.model.resources import Amounts, Matrix, Vector
+from app.model.resources import Matrix, Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, Queue

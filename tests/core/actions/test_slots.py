@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.actions.slots import request_of, slots_of
+from app.model.amounts import LARGEST_POD, Amounts
 from app.model.gang import Counts, Gang
 from app.model.ids import QueueName
 from app.model.reason import Cause
-from app.model.resources import LARGEST_POD, Amounts
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 from tests.builders import make_gang, make_queue, make_shape, make_snapshot, make_task

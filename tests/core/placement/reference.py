@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from math import log
 
 from app.core.policy import Scoring
+from app.model.amounts import CPU, MEMORY, PODS
 from app.model.gang import Gang, Task
 from app.model.ids import NO_NODE
 from app.model.node import Node, Taint
-from app.model.resources import CPU, MEMORY, PODS
 from app.model.shape import HostPort, LabelSelector, NodeTerm, PodShape, PodTerm, Spread
 from app.model.snapshot import Snapshot, Veto
 from tests.residents import read_residents

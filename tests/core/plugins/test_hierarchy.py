@@ -8,9 +8,9 @@ import pytest
 from app.core.ledger import Ledger
 from app.core.plugins import hierarchy
 from app.core.policy import Hooks, Vote
+from app.model.amounts import UNLIMITED
 from app.model.ids import QueueName
 from app.model.reason import Cause, Holder, Refusal, Shortfall
-from app.model.resources import UNLIMITED
 from app.model.workload import Queue
 from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot
 from tests.core.plugins.sessions import (

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from app.core.policy import Hooks, Vote
+from app.model.amounts import Amounts
 from app.model.gang import Counts, Gang
 from app.model.reason import Cause, Shortfall
-from app.model.resources import Amounts
 from app.model.workload import GroupPhase, Quota
 from tests.builders import AXIS, GIB, make_amounts, make_gang, make_snapshot
 from tests.core.plugins.sessions import claiming, holding, open_plugin, room

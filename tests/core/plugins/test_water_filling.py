@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.plugins import water_filling
-from app.model.resources import UNLIMITED
+from app.model.amounts import UNLIMITED
 
 FREE = [UNLIMITED] * 2
 

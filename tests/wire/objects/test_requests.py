@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.model.resources import LARGEST_POD
+from app.model.amounts import LARGEST_POD
 from app.model.shape import HostPort
 from app.wire.errors import DecodeError
 from tests.wire.manifests import container, decoded
