@@ -11,11 +11,13 @@ from datetime import datetime
 from typing import Final
 
 from app.kube import bodies, paths
-from app.kube.bodies import EventFact
+from app.kube.bodies import EventFact, ObjectRef
 from app.kube.client import ApiClient
 from app.kube.errors import NotFound
 
 REMEMBERED: Final = 4096
+
+_LONGEST_NAME: Final = 253
 
 
 @dataclass(slots=True)
@@ -62,9 +64,15 @@ class EventRecorder:
         )
 
     async def _create(self, fact: EventFact) -> None:
-        name = f"{fact.about.name}.{self._suffix()}"
+        name = self._name_about(fact.about)
         body = bodies.event(fact, name=name, component=self._component, at=self._now())
         await self._client.create(paths.events(fact.about.event_namespace), body)
         self._written[fact] = _Written(name=name, count=1)
         if len(self._written) > REMEMBERED:
             self._written.popitem(last=False)
+
+    def _name_about(self, about: ObjectRef) -> str:
+        suffix = self._suffix()
+        name = f"{about.name}.{suffix}"
+        # Objects may have names as long as the API server takes for the event.
+        return name if len(name) <= _LONGEST_NAME else suffix

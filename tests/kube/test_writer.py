@@ -227,12 +227,12 @@ def test_queues_are_created_and_their_status_is_patched(
     ]
 
 
-async def tell(writer: ClusterWriter, message: str = "2 of 3") -> None:
+async def tell(writer: ClusterWriter, message: str = "2 of 3", name: str = "g") -> None:
     await writer.record_event(
         kind="PodGroup",
         api_version="scheduling.volcano.sh/v1beta1",
         namespace="ns",
-        name="g",
+        name=name,
         uid="u",
         event_type="Warning",
         reason="Unschedulable",
@@ -295,6 +295,20 @@ def test_an_event_that_expired_is_begun_anew(
         ("POST", EVENTS),
         ("PATCH", f"{EVENTS}/g.s1"),
     ]
+
+
+def test_an_event_about_an_object_with_the_longest_name_has_a_name_of_its_own(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    server.on("POST", EVENTS, answer({}, status=201))
+    server.on("PATCH", f"{EVENTS}/s0", answer({}))
+    longest = "g" * 253
+    write(connection, lambda w: tell(w, name=longest), lambda w: tell(w, name=longest))
+    event = server.seen[0].json()
+    assert isinstance(event, dict)
+    assert event["metadata"]["name"] == "s0"
+    assert event["involvedObject"]["name"] == longest
+    assert server.seen[1].path == f"{EVENTS}/s0"
 
 
 def test_events_of_objects_without_namespace_are_kept_in_default(
