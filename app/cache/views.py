@@ -1,7 +1,6 @@
 """The planner's picture of a group, made from its running counts."""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import NamedTuple
 
 from app.cache.groups import Group
@@ -9,6 +8,7 @@ from app.cache.members import READY_KINDS, SCHEDULED_KINDS, VALID_KINDS
 from app.cache.rooms import read_only
 from app.model.amounts import Amounts, is_best_effort
 from app.model.gang import Gang, Task
+from app.model.integers import int32
 from app.model.pod import Pod
 from app.model.resources import Vector
 from app.model.workload import PriorityClass
@@ -19,10 +19,8 @@ ToVector = Callable[[Amounts], Vector]
 def task_priority(pod: Pod) -> int:
     """A task's priority: the annotation, else the pod's, else 1 (volcano.md §3.1)."""
     text = pod.annotations.get("volcano.sh/task-priority")
-    if text is not None:  # an error for each pod without one takes a thirtieth of a cold start
-        with suppress(ValueError):
-            return int(text)
-    return pod.priority or 1
+    said = int32(text) if text is not None else None
+    return pod.priority or 1 if said is None else said
 
 
 def task_of(pod: Pod, vector: ToVector) -> Task:

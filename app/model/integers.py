@@ -14,3 +14,9 @@ def int64(text: str) -> int | None:
         return None
     number = int(found[1] + found[2])
     return number if -(1 << 63) <= number < 1 << 63 else None
+
+
+def int32(text: str) -> int | None:
+    """The decimal number, None where there is none or it needs more than 32 bits."""
+    number = int64(text)
+    return number if number is not None and -(1 << 31) <= number < 1 << 31 else None

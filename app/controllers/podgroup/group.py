@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from app.model.amounts import amounts
+from app.model.integers import int64
 from app.wire import quantity
 from app.wire.kinds import POD_GROUPS
 from app.wire.objects.claims import claim
@@ -146,8 +147,9 @@ def _topology(said: Mapping[str, str]) -> Object:
     if mode is None and not tier:
         return {}
     topology: dict[str, Any] = {"mode": "soft" if mode and mode.lower() == "soft" else "hard"}
-    if tier.isdecimal():
-        topology["highestTierAllowed"] = int(tier)
+    highest = int64(tier)
+    if highest is not None and highest >= 0:
+        topology["highestTierAllowed"] = highest
     return {"networkTopology": topology}
 
 

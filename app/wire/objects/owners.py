@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from app.model.integers import int32
 from app.wire.errors import Bytes, Reader
 from app.wire.objects import meta
 from app.wire.objects.meta import MetaJson
@@ -36,7 +37,4 @@ def decode_owner(text: Bytes) -> Gathering:
 
 def least_members(annotations: Mapping[str, str]) -> int:
     """What an owner's annotation says (volcano.md §5.3); 1 where it says nothing usable."""
-    try:
-        return max(int(annotations.get(MIN_MEMBER, "")), 1)
-    except ValueError:
-        return 1
+    return max(int32(annotations.get(MIN_MEMBER, "")) or 1, 1)

@@ -108,6 +108,9 @@ def test_queue_and_priority_are_the_pods() -> None:
         ({"mode": "odd"}, {"mode": "hard"}),
         ({"highest-tier": "1"}, {"mode": "hard", "highestTierAllowed": 1}),
         ({"mode": "soft", "highest-tier": "x"}, {"mode": "soft"}),
+        ({"mode": "soft", "highest-tier": "-1"}, {"mode": "soft"}),
+        ({"mode": "soft", "highest-tier": "٣"}, {"mode": "soft"}),
+        ({"mode": "soft", "highest-tier": "9223372036854775808"}, {"mode": "soft"}),
         ({}, None),
     ],
 )

@@ -20,6 +20,13 @@ from tests.wire.manifests import encode, metadata
         ({MIN_MEMBER: "-3"}, 1),
         ({MIN_MEMBER: "three"}, 1),
         ({MIN_MEMBER: ""}, 1),
+        ({MIN_MEMBER: "+2"}, 2),
+        ({MIN_MEMBER: "2147483647"}, 2147483647),
+        # What Go does not read counts for nothing, and what a minMember cannot be.
+        ({MIN_MEMBER: " 2 "}, 1),
+        ({MIN_MEMBER: "1_0"}, 1),
+        ({MIN_MEMBER: "٣"}, 1),
+        ({MIN_MEMBER: "2147483648"}, 1),
     ],
 )
 def test_so_many_pods_belong_together(annotations: dict[str, str] | None, least: int) -> None:
