@@ -244,6 +244,10 @@ REFUSED = {
         policy({"event": "PodPending", "action": "AbortJob", "timeout": ""}),
         'spec.policies[0].timeout: time: invalid duration ""; write',
     ),
+    "a timeout of a thousand years": (
+        policy({"event": "PodPending", "action": "AbortJob", "timeout": "8766000h"}),
+        'spec.policies[0].timeout: time: invalid duration "8766000h"',
+    ),
     "a timeout of a task in words": (
         job(
             task(
