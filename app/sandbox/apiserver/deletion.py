@@ -161,7 +161,7 @@ class Deletion:
             metadata["finalizers"] = finalizers
         if before is None or grace < before:
             metadata["deletionGracePeriodSeconds"] = grace
-            due = self._operations.clock.now() + grace
+            due = self._operations.clock.now() + _as_go_adds(grace)
             metadata["deletionTimestamp"] = timestamp(due)
             if "generation" in metadata and before is None:
                 metadata["generation"] += 1
@@ -273,3 +273,8 @@ class Collector:
 
 def _owners(document: Document) -> set[str]:
     return {one.get("uid", "") for one in document["metadata"].get("ownerReferences") or []}
+
+
+def _as_go_adds(seconds: int) -> float:
+    """What comes of the seconds when they are added to a time: nanoseconds wrap at 64 bits."""
+    return ((seconds * 10**9 + (1 << 63)) % (1 << 64) - (1 << 63)) / 10**9

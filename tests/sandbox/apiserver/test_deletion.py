@@ -45,6 +45,16 @@ def test_a_bound_pod_stays_for_its_grace_period() -> None:
     assert not exists(server, "/pods", "p")
 
 
+@pytest.mark.parametrize("seconds", [2**31, 10**12, 2**63 - 1])
+def test_a_bound_pod_stays_however_long_its_grace_period_is(seconds: int) -> None:
+    server = make_server(pod(terminationGracePeriodSeconds=seconds))
+    bind_pod(server, "p", "n1")
+    server.delete("/pods", at("p"))
+    metadata = stored_pod(server, "p")["metadata"]
+    assert metadata["deletionGracePeriodSeconds"] == seconds
+    assert metadata["deletionTimestamp"]
+
+
 def test_a_precondition_on_the_uid_protects_a_namesake() -> None:
     server = make_server(pod())
     with pytest.raises(ApiError, match=r"the UID in the precondition \(other\) does not match"):
