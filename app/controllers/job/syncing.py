@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from app.controllers.job import completion, counts, group, machine, pods, status, sync
+from app.controllers.job import completion, counts, group, machine, pods, status, sync, templates
 from app.controllers.job.members import pinned_node, with_taken
 from app.controllers.job.memory import Memory
 from app.controllers.job.pods import Seat
@@ -61,9 +61,9 @@ class Syncing:
 
     async def sync(self, seen: Seen, memory: Memory) -> Problem | None:
         """One round; what it could not do."""
-        if seen.job.replicas > MOST_PODS:
-            text = f"{seen.job.replicas} pods are more than the {MOST_PODS} that a cluster can run"
-            await self._fail(seen, Why("TooManyPods", text))
+        why = _hopeless(seen.job)
+        if why is not None:
+            await self._fail(seen, why)
             return None
         await self._world.settle(completion.to_settle(seen.job, seen.members))
         try:
@@ -214,6 +214,15 @@ class Syncing:
         await self._world.events.record(job.item, "Warning", reason, text)
         refused = any(error.failure is Failure.REFUSED for error in errors)
         return Problem(reason, text, refused=refused)
+
+
+def _hopeless(job: Job) -> Why | None:
+    """Why the job cannot run, whatever happens; its templates are looked at before it is begun."""
+    if job.replicas > MOST_PODS:
+        text = f"{job.replicas} pods are more than the {MOST_PODS} that a cluster can run"
+        return Why("TooManyPods", text)
+    text = templates.problems(job) if job.phase is Phase.NEW else ""
+    return Why("TemplateError", text) if text else None
 
 
 def _taken(created: Sequence[Object]) -> list[tuple[str, str]]:

@@ -245,3 +245,36 @@ def test_an_older_name_of_the_group_is_kept() -> None:
     rig = play(scenario)
     assert name(rig.group()) == "job"
     assert rig.group()["spec"]["minMember"] == 2
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ({"spec": "sleep"}, "spec.task[0].template.spec: Invalid value"),
+        ({"metadata": "web", "spec": {}}, "spec.task[0].template.metadata: Invalid value"),
+        ({"metadata": {"labels": ["web"]}}, "spec.task[0].template.metadata.labels: Invalid value"),
+        ({"spec": {"containers": "sleep"}}, "spec.task[0].template.spec.containers: Invalid value"),
+        ({"spec": {"containers": [5]}}, "spec.task[0].template.spec.containers[0]: Invalid value"),
+        ({"spec": {"schedulingGates": "wait"}}, "spec.task[0].template.spec.schedulingGates"),
+        (
+            {"spec": {"schedulingGates": [None]}},
+            "spec.task[0].template.spec.schedulingGates[0]: Required value",
+        ),
+        ({"spec": {"containers": [None]}}, "spec.task[0].template.spec.containers[0]: Required"),
+        (
+            {"spec": {"containers": [{"name": "c", "env": [None]}]}},
+            "spec.task[0].template.spec.containers[0].env[0]: Required value",
+        ),
+    ],
+)
+def test_a_job_whose_template_is_none_has_failed(template: Any, text: str) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit({**_GANG, "tasks": [{**task(), "template": template}]})
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.phases == ["Failed"]
+    assert rig.status()["state"]["reason"] == "TemplateError"
+    assert text in rig.status()["state"]["message"]
+    assert not rig.pods()
