@@ -214,22 +214,19 @@ class WorkloadGrouping:
         """A ReplicaSet and a StatefulSet may share a name: look at both."""
         for resource in _WORKLOADS:
             workload = self._stores[resource].get(key)
-            if workload is not None and self._is_ours(workload) and not is_deleting(workload):
+            if workload is not None and not is_deleting(workload):
                 await self._bring_up_to_date(workload)
-
-    def _is_ours(self, workload: Object) -> bool:
-        template = spec(workload).get("template") or {}
-        return spec(template).get("schedulerName") in self._options.schedulers
 
     async def _bring_up_to_date(self, workload: Object) -> None:
         at = key_of_owner(namespace(workload), uid(workload))
         stored = self._stores[POD_GROUPS].get(at)
+        if stored is None:
+            return
         if spec(workload).get("replicas", 1) == 0:
-            if stored is not None:
-                await self._remove(stored)
+            await self._remove(stored)
             return
         pod = self._first_pod(workload, group=at.name)
-        if pod is None or stored is None:
+        if pod is None:
             return
         try:
             patch = difference(stored, group_for(pod, workload, inherit=self._options.inherit))
@@ -242,6 +239,9 @@ class WorkloadGrouping:
     def _first_pod(self, workload: Object, *, group: str) -> Object | None:
         revision = status(workload).get("updateRevision")
         for pod in self._stores[PODS].by("controller", uid(workload)):
+            # Not by the workload's template: a webhook may give pods their scheduler.
+            if spec(pod).get("schedulerName") not in self._options.schedulers:
+                continue
             if annotations(pod).get(GROUP) not in (None, "", group) or is_deleting(pod):
                 continue
             if not revision or labels(pod).get(_REVISION) == revision:

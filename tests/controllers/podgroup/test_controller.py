@@ -73,8 +73,9 @@ def workload(
     replicas: int = 2,
     said: Mapping[str, str] | None = None,
     revision: str = "",
+    scheduler: str = "volcano",
 ) -> Object:
-    template = {"spec": {"schedulerName": "volcano"}}
+    template = {"spec": {"schedulerName": scheduler}}
     parts: dict[str, Any] = {"spec": {"replicas": replicas, "template": template}}
     if revision:
         parts["status"] = {"updateRevision": revision}
@@ -253,21 +254,36 @@ def test_a_workload_that_was_made_anew_says_nothing_about_pods_of_the_old_one() 
     run(scenario)
 
 
-def test_the_group_follows_its_workload() -> None:
+@pytest.mark.parametrize("scheduler", ["volcano", "default-scheduler"])
+def test_the_group_follows_its_workload(scheduler: str) -> None:
+    """Also where it is not its template, but a webhook, that gives its pods to us."""
+
     async def scenario(stage: Play) -> None:
-        owner = workload(stage, said={MIN_MEMBER: "1"})
+        owner = workload(stage, said={MIN_MEMBER: "1"}, scheduler=scheduler)
         pod(stage, "p", owner)
         await stage.settle()
         name = f"podgroup-{uid(owner)}"
-        workload(stage, said={MIN_MEMBER: "4", "volcano.sh/preemptable": "true"})
+        told = {MIN_MEMBER: "4", "volcano.sh/preemptable": "true"}
+        workload(stage, said=told, scheduler=scheduler)
         await stage.settle()
         assert groups(stage)[name] == {"minMember": 4, "minResources": {"cpu": "4"}}
         assert annotations(stage.stored(POD_GROUPS, Key("ns", name))) == {
             "volcano.sh/preemptable": "true"
         }
-        workload(stage, replicas=0)
+        workload(stage, replicas=0, scheduler=scheduler)
         await stage.settle()
         assert groups(stage) == {}
+
+    run(scenario)
+
+
+def test_pods_of_other_schedulers_say_nothing_about_the_group() -> None:
+    async def scenario(stage: Play) -> None:
+        owner = workload(stage)
+        pod(stage, "a", owner, scheduler="default-scheduler", cpu="3")
+        pod(stage, "b", owner)
+        await stage.settle()
+        assert groups(stage)[f"podgroup-{uid(owner)}"]["minResources"] == {"cpu": "1"}
 
     run(scenario)
 
