@@ -17,10 +17,13 @@ ToVector = Callable[[Amounts], Vector]
 
 
 def task_priority(pod: Pod) -> int:
-    """A task's priority: the annotation, else the pod's, else 1 (volcano.md §3.1)."""
+    """A task's priority: the annotation, else the pod's (volcano.md §3.1).
+
+    The API server gives every pod one, so Volcano's 1 for a pod without is nobody's.
+    """
     text = pod.annotations.get("volcano.sh/task-priority")
     said = int32(text) if text is not None else None
-    return pod.priority or 1 if said is None else said
+    return pod.priority if said is None else said
 
 
 def task_of(pod: Pod, vector: ToVector) -> Task:

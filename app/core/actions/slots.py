@@ -156,7 +156,7 @@ def _slots(
             role=role,
             shape=shape,
             request=request,
-            priority=1,
+            priority=0,
             created=gang.created,
             best_effort=is_best_effort(shape.requests),
         )
