@@ -33,6 +33,7 @@ ONLY_THE_WEBHOOK_KNOWS = {
     "a queue with queues below",
     "tasks that wait for each other",
     "a flag that a plugin does not have",
+    "a timeout of a thousand years",
     "a container twice",
     "a variable's name that is none",
     "two mounts at one place",
