@@ -14,10 +14,9 @@ from app.kube import bodies, paths
 from app.kube.bodies import EventFact, ObjectRef
 from app.kube.client import ApiClient
 from app.kube.errors import NotFound
+from app.model.names import LONGEST_SUBDOMAIN
 
 REMEMBERED: Final = 4096
-
-_LONGEST_NAME: Final = 253
 
 
 @dataclass(slots=True)
@@ -75,4 +74,4 @@ class EventRecorder:
         suffix = self._suffix()
         name = f"{about.name}.{suffix}"
         # Objects may have names as long as the API server takes for the event.
-        return name if len(name) <= _LONGEST_NAME else suffix
+        return name if len(name) <= LONGEST_SUBDOMAIN else suffix

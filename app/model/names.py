@@ -9,7 +9,7 @@ _PORT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _VARIABLE = re.compile(r"[ -<>-~]+")
 
 _LONGEST_LABEL = 63
-_LONGEST_SUBDOMAIN = 253
+LONGEST_SUBDOMAIN = 253
 _LONGEST_PORT = 15
 
 
@@ -26,7 +26,7 @@ def label_problems(name: str) -> list[str]:
 
 def subdomain_problems(name: str) -> list[str]:
     """What keeps ``name`` from being a DNS subdomain (RFC 1123)."""
-    found = _too_long(name, _LONGEST_SUBDOMAIN)
+    found = _too_long(name, LONGEST_SUBDOMAIN)
     if not _SUBDOMAIN.fullmatch(name):
         found.append(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "

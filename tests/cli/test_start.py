@@ -9,9 +9,8 @@ _LOADED = "import sys, app.cli.{0}; print(*sorted(sys.modules))"
 
 
 @pytest.mark.parametrize("program", ["root", "standalone", "vcctl"])
-@pytest.mark.parametrize("unneeded", ["numpy", "fastapi", "kubernetes"])
-def test_commands_start_without(program: str, unneeded: str) -> None:
+def test_commands_start_without_what_they_do_not_need(program: str) -> None:
     asked = [sys.executable, "-c", _LOADED.format(program)]
     loaded = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.split()
     assert f"app.cli.{program}" in loaded
-    assert unneeded not in loaded
+    assert not {"numpy", "fastapi", "kubernetes"}.intersection(loaded)

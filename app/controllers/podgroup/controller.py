@@ -15,6 +15,7 @@ from app.controllers.podgroup.group import (
     GROUP,
     difference,
     group_for,
+    is_ours,
     key_for,
     key_of_owner,
     wants_group,
@@ -240,7 +241,7 @@ class WorkloadGrouping:
         revision = status(workload).get("updateRevision")
         for pod in self._stores[PODS].by("controller", uid(workload)):
             # Not by the workload's template: a webhook may give pods their scheduler.
-            if spec(pod).get("schedulerName") not in self._options.schedulers:
+            if not is_ours(pod, self._options.schedulers):
                 continue
             if annotations(pod).get(GROUP) not in (None, "", group) or is_deleting(pod):
                 continue

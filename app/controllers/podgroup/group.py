@@ -51,10 +51,15 @@ _KEPT_BY_OTHERS: Final = ("subGroupPolicy", "queue")
 """What others may have said where the pod says nothing; admission knows the namespace's queue."""
 
 
+def is_ours(pod: Object, schedulers: frozenset[str]) -> bool:
+    """Whether one of ``schedulers`` places ``pod``."""
+    return spec(pod).get("schedulerName") in schedulers
+
+
 def wants_group(pod: Object, schedulers: frozenset[str]) -> bool:
     """Whether a group is to be made for ``pod``: it is ours, it is to run, it names none."""
     return (
-        spec(pod).get("schedulerName") in schedulers
+        is_ours(pod, schedulers)
         and not annotations(pod).get(GROUP)
         and not metadata(pod).get("deletionTimestamp")
         and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")

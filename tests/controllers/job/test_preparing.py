@@ -16,6 +16,19 @@ def _with_volume(**volume: Any) -> dict[str, Any]:
     return {**_GANG, "volumes": [{"mountPath": "/data", **volume}]}
 
 
+def _assert_fails_at_once(job: dict[str, Any], *, reason: str, text: str) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(job)
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.phases == ["Failed"]
+    assert rig.status()["state"]["reason"] == reason
+    assert text in rig.status()["state"]["message"]
+    assert not rig.pods()
+
+
 def test_a_claim_without_a_name_gets_one_and_is_made() -> None:
     async def scenario(rig: Rig) -> None:
         await rig.started(_with_volume(volumeClaim={"storageClassName": "s"}))
@@ -175,29 +188,15 @@ def test_a_service_of_somebody_else_stays() -> None:
     ],
 )
 def test_a_job_whose_plugins_cannot_be_read_has_failed(plugins: Any, text: str) -> None:
-    async def scenario(rig: Rig) -> None:
-        rig.start()
-        rig.submit({**_GANG, "plugins": plugins})
-        await rig.settle()
-
-    rig = play(scenario)
-    assert rig.phases == ["Failed"]
-    assert rig.status()["state"]["reason"] == "PluginError"
-    assert text in rig.status()["state"]["message"]
-    assert not rig.pods()
+    job = {**_GANG, "plugins": plugins}
+    _assert_fails_at_once(job, reason="PluginError", text=text)
 
 
 def test_a_job_of_more_pods_than_any_cluster_runs_has_failed() -> None:
-    async def scenario(rig: Rig) -> None:
-        rig.start()
-        rig.submit({"minAvailable": 1, "tasks": [task(replicas=2_000_000_000)]})
-        await rig.settle()
-
-    rig = play(scenario)
-    assert rig.phases == ["Failed"]
-    assert rig.status()["state"]["reason"] == "TooManyPods"
-    assert "2000000000 pods are more than the 150000" in rig.status()["state"]["message"]
-    assert not rig.pods()
+    job = {"minAvailable": 1, "tasks": [task(replicas=2_000_000_000)]}
+    _assert_fails_at_once(
+        job, reason="TooManyPods", text="2000000000 pods are more than the 150000"
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,13 +267,5 @@ def test_an_older_name_of_the_group_is_kept() -> None:
     ],
 )
 def test_a_job_whose_template_is_none_has_failed(template: Any, text: str) -> None:
-    async def scenario(rig: Rig) -> None:
-        rig.start()
-        rig.submit({**_GANG, "tasks": [{**task(), "template": template}]})
-        await rig.settle()
-
-    rig = play(scenario)
-    assert rig.phases == ["Failed"]
-    assert rig.status()["state"]["reason"] == "TemplateError"
-    assert text in rig.status()["state"]["message"]
-    assert not rig.pods()
+    job = {**_GANG, "tasks": [{**task(), "template": template}]}
+    _assert_fails_at_once(job, reason="TemplateError", text=text)
