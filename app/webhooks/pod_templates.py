@@ -8,7 +8,12 @@ choices, references inside the pod); the pods themselves still meet the API serv
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.model.names import is_variable, label_problems, port_name_problems
+from app.model.names import (
+    is_variable,
+    label_problems,
+    port_name_problems,
+    qualified_problems,
+)
 from app.webhooks.findings import Findings, at
 from app.webhooks.pod_resources import check_resources
 from app.webhooks.pod_rules import check_fields, check_labels
@@ -58,11 +63,23 @@ class _Checking:
                 self._check_container(container, at(path, kind, index))
         for index, toleration in enumerate(mappings(spec.get("tolerations"))):
             self._check_toleration(toleration, at(path, "tolerations", index))
+        self._check_gates()
 
     def _check_volumes(self) -> None:
         for index, volume in enumerate(mappings(self._spec.get("volumes"))):
             where = at(self._path, "volumes", index, "name")
             self._check_name(text(volume.get("name")), where, self._volumes)
+
+    def _check_gates(self) -> None:
+        seen: set[str] = set()
+        for index, gate in enumerate(mappings(self._spec.get("schedulingGates"))):
+            where, name = at(self._path, "schedulingGates", index), text(gate.get("name"))
+            problems = qualified_problems(name)
+            if problems:
+                self._findings.refuse(where, f'Invalid value: "{name}": {", ".join(problems)}')
+            if name in seen:
+                self._findings.refuse(where, f'Duplicate value: "{name}"')
+            seen.add(name)
 
     def _check_container(self, container: Mapping[str, Any], path: str) -> None:
         self._check_name(text(container.get("name")), at(path, "name"), self._containers)

@@ -271,10 +271,16 @@ _DECLARED: Final[Shapes] = {
 
 SHAPES: Final = shapes_of(_DECLARED)
 
+_WHOLE: Final = frozenset(
+    {"Container", "ContainerPort", "EnvVar", "PodSchedulingGate", "Volume", "VolumeMount"}
+)
+"""Null in place of one is one without a name to the API server, which it refuses in each pod; and
+whoever adds to a pod (a gate, a variable, a volume) looks at the names that are there."""
+
 
 def check_types(template: object, path: str, findings: Findings) -> None:
-    """What in the pod template at ``path`` is of another type, or of no field."""
-    check_shape(template, _ROOT, SHAPES, path=path, findings=findings)
+    """What in the pod template at ``path`` is of another type, missing, or of no field."""
+    check_shape(template, _ROOT, SHAPES, path=path, findings=findings, whole=_WHOLE)
 
 
 def check_claim_types(claim: object, path: str, findings: Findings) -> None:

@@ -2,12 +2,13 @@
 
 Read ``"Container": {"[text]": "args command"}`` as: ``args`` and ``command`` of a container are
 lists of texts. ``{…}`` is a map from names to what is inside, ``Open`` an object that may hold
-anything; null is allowed everywhere. A field that is not named may hold anything too and is warned
-of: it may be misspelt or misplaced, and it may come with a later version.
+anything; null is allowed everywhere but in lists of what must be whole. A field that is not named
+may hold anything too and is warned of: it may be misspelt or misplaced, and it may come with a
+later version.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,9 +47,20 @@ _PLAIN: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
 }
 
 
-def check_shape(value: object, kind: str, shapes: Shapes, *, path: str, findings: Findings) -> None:
-    """What in ``value``, at ``path``, is of another type than ``kind`` says, or of no field."""
-    _Checking(shapes, findings).check(value, kind, path)
+def check_shape(
+    value: object,
+    kind: str,
+    shapes: Shapes,
+    *,
+    path: str,
+    findings: Findings,
+    whole: Collection[str] = (),
+) -> None:
+    """What in ``value``, at ``path``, is of another type than ``kind`` says, or of no field.
+
+    ``whole``: kinds of which a list may not hold null.
+    """
+    _Checking(shapes, whole, findings).check(value, kind, path)
 
 
 def is_of(value: object, kind: str, shapes: Shapes) -> bool:
@@ -61,6 +73,7 @@ def is_of(value: object, kind: str, shapes: Shapes) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Checking:
     shapes: Shapes
+    whole: Collection[str]
     findings: Findings
 
     def check(self, value: object, kind: str, path: str) -> None:
@@ -96,6 +109,8 @@ class _Checking:
             self._refuse(value, "must be a list", path)
             return
         for index, each in enumerate(value):
+            if each is None and inside in self.whole:
+                self.findings.refuse(at(path, index), "Required value")
             self.check(each, inside, at(path, index))
 
     def _check_map(self, value: object, inside: str, path: str) -> None:

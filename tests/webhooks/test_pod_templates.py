@@ -102,6 +102,7 @@ ACCEPTED: dict[str, Object] = {
     "the most weight": rather(100),
     "spread": pod_spec(topologySpreadConstraints=[SPREAD]),
     "names": pod_spec(hostname="a", subdomain="b", serviceAccountName="c.d"),
+    "gates": pod_spec(schedulingGates=[{"name": "a"}, {"name": "example.com/a_b"}]),
     "numbers": pod_spec(activeDeadlineSeconds=1, terminationGracePeriodSeconds=-1),
     "a node's labels": pod_spec(nodeSelector={"a.b/c": "d", "e": ""}),
     "the host's network": pod_spec(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet"),
@@ -327,6 +328,36 @@ REFUSED: dict[str, tuple[Object, str]] = {
         pod_spec(subdomain="A.b"),
         'subdomain: Invalid value: "A.b": a lowercase RFC 1123 label',
     ),
+    "nothing in the list of containers": (
+        {"containers": [None]},
+        "template.spec.containers[0]: Required value",
+    ),
+    "nothing in the list of variables": (main(env=[None]), "containers[0].env[0]: Required value"),
+    "nothing in the list of ports": (main(ports=[None]), "containers[0].ports[0]: Required value"),
+    "nothing in the list of mounts": (
+        main(volumeMounts=[None]),
+        "containers[0].volumeMounts[0]: Required value",
+    ),
+    "nothing in the list of volumes": (
+        pod_spec(volumes=[None]),
+        "template.spec.volumes[0]: Required value",
+    ),
+    "nothing in the list of gates": (
+        pod_spec(schedulingGates=[None]),
+        "template.spec.schedulingGates[0]: Required value",
+    ),
+    "a gate without a name": (
+        pod_spec(schedulingGates=[{}]),
+        'schedulingGates[0]: Invalid value: "": name part must consist of alphanumeric',
+    ),
+    "a gate's name that is none": (
+        pod_spec(schedulingGates=[{"name": "a b"}]),
+        'schedulingGates[0]: Invalid value: "a b": name part must consist of alphanumeric',
+    ),
+    "a gate twice": (
+        pod_spec(schedulingGates=[{"name": "a"}, {"name": "a"}]),
+        'schedulingGates[1]: Duplicate value: "a"',
+    ),
     "an account's name that is none": (
         pod_spec(serviceAccountName="A"),
         'serviceAccountName: Invalid value: "A": a lowercase RFC 1123 subdomain',
@@ -351,6 +382,15 @@ def test_is_refused(spec: Object, message: str) -> None:
     found = problems(spec)
     assert message in found[0]
     assert all(each.startswith("template.spec.") for each in found)
+
+
+def test_where_there_is_nothing_no_part_of_it_is_missed() -> None:
+    spec = pod_spec(containers=[None], volumes=[None], schedulingGates=[None])
+    assert sorted(problems(spec)) == [
+        "template.spec.containers[0]: Required value",
+        "template.spec.schedulingGates[0]: Required value",
+        "template.spec.volumes[0]: Required value",
+    ]
 
 
 def test_the_labels_of_pods_are_labels() -> None:
