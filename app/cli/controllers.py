@@ -52,7 +52,7 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
         int | None, typer.Option(help="Repeats after which a refused job is ended; -1: never.")
     ] = None,
     inherit_owner_annotations: Annotated[
-        Switch | None, typer.Option(help="Copy volcano.sh/ annotations of owners to PodGroups.")
+        Switch | None, typer.Option(help="PodGroups heed the annotations of their pods' owners.")
     ] = None,
     leader_elect: Annotated[
         Switch | None, typer.Option(help="Work only while holding the Lease.")

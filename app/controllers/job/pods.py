@@ -1,9 +1,9 @@
 """The pod of a replica: the task's template, and who and where it is."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.controllers import inherited
 from app.controllers.job import sync, volumes
 from app.controllers.job.sync import Replica
 from app.controllers.job.view import Job
@@ -26,15 +26,6 @@ from app.wire.unstructured import Object
 
 PLAN_GENERATION: Final = "pumice.sh/plan-generation"
 """On a pinned pod: the plan that its slot was of."""
-
-_INHERITED_ANNOTATIONS: Final = (
-    "volcano.sh/preemptable",
-    "volcano.sh/cooldown-time",
-    "volcano.sh/revocable-zone",
-)
-_BUDGETS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
-"""A pod may have only one; of a job with both, the first."""
-_INHERITED_LABELS: Final = ("volcano.sh/preemptable", "volcano.sh/cooldown-time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +82,7 @@ def _annotations(
         JOB_VERSION: str(job.version),
         TEMPLATE_UID: f"{job.key.name}-{task.name}",
         JOB_RETRY_COUNT: str(job.retries),
-        **_some(unstructured.annotations(job.item), _INHERITED_ANNOTATIONS),
-        **_budget(unstructured.annotations(job.item)),
+        **inherited.annotations_of(unstructured.annotations(job.item)),
         **_forwarding(job),
     }
     if task.topology_policy:
@@ -114,7 +104,7 @@ def _labels(job: Job, replica: Replica) -> dict[str, str]:
         **pod_labels(
             job=job.key.name, namespace=job.key.namespace, queue=job.queue, task=task.name
         ),
-        **_some(unstructured.labels(job.item), _INHERITED_LABELS),
+        **inherited.labels_of(unstructured.labels(job.item)),
         **_forwarding(job),
     }
     partition = task.partition_of(replica.index)
@@ -126,14 +116,6 @@ def _labels(job: Job, replica: Replica) -> dict[str, str]:
 def _forwarding(job: Job) -> dict[str, str]:
     """Pods of a job that is forwarded say so too, for those who pick them out by label."""
     return {JOB_FORWARDING: "true"} if job.is_forwarded else {}
-
-
-def _some(values: Mapping[str, str], keys: tuple[str, ...]) -> dict[str, str]:
-    return {key: values[key] for key in keys if key in values}
-
-
-def _budget(said: Mapping[str, str]) -> dict[str, str]:
-    return next(({key: said[key]} for key in _BUDGETS if key in said), {})
 
 
 def _seat(spec: dict[str, Any], seat: Seat) -> None:

@@ -4,9 +4,10 @@ Pods of one controller share a group; a pod alone has its own. How many must run
 the owner, all else by the pod.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
+from app.controllers import inherited
 from app.model.amounts import amounts
 from app.model.integers import int64
 from app.wire import quantity
@@ -29,14 +30,6 @@ from app.wire.unstructured import (
 GROUP: Final = "scheduling.k8s.io/group-name"
 QUEUE: Final = "scheduling.volcano.sh/queue-name"
 _OWNED_PREFIX: Final = "volcano.sh/"
-_FROM_POD: Final = (
-    "volcano.sh/preemptable",
-    "volcano.sh/cooldown-time",
-    "volcano.sh/revocable-zone",
-    "volcano.sh/jdb-min-available",
-    "volcano.sh/jdb-max-unavailable",
-)
-_FROM_POD_LABELS: Final = _FROM_POD[:2]
 _MODE: Final = "volcano.sh/network-topology-mode"
 _TIER: Final = "volcano.sh/network-topology-highest-tier"
 _INHERITING: Final = frozenset(
@@ -80,9 +73,11 @@ def key_of_owner(in_namespace: str, owner_uid: str) -> Key:
 def group_for(pod: Object, owner: Object | None, *, inherit: bool) -> Object:
     """The PodGroup; ``owner`` is the controller where it could be read. DecodeError: bad requests.
 
-    ``inherit`` copies the owner's ``volcano.sh/`` annotations.
+    Without ``inherit`` the owner's annotations say nothing; with it, those of ``volcano.sh/`` are
+    copied.
     """
-    least = min_member(owner)
+    heard = owner if inherit else None
+    least = min_member(heard)
     wanted: Object = {
         "minMember": least,
         "minResources": _times(pod, least),
@@ -98,8 +93,8 @@ def group_for(pod: Object, owner: Object | None, *, inherit: bool) -> Object:
             "name": key.name,
             "namespace": key.namespace,
             "ownerReferences": _owners(pod),
-            "annotations": _annotations(pod, owner if inherit else None),
-            "labels": _pick(labels(pod), _FROM_POD_LABELS),
+            "annotations": _annotations(pod, heard),
+            "labels": inherited.labels_of(labels(pod)),
         },
         "spec": wanted,
         "status": {"phase": "Pending"},
@@ -140,11 +135,10 @@ def _owners(pod: Object) -> list[Object]:
 
 
 def _annotations(pod: Object, owner: Object | None) -> dict[str, str]:
-    inherited: dict[str, str] = {}
+    found: dict[str, str] = {}
     if owner is not None and (owner.get("apiVersion"), owner.get("kind")) in _INHERITING:
-        inherited = {k: v for k, v in annotations(owner).items() if k.startswith(_OWNED_PREFIX)}
-    own = _pick(labels(pod), _FROM_POD_LABELS) | _pick(annotations(pod), _FROM_POD)
-    return inherited | own
+        found = {k: v for k, v in annotations(owner).items() if k.startswith(_OWNED_PREFIX)}
+    return found | inherited.annotations_of(annotations(pod))
 
 
 def _topology(said: Mapping[str, str]) -> Object:
@@ -156,7 +150,3 @@ def _topology(said: Mapping[str, str]) -> Object:
     if highest is not None and highest >= 0:
         topology["highestTierAllowed"] = highest
     return {"networkTopology": topology}
-
-
-def _pick(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    return {name: values[name] for name in names if name in values}

@@ -71,6 +71,12 @@ def test_pods_of_a_controller_share_a_group_that_has_their_owners() -> None:
     assert spec(made)["minResources"] == {"cpu": "1500m", "memory": "3Gi"}
 
 
+def test_an_owner_that_nothing_is_inherited_from_does_not_say_how_many() -> None:
+    made = group(pod(owned=True), owner(**{MIN_MEMBER: "3"}), inherit=False)
+
+    assert spec(made) == {"minMember": 1, "minResources": {"cpu": "500m", "memory": "1Gi"}}
+
+
 def test_limits_are_told_by_the_names_that_quotas_have_for_them() -> None:
     container = {"name": "c", "resources": {"limits": {"cpu": "500m"}}}
     made = group(pod(owned=True, pod_spec={"containers": [container]}), owner(**{MIN_MEMBER: "3"}))
@@ -159,7 +165,7 @@ def test_some_keys_of_the_pod_become_the_groups(
     annotated, labelled = group(pod(annotations={key: "x"})), group(pod(labels={key: "x"}))
 
     assert annotations(annotated) == ({key: "x"} if as_annotation else {})
-    assert annotations(labelled) == ({key: "x"} if as_label else {})
+    assert annotations(labelled) == {}
     assert labels(labelled) == ({key: "x"} if as_label else {})
 
 
@@ -174,10 +180,23 @@ def test_what_the_pod_says_goes_before_what_its_owner_says() -> None:
     assert annotations(made) == {
         "volcano.sh/preemptable": "true",
         "volcano.sh/jdb-min-available": "2",
-        "volcano.sh/cooldown-time": "10s",
         "volcano.sh/x": "y",
     }
     assert labels(made) == {"volcano.sh/cooldown-time": "10s"}
+
+
+def test_a_label_of_the_pod_does_not_change_what_its_owner_annotates() -> None:
+    item = pod(owned=True, labels={"volcano.sh/preemptable": "true"})
+    made = group(item, owner(**{"volcano.sh/preemptable": "false"}))
+
+    assert annotations(made) == {"volcano.sh/preemptable": "false"}
+    assert labels(made) == {"volcano.sh/preemptable": "true"}
+
+
+def test_of_two_disruption_budgets_of_the_pod_the_group_has_the_first() -> None:
+    both = {"volcano.sh/jdb-max-unavailable": "1", "volcano.sh/jdb-min-available": "2"}
+
+    assert annotations(group(pod(annotations=both))) == {"volcano.sh/jdb-min-available": "2"}
 
 
 def test_requests_that_cannot_be_read_make_no_group() -> None:

@@ -1,0 +1,27 @@
+"""What Volcano's plugins read of a pod and of its group: pods have it of their job, groups of them.
+
+Each key stays what it was, label or annotation.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from app.webhooks.pods import BUDGETS
+
+_BOTH: Final = ("volcano.sh/preemptable", "volcano.sh/cooldown-time")
+_ANNOTATIONS: Final = (*_BOTH, "volcano.sh/revocable-zone")
+
+
+def annotations_of(said: Mapping[str, str]) -> dict[str, str]:
+    """Of the annotations ``said``. A pod may have only one budget; of both, the first."""
+    budget = [key for key in BUDGETS if key in said][:1]
+    return _pick(said, (*_ANNOTATIONS, *budget))
+
+
+def labels_of(said: Mapping[str, str]) -> dict[str, str]:
+    """Of the labels ``said``."""
+    return _pick(said, _BOTH)
+
+
+def _pick(said: Mapping[str, str], keys: Iterable[str]) -> dict[str, str]:
+    return {key: said[key] for key in keys if key in said}
