@@ -2,8 +2,8 @@
 
 A topology is a list of labels, the widest domain first. Nodes with the same value of the narrowest
 label, below the same wider ones, form a HyperNode of tier 1; those form HyperNodes of tier 2 by the
-next label, and so on up to the first label that a node lacks. Names end in a hash of where in the
-topology a HyperNode is, so the same labels always give the same names.
+next label, and so on up to the first label that a node lacks; a tier is called as its label. Names
+end in a hash of where in the topology a HyperNode is, so the same labels give the same names.
 """
 
 import base64
@@ -23,6 +23,8 @@ SOURCE: Final = "volcano.sh/network-topology-source"
 LABEL: Final = "label"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _LONGEST_NAME: Final = 200
+_LONGEST_TIER_NAME: Final = 253
+"""What the schema takes; the key of a label may be longer."""
 
 
 class DiscoveryError(ValueError):
@@ -143,6 +145,7 @@ def _hyper_node(
         },
         "spec": {
             "tier": place.tier,
+            **({"tierName": key} if len(key) <= _LONGEST_TIER_NAME else {}),
             "members": [
                 {"type": kind, "selector": {"exactMatch": {"name": each}}}
                 for kind, each in sorted(members)

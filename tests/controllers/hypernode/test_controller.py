@@ -193,6 +193,37 @@ def test_labels_make_a_tree() -> None:
     run(scenario)
 
 
+def test_a_tier_is_called_as_its_label_where_there_is_room_for_that() -> None:
+    long = f"{'a' * 63}.{'b' * 63}.{'c' * 63}/{'d' * 63}"
+
+    async def scenario(stage: Play) -> None:
+        node(stage, "n1", **{"rack": "r1", "zone": "z", long: "x"})
+        configure(stage, by_label(long, "zone", "rack", "kubernetes.io/hostname"))
+        await stage.start()
+        found = stage.fake.all(HYPER_NODES)
+        assert {spec(each)["tier"]: spec(each).get("tierName") for each in found} == {
+            1: "rack",
+            2: "zone",
+            3: None,
+        }
+
+    run(scenario)
+
+
+def test_a_tier_that_has_no_name_yet_gets_one() -> None:
+    async def scenario(stage: Play) -> None:
+        node(stage, "n1", rack="r1")
+        configure(stage, by_label("rack", "kubernetes.io/hostname"))
+        await stage.start()
+        (made,) = stage.names(HYPER_NODES)
+        stage.fake.edit(HYPER_NODES, Key("", made), {"spec": {"tierName": None}})
+        await stage.settle()
+        (found,) = stage.fake.all(HYPER_NODES)
+        assert spec(found)["tierName"] == "rack"
+
+    run(scenario)
+
+
 def test_what_was_discovered_follows_the_labels_and_the_rest_is_left_alone() -> None:
     async def scenario(stage: Play) -> None:
         configure(stage, by_label("rack"))
