@@ -150,7 +150,7 @@ class CronJobController:
             if reference["uid"] not in jobs and not await self._is_there(reference):
                 book.strike(reference["uid"])
                 said = f"Active job went missing: {reference['name']}"
-                await self._events.record(cron_job, "Normal", "StaleReference", said)
+                await self._events.record(cron_job, "Warning", "StaleReference", said)
         return book
 
     async def _is_there(self, reference: Object) -> bool:
@@ -252,7 +252,7 @@ class CronJobController:
                 "Not starting job because prior execution is running and concurrency policy is "
                 "Forbid"
             )
-            await self._events.record(cron_job, "Normal", "ForbidConcurrent", said)
+            await self._events.record(cron_job, "Warning", "ForbidConcurrent", said)
             return
         if policy == "Replace":
             await self._replace(cron_job, book)
@@ -264,7 +264,7 @@ class CronJobController:
     async def _replace(self, cron_job: Object, book: Book) -> None:
         for reference in list(book.active.values()):
             said = f"Deleting job {reference['name']} because a new one starts"
-            await self._events.record(cron_job, "Normal", "ReplaceConcurrent", said)
+            await self._events.record(cron_job, "Warning", "ReplaceConcurrent", said)
             await self._delete(cron_job, {"metadata": reference})
             book.strike(reference["uid"])
 
