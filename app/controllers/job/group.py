@@ -30,9 +30,10 @@ def is_admitted(group: Object) -> bool:
     return unstructured.status(group).get("phase") not in {None, "", "Pending"}
 
 
-def waiting_message(group: Object) -> str:
+def waiting_message(job: Job, group: Object) -> str:
     """Why it is not admitted, in the words of its newest condition; empty when it says nothing.
 
+    It goes by the name of the job, as in Volcano.
     Those that are true tell, and `Reserved` while it is false (of a group that its queue refuses it
     is the only one).
     """
@@ -41,7 +42,7 @@ def waiting_message(group: Object) -> str:
     if not telling:
         return ""
     newest = max(telling, key=lambda entry: str(entry.get("lastTransitionTime") or ""))
-    where = f"{unstructured.namespace(group)}:{unstructured.name(group)}"
+    where = f"{job.key.namespace}:{job.key.name}"
     return f"PodGroup {where} unschedulable, reason: {newest.get('message') or ''}"
 
 

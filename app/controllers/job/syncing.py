@@ -182,7 +182,7 @@ class Syncing:
         return (spec.get("schedulerName") or job.scheduler) in self._schedulers
 
     async def _tell_waiting(self, job: Job, found: Object, memory: Memory) -> None:
-        text = group.waiting_message(found)
+        text = group.waiting_message(job, found)
         if text and memory.tells(text, self._world.clock()):
             await self._world.events.record(job.item, "Warning", "PodGroupPending", text)
 

@@ -255,18 +255,17 @@ def test_why_it_waits_is_its_newest_true_condition() -> None:
         {"status": "True", "message": "new", "lastTransitionTime": "2026-01-02T00:00:00Z"},
         {"status": "False", "message": "no", "lastTransitionTime": "2026-01-03T00:00:00Z"},
     ]
-    metadata = {"name": "g", "namespace": "ns"}
-    waiting = {"metadata": metadata, "status": {"conditions": conditions}}
-    assert group.waiting_message(waiting) == "PodGroup ns:g unschedulable, reason: new"
-    assert group.waiting_message({"metadata": metadata}) == ""
+    waiting = {"status": {"conditions": conditions}}
+    job = make_job({"tasks": [task()]})
+    assert group.waiting_message(job, waiting) == "PodGroup ns:job unschedulable, reason: new"
+    assert group.waiting_message(job, {}) == ""
 
 
 @pytest.mark.parametrize(("status", "told"), [("False", "no room"), ("True", "")])
 def test_the_absence_of_room_tells_why_a_group_waits(status: str, told: str) -> None:
     conditions = [{"type": "Reserved", "status": status, "message": "no room"}]
-    waiting = {
-        "metadata": {"name": "g", "namespace": "ns"},
-        "status": {"conditions": conditions},
-    }
-    assert group.waiting_message(waiting).endswith(told)
-    assert bool(group.waiting_message(waiting)) is bool(told)
+    message = group.waiting_message(
+        make_job({"tasks": [task()]}), {"status": {"conditions": conditions}}
+    )
+    assert message.endswith(told)
+    assert bool(message) is bool(told)
