@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from app.webhooks.reading import mapping
-from app.webhooks.resource_groups import ResourceGroup
+from app.webhooks.resource_groups import GROUP_ANNOTATION, ResourceGroup
 from app.wire import go_yaml
 
 Source = Mapping[str, Any]
@@ -51,7 +51,7 @@ def _group(entry: object, at: str) -> ResourceGroup:
     scheduler = entry.get("schedulerName") or ""
     if not isinstance(scheduler, str):
         raise ConfError(f"{at}.schedulerName: not a text")
-    namespaces, annotations = _object(entry.get("object"), f"{at}.object")
+    namespaces, annotations = _object(entry.get("object"), f"{at}.object", group=name)
     return ResourceGroup(
         name=name,
         namespaces=namespaces,
@@ -64,9 +64,12 @@ def _group(entry: object, at: str) -> ResourceGroup:
 
 
 def _object(
-    given: object, at: str
+    given: object, at: str, *, group: str
 ) -> tuple[frozenset[str] | None, tuple[tuple[str, str], ...] | None]:
-    """The namespaces or the annotations that it names; neither: the default."""
+    """The namespaces or the annotations that it names; neither: the default.
+
+    Values without a key are annotations that count beside the default.
+    """
     if given is not None and not isinstance(given, dict):
         raise ConfError(f"{at}: not a mapping")
     key, values = mapping(given).get("key") or "", mapping(given).get("value") or []
@@ -78,6 +81,8 @@ def _object(
         return None, _annotations(values, f"{at}.value")
     if key:
         raise ConfError(f"{at}.key: {key} is neither namespace nor annotation")
+    if values:
+        return None, (*_annotations(values, f"{at}.value"), (GROUP_ANNOTATION, group))
     return None, None
 
 

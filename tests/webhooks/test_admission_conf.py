@@ -50,6 +50,22 @@ def test_an_empty_file_has_no_groups(text: str) -> None:
     assert parse(text) == ()
 
 
+@pytest.mark.parametrize(
+    ("annotations", "taken"),
+    [
+        ({"kind": "a"}, True),
+        ({"volcano.sh/resource-group": "a"}, True),
+        ({"kind": "b", "volcano.sh/resource-group": "b"}, False),
+        ({}, False),
+    ],
+)
+def test_values_without_a_key_are_annotations_beside_the_usual_one(
+    annotations: dict[str, str], taken: bool
+) -> None:
+    (group,) = parse('resourceGroups: [{resourceGroup: a, object: {value: ["kind: a"]}}]')
+    assert group.takes("ns", annotations) is taken
+
+
 def test_a_group_of_no_namespaces_takes_nobody() -> None:
     (empty,) = parse("resourceGroups: [{resourceGroup: a, object: {key: namespace}}]")
     assert not empty.takes("", {"volcano.sh/resource-group": "a"})
