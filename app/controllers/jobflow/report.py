@@ -22,6 +22,8 @@ _LISTS: Final[Mapping[str, str]] = {
     "Terminated": "terminatedJobs",
 }
 _OTHERS: Final = "unKnowJobs"
+_ENDING: Final = frozenset({"Completing", "Terminating"})
+"""A job that is about to end well, or was ended, is in no list until it has; as in Volcano."""
 
 
 def phase_of(flow: Object) -> Phase:
@@ -52,7 +54,8 @@ def report(flow: Object, jobs: Mapping[str, Object], *, steps: Set[str], now: st
     counts = Counter(entry["state"] for entry in entries.values())
     lists: dict[str, list[str]] = {field: [] for field in (*_LISTS.values(), _OTHERS)}
     for job in sorted(entries):
-        lists[_LISTS.get(entries[job]["state"], _OTHERS)].append(job)
+        if entries[job]["state"] not in _ENDING:
+            lists[_LISTS.get(entries[job]["state"], _OTHERS)].append(job)
     progress = dict(status(flow).get("conditions") or {})
     return {
         **lists,
