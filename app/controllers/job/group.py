@@ -31,19 +31,30 @@ def is_admitted(group: Object) -> bool:
 
 
 def waiting_message(job: Job, group: Object) -> str:
-    """Why it is not admitted, in the words of its newest condition; empty when it says nothing.
+    """Why it waits, in the words of its newest condition; empty when that says that it does not.
 
-    It goes by the name of the job, as in Volcano.
-    Those that are true tell, and `Reserved` while it is false (of a group that its queue refuses it
-    is the only one).
+    It goes by the name of the job, as in Volcano. Those that are true tell, and `Reserved` while it
+    is false (of a group that its queue refuses it is the only one).
     """
     conditions = unstructured.status(group).get("conditions") or ()
     telling = [entry for entry in conditions if (entry.get("status") == "True") != _is_room(entry)]
     if not telling:
         return ""
-    newest = max(telling, key=lambda entry: str(entry.get("lastTransitionTime") or ""))
+    newest = max(telling, key=_age)
+    if _is_scheduled(newest):
+        return ""
     where = f"{job.key.namespace}:{job.key.name}"
     return f"PodGroup {where} unschedulable, reason: {newest.get('message') or ''}"
+
+
+def _age(condition: Mapping[str, Any]) -> tuple[str, bool]:
+    """Of two of one second it is the one that it waits that tells."""
+    return str(condition.get("lastTransitionTime") or ""), not _is_scheduled(condition)
+
+
+def _is_scheduled(condition: Mapping[str, Any]) -> bool:
+    """Whether it is the one that tells that the minimum is on nodes."""
+    return condition.get("type") == "Scheduled"
 
 
 def _is_room(condition: Mapping[str, Any]) -> bool:

@@ -81,11 +81,11 @@ class Syncing:
         seen, failed = await self._remove(self._world.still(job, seen), memory)
         problem = problem or failed
         made: Sequence[Object] = ()
-        if found is not None and group.is_admitted(found):
-            made, failed = await self._create(seen, found, memory)
-            problem = failed or problem
-        elif found is not None:
+        if found is not None:
             await self._tell_waiting(job, found, memory)
+            if group.is_admitted(found):
+                made, failed = await self._create(seen, found, memory)
+                problem = failed or problem
         await self._conclude(seen, made, problem)
         return problem
 

@@ -261,6 +261,25 @@ def test_why_it_waits_is_its_newest_true_condition() -> None:
     assert group.waiting_message(job, {}) == ""
 
 
+@pytest.mark.parametrize(
+    ("unschedulable", "scheduled", "told"),
+    [
+        ("01T00:00:00Z", "02T00:00:00Z", False),
+        ("02T00:00:00Z", "01T00:00:00Z", True),
+        ("01T00:00:00Z", "01T00:00:00Z", True),
+    ],
+)
+def test_a_group_that_is_scheduled_now_waits_for_nothing(
+    unschedulable: str, scheduled: str, told: bool
+) -> None:
+    conditions = [
+        {"type": kind, "status": "True", "lastTransitionTime": f"2026-01-{at}"}
+        for kind, at in (("Scheduled", scheduled), ("Unschedulable", unschedulable))
+    ]
+    job = make_job({"tasks": [task()]})
+    assert bool(group.waiting_message(job, {"status": {"conditions": conditions}})) is told
+
+
 @pytest.mark.parametrize(("status", "told"), [("False", "no room"), ("True", "")])
 def test_the_absence_of_room_tells_why_a_group_waits(status: str, told: str) -> None:
     conditions = [{"type": "Reserved", "status": status, "message": "no room"}]

@@ -78,6 +78,26 @@ def test_there_are_no_pods_before_the_group_is_admitted() -> None:
     assert rig.slots.asked == [(NAMESPACE, rig.group()["metadata"]["name"])]
 
 
+@pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown"])
+def test_why_a_job_that_was_let_in_waits_is_told_too(phase: str) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        assert rig.events.messages("PodGroupPending") == []
+        condition = {
+            "type": "Unschedulable",
+            "status": "True",
+            "message": "4 cpus missing",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        rig.change_group({"status": {"phase": phase, "conditions": [condition]}})
+        await rig.settle()
+
+    told = play(scenario).events.messages("PodGroupPending")
+    assert told == [f"PodGroup {NAMESPACE}:job unschedulable, reason: 4 cpus missing"]
+
+
 def test_why_a_job_waits_is_told_now_and_then() -> None:
     async def scenario(rig: Rig) -> None:
         rig.admits = False
