@@ -272,6 +272,8 @@ def test_hyper_nodes_are_discovered_and_counted(api: ApiClient) -> None:
 
     ours = "volcano.sh/network-topology-source=label"
     api.until(HYPER_NODES, lambda items: is_counted(items, 2), label_selector=ours)
+    (found,) = api.list(HYPER_NODES, label_selector=ours)
+    assert found["spec"]["tierName"] == RACK
     api.patch(NODES, "small-1", {"metadata": {"labels": {RACK: None}}})
     api.until(HYPER_NODES, lambda items: is_counted(items, 1), label_selector=ours)
     bad = {"tier": 1, "members": [{"type": "Node", "selector": {}}]}
