@@ -55,7 +55,8 @@ class Memory:
     _first_seen: dict[tuple[Identity, float], float] = field(default_factory=dict)
     """By what happened and when it says that was: never, or later than our clock shows."""
     _announced: set[tuple[Identity, int]] = field(default_factory=set)
-    _told: tuple[str, float] = ("", 0.0)
+    _told: tuple[str, float] = ("", float("-inf"))
+    """Why it waits, as people were told last, and when; empty: it does not any more."""
     _refused_since: float | None = None
 
     def since(self, happening: Happening, now: float) -> float:
@@ -155,9 +156,14 @@ class Memory:
         self._refused_since = None
 
     def tells(self, text: str, now: float) -> bool:
-        """Whether a reason for waiting is news; numbers in it change faster than people read."""
+        """Whether a reason for waiting is news; numbers in it change faster than people read.
+
+        Empty: there is none. The next one is news then, if it is another or not.
+        """
         told, at = self._told
-        if text == told or (told and now - at < _QUIET_S):
+        if not text:
+            self._told = ("", at)
+        if not text or text == told or now - at < _QUIET_S:
             return False
         self._told = (text, now)
         return True

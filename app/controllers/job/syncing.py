@@ -183,7 +183,7 @@ class Syncing:
 
     async def _tell_waiting(self, job: Job, found: Object, memory: Memory) -> None:
         text = group.waiting_message(job, found)
-        if text and memory.tells(text, self._world.clock()):
+        if memory.tells(text, self._world.clock()):
             await self._world.events.record(job.item, "Warning", "PodGroupPending", text)
 
     async def _conclude(

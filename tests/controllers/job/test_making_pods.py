@@ -98,6 +98,33 @@ def test_why_a_job_that_was_let_in_waits_is_told_too(phase: str) -> None:
     assert told == [f"PodGroup {NAMESPACE}:job unschedulable, reason: 4 cpus missing"]
 
 
+def test_a_job_that_waits_again_tells_again() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        for status in ("True", "False", "True"):
+            condition = {"type": "Unschedulable", "status": status, "message": "no cpus"}
+            rig.change_group({"status": {"phase": "Unknown", "conditions": [condition]}})
+            await rig.later(60)
+
+    told = play(scenario).events.messages("PodGroupPending")
+    assert told == [f"PodGroup {NAMESPACE}:job unschedulable, reason: no cpus"] * 2
+
+
+def test_a_job_that_waits_now_and_then_tells_it_seldom() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        for status in ("True", "False") * 10:
+            condition = {"type": "Unschedulable", "status": status, "message": "no cpus"}
+            rig.change_group({"status": {"phase": "Unknown", "conditions": [condition]}})
+            await rig.later(2)
+
+    assert len(play(scenario).events.messages("PodGroupPending")) == 2
+
+
 def test_why_a_job_waits_is_told_now_and_then() -> None:
     async def scenario(rig: Rig) -> None:
         rig.admits = False
