@@ -24,12 +24,15 @@ _ALLOCATED, _REQUEST, _INQUEUE, _ELASTIC = range(4)
 
 
 def part_of(gang: Gang) -> Part:
-    """What ``gang`` adds to its queue (volcano.md §3.6, proportion)."""
+    """What ``gang`` adds to its queue (volcano.md §3.6, proportion).
+
+    One of which so many have finished that the others are less than its minimum takes nothing more.
+    """
     part = np.zeros((4, len(gang.allocated)), dtype=np.int64)
     part[_ALLOCATED] = gang.allocated
     part[_REQUEST] = gang.request
     if gang.phase is GroupPhase.INQUEUE or (
-        gang.phase is GroupPhase.RUNNING and gang.counts.ready >= gang.min_member
+        gang.phase is GroupPhase.RUNNING and gang.counts.holding >= gang.min_member
     ):
         part[_INQUEUE] = claimable(gang)
     if gang.min_request is not None:

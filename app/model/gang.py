@@ -79,6 +79,11 @@ class Counts:
         return self.ready_members + self.slots
 
     @property
+    def holding(self) -> int:
+        """The same without those that have finished: what they held is free again."""
+        return self.ready - self.succeeded
+
+    @property
     def scheduled(self) -> int:
         """Members that reached a node, terminating ones included (volcano.md §4.1)."""
         return self.bound + self.running + self.succeeded + self.failed + self.releasing_placed

@@ -1,10 +1,27 @@
 import numpy as np
 
 from app.cache.sums import QueueSums, part_of
+from app.model.gang import Counts
 from app.model.ids import QueueName
-from tests.builders import make_gang, make_task
+from app.model.resources import PODS_COLUMN
+from app.model.workload import GroupPhase
+from tests.builders import AXIS, make_amounts, make_gang, make_task
 
 Q = QueueName("q")
+
+
+def claimed(*, minimum: int, running: int, **others: int) -> int:
+    """How many pods a running group of four claims beside those that it has."""
+    gang = make_gang(
+        "g",
+        phase=GroupPhase.RUNNING,
+        min_member=minimum,
+        counts=Counts(running=running, **others),
+        min_request=AXIS.vector(make_amounts(pods=4)),
+        allocated=AXIS.vector(make_amounts(pods=running)),
+    )
+    _, (_, _, inqueue, _) = part_of(gang)
+    return int(inqueue[PODS_COLUMN])
 
 
 def test_a_sum_is_that_of_the_groups_that_are_there() -> None:
@@ -36,3 +53,11 @@ def test_what_was_handed_out_does_not_change() -> None:
     sums.put(part)
     assert np.array_equal(before.request, request)
     assert sums.usage()[Q].groups == 2
+
+
+def test_a_group_that_runs_claims_what_its_members_do_not_hold_yet() -> None:
+    assert claimed(running=2, pending=2, minimum=2) == 2
+
+
+def test_a_group_of_which_some_have_finished_claims_nothing_for_them() -> None:
+    assert claimed(running=1, succeeded=3, minimum=4) == 0
