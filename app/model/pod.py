@@ -20,6 +20,10 @@ PLACED_CONDITION = "pumice.sh/Placed"
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 TASK_SPEC = "volcano.sh/task-spec"
+PREEMPTABLE = "volcano.sh/preemptable"
+"""Annotation, or label, that says whether others may take the pod's place."""
+_YES = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+"""What Go reads as true; all else but these and their opposites is an error there."""
 
 
 GATHERING = frozenset(
@@ -124,6 +128,12 @@ class Pod:
     def grouped(self) -> bool:
         """Whether it names a PodGroup."""
         return bool(self.annotations.get(GROUP_ANNOTATION))
+
+    @property
+    def preemptable(self) -> bool:
+        """Whether it may be evicted for others: unless it says no, or nothing that can be read."""
+        said = self.annotations.get(PREEMPTABLE, self.labels.get(PREEMPTABLE))
+        return said is None or said in _YES
 
     @property
     def queue_first(self) -> bool:

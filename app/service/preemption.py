@@ -10,8 +10,9 @@ A node goes when one of its victims
 
 1. is not known here (the cache is behind: nothing can be said for it),
 2. is protected: ``kube-system`` or a system-critical priority class (volcano.md §3.6, conformance),
-3. belongs to a queue with ``reclaimable: false`` other than the preemptor's,
-4. would leave a gang with fewer members than its minimum, unless the whole gang goes with it
+3. is of ours and says that it is not preemptable (volcano.md §3.1),
+4. belongs to a queue with ``reclaimable: false`` other than the preemptor's,
+5. would leave a gang with fewer members than its minimum, unless the whole gang goes with it
    (members being bound count as there, members on their way out as gone),
 
 or when a PodDisruptionBudget would be violated, or when its victims make too little room: what is
@@ -56,6 +57,7 @@ class Strike(StrEnum):
     GANG_PREEMPTOR = "gang-preemptor"
     UNKNOWN_VICTIM = "unknown-victim"
     CONFORMANCE = "conformance"
+    NOT_PREEMPTABLE = "not-preemptable"
     NOT_RECLAIMABLE = "not-reclaimable"
     GANG_MINIMUM = "gang-minimum"
     DISRUPTION_BUDGET = "disruption-budget"
@@ -225,6 +227,8 @@ def _harm(
         return Strike.UNKNOWN_VICTIM
     if any(_is_protected(pod) for pod in known):
         return Strike.CONFORMANCE
+    if any(cache.ours(pod) and not pod.preemptable for pod in known):
+        return Strike.NOT_PREEMPTABLE
     groups = _members(cache, known)
     if any(_is_kept(cache, cache.groups[key], queue) for key in groups):
         return Strike.NOT_RECLAIMABLE

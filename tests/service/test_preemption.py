@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.main.wiring import assemble
 from app.model.ids import NodeName, PodUid, QueueName
-from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, TASK_SPEC, Pod
+from app.model.pod import GROUP_ANNOTATION, PREEMPTABLE, QUEUE_ANNOTATION, TASK_SPEC, Pod
 from app.model.workload import GroupPhase, PodGroup
 from app.service.limits import Limits
 from app.service.preemption import Candidate, Strike, Verdict
@@ -102,6 +102,31 @@ def test_system_pods_are_protected_whoever_scheduled_them(
     victims = Victims()
     victims.pod("v", scheduler=scheduler, **fields)
     assert victims.strike("v") is Strike.CONFORMANCE
+
+
+@pytest.mark.parametrize(
+    ("fields", "strike"),
+    [
+        ({"annotations": {PREEMPTABLE: "false"}}, Strike.NOT_PREEMPTABLE),
+        ({"labels": {PREEMPTABLE: "false"}}, Strike.NOT_PREEMPTABLE),
+        (
+            {"annotations": {PREEMPTABLE: "0"}, "labels": {PREEMPTABLE: "true"}},
+            Strike.NOT_PREEMPTABLE,
+        ),
+        ({"annotations": {PREEMPTABLE: "no"}}, Strike.NOT_PREEMPTABLE),
+        ({"annotations": {PREEMPTABLE: ""}}, Strike.NOT_PREEMPTABLE),
+        ({"annotations": {PREEMPTABLE: "true"}, "labels": {PREEMPTABLE: "false"}}, None),
+        ({"annotations": {PREEMPTABLE: "1"}}, None),
+        ({}, None),
+        ({"annotations": {PREEMPTABLE: "false"}, "scheduler": "default-scheduler"}, None),
+    ],
+)
+def test_pods_of_ours_that_say_so_are_not_evicted(
+    fields: dict[str, Any], strike: Strike | None
+) -> None:
+    victims = Victims()
+    victims.pod("v", **fields)
+    assert victims.strike("v") is strike
 
 
 def test_a_gang_keeps_its_minimum() -> None:
