@@ -95,14 +95,15 @@ class TestOrderOfGroups:
         ]
         assert [g.name for g in sorted(gangs, key=opened.gang_key)] == ["a", "b", "c"]
 
-    def test_then_the_older_and_then_the_uid(self) -> None:
+    def test_then_the_older_and_then_namespace_and_name(self) -> None:
         opened = open_fakes()
         gangs = [
             make_gang("x", created=2, uid="1"),
-            make_gang("y", created=1, uid="3"),
-            make_gang("z", created=1, uid="2"),
+            make_gang("a", created=1, uid="2", namespace="late"),
+            make_gang("z", created=1, uid="3"),
+            make_gang("y", created=1, uid="4"),
         ]
-        assert [g.name for g in sorted(gangs, key=opened.gang_key)] == ["z", "y", "x"]
+        assert [g.name for g in sorted(gangs, key=opened.gang_key)] == ["y", "z", "a", "x"]
 
     def test_a_plugin_that_is_switched_off_has_no_say(self) -> None:
         opened = open_fakes((by("priority", sign=-1),), switches={"enableJobOrder": False})

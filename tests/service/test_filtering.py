@@ -371,7 +371,7 @@ def test_pods_that_went_away_or_got_their_place_are_no_crowd() -> None:
         for name in names:
             rig.filter(name)
         rig.delete(*names[1:])
-        rig.pod("alone", shape=make_shape(cpu=5000))
+        rig.pod("alone", shape=make_shape(cpu=5000), created=-1.0)
         await advance(2)
         await rig.cycle()
         assert isinstance(rig.filter("alone"), Wait)

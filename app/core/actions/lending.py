@@ -71,5 +71,5 @@ def _is_anything_held(cycle: Cycle) -> bool:
     return any(account.allocated.any() for account in cycle.ledger.queues().values())
 
 
-def _age(gang: Gang) -> tuple[float, str, str]:
-    return gang.created, gang.uid, gang.key
+def _age(gang: Gang) -> tuple[float, str]:
+    return gang.created, gang.key
