@@ -35,8 +35,8 @@ def part_of(gang: Gang) -> Part:
         gang.phase is GroupPhase.RUNNING and gang.counts.holding >= gang.min_member
     ):
         part[_INQUEUE] = claimable(gang)
-    if gang.min_request is not None:
-        np.maximum(gang.allocated - gang.min_request, 0, out=part[_ELASTIC])
+    least = 0 if gang.min_request is None else gang.min_request
+    np.maximum(gang.allocated - least, 0, out=part[_ELASTIC])
     return gang.queue, part
 
 

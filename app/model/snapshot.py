@@ -37,7 +37,8 @@ class QueueUsage:
 
     ``allocated``: members with a place, slots included. ``request``: those and the waiting ones.
     ``inqueue``: what admitted groups may still claim of their ``minResources``.
-    ``elastic``: what groups hold beyond their ``minResources``. ``groups`` counts them.
+    ``elastic``: what groups hold beyond their ``minResources``, where these are unset all of it.
+    ``groups`` counts them.
     """
 
     allocated: Vector

@@ -61,3 +61,9 @@ def test_a_group_that_runs_claims_what_its_members_do_not_hold_yet() -> None:
 
 def test_a_group_of_which_some_have_finished_claims_nothing_for_them() -> None:
     assert claimed(running=1, succeeded=3, minimum=4) == 0
+
+
+def test_all_that_a_group_holds_without_saying_what_it_needs_is_beyond_its_minimum() -> None:
+    held = AXIS.vector(make_amounts(cpu=2000, pods=2))
+    _, (_, _, _, elastic) = part_of(make_gang("g", allocated=held))
+    assert np.array_equal(elastic, held)
