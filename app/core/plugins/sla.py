@@ -40,10 +40,12 @@ def _due(gang: Gang, general: float | None) -> float | None:
 
 
 def _own_wait(gang: Gang) -> float | None:
-    """The annotated waiting time; one that is no positive duration counts as none."""
-    text = next((gang.annotations[key] for key in _ANNOTATIONS if key in gang.annotations), None)
-    if text is None:
-        return None
+    """The first annotated waiting time that is a positive duration."""
+    texts = (gang.annotations[key] for key in _ANNOTATIONS if key in gang.annotations)
+    return next(filter(None, map(_positive, texts)), None)
+
+
+def _positive(text: str) -> float | None:
     try:
         wait = parse_duration(text)
     except ValueError:

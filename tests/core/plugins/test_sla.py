@@ -38,6 +38,20 @@ def test_a_group_is_permitted_once_it_waited_long_enough(
     assert hooks.enqueueable(gang).vote is expected
 
 
+@pytest.mark.parametrize(
+    ("own", "bare", "due"),
+    [("soon", "1m", 60), ("-1h", "1m", 60), ("", "1m", 60), ("2m", "1m", 120), ("soon", "", None)],
+)
+def test_the_bare_annotation_counts_where_the_other_cannot_be_read(
+    own: str, bare: str, due: float | None
+) -> None:
+    gang = make_gang(annotations={OWN: own, "sla-waiting-time": bare})
+    for now, expected in ((due or 1e9) - 1, Vote.ABSTAIN), (due or 1e9, Vote.PERMIT):
+        hooks, _ = open_plugin("sla", make_snapshot(), now=now)
+        assert hooks.enqueueable
+        assert hooks.enqueueable(gang).vote is (expected if due else Vote.ABSTAIN)
+
+
 def test_without_a_waiting_time_it_never_votes() -> None:
     hooks, _ = open_plugin("sla", make_snapshot(), now=1e9)
     assert hooks.enqueueable
