@@ -1,7 +1,8 @@
 """binpack: prefers nodes that are full already; the weights per resource, and over all of them.
 
-``binpack.resources`` names the resources beyond cpu and memory that count; a negative weight is
-taken as 1 and ``binpack.weight`` 0 turns the plugin off.
+``binpack.resources`` names the resources beyond cpu and memory that count, whose weights stand
+elsewhere. The negative weight of a resource is taken as 1; with a negative ``binpack.weight`` nodes
+are preferred that are empty, and 0 turns the plugin off.
 """
 
 from app.core.arguments import Arguments
@@ -20,9 +21,10 @@ def configure(conf: PluginConf) -> OpenPlugin:
 
     weights = {CPU: weight("binpack.cpu"), MEMORY: weight("binpack.memory")}
     for name in arguments.text("binpack.resources").split(","):
-        if resource := name.strip():
+        resource = name.strip()
+        if resource and resource not in weights:
             weights[resource] = weight(f"binpack.resources.{resource}")
-    overall = weight("binpack.weight")
+    overall = arguments.integer("binpack.weight", 1)
     scoring = Scoring(binpack_weight=overall, binpack=weights) if overall else None
 
     def open_(_session: Session) -> Hooks:

@@ -69,6 +69,20 @@ def test_binpack_weighs_cpu_and_memory_alike() -> None:
     assert found.binpack == {"cpu": 1, "memory": 1}
 
 
+def test_binpack_of_a_negative_weight_spreads() -> None:
+    found = scoring("binpack", binpack_weight=-2)
+    assert found
+    assert found.binpack_weight == -2
+
+
+def test_cpu_and_memory_keep_their_weights_among_the_further_resources() -> None:
+    found = scoring(
+        "binpack", binpack_cpu=5, binpack_resources="cpu,memory", binpack_resources_memory=3
+    )
+    assert found
+    assert found.binpack == {"cpu": 5, "memory": 1}
+
+
 def test_binpack_reads_further_resources_and_takes_negative_weights_as_one() -> None:
     found = scoring(
         "binpack",
