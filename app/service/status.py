@@ -23,7 +23,7 @@ from app.core.lifecycle import (
 )
 from app.core.plugins.gang import unmade
 from app.core.texts import describe
-from app.model.amounts import Amounts
+from app.model.amounts import CPU, MEMORY, Amounts, amounts
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.reason import Refusal
@@ -51,6 +51,8 @@ FIRST_EVENT_AFTER_S = 2.0
 """A refusal that is over sooner (the pods were just being created) is not worth an event."""
 EVENT_EVERY_S = 15.0
 _INSTANT_S = 0.001
+_NOTHING: Amounts = ((CPU, 0), (MEMORY, 0))
+"""What a queue holds that holds nothing: these two are always told, as in Volcano."""
 _BECOMES_PENDING = (GroupPhase.NEW, GroupPhase.PENDING)
 TEXTS_PER_S = 20.0
 """All waiting groups together: so many changed texts, and so many events, a second at most."""
@@ -139,7 +141,7 @@ class StatusWriter:
         """Queues whose ``status.allocated`` is not what is stored."""
         self._allocated = sums = self._sums()
         queues = self._cache.queues.items()
-        return [name for name, queue in queues if self._is_stale(queue, sums.get(name, ()))]
+        return [name for name, queue in queues if self._is_stale(queue, sums.get(name, _NOTHING))]
 
     def _is_stale(self, queue: Queue, wanted: Amounts) -> bool:
         """Whether another sum should stand there than does, or than was written over this one."""
@@ -158,7 +160,7 @@ class StatusWriter:
         if queue is None:
             self._summed.pop(name, None)
             return
-        allocated = self._allocated.get(name, ())
+        allocated = self._allocated.get(name, _NOTHING)
         if not self._is_stale(queue, allocated):
             return
         try:
@@ -281,7 +283,7 @@ class StatusWriter:
                 here = totals.get(above)
                 totals[above] = usage.allocated.copy() if here is None else here + usage.allocated
         axis = cache.rooms.axis
-        return {name: axis.amounts(total) for name, total in totals.items()}
+        return {n: amounts(dict(_NOTHING + axis.amounts(total))) for n, total in totals.items()}
 
 
 def _may_soon_be_whole(gang: Gang) -> bool:

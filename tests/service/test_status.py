@@ -435,6 +435,20 @@ def test_what_a_queue_holds_is_written_up_to_the_root() -> None:
     run(scenario())
 
 
+def test_a_queue_that_holds_nothing_says_so_once() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.queue(make_queue("idle"))
+        with working(rig):
+            await advance(2)
+            assert allocated(rig, "idle") == [{"cpu": "0", "memory": "0"}]
+            rig.queue(make_queue("idle", allocated=(("cpu", 0), ("memory", 0))))
+            await advance(20)
+        assert len(allocated(rig, "idle")) == 1
+
+    run(scenario())
+
+
 def test_a_queue_is_written_only_when_it_holds_something_else() -> None:
     async def scenario() -> None:
         rig = Rig()
@@ -450,7 +464,7 @@ def test_a_queue_is_written_only_when_it_holds_something_else() -> None:
             assert len(rig.api.of("queue-status")) == before
             rig.delete("p")
             await advance(2)
-            assert allocated(rig, "default")[-1] == {"cpu": None, "memory": None, "pods": None}
+            assert allocated(rig, "default")[-1] == {"cpu": "0", "memory": "0", "pods": None}
 
     run(scenario())
 
