@@ -4,8 +4,7 @@
 ``volcano.sh/hierarchy-weights: 1/2/8`` the weight at each step.
 """
 
-import re
-
+from app.model.decimals import decimal
 from app.model.ids import ROOT_QUEUE
 from app.webhooks.findings import Findings
 from app.webhooks.world import Facts
@@ -13,9 +12,6 @@ from app.wire.unstructured import Object, annotations, name
 
 HIERARCHY = "volcano.sh/hierarchy"
 WEIGHTS = "volcano.sh/hierarchy-weights"
-
-# What is beyond these lengths is beyond what a floating-point number holds.
-_NUMBER = re.compile(r"[-+]?([0-9]{1,99}(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,2})?")
 
 
 def with_root(queue: Object) -> Object:
@@ -54,8 +50,9 @@ def check_path(queue: Object, facts: Facts, findings: Findings) -> None:
 
 
 def _weight_problem(weight: str, weights: str) -> str:
-    if not _NUMBER.fullmatch(weight):
+    number = decimal(weight)
+    if number is None:
         return f"{weight} in the {weights} is invalid number: it cannot be read"
-    if float(weight) <= 0:
+    if number <= 0:
         return f"{weight} in the {weights} must be larger than 0"
     return ""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from app.core.ledger import Ledger
 from app.core.plugins.shares import share_of
+from app.model.decimals import decimal
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.resources import Matrix
@@ -212,7 +213,4 @@ def _path(queue: Queue) -> list[str]:
 
 
 def _weight(text: str) -> float:
-    try:
-        return max(float(text), 1.0)
-    except ValueError:
-        return 1.0
+    return max(decimal(text) or 1.0, 1.0)

@@ -80,7 +80,7 @@ def test_a_queue_that_asks_for_an_exhausted_resource_is_saturated() -> None:
     assert compare(queues, gangs, "memory", "cpu") == -1
 
 
-@pytest.mark.parametrize("weights", ["1", "1/x", "1/0", "1/-3", ""])
+@pytest.mark.parametrize("weights", ["1", "1/x", "1/0", "1/-3", "", "1/1_0", "1/ 3", "1/nan"])
 def test_a_weight_that_is_missing_or_below_one_is_one(weights: str) -> None:
     queues = (placed("a", "root/a", weights), placed("b", "root/b", "1/1"))
     gangs = (
