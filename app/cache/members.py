@@ -83,8 +83,9 @@ SCHEDULED_KINDS = frozenset(
 READY_KINDS = PLACED_KINDS | {Kind.SUCCEEDED}
 """Members that count as ready (volcano.md §3.1, ReadyTaskNum)."""
 
-VALID_KINDS = READY_KINDS | {Kind.WAITING}
-"""Members that count for their role's minimum, or will when they are placed."""
+VALID_KINDS = READY_KINDS | {Kind.WAITING, Kind.GATED}
+"""Members that count for their role's minimum, or will when they are placed, whatever gate they
+wait behind (volcano.md §3.1, ValidTaskNum)."""
 
 _KIND_OF = {
     TaskStatus.BOUND: Kind.BOUND,

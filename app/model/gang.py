@@ -118,9 +118,9 @@ class Gang:
     ``minResources`` (None: unset), ``min_limits`` the lines of these that quotas have for limits,
     ``gated_request`` sums members held by foreign gates. ``role_shapes`` has a sibling's shape per
     role for slots; ``role_ready`` counts members and slots with a place per role, ``role_valid``
-    those plus waiting ones. ``partial`` is set when some members are bound and ``min_member``, or
-    the minimum of a role, is not reached, as a crash in the middle of binding leaves it: the rest
-    goes first.
+    those plus waiting ones, foreign gates or not. ``partial`` is set when some members are bound
+    and ``min_member``, or the minimum of a role, is not reached, as a crash in the middle of
+    binding leaves it: the rest goes first.
     """
 
     key: GroupKey

@@ -259,11 +259,12 @@ def test_a_group_without_pods_has_no_condition_that_would_have_to_be_taken_back(
     run(scenario())
 
 
-def test_gates_of_others_are_named() -> None:
+@pytest.mark.parametrize("roles", [{}, {"": 3}], ids=["of the sum", "of a role"])
+def test_gates_of_others_are_named(roles: dict[str, int]) -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1")
-        rig.group("g", minimum=3)
+        rig.group("g", minimum=3, role_minimum=roles)
         rig.pod("g-0", group="g")
         for name in ("g-1", "g-2"):
             rig.pod(name, group="g", gates=("example.com/q",))

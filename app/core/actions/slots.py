@@ -101,10 +101,13 @@ def _lacking(gang: Gang) -> dict[str, int]:
 
 
 def _count_missing(gang: Gang, lacking: Mapping[str, int]) -> int:
-    """How many members do not exist."""
+    """How many members do not exist.
+
+    Of those that exist and count for no role any may be of one that lacks some.
+    """
     counts = gang.counts
     existing = counts.tasks + counts.slots
-    hidden = existing - counts.ready - len(gang.waiting)
+    hidden = existing - counts.ready - len(gang.waiting) - counts.gated
     return max(gang.min_member - existing, sum(lacking.values()) - hidden, 0)
 
 

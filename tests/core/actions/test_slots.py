@@ -111,6 +111,19 @@ def test_members_that_exist_and_cannot_be_placed_are_not_missing() -> None:
     }
 
 
+def test_members_behind_gates_of_others_stand_for_none_of_another_role() -> None:
+    gang = make_gang(
+        "g",
+        waiting=members("g", 2, role="b"),
+        min_member=3,
+        counts=Counts(pending=3, gated=1),
+        role_minimum={"a": 1, "b": 2},
+        role_valid={"b": 3},
+        role_shapes={"a": sized(1), "b": sized(2)},
+    )
+    assert [role for _, role, _ in wanted(gang)] == ["a"]
+
+
 def test_slots_that_are_kept_already_are_not_missing() -> None:
     gang = unseen(3, min_request=vector(cpu=3), counts=Counts(slots=2), allocated=vector(cpu=2))
     assert wanted(gang) == [("#0", "", 1)]
