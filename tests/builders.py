@@ -147,7 +147,7 @@ def make_table(nodes: tuple[Node, ...], *, axis: ResourceAxis = AXIS) -> NodeTab
         nodes=ordered,
         index={node.name: row for row, node in enumerate(ordered)},
         allocatable=allocatable,
-        total=allocatable.sum(axis=0),
+        total=np.array(sum(map(axis.vector, (n.allocatable for n in ordered)), axis.vector(()))),
         generation=1,
     )
 

@@ -26,7 +26,7 @@ class DeviceClass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """A node; not ``ready`` means it takes no new pods and does not count into the total."""
+    """A node; not ``ready`` means it takes no new pods."""
 
     name: NodeName
     uid: str

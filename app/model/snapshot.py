@@ -19,8 +19,8 @@ from app.model.workload import Namespace, Queue, Quota
 class NodeTable:
     """The nodes, sorted by name. ``generation`` changes when anything but usage changed.
 
-    ``allocatable`` has shape ``(N, R)`` and is zero in rows of nodes that are not ready;
-    ``total`` (shape ``(R,)``) is its column sum.
+    ``allocatable`` has shape ``(N, R)`` and is zero in rows of nodes that are not ready; ``total``
+    (shape ``(R,)``) counts these too, as what runs there counts for whoever it belongs to.
     """
 
     axis: ResourceAxis

@@ -136,6 +136,18 @@ def test_a_node_that_is_not_ready_has_no_room_and_takes_nothing(rooms: Rooms) ->
     assert rooms.table().allocatable[:, 0].tolist() == [2000, 0]
 
 
+def test_a_node_that_is_not_ready_counts_into_the_total_as_what_runs_there_does(
+    rooms: Rooms,
+) -> None:
+    charge(rooms, "p", request=ONE)
+    rooms.set_node(make_node("n", cpu=4000, ready=False))
+    assert rooms.table().total[0] == 6000
+    rooms.set_node(make_node("n", cpu=3000, ready=False))
+    assert rooms.table().total[0] == 5000
+    rooms.drop_node(N)
+    assert rooms.table().total[0] == 2000
+
+
 def test_a_cordoned_node_keeps_its_room_and_takes_only_who_bears_that(rooms: Rooms) -> None:
     rooms.set_node(make_node("n", cpu=4000, unschedulable=True))
     assert not rooms.takes(N, make_shape())

@@ -1,7 +1,9 @@
 """overcommit: claims fit the stretched cluster."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.core.conf_error import ConfError
@@ -35,6 +37,14 @@ def vote(cpu: float, *, gib: float = 0, factor: object = None, **fields: Any) ->
 )
 def test_the_cluster_is_stretched_by_the_factor(cpu: float, factor: object, expected: Vote) -> None:
     assert vote(cpu, factor=factor).vote is expected
+
+
+def test_nodes_that_are_not_ready_count_with_what_runs_there() -> None:
+    nodes = (NODES[0], replace(NODES[1], ready=False))
+    used = np.array([room(cpu=0), room(cpu=5)])
+    hooks, _ = open_plugin("overcommit", replace(make_snapshot(nodes=nodes), used=used))
+    assert hooks.enqueueable
+    assert hooks.enqueueable(claiming("g", cpu=5)).vote is Vote.PERMIT
 
 
 def test_a_factor_that_is_no_number_is_refused() -> None:
