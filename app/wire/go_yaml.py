@@ -3,22 +3,28 @@
 PyYAML's own scanner refuses them everywhere; libyaml's takes them as Go's does, but through it a
 text that is nested deeply enough ends the process, and what is read here is what somebody wrote.
 
+``y`` and ``n`` are booleans to Go, as ``yes`` and ``no`` are to both.
+
 A value that its own tag or form contradicts (``!!bool maybe``, ``2026-13-01``) is an error with a
 place like all others; PyYAML lets whatever Python raised through.
 """
 
-from typing import Any
+import re
+from typing import Any, ClassVar, Final
 
 import yaml
 
 UNREADABLE = "the value cannot be read"
 
+_BOOLEAN: Final = "tag:yaml.org,2002:bool"
 _BLANKS = " \t"
 _BREAKS = "\r\n\x85\u2028\u2029"
 
 
 class Loader(yaml.SafeLoader):
     """For `yaml.load`: as in Go a tab still does not indent, nor follow the dash of a list."""
+
+    bool_values: ClassVar[dict[str, bool]] = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
 
     def scan_to_next_token(self) -> None:
         """Skip what separates tokens."""
@@ -50,6 +56,9 @@ class Loader(yaml.SafeLoader):
             raise yaml.constructor.ConstructorError(
                 problem=problem, problem_mark=node.start_mark
             ) from error
+
+
+Loader.add_implicit_resolver(_BOOLEAN, re.compile("[yYnN]$"), list("yYnN"))
 
 
 def load(text: str) -> Any:

@@ -114,6 +114,24 @@ tiers:
 
 
 @pytest.mark.parametrize(
+    ("written", "means"), [("y", True), ("Y", True), ("n", False), ("N", False), ("Off", False)]
+)
+def test_switches_may_be_short(written: str, means: bool) -> None:
+    conf = parse_scheduler_conf(f"""
+actions: allocate
+tiers:
+- plugins:
+  - name: gang
+    enablePreemptable: {written}
+  - name: predicates
+    arguments: {{predicate.NodePortsEnable: {written}}}
+""")
+    gang, predicates = conf.tiers[0]
+    assert gang.switches == {"enablePreemptable": means}
+    assert predicates.arguments == {"predicate.NodePortsEnable": means}
+
+
+@pytest.mark.parametrize(
     "switch",
     [
         "enableJobOrder",
