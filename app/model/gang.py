@@ -5,6 +5,7 @@ old one otherwise, so a snapshot of ten thousand groups copies references only. 
 snapshot's axis.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -191,8 +192,19 @@ class Gang:
 
     @property
     def able(self) -> int:
-        """Members and slots that have a place or may be given one: not those that failed, say."""
-        return self.counts.ready + len(self.waiting)
+        """Members and slots that have a place or may be given one: not those that failed, say.
+
+        While a gate of others holds one that a role's minimum needs, more members of other roles do
+        not make up for it.
+        """
+        able = self.counts.ready + len(self.waiting)
+        return min(able, self.min_member - self._lacking_of_roles()) if self.counts.gated else able
+
+    def _lacking_of_roles(self) -> int:
+        """How many members roles lack of their minimums that have a place or may be given one."""
+        able = Counter(task.role for task in self.waiting)
+        able.update(self.role_ready)
+        return sum(max(least - able[role], 0) for role, least in self.role_minimums.items())
 
     @property
     def lacks_members(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.model.conf import PluginConf
-from app.model.gang import Gang
+from app.model.gang import Counts, Gang
 from app.model.ids import QueueName
 from app.model.reason import Cause, Holder, NodeCount, Shortfall
 from app.model.workload import GroupPhase, QueueState
@@ -188,6 +188,32 @@ def test_a_queue_without_anything_left_of_its_share_has_no_turns(held: int) -> N
     last = outcome.refusal("a2")
     assert last.cause is Cause.QUEUE_OVERUSED
     assert outcome.text("a2").startswith("share of queue a: cpu asked ")
+
+
+def test_a_gate_of_others_is_told_whatever_is_left_of_the_queues_share() -> None:
+    queue = QueueName("q")
+    has = make_gang("has", queue=queue, phase=GroupPhase.RUNNING, allocated=vector(cpu=4, pods=4))
+    waiting = members("g", 2, role="a")
+    gated = make_gang(
+        "g",
+        queue=queue,
+        waiting=waiting,
+        min_member=2,
+        counts=Counts(pending=3, gated=1),
+        role_minimum={"a": 1, "b": 1},
+        role_valid={"a": 2, "b": 1},
+    )
+    nodes = cores(4, pods=4)
+    outcome = cycle(
+        has,
+        gated,
+        nodes=nodes,
+        queues=[make_queue("q")],
+        used=used(nodes, n0=4),
+        pending=(gated,),
+        by=policies((("gang",), ("proportion",))),
+    )
+    assert outcome.refusal("g").cause is Cause.GATED
 
 
 def test_a_gang_that_its_queue_cannot_take_whole_holds_nothing() -> None:

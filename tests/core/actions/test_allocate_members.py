@@ -102,6 +102,22 @@ def test_too_few_members_are_told_in_volcanos_words() -> None:
     assert refusal.detail == "Not enough valid tasks for gang-scheduling, valid: 1, min: 3"
 
 
+def test_more_members_of_another_role_do_not_stand_for_one_behind_a_foreign_gate() -> None:
+    waiting = members("g", 3, role="a") + members("g", 1, role="b")
+    gang = team(
+        "g",
+        waiting,
+        4,
+        role_minimum={"a": 2, "b": 2},
+        counts=replace(counts_of(waiting), pending=5, gated=1),
+        role_valid={"a": 3, "b": 2},
+    )
+    outcome = cycle(gang, nodes=cores(9))
+    assert outcome.order == []
+    assert outcome.refusal("g").cause is Cause.GATED
+    assert outcome.text("g") == "group default/g: pods asked 4, free 3"
+
+
 def test_members_behind_foreign_gates_are_waited_for() -> None:
     waiting = members("g", 1)
     gang = team("g", waiting, 3, counts=replace(counts_of(waiting), pending=3, gated=2))
