@@ -16,7 +16,6 @@ from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.resources import Matrix
 from app.model.snapshot import QueueUsage
-from app.model.workload import GroupPhase
 
 Part = tuple[QueueName, Matrix]
 
@@ -24,16 +23,11 @@ _ALLOCATED, _REQUEST, _INQUEUE, _ELASTIC = range(4)
 
 
 def part_of(gang: Gang) -> Part:
-    """What ``gang`` adds to its queue (volcano.md §3.6, proportion).
-
-    One of which so many have finished that the others are less than its minimum takes nothing more.
-    """
+    """What ``gang`` adds to its queue (volcano.md §3.6, proportion)."""
     part = np.zeros((4, len(gang.allocated)), dtype=np.int64)
     part[_ALLOCATED] = gang.allocated
     part[_REQUEST] = gang.request
-    if gang.phase is GroupPhase.INQUEUE or (
-        gang.phase is GroupPhase.RUNNING and gang.counts.holding >= gang.min_member
-    ):
+    if gang.claims:
         part[_INQUEUE] = claimable(gang)
     least = 0 if gang.min_request is None else gang.min_request
     np.maximum(gang.allocated - least, 0, out=part[_ELASTIC])

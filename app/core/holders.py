@@ -3,8 +3,12 @@
 Looked up for refusals only. What groups hold is taken from the snapshot once per queue and
 resource; groups that the cycle admits since are followed through :attr:`Ledger.admitted`, so a
 thousand refusals in a row cost one look at the groups.
+
+Who asks to be let in is not kept out by what others hold beyond their minimums, so of that nothing
+is named to it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.core.ledger import Ledger
@@ -20,6 +24,8 @@ class _Ranking:
     """The biggest holders so far, the same as values, and how many admissions it has seen."""
 
     amounts: dict[GroupKey, int]
+    count: Callable[..., int]
+    """How much of it a group has."""
     holders: tuple[Holder, ...] = ()
     seen: int = -1
 
@@ -30,29 +36,36 @@ class Holders:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._below: dict[QueueName | None, list[Gang]] | None = None
-        self._rankings: dict[tuple[QueueName | None, str], _Ranking] = {}
+        self._rankings: dict[tuple[QueueName | None, str, bool], _Ranking] = {}
 
-    def most(self, queue: QueueName | None, resource: str) -> tuple[Holder, ...]:
-        """The groups that hold most of ``resource`` in the subtree of ``queue``, biggest first."""
-        ranking = self._rankings.get((queue, resource))
+    def most(
+        self, queue: QueueName | None, resource: str, *, of_minimum: bool = False
+    ) -> tuple[Holder, ...]:
+        """The groups that hold most of ``resource`` in the subtree of ``queue``, biggest first.
+
+        ``of_minimum``: without what they hold beyond their ``minResources``.
+        """
+        ranking = self._rankings.get((queue, resource, of_minimum))
         if ranking is None:
-            ranking = self._rankings[queue, resource] = self._first_look(queue, resource)
+            ranking = self._first_look(queue, resource, of_minimum=of_minimum)
+            self._rankings[queue, resource, of_minimum] = ranking
         if ranking.seen != len(self._ledger.admitted):
             self._follow(ranking, queue, resource)
         return ranking.holders
 
-    def _first_look(self, queue: QueueName | None, resource: str) -> _Ranking:
+    def _first_look(self, queue: QueueName | None, resource: str, *, of_minimum: bool) -> _Ranking:
         position = self._ledger.snapshot.axis.index[resource]
         gangs = self._gangs_below().get(queue, [])
-        held = {gang.key: _held(gang, position, admitted=gang.keeps_claim) for gang in gangs}
-        return _Ranking(amounts=_biggest(held))
+        count = _held_of_minimum if of_minimum else _held
+        held = {gang.key: count(gang, position, admitted=gang.claims) for gang in gangs}
+        return _Ranking(amounts=_biggest(held), count=count)
 
     def _follow(self, ranking: _Ranking, queue: QueueName | None, resource: str) -> None:
         position = self._ledger.snapshot.axis.index[resource]
         admitted = self._ledger.admitted
         for gang in admitted[max(ranking.seen, 0) :]:
             if queue is None or queue in self._ledger.path(gang.queue):
-                ranking.amounts[gang.key] = _held(gang, position, admitted=True)
+                ranking.amounts[gang.key] = ranking.count(gang, position, admitted=True)
         ranking.amounts = _biggest(ranking.amounts)
         ranking.holders = tuple(
             Holder(who=key, resource=resource, amount=amount)
@@ -64,7 +77,7 @@ class Holders:
         if self._below is None:
             self._below = {None: []}
             for gang in self._ledger.snapshot.gangs.values():
-                if gang.keeps_claim or gang.allocated.any():
+                if gang.claims or gang.allocated.any():
                     for queue in (None, *self._ledger.path(gang.queue)):
                         self._below.setdefault(queue, []).append(gang)
         return self._below
@@ -75,6 +88,12 @@ def _held(gang: Gang, position: int, *, admitted: bool) -> int:
     if not admitted or gang.min_request is None:
         return held
     return max(held, int(gang.min_request[position]) - int(gang.gated_request[position]))
+
+
+def _held_of_minimum(gang: Gang, position: int, *, admitted: bool) -> int:
+    if gang.min_request is None:
+        return 0
+    return min(_held(gang, position, admitted=admitted), int(gang.min_request[position]))
 
 
 def _biggest(held: dict[GroupKey, int]) -> dict[GroupKey, int]:

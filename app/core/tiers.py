@@ -261,7 +261,7 @@ class _Gate:
 
     def enqueueable(self, vote: Validity) -> Validity:
         def test(gang: Gang) -> Refusal | None:
-            return self._queue_refusal(gang.queue) or self._explained(vote(gang))
+            return self._queue_refusal(gang.queue) or self._explained(vote(gang), at_the_door=True)
 
         return test
 
@@ -303,11 +303,15 @@ class _Gate:
             return Refusal(Cause.QUEUE_MISSING, where=queue)
         return self._closed.get(queue)
 
-    def _explained(self, refusal: Refusal | None) -> Refusal | None:
+    def _explained(self, refusal: Refusal | None, *, at_the_door: bool = False) -> Refusal | None:
         if refusal is None or refusal.cause not in _HELD or not refusal.shortfalls:
             return refusal
         if self._holders is None:
             return refusal
-        queue = None if refusal.cause is Cause.CLUSTER_OVERUSED else QueueName(refusal.where)
-        holders = self._holders.most(queue, refusal.shortfalls[0].resource)
+        resource = refusal.shortfalls[0].resource
+        if refusal.cause is Cause.CLUSTER_OVERUSED:
+            holders = self._holders.most(None, resource)
+        else:
+            queue = QueueName(refusal.where)
+            holders = self._holders.most(queue, resource, of_minimum=at_the_door)
         return replace(refusal, holders=refusal.holders + holders) if holders else refusal

@@ -17,6 +17,8 @@ from app.model.resources import PODS_COLUMN, Vector
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 
+_CLAIMING = (GroupPhase.INQUEUE, GroupPhase.RUNNING)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
@@ -229,6 +231,16 @@ class Gang:
         It may run by now and have lost some: its owner makes them anew.
         """
         return self.inqueue and self.awaits_members
+
+    @property
+    def claims(self) -> bool:
+        """Whether it may still take what it has not got of its ``minResources`` (volcano.md §3.6).
+
+        Not if so many of its members have finished that the others are less than its minimum.
+        """
+        if self.phase is GroupPhase.RUNNING and self.counts.holding < self.min_member:
+            return False
+        return self.phase in _CLAIMING and not self.given_up
 
     @property
     def keeps_claim(self) -> bool:

@@ -299,9 +299,9 @@ class TestHolders:
     def test_a_refusal_names_the_groups_that_hold_most(self) -> None:
         queue = make_queue("a", capability=amounts_of(cpu=8))
         gangs = (
-            *(holding(f"g{i}", cpu=i, queue="a") for i in (1, 2, 3)),
-            holding("g0", cpu=2, queue="a"),
-            holding("elsewhere", cpu=9),
+            *(holding(f"g{i}", cpu=i, queue="a", min_request=room(cpu=i)) for i in (1, 2, 3)),
+            holding("g0", cpu=2, queue="a", min_request=room(cpu=2)),
+            holding("elsewhere", cpu=9, min_request=room(cpu=9)),
         )
         snapshot = make_snapshot(nodes=self.NODES, queues=(queue,), gangs=gangs)
         opened, ledger = open_conf(snapshot, (PluginConf("proportion"),))
@@ -337,7 +337,10 @@ class TestHolders:
             make_queue("a", parent=QueueName("top")),
             make_queue("b", parent=QueueName("top")),
         )
-        gangs = (holding("x", cpu=1, queue="a"), holding("y", cpu=3, queue="b"))
+        gangs = (
+            holding("x", cpu=1, queue="a", min_request=room(cpu=1)),
+            holding("y", cpu=3, queue="b", min_request=room(cpu=3)),
+        )
         snapshot = make_snapshot(
             nodes=self.NODES, queues=queues, gangs=(*gangs, holding("z", cpu=9))
         )
@@ -354,7 +357,7 @@ class TestHolders:
         gangs = (
             claiming("in", cpu=3, queue="a", gated_request=room(cpu=1)),
             claiming("out", cpu=4, queue="a", phase=GroupPhase.PENDING),
-            holding("grown", cpu=1, queue="a", min_request=room(cpu=0.5)),
+            holding("half", cpu=0.5, queue="a", min_request=room(cpu=1), phase=GroupPhase.RUNNING),
         )
         snapshot = make_snapshot(nodes=self.NODES, queues=(queue,), gangs=gangs)
         opened, _ = open_conf(snapshot, (PluginConf("capacity"),))
@@ -363,7 +366,27 @@ class TestHolders:
         assert refusal is not None
         assert refusal.holders == (
             Holder("default/in", "cpu", 2000),
-            Holder("default/grown", "cpu", 1000),
+            Holder("default/half", "cpu", 1000),
+        )
+
+    def test_what_groups_hold_beyond_their_minimums_keeps_nobody_at_the_door(self) -> None:
+        queue = make_queue("a", capability=amounts_of(cpu=4))
+        gangs = (
+            holding("grown", cpu=2, queue="a", min_request=room(cpu=1)),
+            holding("silent", cpu=2, queue="a"),
+        )
+        snapshot = make_snapshot(nodes=self.NODES, queues=(queue,), gangs=gangs)
+        opened, ledger = open_conf(snapshot, (PluginConf("capacity"),))
+        ledger.admit(make_gang("mute", queue=A))
+        outside = opened.enqueueable(claiming("g", cpu=5, queue="a"))
+        inside = opened.allocatable(A, sized_task(cpu=1))
+
+        assert outside is not None
+        assert inside is not None
+        assert outside.holders == (Holder("default/grown", "cpu", 1000),)
+        assert inside.holders == (
+            Holder("default/grown", "cpu", 2000),
+            Holder("default/silent", "cpu", 2000),
         )
 
     def test_nobody_holds_what_is_just_too_little(self) -> None:
