@@ -307,7 +307,7 @@ class Machine(RuleBasedStateMachine):
 
     def lacking(self, group: PodGroup) -> Counter[str]:
         """How many members its roles lack."""
-        valid = (*PLACED_KINDS, Kind.SUCCEEDED, Kind.WAITING)
+        valid = (*PLACED_KINDS, Kind.SUCCEEDED, Kind.WAITING, Kind.GATED)
         members = [m for m in self.cache.members.values() if m.group == group.key]
         there = Counter(m.pod.role for m in members if m.kind in valid)
         roles = self.cache.groups[group.key].role_minimum
