@@ -194,19 +194,24 @@ class Gang:
 
     @property
     def able(self) -> int:
-        """Members and slots that have a place or may be given one: not those that failed, say.
+        """Members and slots that have a place or may be given one: not those that failed, say."""
+        return self._able(self.counts.ready, self.role_ready)
 
-        While a gate of others holds one that a role's minimum needs, more members of other roles do
-        not make up for it.
-        """
-        able = self.counts.ready + len(self.waiting)
-        return min(able, self.min_member - self._lacking_of_roles()) if self.counts.gated else able
+    @property
+    def able_members(self) -> int:
+        """The same without slots."""
+        ready = {role: n - self.role_slots.get(role, 0) for role, n in self.role_ready.items()}
+        return self._able(self.counts.ready_members, ready)
 
-    def _lacking_of_roles(self) -> int:
-        """How many members roles lack of their minimums that have a place or may be given one."""
-        able = Counter(task.role for task in self.waiting)
-        able.update(self.role_ready)
-        return sum(max(least - able[role], 0) for role, least in self.role_minimums.items())
+    def _able(self, ready: int, of_roles: Mapping[str, int]) -> int:
+        """While a gate of others holds one that a role needs, more of other roles do not help."""
+        able = ready + len(self.waiting)
+        if not self.counts.gated:
+            return able
+        there = Counter(task.role for task in self.waiting)
+        there.update(of_roles)
+        lacking = [least - there[role] for role, least in self.role_minimums.items()]
+        return min(able, self.min_member - sum(lack for lack in lacking if lack > 0))
 
     @property
     def lacks_members(self) -> bool:

@@ -29,6 +29,13 @@ _UNBOUND = frozenset({Kind.PLACED, Kind.WAITING})
 
 def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
     """Why the group, or the rest of it, waits; None when nothing is missing."""
+    refusal = _reason_of(cache, planning, group)
+    if refusal is not None and refusal.cause is Cause.GATED:
+        return replace(refusal, holders=_gates(group))
+    return refusal
+
+
+def _reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
     if not group.known:
         return _missing(group)
     refusal = planning.refusals.get(group.key)
@@ -39,8 +46,6 @@ def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal 
     if refusal.cause is Cause.COOLING_DOWN:
         known = _stuck_in_prebind(group, planning) or _complaint(group, of=_UNBOUND)
         return known or replace(refusal, detail=_until(group))
-    if refusal.cause is Cause.GATED:
-        return replace(refusal, holders=_gates(group))
     return refusal
 
 

@@ -275,3 +275,28 @@ def test_gates_of_others_are_named(roles: dict[str, int]) -> None:
         )
 
     run(scenario())
+
+
+@pytest.mark.parametrize("minimums", [{"ps": 1, "worker": 2}, {}], ids=["roles", "no roles"])
+def test_gates_of_others_are_the_reason_while_room_is_kept_for_whom_they_hold(
+    minimums: dict[str, int],
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        resources = make_amounts(cpu=3000)
+        rig.group("g", minimum=3, role_minimum=minimums, min_resources=resources)
+        with working(rig):
+            await advance(1)
+            rig.pod("g-ps", group="g", annotations={TASK_SPEC: "ps"}, created=clock())
+            for name in ("g-0", "g-1"):
+                role = {TASK_SPEC: "worker"}
+                rig.pod(name, group="g", annotations=role, created=clock(), gates=("x.io/gate",))
+            await advance(CREATING_S + TOLD_S + 1)
+        assert len(rig.cache.groups[rig.key("g")].slots) == 2
+        text = "group default/g: pods asked 3, free 1; held by gate x.io/gate (pods 2)"
+        assert story(rig, rig.key("g")).summary == text
+        whole = f"2/3 tasks in gang unschedulable: {text}"
+        assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughResources", whole)
+
+    run(scenario())

@@ -48,11 +48,22 @@ def unmade(gang: Gang) -> Refusal | None:
 
 
 def unseen(gang: Gang) -> Refusal | None:
-    """Why a gang that has room for its minimum waits: members that nobody has created, or None.
+    """Why a gang that has room for its minimum waits: for members that it has no place for.
 
-    None too while it has no member at all: then somebody is about to create them.
+    Nobody has created them, or gates of others hold those that room is kept for. None too while it
+    has no member at all: then somebody is about to create them.
     """
-    return unmade(gang) if gang.counts.slots and gang.counts.tasks else None
+    if not (gang.counts.slots and gang.counts.tasks):
+        return None
+    return unmade(gang) or _too_few_without_gates(gang)
+
+
+def _too_few_without_gates(gang: Gang) -> Refusal | None:
+    able, minimum = gang.able_members, gang.min_member
+    if not gang.counts.gated or able >= minimum:
+        return None
+    numbers = Shortfall(resource=PODS, asked=minimum, free=able)
+    return Refusal(Cause.GATED, where=gang.key, shortfalls=(numbers,), lacking=minimum - able)
 
 
 def is_ready(gang: Gang, ledger: Ledger) -> bool:
