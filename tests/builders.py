@@ -147,7 +147,8 @@ def make_table(nodes: tuple[Node, ...], *, axis: ResourceAxis = AXIS) -> NodeTab
         nodes=ordered,
         index={node.name: row for row, node in enumerate(ordered)},
         allocatable=allocatable,
-        total=np.array(sum(map(axis.vector, (n.allocatable for n in ordered)), axis.vector(()))),
+        total=allocatable.sum(axis=0),
+        away=tuple(row for row, node in enumerate(ordered) if not node.ready),
         generation=1,
     )
 

@@ -333,18 +333,11 @@ class Rooms:
                 nodes=tuple(self.nodes[n] for n in names),
                 index={name: i for i, name in enumerate(names)},
                 allocatable=read_only(allocatable),
-                total=read_only(allocatable.sum(axis=0) + self._away()),
+                total=read_only(allocatable.sum(axis=0)),
+                away=tuple(row for row, name in enumerate(names) if not self.nodes[name].ready),
                 generation=self.generation,
             )
         return self._table
-
-    def _away(self) -> Vector:
-        """What the nodes have that are not ready, shape ``(R,)``."""
-        away = np.zeros(len(self.axis), dtype=np.int64)
-        for node in self.nodes.values():
-            if not node.ready:
-                away += self.axis.vector(node.allocatable)
-        return away
 
     def sorted_used(self) -> tuple[Matrix, Matrix]:
         """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``."""

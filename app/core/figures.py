@@ -50,7 +50,7 @@ def _figures(name: QueueName, ledger: Ledger, opened: Opened) -> QueueFigures:
         *(_with_children(account) if standing.with_children else _own(account)),
         overused=overused,
         deserved=standing.deserved,
-        real_capability=np.minimum(standing.real_capability, ledger.snapshot.table.total),
+        real_capability=np.minimum(standing.real_capability, ledger.snapshot.total),
         share=standing.share,
     )
 

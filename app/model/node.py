@@ -26,7 +26,7 @@ class DeviceClass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """A node; not ``ready`` means it takes no new pods."""
+    """A node; not ``ready`` means it takes no new pods, and only what runs there counts."""
 
     name: NodeName
     uid: str

@@ -19,8 +19,8 @@ from app.model.workload import Namespace, Queue, Quota
 class NodeTable:
     """The nodes, sorted by name. ``generation`` changes when anything but usage changed.
 
-    ``allocatable`` has shape ``(N, R)`` and is zero in rows of nodes that are not ready; ``total``
-    (shape ``(R,)``) counts these too, as what runs there counts for whoever it belongs to.
+    ``allocatable`` has shape ``(N, R)`` and is zero in rows of nodes that are not ready, which are
+    ``away``; ``total`` (shape ``(R,)``) is its column sum.
     """
 
     axis: ResourceAxis
@@ -28,6 +28,7 @@ class NodeTable:
     index: Mapping[NodeName, int]
     allocatable: Matrix
     total: Vector
+    away: tuple[int, ...]
     generation: int
 
 
@@ -118,3 +119,15 @@ class Snapshot:
     def axis(self) -> ResourceAxis:
         """The axis of every vector in it."""
         return self.table.axis
+
+    @property
+    def total(self) -> Vector:
+        """What the cluster has, shape ``(R,)``, for shares and limits.
+
+        What runs on nodes that are not ready counts for whoever it belongs to, so it is part of it;
+        what is free there is not: nobody can have it.
+        """
+        if not self.table.away:
+            return self.table.total
+        there: Vector = self.used[list(self.table.away)].sum(axis=0)
+        return self.table.total + there

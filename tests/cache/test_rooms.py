@@ -134,18 +134,8 @@ def test_a_node_that_is_not_ready_has_no_room_and_takes_nothing(rooms: Rooms) ->
     assert not rooms.takes(N, ANYWHERE)
     assert idle(rooms) == 0
     assert rooms.table().allocatable[:, 0].tolist() == [2000, 0]
-
-
-def test_a_node_that_is_not_ready_counts_into_the_total_as_what_runs_there_does(
-    rooms: Rooms,
-) -> None:
-    charge(rooms, "p", request=ONE)
-    rooms.set_node(make_node("n", cpu=4000, ready=False))
-    assert rooms.table().total[0] == 6000
-    rooms.set_node(make_node("n", cpu=3000, ready=False))
-    assert rooms.table().total[0] == 5000
-    rooms.drop_node(N)
     assert rooms.table().total[0] == 2000
+    assert rooms.table().away == (1,)
 
 
 def test_a_cordoned_node_keeps_its_room_and_takes_only_who_bears_that(rooms: Rooms) -> None:

@@ -120,4 +120,4 @@ def test_every_queue_of_any_cluster_has_figures(world: World) -> None:
         assert each.allocated[0] <= each.request[0]
         assert each.share is None or each.share >= 0
         if each.real_capability is not None:
-            assert (each.real_capability <= world.snapshot.table.total).all()
+            assert (each.real_capability <= world.snapshot.total).all()

@@ -86,7 +86,7 @@ def check_rooms(snapshot: Snapshot, decided: Plan) -> None:
 
 def limit_of(name: QueueName, world: World) -> int:
     """The cores that a queue may hold: its capability, and what others are not guaranteed."""
-    queues, total = world.snapshot.queues, int(world.snapshot.table.total[0])
+    queues, total = world.snapshot.queues, int(world.snapshot.total[0])
     own = dict(queues[name].capability).get(CPU, UNLIMITED)
     guaranteed = {n: dict(q.guarantee).get(CPU, 0) for n, q in queues.items()}
     if world.name == "tree":

@@ -38,7 +38,7 @@ def of_minimum(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[T
     short = [i for i in short if axis.names[i] != PODS] or short  # else it says little
     if not short:
         return refusal
-    total = cycle.snapshot.table.total
+    total = cycle.snapshot.total
     lacks = tuple(
         Shortfall(axis.names[i], int(asked[i]), int(free[i]), int(total[i])) for i in short
     )

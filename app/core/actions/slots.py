@@ -80,7 +80,7 @@ def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
         return {}
     lacking = _lacking(gang)
     missing = _count_missing(gang, lacking)
-    if not 0 < missing <= max(int(snapshot.table.total[PODS_COLUMN]), SMALL):
+    if not 0 < missing <= max(int(snapshot.total[PODS_COLUMN]), SMALL):
         return {}
     return _by_role(gang, lacking, missing)
 

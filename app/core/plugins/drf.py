@@ -17,7 +17,7 @@ def configure(conf: PluginConf) -> OpenPlugin:
 
     def open_(session: Session) -> Hooks:
         ledger = session.ledger
-        share = share_of(ledger.snapshot.table.total)
+        share = share_of(ledger.snapshot.total)
 
         def order(gang: Gang) -> float:
             return share(ledger.gang(gang).allocated)

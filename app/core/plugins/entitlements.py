@@ -53,7 +53,7 @@ def entitlements(ledger: Ledger, real: Mapping[QueueName, Vector]) -> dict[Queue
     request = np.array([ledger.queue(name).request + unseen.get(name, 0) for name in names])
     ceiling = np.array([real[name] for name in names])
     shares = water_filling.fill(
-        snapshot.table.total,
+        snapshot.total,
         np.array([snapshot.queues[name].weight for name in names], dtype=np.int64),
         request=request,
         ceiling=ceiling,
@@ -105,7 +105,7 @@ def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
     admitted = (gang for gang in ledger.admitted if gang.awaits_members)
     for gang in chain(ledger.snapshot.awaited, admitted):
         # No queue deserves more than there is, whatever its groups say that they need.
-        unseen = np.minimum(_unseen_of(gang, ledger.snapshot), ledger.snapshot.table.total)
+        unseen = np.minimum(_unseen_of(gang, ledger.snapshot), ledger.snapshot.total)
         at = found.get(gang.queue)
         found[gang.queue] = unseen if at is None else at + unseen
     return found

@@ -51,7 +51,7 @@ class ShareTree:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._total = ledger.snapshot.table.total
+        self._total = ledger.snapshot.total
         self._share = share_of(self._total)
         self._root = self._branch(weight=1.0, parent=None)
         self._row: dict[str, int] = {}

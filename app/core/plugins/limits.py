@@ -41,7 +41,7 @@ def real_capabilities(snapshot: Snapshot) -> dict[QueueName, Vector]:
     """
     axis, queues = snapshot.axis, snapshot.queues
     guaranteed = total([on_axis(q.guarantee, axis) for q in queues.values() if q.guarantee], axis)
-    unreserved: Vector = np.maximum(snapshot.table.total - guaranteed, 0)
+    unreserved: Vector = np.maximum(snapshot.total - guaranteed, 0)
     limits: dict[QueueName, Vector] = {}
     for name, queue in queues.items():
         mine = unreserved + on_axis(queue.guarantee, axis) if queue.guarantee else unreserved

@@ -36,7 +36,7 @@ def configure(conf: PluginConf) -> OpenPlugin:
 
 def _enqueueable(ledger: Ledger, factor: float) -> Enqueueable:
     snapshot = ledger.snapshot
-    stretched: Vector = np.minimum(snapshot.table.total * factor, UNLIMITED).astype(np.int64)
+    stretched: Vector = np.minimum(snapshot.total * factor, UNLIMITED).astype(np.int64)
     used = snapshot.used.sum(axis=0)
     root, strays = ledger.queues().get(ROOT_QUEUE), _strays(ledger)
 

@@ -39,12 +39,18 @@ def test_the_cluster_is_stretched_by_the_factor(cpu: float, factor: object, expe
     assert vote(cpu, factor=factor).vote is expected
 
 
-def test_nodes_that_are_not_ready_count_with_what_runs_there() -> None:
+@pytest.mark.parametrize(
+    ("runs", "cpu", "expected"),
+    [(0, 6, Vote.PERMIT), (0, 6.1, Vote.REJECT), (5, 7, Vote.PERMIT), (5, 7.1, Vote.REJECT)],
+)
+def test_of_a_node_that_is_not_ready_only_what_runs_there_counts(
+    runs: float, cpu: float, expected: Vote
+) -> None:
     nodes = (NODES[0], replace(NODES[1], ready=False))
-    used = np.array([room(cpu=0), room(cpu=5)])
+    used = np.array([room(cpu=0), room(cpu=runs)])
     hooks, _ = open_plugin("overcommit", replace(make_snapshot(nodes=nodes), used=used))
     assert hooks.enqueueable
-    assert hooks.enqueueable(claiming("g", cpu=5)).vote is Vote.PERMIT
+    assert hooks.enqueueable(claiming("g", cpu=cpu)).vote is expected
 
 
 def test_a_factor_that_is_no_number_is_refused() -> None:
