@@ -74,12 +74,7 @@ class _Checking:
         seen: set[str] = set()
         for index, gate in enumerate(mappings(self._spec.get("schedulingGates"))):
             where, name = at(self._path, "schedulingGates", index), text(gate.get("name"))
-            problems = qualified_problems(name)
-            if problems:
-                self._findings.refuse(where, f'Invalid value: "{name}": {", ".join(problems)}')
-            if name in seen:
-                self._findings.refuse(where, f'Duplicate value: "{name}"')
-            seen.add(name)
+            self._check_form(name, where, seen, qualified_problems(name))
 
     def _check_container(self, container: Mapping[str, Any], path: str) -> None:
         self._check_name(text(container.get("name")), at(path, "name"), self._containers)
@@ -97,8 +92,11 @@ class _Checking:
     def _check_name(self, name: str, path: str, seen: set[str]) -> None:
         if not name:
             self._findings.refuse(path, "Required value")
-            return
-        problems = label_problems(name)
+        else:
+            self._check_form(name, path, seen, label_problems(name))
+
+    def _check_form(self, name: str, path: str, seen: set[str], problems: Sequence[str]) -> None:
+        """A name that is there: its form has these problems, and it may be there only once."""
         if problems:
             self._findings.refuse(path, f'Invalid value: "{name}": {", ".join(problems)}')
         if name in seen:
