@@ -6,6 +6,7 @@ from typing import Any
 from app.cli.findings import Findings, conclude, counts
 from app.cli.job_rows import replicas
 from app.cli.job_view import event_age
+from app.cli.queue_rows import held
 from app.cli.tables import NONE, fitted, resources, table
 from app.wire import quantity
 from app.wire.unstructured import Object, key_of, metadata, name, spec, status
@@ -75,10 +76,9 @@ def _around(found: Findings) -> Iterator[tuple[str, str]]:
 def _queue(found: Findings) -> str:
     if found.queue is None:
         return f"{found.queue_name}, {'not found' if found.sees_queue else 'not to be seen'}"
-    held = resources(status(found.queue).get("allocated"))
     limit = resources(spec(found.queue).get("capability"))
     state = status(found.queue).get("state") or "no state yet"
-    return f"{found.queue_name}, {state}, holds {held}, capability {limit}"
+    return f"{found.queue_name}, {state}, holds {resources(held(found.queue))}, capability {limit}"
 
 
 def _numbers(reason: Mapping[str, Any]) -> Iterator[str]:

@@ -40,6 +40,12 @@ def short_rows(queues: Sequence[Object], counts: Tally, *, wide: bool = False) -
     return table(extended(columns, _WIDE) if wide else columns, queues)
 
 
+def held(queue: Object) -> Mapping[str, Any]:
+    """What its groups hold. Of cpu and memory the status says so, too, where they hold none."""
+    amounts = status(queue).get("allocated") or {}
+    return {resource: amount for resource, amount in amounts.items() if str(amount) != "0"}
+
+
 def _weight(queue: Object) -> int:
     return int(spec(queue).get("weight") or 0)
 
@@ -71,5 +77,5 @@ _WIDE = (
     _amounts("Guarantee", lambda queue: (spec(queue).get("guarantee") or {}).get("resource")),
     _amounts("Deserved", lambda queue: spec(queue).get("deserved")),
     _amounts("Capability", lambda queue: spec(queue).get("capability")),
-    _amounts("Allocated", lambda queue: status(queue).get("allocated")),
+    _amounts("Allocated", held),
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.cli.queue_rows import held
 from app.cli.tables import Column, fitted, resources, table
 from app.wire import quantity
 from app.wire.errors import DecodeError
@@ -109,7 +110,7 @@ def _share(queue: Object, above: Amounts, *, part: float, depth: int) -> Share:
     wanted = spec(queue)
     deserved = _read(wanted.get("deserved"))
     capability = _read(wanted.get("capability"))
-    allocated = _read(status(queue).get("allocated"))
+    allocated = _read(held(queue))
     by_weight = {
         resource: min(int(amount * part), capability.get(resource, amount))
         for resource, amount in above.items()

@@ -112,7 +112,7 @@ def test_wide_shows_limits(stand: Stand) -> None:
             guarantee={"resource": {"cpu": "1"}},
         )
     )
-    stand.status(QUEUES, "a", {"state": "Open", "allocated": {"cpu": "2"}})
+    stand.status(QUEUES, "a", {"state": "Open", "allocated": {"cpu": "2", "memory": "0"}})
     head, row = stand.printed("queue", "list", "-o", "wide").splitlines()
     assert head.split()[-6:] == [
         "Reclaimable",

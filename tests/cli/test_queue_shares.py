@@ -78,6 +78,13 @@ def test_the_largest_part_of_any_resource_counts() -> None:
     assert "pods" not in share.allocated
 
 
+def test_a_queue_that_holds_none_of_anything_is_short_of_nothing() -> None:
+    item = held("a", deserved={"cpu": "4", "memory": "4Gi"})
+    item["status"]["allocated"] = {"cpu": "0", "memory": "0"}
+    share = found(held("root"), item)["a"]
+    assert (share.allocated, share.share, share.resource) == ({}, 0.0, "")
+
+
 def test_without_anything_to_compare_there_is_no_share() -> None:
     assert found(held("a", "1"), cluster={})["a"].share is None
 
