@@ -12,22 +12,18 @@ from dataclasses import dataclass, field
 
 from app.core.conf_error import ConfError
 from app.core.durations import parse_duration
+from app.model.booleans import boolean
 from app.model.conf import PluginConf
-
-_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 def parse_bool(value: object) -> bool:
     """A boolean, or text that Go reads as one; ``ValueError`` otherwise."""
     if isinstance(value, bool):
         return value
-    text = value.strip() if isinstance(value, str) else None
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    raise ValueError(f"{value!r} is not true or false")
+    found = boolean(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{value!r} is not true or false")
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from app.model.booleans import boolean
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, group_key, solo_key
 from app.model.shape import PodShape
 
@@ -22,8 +23,6 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 TASK_SPEC = "volcano.sh/task-spec"
 PREEMPTABLE = "volcano.sh/preemptable"
 """Annotation, or label, that says whether others may take the pod's place."""
-_YES = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-"""What Go reads as true; all else but these and their opposites is an error there."""
 
 
 GATHERING = frozenset(
@@ -133,7 +132,7 @@ class Pod:
     def preemptable(self) -> bool:
         """Whether it may be evicted for others: unless it says no, or nothing that can be read."""
         said = self.annotations.get(PREEMPTABLE, self.labels.get(PREEMPTABLE))
-        return said is None or said in _YES
+        return said is None or boolean(said) is True
 
     @property
     def queue_first(self) -> bool:
