@@ -14,7 +14,7 @@ for members that do not exist changes no phase. Without 4, a job's group would b
 moment in which a pod that was made anew is bound.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from app.model.gang import Counts, Gang
@@ -59,19 +59,14 @@ def lacks_minimum(gang: Gang) -> bool:
         return False
     if counts.pending or counts.scheduled < gang.min_member:
         return True
-    return _lacks_of_role(gang, gang.role_scheduled)
+    return bool(gang.lacking_of_roles(gang.role_scheduled))
 
 
 def _is_ready(gang: Gang) -> bool:
     """Whether the members that have a place make its minimum, slots apart."""
     if gang.counts.ready_members < gang.min_member:
         return False
-    slots = gang.role_slots
-    return not _lacks_of_role(gang, {r: n - slots.get(r, 0) for r, n in gang.role_ready.items()})
-
-
-def _lacks_of_role(gang: Gang, have: Mapping[str, int]) -> bool:
-    return any(have.get(role, 0) < least for role, least in gang.role_minimums.items())
+    return not gang.lacking_of_roles(gang.role_ready_members)
 
 
 def next_phase(gang: Gang) -> GroupPhase:
@@ -127,9 +122,8 @@ def unschedulable_text(gang: Gang, refusal: Refusal, *, describe: Describe) -> s
 
 def _unready(gang: Gang) -> int:
     """How many places the minimum lacks, in all or for roles."""
-    of_roles = gang.role_minimums.items()
-    lacking = sum(max(least - gang.role_ready.get(role, 0), 0) for role, least in of_roles)
-    return max(gang.min_member - gang.counts.ready, lacking, 0)
+    lacking = gang.lacking_of_roles(gang.role_ready)
+    return max(gang.min_member - gang.counts.ready, sum(lacking.values()), 0)
 
 
 def waits(phase: GroupPhase) -> bool:
@@ -180,7 +174,7 @@ def _is_kept_waiting(gang: Gang, refusal: Refusal) -> bool:
 def _reserved(gang: Gang, refusal: Refusal | None, describe: Describe) -> Condition | None:
     """Design §4: room for the minimum is kept (or taken), or why it is not."""
     counts = gang.counts
-    enough = counts.ready >= gang.min_member and not _lacks_of_role(gang, gang.role_ready)
+    enough = counts.ready >= gang.min_member and not gang.lacking_of_roles(gang.role_ready)
     if enough and (counts.tasks or counts.slots):
         return Condition(RESERVED, "True", "Placed", _kept_for(counts))
     if refusal is None:

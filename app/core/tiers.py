@@ -168,7 +168,7 @@ def _reject_two_fair_shares(conf: SchedulerConf) -> None:
 
 def _gang_key(keys: Sequence[GangKey]) -> GangKey:
     def key(gang: Gang) -> tuple[object, ...]:
-        return (*[k(gang) for k in keys], gang.created, gang.key)
+        return (*[k(gang) for k in keys], *gang.age)
 
     return key
 

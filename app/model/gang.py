@@ -167,6 +167,11 @@ class Gang:
     """Until then all its members beyond the minimum do, as one has just lost its place so."""
 
     @property
+    def age(self) -> tuple[float, str]:
+        """The older first; those of the same second by namespace and name (volcano.md §3.3)."""
+        return self.created, self.key
+
+    @property
     def inqueue(self) -> bool:
         """Whether the enqueue action has let it in (or it runs already)."""
         return self.phase not in (GroupPhase.NEW, GroupPhase.PENDING)
@@ -192,6 +197,20 @@ class Gang:
         minimums = self.role_minimum
         return minimums if minimums and self.min_member >= sum(minimums.values()) else {}
 
+    def lacking_of_roles(self, have: Mapping[str, int]) -> dict[str, int]:
+        """How many members roles that ``have`` so many lack of their minimums; those that do."""
+        return {
+            role: least - have.get(role, 0)
+            for role, least in self.role_minimums.items()
+            if least > have.get(role, 0)
+        }
+
+    @property
+    def role_ready_members(self) -> Mapping[str, int]:
+        """Members with a place per role, slots apart."""
+        slots = self.role_slots
+        return {role: ready - slots.get(role, 0) for role, ready in self.role_ready.items()}
+
     @property
     def able(self) -> int:
         """Members and slots that have a place or may be given one: not those that failed, say."""
@@ -200,8 +219,7 @@ class Gang:
     @property
     def able_members(self) -> int:
         """The same without slots."""
-        ready = {role: n - self.role_slots.get(role, 0) for role, n in self.role_ready.items()}
-        return self._able(self.counts.ready_members, ready)
+        return self._able(self.counts.ready_members, self.role_ready_members)
 
     def _able(self, ready: int, of_roles: Mapping[str, int]) -> int:
         """While a gate of others holds one that a role needs, more of other roles do not help."""
@@ -210,8 +228,7 @@ class Gang:
             return able
         there = Counter(task.role for task in self.waiting)
         there.update(of_roles)
-        lacking = [least - there[role] for role, least in self.role_minimums.items()]
-        return min(able, self.min_member - sum(lack for lack in lacking if lack > 0))
+        return min(able, self.min_member - sum(self.lacking_of_roles(there).values()))
 
     @property
     def lacks_members(self) -> bool:
@@ -221,8 +238,7 @@ class Gang:
         """
         if self.counts.tasks + self.counts.slots < self.min_member:
             return True
-        valid = self.role_valid
-        return any(valid.get(role, 0) < least for role, least in self.role_minimums.items())
+        return bool(self.lacking_of_roles(self.role_valid))
 
     @property
     def awaits_members(self) -> bool:

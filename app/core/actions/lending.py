@@ -33,7 +33,7 @@ def lend(cycle: Cycle) -> Steps:
         if number % _PIECE == 0:
             yield
     cycle.futile = Futility(cycle.ledger.journal)
-    for gang in sorted(big, key=_age):
+    for gang in sorted(big, key=lambda gang: gang.age):
         take_back = cycle.opened.lend(gang)
         if take_back is not None:
             cycle.take_back_refusal(gang)
@@ -69,7 +69,3 @@ def _waits_for_room(cycle: Cycle, gang: Gang) -> bool:
 def _is_anything_held(cycle: Cycle) -> bool:
     """Whether some group may give room back."""
     return any(account.allocated.any() for account in cycle.ledger.queues().values())
-
-
-def _age(gang: Gang) -> tuple[float, str]:
-    return gang.created, gang.key

@@ -27,11 +27,7 @@ class Need:
         """What ``gang`` lacks as its account stands."""
         if not gang.role_minimum:
             return cls(gang.min_member - account.ready, {}, 0)
-        roles = {
-            role: least - account.role_ready.get(role, 0)
-            for role, least in gang.role_minimums.items()
-            if least > account.role_ready.get(role, 0)
-        }
+        roles = gang.lacking_of_roles(account.role_ready)
         return cls(gang.min_member - account.ready, roles, sum(roles.values()))
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 
 from app.core.actions.cycle import Cycle
 from app.core.actions.futility import Failure
-from app.core.plugins.gang import validity
+from app.core.plugins.gang import behind_gates, validity
 from app.model.amounts import PODS
 from app.model.gang import Gang, Task
 from app.model.reason import Cause, Refusal, Shortfall
@@ -69,9 +69,10 @@ def too_few(gang: Gang) -> Refusal:
     refusal = validity(gang)
     if refusal is not None:
         return refusal
+    if gang.counts.gated:
+        return behind_gates(gang, able=gang.able)
     numbers = Shortfall(PODS, asked=gang.min_member, free=gang.able)
-    cause = Cause.GATED if gang.counts.gated else Cause.NOT_ENOUGH_TASKS
-    return Refusal(cause, where=gang.key, shortfalls=(numbers,))
+    return Refusal(Cause.NOT_ENOUGH_TASKS, where=gang.key, shortfalls=(numbers,))
 
 
 def kept_back(gang: Gang) -> Refusal:

@@ -92,12 +92,8 @@ def _shape_of(role: str, gang: Gang) -> PodShape:
 
 
 def _lacking(gang: Gang) -> dict[str, int]:
-    """How many members roles lack of their minimums."""
-    lacks = {
-        role: least - gang.role_valid.get(role, 0)
-        for role, least in sorted(gang.role_minimums.items())
-    }
-    return {role: lack for role, lack in lacks.items() if lack > 0}
+    """How many members roles lack of their minimums, by name."""
+    return dict(sorted(gang.lacking_of_roles(gang.role_valid).items()))
 
 
 def _count_missing(gang: Gang, lacking: Mapping[str, int]) -> int:

@@ -55,13 +55,15 @@ def unseen(gang: Gang) -> Refusal | None:
     """
     if not (gang.counts.slots and gang.counts.tasks):
         return None
-    return unmade(gang) or _too_few_without_gates(gang)
+    refusal, able = unmade(gang), gang.able_members
+    if refusal is not None or not gang.counts.gated or able >= gang.min_member:
+        return refusal
+    return behind_gates(gang, able=able)
 
 
-def _too_few_without_gates(gang: Gang) -> Refusal | None:
-    able, minimum = gang.able_members, gang.min_member
-    if not gang.counts.gated or able >= minimum:
-        return None
+def behind_gates(gang: Gang, *, able: int) -> Refusal:
+    """The refusal of a gang that has enough members, of which gates of others let ``able`` go."""
+    minimum = gang.min_member
     numbers = Shortfall(resource=PODS, asked=minimum, free=able)
     return Refusal(Cause.GATED, where=gang.key, shortfalls=(numbers,), lacking=minimum - able)
 
