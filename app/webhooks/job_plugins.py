@@ -22,6 +22,8 @@ def check_plugins(job: Object, findings: Findings) -> None:
     reading = catalogue.read(given, tasks={row.name for row in rows})
     for problem in reading.problems:
         findings.refuse(problem.path, f"{problem.what}; {problem.remedy}")
+    for ignored in reading.ignored:
+        findings.warn(ignored.path, f"{ignored.what}, it has no effect; {ignored.remedy}")
     if reading.problems or sum(row.replicas for row in rows) > MOST_HOSTS:
         return
     for warning in advice(reading.arguments, Roster(name(job), rows)):

@@ -23,6 +23,7 @@ from tests.controllers.job.stand import Stand
 pytestmark = pytest.mark.real
 
 DEPLOYMENTS = Resource("apps/v1", "deployments", "Deployment")
+REPLICATION = Resource("v1", "replicationcontrollers", "ReplicationController")
 SIZE = 4
 LATE_S = 8.0
 """Longer than the pods of a ReplicaSet wait for anything else."""
@@ -64,6 +65,10 @@ def deployment(*, least: int = SIZE, cpu: str = "3") -> dict[str, Any]:
 def waits(groups: Objects) -> bool:
     said = [c for group in groups for c in group.get("status", {}).get("conditions") or ()]
     return any(c["type"] == "Unschedulable" and c["status"] == "True" for c in said)
+
+
+def are_one_that_runs(groups: Objects) -> bool:
+    return [group["status"].get("phase") for group in groups] == ["Running"]
 
 
 def bound(place: Stand) -> list[str]:
@@ -116,3 +121,16 @@ def test_those_that_need_not_be_together_need_no_controller(web: Stand) -> None:
     web.api.create(deployment(least=1, cpu="1"), resource=DEPLOYMENTS, namespace=web.name)
     web.wait_pods(all_run, what="all run")
     assert web.all(POD_GROUPS) == []
+
+
+def test_pods_of_a_replication_controller_are_a_group(place: Stand) -> None:
+    spec = deployment(cpu="1")["spec"] | {"selector": {"app": "web"}}
+    old = {"metadata": {"name": "old"}, "spec": spec}
+    place.api.create(old, resource=REPLICATION, namespace=place.name)
+    try:
+        place.wait_pods(all_run, what="all run")
+        place.api.until(POD_GROUPS, are_one_that_runs, namespace=place.name, timeout_s=30)
+    finally:
+        place.api.delete(REPLICATION, "old", namespace=place.name)
+        place.api.delete_all(PODS, namespace=place.name)
+        place.wait_none(PODS)

@@ -319,9 +319,9 @@ REFUSED = {
         job(plugins={"nope": []}),
         "spec.plugins.nope: unable to find job plugin: nope; the known plugins are env, hcclrank",
     ),
-    "a flag that a plugin does not have": (
-        job(plugins={"svc": ["--no"]}),
-        "spec.plugins.svc: there is no flag --no",
+    "a flag that cannot be read": (
+        job(plugins={"ssh": ["--ssh-port=x"]}),
+        "spec.plugins.ssh: --ssh-port: 'x' is not a port from 1 to 65535; write --ssh-port=PORT",
     ),
     "mpi without its master": (
         job(task("worker"), plugins={"mpi": []}),
@@ -538,6 +538,15 @@ def test_volumes_as_volcano_s_first_releases_took_them_may_be_allowed(
     verdict = ask("/jobs/validate", given, options=Options(loose_volumes=True))
     assert verdict.allowed
     assert [told.startswith(warning) for told in verdict.warnings] == [True]
+
+
+def test_a_flag_that_a_plugin_does_not_have_is_only_warned_of() -> None:
+    verdict = ask("/jobs/validate", job(plugins={"ssh": ["--no-root"]}), cluster=QUEUES)
+    assert verdict.allowed
+    (warning,) = verdict.warnings
+    assert warning.startswith(
+        "spec.plugins.ssh: there is no flag --no-root, it has no effect; its flags are --ssh-key-"
+    )
 
 
 def test_loose_volumes_still_need_places_and_names() -> None:

@@ -4,7 +4,7 @@ Plugins run in the order of :data:`KNOWN`: those that others build on first (``h
 ``RANK`` that ``pytorch`` has set). What a plugin cannot do without is switched on with it.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,7 @@ from app.core.jobplugins.arguments import (
     Svc,
     Tensorflow,
 )
+from app.core.jobplugins.flags import Fault
 from app.core.jobplugins.problems import Problem, path_of
 
 KNOWN: Final[Mapping[str, type[Arguments]]] = {
@@ -50,10 +51,14 @@ Given = Mapping[str, Sequence[str] | None]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a job asks for: arguments by plugin in the order they run, and what is wrong."""
+    """What a job asks for: arguments by plugin in the order they run, and what is wrong.
+
+    ``ignored``: what no plugin knows, and the job runs without.
+    """
 
     arguments: Mapping[str, Arguments]
     problems: tuple[Problem, ...]
+    ignored: tuple[Problem, ...]
 
 
 def completed(given: Given) -> dict[str, list[str]]:
@@ -69,6 +74,7 @@ def read(given: Given, *, tasks: Collection[str]) -> Reading:
     """Read ``spec.plugins`` of a job that has ``tasks``; needed plugins are added."""
     whole = completed(given)
     problems = [_unknown(name) for name in sorted(whole) if name not in KNOWN]
+    ignored: list[Problem] = []
     found: dict[str, Arguments] = {}
     for name, plugin in KNOWN.items():
         if name not in whole:
@@ -77,10 +83,15 @@ def read(given: Given, *, tasks: Collection[str]) -> Reading:
         fields = plugin_arguments.field_names(plugin)
         arguments = plugin(**{fields[flag]: value for flag, value in parsed.values.items()})
         found[name] = arguments
-        faults = (*parsed.faults, *arguments.faults())
-        problems += [Problem(path_of(name), fault.what, fault.remedy) for fault in faults]
+        problems += _about(name, (*parsed.faults, *arguments.faults()))
         problems += _missing_tasks(name, arguments, tasks)
-    return Reading(found, tuple(problems))
+        ignored += _about(name, parsed.ignored)
+    return Reading(found, tuple(problems), tuple(ignored))
+
+
+def _about(plugin: str, faults: Iterable[Fault]) -> Iterator[Problem]:
+    for fault in faults:
+        yield Problem(path_of(plugin), fault.what, fault.remedy)
 
 
 def _unknown(name: str) -> Problem:

@@ -2,9 +2,11 @@
 
 As Go's flag package reads it, which Volcano uses: one or two dashes, ``--port=22`` or ``--port 22``
 in two arguments, a switch alone is true, the last of equal flags counts. Volcano logs a bad flag
-and drops it and all that follow; here each is a :class:`Fault`. One thing is read as it is meant
-instead of as Go reads it: a switch that is followed by ``true`` or ``false`` takes that value (Go
-sets the switch and stops there).
+and drops it and all that follow; here each is a :class:`Fault`, and those that follow are read. A
+flag that the plugin does not have is no reason to refuse a job: manifests carry those of other
+releases along (``ssh: [--no-root]``). One thing is read as it is meant instead of as Go reads it: a
+switch that is followed by ``true`` or ``false`` takes that value (Go sets the switch and stops
+there).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +30,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One argument that cannot be used."""
+    """One argument that is not used."""
 
     what: str
     remedy: str
@@ -36,10 +38,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The flags that were given, and the arguments that are none."""
+    """The flags that were given, those that cannot be used, and arguments that mean nothing."""
 
     values: Mapping[str, Value]
     faults: tuple[Fault, ...]
+    ignored: tuple[Fault, ...]
 
 
 def _port(text: str) -> int:
@@ -94,27 +97,28 @@ def parse(known: Mapping[str, Kind], arguments: Sequence[str]) -> Parsed:
     """Read all of ``arguments``; those after a fault too."""
     values: dict[str, Value] = {}
     faults: list[Fault] = []
+    ignored: list[Fault] = []
     rest = list(arguments)
     while rest:
         argument = rest.pop(0).lstrip()
         if argument.rstrip() in {"", "--"}:
             continue
         if not _is_flag(argument):
-            faults.append(Fault(f"{_quoted(argument)} is not a flag", _spelling(known)))
+            ignored.append(Fault(f"{_quoted(argument)} is not a flag", _spelling(known)))
             continue
         name, equals, given = argument.lstrip("-").partition("=")
         name = name.rstrip()
         value = given if equals else None
         kind = known.get(name)
         if kind is None:
-            faults.append(Fault(f"there is no flag --{name}", _spelling(known)))
+            ignored.append(Fault(f"there is no flag --{name}", _spelling(known)))
             if value is None:
                 _drop_value(rest)
             continue
         if value is None:
             value = _next_value(kind, rest)
         _read_into(values, faults, name=name, kind=kind, text=value)
-    return Parsed(values, tuple(faults))
+    return Parsed(values, tuple(faults), tuple(ignored))
 
 
 def _read_into(

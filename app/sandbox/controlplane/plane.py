@@ -37,6 +37,7 @@ _CONTROLLERS = (
     "validatingadmissionpolicy-status-controller",
     "job-controller",
     "cronjob-controller",
+    "replicationcontroller-controller",
     "replicaset-controller",
     "deployment-controller",
     "statefulset-controller",

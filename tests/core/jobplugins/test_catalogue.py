@@ -199,20 +199,24 @@ def test_an_unknown_plugin_is_refused_with_the_list_of_known_ones() -> None:
     ]
 
 
-def test_a_bad_flag_is_refused_with_the_flags_of_its_plugin() -> None:
-    assert said({"hcclrank": ["--chief=a"]}) == [
+def test_a_flag_of_another_release_is_no_problem_and_named_with_those_there_are() -> None:
+    reading = read({"hcclrank": ["--chief=a"], "env": ["--x"]}, tasks=TASKS)
+    assert reading.problems == ()
+    assert [str(ignored) for ignored in reading.ignored] == [
+        "spec.plugins.env: there is no flag --x; this plugin takes no flags",
         "spec.plugins.hcclrank: there is no flag --chief;"
-        " its flags are --master=NAME, --worker=NAME"
+        " its flags are --master=NAME, --worker=NAME",
     ]
 
 
 def test_all_problems_of_all_plugins_are_told_at_once() -> None:
-    given = {"a": [], "svc": ["--x", "--y"], "b": None, "mpi": ["--port=z", "--master=nobody"]}
+    ssh = ["--ssh-port=x", "--ssh-key-type=y"]
+    given = {"a": [], "ssh": ssh, "b": None, "mpi": ["--port=z", "--master=nobody"]}
     assert [problem.path for problem in read(given, tasks=TASKS).problems] == [
         "spec.plugins.a",
         "spec.plugins.b",
-        "spec.plugins.svc",
-        "spec.plugins.svc",
+        "spec.plugins.ssh",
+        "spec.plugins.ssh",
         "spec.plugins.mpi",
         "spec.plugins.mpi",
     ]
@@ -272,8 +276,8 @@ def test_flags_that_do_not_go_together_are_refused(
 
 
 def test_an_error_tells_all_its_problems() -> None:
-    problems = read({"a": [], "env": ["--x"]}, tasks=()).problems
+    problems = read({"a": [], "ssh": ["--ssh-port"]}, tasks=()).problems
     error = PluginError(problems)
     assert error.problems == problems
     assert str(error).startswith("spec.plugins.a: unable to find job plugin: a; the known")
-    assert str(error).endswith("spec.plugins.env: there is no flag --x; this plugin takes no flags")
+    assert str(error).endswith("ssh: --ssh-port has no value; write --ssh-port=PORT")

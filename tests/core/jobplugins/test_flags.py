@@ -59,13 +59,6 @@ def test_good_flags_are_read(arguments: list[str], values: dict[str, object]) ->
 @pytest.mark.parametrize(
     ("arguments", "what", "remedy"),
     [
-        (["--nope"], "there is no flag --nope", SPELLING),
-        (["--nope=1"], "there is no flag --nope", SPELLING),
-        (["--nope", "1"], "there is no flag --nope", SPELLING),
-        (["22"], "'22' is not a flag", SPELLING),
-        (["-"], "'-' is not a flag", SPELLING),
-        (["---port=22"], "'---port=22' is not a flag", SPELLING),
-        (["--=22"], "'--=22' is not a flag", SPELLING),
         (["--port"], "--port has no value", "write --port=PORT"),
         (["--port="], "--port: '' is not a port from 1 to 65535", "write --port=PORT"),
         (["--port=ssh"], "--port: 'ssh' is not a port from 1 to 65535", "write --port=PORT"),
@@ -95,18 +88,41 @@ def test_a_bad_flag_is_named_with_what_to_write(
     assert [(fault.what, fault.remedy) for fault in parsed.faults] == [(what, remedy)]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--nope"], "there is no flag --nope"),
+        (["--nope=1"], "there is no flag --nope"),
+        (["--nope", "1"], "there is no flag --nope"),
+        (["22"], "'22' is not a flag"),
+        (["-"], "'-' is not a flag"),
+        (["---port=22"], "'---port=22' is not a flag"),
+        (["--=22"], "'--=22' is not a flag"),
+    ],
+)
+def test_what_means_nothing_to_a_plugin_is_ignored_and_told(
+    arguments: list[str], what: str
+) -> None:
+    parsed = parse(KNOWN, arguments)
+    assert (parsed.values, parsed.faults) == ({}, ())
+    assert [(fault.what, fault.remedy) for fault in parsed.ignored] == [(what, SPELLING)]
+
+
 def test_flags_after_a_bad_one_are_read_and_every_bad_one_is_named() -> None:
-    parsed = parse(KNOWN, ["--nope", "--port=22", "stray", "--count=x", "--on"])
+    parsed = parse(KNOWN, ["--nope", "--port=22", "stray", "--count=x", "--task=", "--on"])
     assert parsed.values == {"port": 22, "on": True}
     assert [fault.what for fault in parsed.faults] == [
+        "--count: 'x' is not a whole number above 0",
+        "--task: '' is not a name",
+    ]
+    assert [fault.what for fault in parsed.ignored] == [
         "there is no flag --nope",
         "'stray' is not a flag",
-        "--count: 'x' is not a whole number above 0",
     ]
 
 
 def test_a_plugin_without_flags_says_so() -> None:
-    (fault,) = parse({}, ["--port=22"]).faults
+    (fault,) = parse({}, ["--port=22"]).ignored
     assert fault.remedy == "this plugin takes no flags"
 
 
@@ -119,7 +135,7 @@ def test_one_of_a_few_words_is_asked_for_by_name() -> None:
 
 
 def test_a_long_argument_is_not_shown_whole() -> None:
-    (fault,) = parse({}, ["secret" * 100]).faults
+    (fault,) = parse({}, ["secret" * 100]).ignored
     assert fault.what == f"{('secret' * 100)[:40] + '...'!r} is not a flag"
 
 
@@ -128,7 +144,7 @@ def test_any_text_survives_as_a_value(text: str) -> None:
     for arguments in ([f"--key={text}"], ["--key", text]):
         parsed = parse({"key": TEXT}, [*arguments, "--last=1"])
         assert parsed.values == {"key": text}
-        assert [fault.what for fault in parsed.faults] == ["there is no flag --last"]
+        assert [fault.what for fault in parsed.ignored] == ["there is no flag --last"]
 
 
 @given(
