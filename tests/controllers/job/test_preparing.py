@@ -142,7 +142,7 @@ def test_plugins_add_to_pods_and_make_their_objects_first() -> None:
 
 def test_objects_of_plugins_go_with_the_pods() -> None:
     async def scenario(rig: Rig) -> None:
-        await rig.started({**_GANG, "plugins": {"svc": [], "ssh": []}})
+        await rig.started({**_GANG, "plugins": {"svc": [], "ssh": ["--no-root"]}})
         rig.succeed()
         await rig.settle()
 
@@ -184,7 +184,7 @@ def test_a_service_of_somebody_else_stays() -> None:
     ("plugins", "text"),
     [
         ({"fly": []}, "unable to find job plugin: fly; the known plugins are env"),
-        ({"svc": ["--no-such-flag"]}, "spec.plugins.svc"),
+        ({"ssh": ["--ssh-port=x"]}, "spec.plugins.ssh"),
     ],
 )
 def test_a_job_whose_plugins_cannot_be_read_has_failed(plugins: Any, text: str) -> None:

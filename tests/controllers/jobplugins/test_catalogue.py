@@ -81,10 +81,10 @@ def test_plugins_applied_twice_change_nothing_the_second_time() -> None:
 
 def test_all_that_is_wrong_is_raised_at_once() -> None:
     with pytest.raises(PluginError) as caught:
-        catalogue.parse(job({"spark": [], "env": ["--x"], "mpi": []}, task("ps")))
+        catalogue.parse(job({"spark": [], "ssh": ["--ssh-port=x"], "mpi": []}, task("ps")))
     assert [problem.path for problem in caught.value.problems] == [
         "spec.plugins.spark",
-        "spec.plugins.env",
+        "spec.plugins.ssh",
         "spec.plugins.mpi",
     ]
 
