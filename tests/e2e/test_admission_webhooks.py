@@ -32,7 +32,7 @@ ONLY_THE_WEBHOOK_KNOWS = {
     "a closing queue",
     "a queue with queues below",
     "tasks that wait for each other",
-    "a flag that a plugin does not have",
+    "a flag that cannot be read",
     "a timeout of a thousand years",
     "a container twice",
     "a variable's name that is none",
