@@ -9,18 +9,19 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from app.cache.members import Answer, Kind, Member, Stage
+from app.model.parts import Part
 
 
 @dataclass(slots=True, eq=False)
 class Arrivals:
     """The members of one group that are on this way, counted as they go on or back."""
 
-    at_bind: Counter[str] = field(default_factory=Counter)
-    """Those per role that have come to Bind and whose places are not void."""
+    at_bind: Counter[Part] = field(default_factory=Counter)
+    """Those per part that have come to Bind and whose places are not void."""
     unanswered: int = 0
     """Those with Bindings under way of which nothing is known."""
-    accepted: Counter[str] = field(default_factory=Counter)
-    """Those per role whose Bindings the API server took: bound, though the watch is late."""
+    accepted: Counter[Part] = field(default_factory=Counter)
+    """Those per part whose Bindings the API server took: bound, though the watch is late."""
     voided: int = 0
     """Those that may not use their places any more, unless they are bound already."""
 
@@ -28,11 +29,11 @@ class Arrivals:
         """Have ``member`` count if it is on this way, or with -1 not any more, as it did before."""
         if member.kind is not Kind.PLACED:
             return
-        role, arrived = member.pod.role, member.arrived
-        self.at_bind[role] += sign * arrived
+        part, arrived = member.part, member.arrived
+        self.at_bind[part] += sign * arrived
         if member.stage is Stage.BINDING:
             self.unanswered += sign * (member.answer is Answer.OPEN)
-            self.accepted[role] += sign * (member.answer is Answer.YES)
+            self.accepted[part] += sign * (member.answer is Answer.YES)
             self.voided += sign * (not arrived)
 
     def restage(self, member: Member, stage: Stage, *, now: float) -> None:

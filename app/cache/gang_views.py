@@ -36,7 +36,7 @@ class GangViews:
         file_under(self.torn, view.key, view, wanted=pending and view.partial)
         shown = pending and any(task.shown for task in view.queue_first)
         file_under(self.shown, view.key, view, wanted=shown)
-        nominated = pending and view.min_member <= 1 and any(t.nominated for t in view.waiting)
+        nominated = pending and view.is_of_one and any(t.nominated for t in view.waiting)
         file_under(self.nominated, view.key, view, wanted=nominated)
         choosy = pending and any(shape.looks_at_pods for shape in view.role_shapes.values())
         file_under(self.choosy, view.key, view, wanted=choosy)

@@ -16,6 +16,7 @@ from enum import IntEnum
 from app.cache.groups import Group
 from app.cache.members import Member
 from app.model.ids import GroupKey
+from app.model.parts import Part
 from app.model.resources import Vector
 
 
@@ -39,12 +40,12 @@ Cost = tuple[Loss, int, bool]
 
 @dataclass(slots=True, eq=False)
 class _Gang:
-    """A group, and how many of each role give way of those that it counts on."""
+    """A group, and how many of each part give way of those that it counts on."""
 
     group: Group
     may_arrive: int
-    leaving: Counter[str] = field(default_factory=Counter)
-    _costs: dict[tuple[str, bool], Cost] = field(default_factory=dict)
+    leaving: Counter[Part] = field(default_factory=Counter)
+    _costs: dict[tuple[Part, bool], Cost] = field(default_factory=dict)
     """Of any member by what it is; a node has room for hundreds, and all are compared."""
 
     @classmethod
@@ -53,28 +54,28 @@ class _Gang:
 
     def lose(self, member: Member) -> None:
         """This one gives way."""
-        self.leaving[member.pod.role] += 1
+        self.leaving[member.part] += 1
         self._costs.clear()
 
     def cost(self, member: Member) -> Cost:
         """The less the sooner it gives way."""
-        like = member.pod.role, member.may_arrive
+        like = member.part, member.may_arrive
         cost = self._costs.get(like)
         if cost is None:
             cost = self._costs[like] = self._cost(*like)
         return cost
 
-    def _cost(self, role: str, may_arrive: bool) -> Cost:
-        loss = self._loss(role, may_arrive)
+    def _cost(self, part: Part, may_arrive: bool) -> Cost:
+        loss = self._loss(part, may_arrive)
         size = self.group.arrivals.at_bind.total() if loss is Loss.A_GANG else 0
         return loss, size, may_arrive
 
-    def _loss(self, role: str, may_arrive: bool) -> Loss:
+    def _loss(self, part: Part, may_arrive: bool) -> Loss:
         """What is lost when such a one gives way besides."""
         group = self.group
         if not group.known:
             return Loss.NOTHING
-        if group.complete_without(self.leaving + Counter((role,))):
+        if group.complete_without(self.leaving + Counter((part,))):
             return Loss.ONE_TO_SPARE
         if group.begun:
             return Loss.PART

@@ -5,18 +5,31 @@ only the list of waiting members is walked when the planner's view is made.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Final
 
 from app.cache.arrivals import Arrivals
-from app.cache.members import PLACED_KINDS, READY_KINDS, VALID_KINDS, Kind, Member, Slot
+from app.cache.members import (
+    ON_NODE_KINDS,
+    PLACED_KINDS,
+    READY_KINDS,
+    Kind,
+    Member,
+    Slot,
+)
 from app.cache.slots import SlotIndex
 from app.model.amounts import Amounts
 from app.model.gang import Counts, Gang
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, PodUid, QueueName
 from app.model.job import Template
+from app.model.parts import (
+    Part,
+    Policies,
+    make_up,
+    part_of,
+)
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase, PodGroup
@@ -24,7 +37,7 @@ from app.model.workload import GroupPhase, PodGroup
 _NONE_NAMED = ("", DEFAULT_QUEUE)
 """As admission has it for PodGroups: there the namespace's queue counts."""
 
-_NOBODY: Final[Counter[str]] = Counter()
+_NOBODY: Final[Counter[Part]] = Counter()
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +67,7 @@ class Group:
     open_slots: SlotIndex = field(default_factory=SlotIndex)
     """The same, for members that come."""
     kinds: Counter[Kind] = field(default_factory=Counter)
-    role_kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    part_kinds: Counter[tuple[Part, Kind]] = field(default_factory=Counter)
     arrivals: Arrivals = field(default_factory=Arrivals)
     best_effort_waiting: int = 0
     queue_first: int = 0
@@ -83,6 +96,7 @@ class Group:
 
     def add(self, member: Member) -> None:
         """Count ``member`` in its present state."""
+        member.part = part_of(member.pod.role, member.pod.labels, self.sub_groups)
         self._count(member, 1)
         self.members[member.pod.uid] = member
         if not member.pod.node or member.pod.role not in self.role_shapes:
@@ -93,6 +107,19 @@ class Group:
         """Stop counting ``member``; it must not have changed since it was added."""
         self._count(member, -1)
         self.members.pop(member.pod.uid, None)
+
+    def follow(self, pod_group: PodGroup | None) -> None:
+        """Be what ``pod_group`` says, which may part the members in another way."""
+        new = pod_group.sub_groups if pod_group is not None else ()
+        if new == self.sub_groups:
+            self.pod_group = pod_group
+            return
+        there = list(self.members.values())
+        for member in there:
+            self.remove(member)
+        self.pod_group = pod_group
+        for member in there:
+            self.add(member)
 
     def without(self, gone: Iterable[Member]) -> "Group":
         """A copy, as it would be if these members were gone."""
@@ -121,9 +148,9 @@ class Group:
         return slot
 
     def _count(self, member: Member, sign: int) -> None:
-        kind, role, request = member.kind, member.pod.role, member.pod.shape.requests
+        kind, request = member.kind, member.pod.shape.requests
         self.kinds[kind] += sign
-        self.role_kinds[role, kind] += sign
+        self.part_kinds[member.part, kind] += sign
         if kind is Kind.WAITING:
             self.best_effort_waiting += sign * member.task.best_effort
             self.queue_first += sign * member.task.queue_first
@@ -188,6 +215,21 @@ class Group:
         return {} if self.pod_group.min_member < sum(minimum.values()) else minimum
 
     @property
+    def sub_groups(self) -> Policies:
+        """What parts its members further (:mod:`app.model.parts`)."""
+        return self.pod_group.sub_groups if self.pod_group is not None else ()
+
+    @property
+    def is_gang(self) -> bool:
+        """Whether its minimum may take more than one member."""
+        return self.min_member > 1 or bool(self.sub_groups)
+
+    @property
+    def needs_any_one(self) -> bool:
+        """Whether one member, whichever it is, makes its minimum."""
+        return not (self.is_gang or self.role_minimum)
+
+    @property
     def queue(self) -> QueueName:
         """The queue it is charged to."""
         if self.pod_group is not None:
@@ -211,32 +253,29 @@ class Group:
             and self.queue == view.queue
             and self.min_member == view.min_member
             and self.role_minimum == view.role_minimum
+            and self.sub_groups == view.sub_groups
         )
 
     @property
     def on_nodes(self) -> int:
         """Members that reached a node or finished there: they count for the barrier."""
-        return self.kinds[Kind.BOUND] + self.kinds[Kind.RUNNING] + self.kinds[Kind.SUCCEEDED]
-
-    def role_on_nodes(self, role: str) -> int:
-        """The same for one role."""
-        of = self.role_kinds
-        return of[role, Kind.BOUND] + of[role, Kind.RUNNING] + of[role, Kind.SUCCEEDED]
+        of = self.kinds
+        return of[Kind.BOUND] + of[Kind.RUNNING] + of[Kind.SUCCEEDED]
 
     @property
     def complete(self) -> bool:
         """Whether enough members have come to Bind for all of them to go (design §4, bind).
 
-        Members on a node count, and so does every role's minimum.
+        Members on a node count, and so does every role's minimum, and what makes sub-groups whole.
         """
         return self._makes_minimum(self.arrivals.at_bind)
 
-    def complete_with(self, coming: Counter[str]) -> bool:
-        """Whether that holds once so many more per role have come."""
+    def complete_with(self, coming: Counter[Part]) -> bool:
+        """Whether that holds once so many more per part have come."""
         return self._makes_minimum(self.arrivals.at_bind + coming)
 
-    def complete_without(self, leaving: Counter[str]) -> bool:
-        """Whether it holds without so many per role of those on nodes or at Bind."""
+    def complete_without(self, leaving: Counter[Part]) -> bool:
+        """Whether it holds without so many per part of those on nodes or at Bind."""
         return self._makes_minimum(self.arrivals.at_bind, leaving=leaving)
 
     @property
@@ -254,83 +293,49 @@ class Group:
         """Whether some of its minimum is not bound, as these say."""
         return not self._makes_minimum(self.arrivals.accepted)
 
-    def _makes_minimum(self, come: Counter[str], *, leaving: Counter[str] = _NOBODY) -> bool:
-        """Whether its minimum, and each role's, is on nodes or among so many per role that came.
+    def _makes_minimum(self, come: Counter[Part], *, leaving: Counter[Part] = _NOBODY) -> bool:
+        """Whether its minimum is on nodes or among so many per part that came.
 
         So many ``leaving`` do not count any more, wherever they are.
         """
         if self.on_nodes + come.total() - leaving.total() < self.min_member:
             return False
-        return all(
-            self.role_on_nodes(role) + come[role] - leaving[role] >= least
-            for role, least in self.role_minimum.items()
-        )
+        if not (self.role_minimum or self.sub_groups):
+            return True
+        return self._is_made_up_of(self.parts(ON_NODE_KINDS) + come - leaving)
+
+    def _is_made_up_of(self, have: Counter[Part]) -> bool:
+        """Whether these are enough for its roles and sub-groups."""
+        return make_up(have, role_minimum=self.role_minimum, policies=self.sub_groups)
+
+    def parts(self, kinds: Collection[Kind]) -> Counter[Part]:
+        """How many members of these kinds count for what."""
+        found: Counter[Part] = Counter()
+        for (part, kind), count in self.part_kinds.items():
+            if kind in kinds:
+                found[part] += count
+        return found
 
     @property
     def placed_minimum(self) -> bool:
-        """Whether its minimum has places, kept or taken, and that of each role."""
+        """Whether its minimum has places, kept or taken, and that of each part."""
         if self.on_nodes + self.kinds[Kind.PLACED] + len(self.slots) < self.min_member:
             return False
-        minimum = self.role_minimum
-        if not minimum:
+        if not (self.role_minimum or self.sub_groups):
             return True
-        kept = self.open_slots.counts()
-        return all(
-            kept.get(role, 0) + sum(self.role_kinds[role, kind] for kind in READY_KINDS) >= least
-            for role, least in minimum.items()
-        )
+        have = self.parts(READY_KINDS)
+        have.update({Part(role): kept for role, kept in self.open_slots.counts().items()})
+        return self._is_made_up_of(have)
 
     @property
     def promises(self) -> bool:
         """Whether room is kept for members that are not on a node yet."""
         return bool(self.slots) or self.kinds[Kind.PLACED] > 0
 
-    def surplus(self) -> list[Slot]:
-        """Slots that its minimum does not need, with the members that are there by now.
-
-        They are of roles that were guessed wrong: members of others came instead.
-        """
-        if not self.excess:
-            return []
-        lacking = self._lacking()
-        seen: Counter[str] = Counter()
-        beyond = []
-        for slot in self.slots.values():
-            seen[slot.role] += 1
-            if seen[slot.role] > lacking.get(slot.role, 0):
-                beyond.append(slot)
-        return beyond
-
-    @property
-    def excess(self) -> int:
-        """How many of these can go: it does not matter which."""
-        return max(len(self.slots) - self.missing, 0)
-
-    @property
-    def missing(self) -> int:
-        """How many members its minimum takes, and those of its roles, that are not there yet."""
-        return max(self.min_member - len(self.members), sum(self._lacking().values()), 0)
-
-    def _lacking(self) -> dict[str, int]:
-        """How many members roles lack of their minimums."""
-        return {
-            role: max(least - self._valid(role), 0) for role, least in self.role_minimum.items()
-        }
-
-    def _valid(self, role: str) -> int:
-        """How many members the role has, placed or not."""
-        return sum(self.role_kinds[role, kind] for kind in VALID_KINDS)
-
     @property
     def is_of_a_job(self) -> bool:
         """Whether it is of a vcjob, which says what its pods will be."""
         return self._owner_kind == "Job"
-
-    def knows(self, slot: Slot) -> bool:
-        """Whether its room is for such pods as one of the role is, or as the vcjob describes."""
-        template = self.templates.get(slot.role)
-        shapes = [self.role_shapes.get(slot.role), template.shape if template else None]
-        return any(slot.shape.fits_like(shape) for shape in shapes if shape)
 
     @property
     def awaits_nobody(self) -> bool:
@@ -351,12 +356,6 @@ class Group:
     @property
     def _owner_kind(self) -> str:
         return self.pod_group.owner_kind if self.pod_group is not None else ""
-
-    @property
-    def slots_wanted(self) -> int:
-        """How many places it may want before its members exist, at most."""
-        described = self.templates or (self.pod_group and self.pod_group.min_resources)
-        return self.missing if described and not self.awaits_nobody else 0
 
     @property
     def wants_planning(self) -> bool:

@@ -7,6 +7,7 @@ that came, more of the group changes at the same time, and the caller tells it.
 
 from app.cache.groups import Group
 from app.cache.members import Slot
+from app.cache.missing import excess, surplus
 from app.cache.registry import Registry
 from app.cache.rooms import Rooms
 from app.cache.rules import Rules
@@ -49,7 +50,7 @@ class KeptSlots:
 
     def drop_surplus(self, group: Group) -> None:
         """Give back the slots that its minimum does not need, the latest of them."""
-        for slot in group.surplus()[-group.excess :]:
+        for slot in surplus(group)[-excess(group) :]:
             self.drop(slot.holder)
 
     def take(self, group: Group, pod: Pod, *, now: float) -> Slot | None:
@@ -74,5 +75,5 @@ def _best(group: Group, pod: Pod) -> Slot | None:
     slot = group.open_slots.best_for(pod) or group.open_slots.first_of(pod.role)
     if slot is not None:
         return slot
-    surplus = group.surplus()
-    return next((slot for slot in surplus if slot.serves(pod)), next(iter(surplus), None))
+    beyond = surplus(group)
+    return next((slot for slot in beyond if slot.serves(pod)), next(iter(beyond), None))

@@ -19,10 +19,12 @@ node changes no sum.
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from app.model.amounts import Amounts
 from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName
+from app.model.parts import Part
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.shape import PodShape
 
@@ -80,6 +82,9 @@ SCHEDULED_KINDS = frozenset(
 )
 """Members that reached a node, terminating ones included (volcano.md §4.1)."""
 
+ON_NODE_KINDS = frozenset({Kind.BOUND, Kind.RUNNING, Kind.SUCCEEDED})
+"""Members that reached a node or finished there: they count for the barrier."""
+
 READY_KINDS = PLACED_KINDS | {Kind.SUCCEEDED}
 """Members that count as ready (volcano.md §3.1, ReadyTaskNum)."""
 
@@ -94,6 +99,9 @@ _KIND_OF = {
     TaskStatus.FAILED: Kind.FAILED,
     TaskStatus.UNKNOWN: Kind.UNKNOWN,
 }
+
+
+_NO_PART: Final = Part("")
 
 
 @dataclass(slots=True, eq=False)
@@ -131,6 +139,8 @@ class Member:
     """Since when it is."""
     observed: bool = False
     """Whether only a Filter call has shown it so far, and not the watch."""
+    part: Part = _NO_PART
+    """What its group counts it for, as long as it does."""
 
     @property
     def evicted_for_on(self) -> NodeName:

@@ -21,7 +21,7 @@ def brings_place(member: Member, pod: Pod, before: Group, group: Group | None) -
         return False
     if member.stage not in _BROUGHT or pod.status is not TaskStatus.PENDING:
         return False
-    alone = before.solo and group.min_member <= 1 and not group.role_minimum
+    alone = before.solo and group.needs_any_one
     return alone and before.queue == group.queue
 
 

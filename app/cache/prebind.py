@@ -20,7 +20,7 @@ def is_on_its_way(member: Member, *, before: float) -> bool:
 def waits_for_prebind(group: Group, *, before: float) -> bool:
     """Whether the gang is complete at Bind once those on their way have come."""
     members = group.members.values()
-    coming = Counter(m.pod.role for m in members if is_on_its_way(m, before=before))
+    coming = Counter(m.part for m in members if is_on_its_way(m, before=before))
     return bool(coming) and group.complete_with(coming)
 
 

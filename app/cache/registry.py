@@ -126,7 +126,7 @@ class Registry:
         """
         self._disown(group)
         before = group.queue
-        group.pod_group = pod_group
+        group.follow(pod_group)
         self._moved(group, before)
         owner = pod_group.owner_uid if pod_group is not None else ""
         group.templates = self.templates.get(owner, {})

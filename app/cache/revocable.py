@@ -37,7 +37,7 @@ def is_under_way(group: Group) -> bool:
 
 def stands_without(group: Group) -> bool:
     """Whether it has its minimum without those whose places can be taken back."""
-    waiting = (member.pod.role for member in _free_to_go(group) if member.arrived)
+    waiting = (member.part for member in _free_to_go(group) if member.arrived)
     return group.complete_without(Counter(waiting))
 
 

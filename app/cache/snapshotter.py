@@ -88,7 +88,7 @@ class Snapshotter:
                 for task in gang.waiting
                 if (on := members[task.uid].evicted_for_on) or task.uid in preemptors
             }
-            if made and gang.min_member <= 1:
+            if made and gang.is_of_one:
                 found[key] = made
         return found
 

@@ -8,7 +8,9 @@ from app.cache.members import READY_KINDS, SCHEDULED_KINDS, VALID_KINDS
 from app.cache.rooms import read_only
 from app.model.amounts import Amounts, is_best_effort
 from app.model.gang import Gang, Task
+from app.model.ids import PodUid
 from app.model.integers import int32
+from app.model.parts import NO_SUB_GROUP, SubGroup, by_sub_group
 from app.model.pod import Pod
 from app.model.resources import Vector
 from app.model.workload import PriorityClass
@@ -67,7 +69,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
     pod_group = group.pod_group
     minimum = pod_group.min_resources if pod_group else _solo_request(group)
     counts = group.counts()
-    roles = _roles(group)
+    roles, parted = _roles(group), _parted(group)
     described = {role: template.shape for role, template in group.templates.items()}
     namespace, _, name = group.key.partition("/")
     return Gang(
@@ -95,6 +97,10 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         role_slots=roles.slots,
         role_scheduled=roles.scheduled,
         role_shapes={**described, **group.role_shapes},
+        sub_groups=group.sub_groups,
+        sub_group_of=parted.of,
+        sub_group_ready=parted.ready,
+        sub_group_valid=parted.valid,
         annotations=pod_group.annotations if pod_group else {},
         solo=group.solo,
         partial=bool(group.on_nodes) and not group.reached_minimum and not counts.completed,
@@ -142,9 +148,10 @@ class _Roles(NamedTuple):
 
 def _roles(group: Group) -> _Roles:
     found = _Roles({}, {}, {}, {})
-    for (role, kind), count in group.role_kinds.items():
+    for (part, kind), count in group.part_kinds.items():
         if not count:
             continue
+        role = part.role
         if kind in READY_KINDS:
             found.ready[role] = found.ready.get(role, 0) + count
         if kind in VALID_KINDS:
@@ -155,3 +162,25 @@ def _roles(group: Group) -> _Roles:
         for counts in (found.ready, found.valid, found.slots):
             counts[role] = counts.get(role, 0) + count
     return found
+
+
+class _SubGroups(NamedTuple):
+    """Who is in which sub-group, and how many each has, as in :class:`Gang`."""
+
+    of: Mapping[PodUid, SubGroup]
+    ready: Mapping[SubGroup, int]
+    valid: Mapping[SubGroup, int]
+
+
+_UNPARTED = _SubGroups({}, {}, {})
+
+
+def _parted(group: Group) -> _SubGroups:
+    if not group.sub_groups:
+        return _UNPARTED
+    of = {uid: member.part.sub_group for uid, member in group.waiting.items()}
+    return _SubGroups(
+        {uid: sub_group for uid, sub_group in of.items() if sub_group != NO_SUB_GROUP},
+        by_sub_group(group.parts(READY_KINDS)),
+        by_sub_group(group.parts(VALID_KINDS)),
+    )

@@ -15,6 +15,7 @@ import numpy as np
 
 from app.model.gang import Gang, Task
 from app.model.ids import ROOT_QUEUE, GroupKey, PodUid, QueueName
+from app.model.parts import SubGroup
 from app.model.resources import Matrix, Vector
 from app.model.snapshot import QueueUsage, Snapshot
 
@@ -40,11 +41,15 @@ class QueueAccount:
 
 @dataclass(slots=True, eq=False)
 class GangAccount:
-    """Running sums of a gang: members with a place, per role, and their requests ``(R,)``."""
+    """Running sums of a gang: members with a place, in all, per role and per sub-group.
+
+    ``allocated`` is what they request, shape ``(R,)``.
+    """
 
     ready: int
     role_ready: dict[str, int]
     allocated: Vector
+    sub_group_ready: dict[SubGroup, int] = field(default_factory=dict)
     best_effort: dict[str, int] = field(default_factory=dict)
     """Best-effort members placed in this cycle, per role: they no longer count as waiting ones."""
 
@@ -124,7 +129,12 @@ class Ledger:
         """The account of ``gang``, opened from its view on first use."""
         account = self._gangs.get(gang.key)
         if account is None:
-            account = GangAccount(gang.counts.ready, dict(gang.role_ready), gang.allocated.copy())
+            account = GangAccount(
+                gang.counts.ready,
+                dict(gang.role_ready),
+                gang.allocated.copy(),
+                dict(gang.sub_group_ready),
+            )
             self._gangs[gang.key] = account
         return account
 
@@ -204,6 +214,9 @@ class Ledger:
         mine = self.gang(gang)
         mine.ready += sign
         mine.role_ready[task.role] = mine.role_ready.get(task.role, 0) + sign
+        sub_group = gang.sub_group_of.get(task.uid)
+        if sub_group is not None:
+            mine.sub_group_ready[sub_group] = mine.sub_group_ready.get(sub_group, 0) + sign
         if task.best_effort and not task.is_slot:
             mine.best_effort[task.role] = mine.best_effort.get(task.role, 0) + sign
         mine.allocated += delta

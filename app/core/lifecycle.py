@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from app.model.gang import Counts, Gang
+from app.model.parts import least_missing
 from app.model.reason import Cause, Refusal
 from app.model.workload import Condition, GroupPhase, PodGroup
 
@@ -65,6 +66,8 @@ def lacks_minimum(gang: Gang) -> bool:
 def _is_ready(gang: Gang) -> bool:
     """Whether the members that have a place make its minimum, slots apart."""
     if gang.counts.ready_members < gang.min_member:
+        return False
+    if gang.lacking_of_policies(gang.sub_group_ready):
         return False
     return not gang.lacking_of_roles(gang.role_ready_members)
 
@@ -121,9 +124,10 @@ def unschedulable_text(gang: Gang, refusal: Refusal, *, describe: Describe) -> s
 
 
 def _unready(gang: Gang) -> int:
-    """How many places the minimum lacks, in all or for roles."""
+    """How many places the minimum lacks, in all or for parts."""
     lacking = gang.lacking_of_roles(gang.role_ready)
-    return max(gang.min_member - gang.counts.ready, sum(lacking.values()), 0)
+    of_sub_groups = least_missing(gang.sub_groups, gang.sub_group_ready)
+    return max(gang.min_member - gang.counts.ready, sum(lacking.values()), of_sub_groups, 0)
 
 
 def waits(phase: GroupPhase) -> bool:
@@ -174,7 +178,7 @@ def _is_kept_waiting(gang: Gang, refusal: Refusal) -> bool:
 def _reserved(gang: Gang, refusal: Refusal | None, describe: Describe) -> Condition | None:
     """Design §4: room for the minimum is kept (or taken), or why it is not."""
     counts = gang.counts
-    enough = counts.ready >= gang.min_member and not gang.lacking_of_roles(gang.role_ready)
+    enough = not _unready(gang)
     if enough and (counts.tasks or counts.slots):
         return Condition(RESERVED, "True", "Placed", _kept_for(counts))
     if refusal is None:

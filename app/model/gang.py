@@ -13,6 +13,7 @@ import numpy as np
 
 from app.model.amounts import Amounts
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
+from app.model.parts import Policies, SubGroup, lacking_sub_groups, least_missing
 from app.model.resources import PODS_COLUMN, Vector
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
@@ -153,6 +154,14 @@ class Gang:
     role_scheduled: Mapping[str, int] = field(default_factory=dict)
     """Like :attr:`Counts.scheduled`, per role."""
     role_shapes: Mapping[str, PodShape] = field(default_factory=dict)
+    sub_groups: Policies = ()
+    """What parts its members further (:mod:`app.model.parts`)."""
+    sub_group_of: Mapping[PodUid, SubGroup] = field(default_factory=dict)
+    """That of each of ``waiting``, if it has one."""
+    sub_group_ready: Mapping[SubGroup, int] = field(default_factory=dict)
+    """Members with a place per sub-group."""
+    sub_group_valid: Mapping[SubGroup, int] = field(default_factory=dict)
+    """Those plus waiting ones, foreign gates or not."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     solo: bool = False
     partial: bool = False
@@ -165,6 +174,11 @@ class Gang:
     """Members that nobody came for while they had a place: beyond the minimum they go last."""
     yields_until: float = 0.0
     """Until then all its members beyond the minimum do, as one has just lost its place so."""
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether its minimum takes no more than one member."""
+        return self.min_member <= 1 and not self.sub_groups
 
     @property
     def age(self) -> tuple[float, str]:
@@ -205,6 +219,17 @@ class Gang:
             if least > have.get(role, 0)
         }
 
+    def lacking_of_policies(self, have: Mapping[SubGroup, int]) -> dict[str, int]:
+        """How many whole sub-groups policies lack when they have so many members; those that do."""
+        return lacking_sub_groups(self.sub_groups, have) if self.sub_groups else {}
+
+    @property
+    def sub_group_able(self) -> Mapping[SubGroup, int]:
+        """Members per sub-group that have a place or may be given one."""
+        there = Counter(self.sub_group_ready)
+        there.update(self.sub_group_of[t.uid] for t in self.waiting if t.uid in self.sub_group_of)
+        return there
+
     @property
     def role_ready_members(self) -> Mapping[str, int]:
         """Members with a place per role, slots apart."""
@@ -222,23 +247,29 @@ class Gang:
         return self._able(self.counts.ready_members, self.role_ready_members)
 
     def _able(self, ready: int, of_roles: Mapping[str, int]) -> int:
-        """While a gate of others holds one that a role needs, more of other roles do not help."""
+        """While a gate of others holds one that a part needs, more of other parts do not help."""
         able = ready + len(self.waiting)
         if not self.counts.gated:
             return able
         there = Counter(task.role for task in self.waiting)
         there.update(of_roles)
-        return min(able, self.min_member - sum(self.lacking_of_roles(there).values()))
+        lacking = sum(self.lacking_of_roles(there).values())
+        if self.sub_groups:
+            lacking = max(lacking, least_missing(self.sub_groups, self.sub_group_able))
+        return min(able, max(self.min_member - lacking, 0))
 
     @property
     def lacks_members(self) -> bool:
         """Whether its minimum takes members that nobody has created, nor is a place kept for.
 
-        Of a role too, where others exist that cannot be placed: they may be of that role.
+        Of a role too, or of sub-groups, where others exist that cannot be placed: they may be of
+        that role.
         """
         if self.counts.tasks + self.counts.slots < self.min_member:
             return True
-        return bool(self.lacking_of_roles(self.role_valid))
+        if self.lacking_of_roles(self.role_valid):
+            return True
+        return bool(self.lacking_of_policies(self.sub_group_valid))
 
     @property
     def awaits_members(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.model.amounts import Amounts
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, QueueName, group_key
+from app.model.parts import Policies
 
 
 class GroupPhase(StrEnum):
@@ -46,6 +47,7 @@ class Condition:
 class PodGroup:
     """A PodGroup object. ``role_minimum`` is ``minTaskMember``; ``min_resources`` None: unset.
 
+    ``sub_groups`` is ``subGroupPolicy``, empty when it asks for nothing but single members.
     ``min_limits`` are the lines of these that quotas have for limits, ``limits.cpu``.
     """
 
@@ -56,6 +58,7 @@ class PodGroup:
     created: float
     min_member: int = 0
     role_minimum: Mapping[str, int] = field(default_factory=dict)
+    sub_groups: Policies = ()
     queue: QueueName = DEFAULT_QUEUE
     priority_class: str = ""
     min_resources: Amounts | None = None
@@ -81,7 +84,7 @@ class PodGroup:
     @property
     def minimum(self) -> tuple[object, ...]:
         """What must be placed together, to be compared; a status counts in ``generation`` too."""
-        return self.min_member, self.role_minimum, self.min_resources
+        return self.min_member, self.role_minimum, self.sub_groups, self.min_resources
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import Member, Slot
+from app.cache.missing import knows
 from app.cache.prebind import longest_in_prebind
 from app.core.texts import describe
 from app.model.ids import GroupKey
@@ -79,7 +80,7 @@ def slots_to_pin(cache: ClusterCache, group: Group) -> dict[str, tuple[str, ...]
     slots = [
         slot
         for slot in group.slots.values()
-        if slot.shape.bears_pin and (not group.is_of_a_job or group.knows(slot))
+        if slot.shape.bears_pin and (not group.is_of_a_job or knows(group, slot))
     ]
     return _by_role(slot for slot in slots if slot.holder not in behind)
 

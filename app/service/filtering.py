@@ -238,7 +238,7 @@ class Filtering:
         kube-scheduler clears it after an error, so without an approval there is one error only.
         """
         group = self._cache.groups[member.group]
-        if group.min_member > 1:
+        if group.is_gang:
             return False
         return self._approvals.allows(member.pod.uid, names) or member.evicted_for_on in names
 

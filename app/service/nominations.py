@@ -76,7 +76,7 @@ class Nominations:
             return False
         if member.in_prebind:
             return False
-        if self._cache.groups[member.group].min_member > 1:
+        if self._cache.groups[member.group].is_gang:
             return True
         return member.hinted == member.pod.nominated or bool(member.pod.gates)
 

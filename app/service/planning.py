@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from app.cache.absence import Absences
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member
+from app.cache.missing import slots_wanted
 from app.cache.snapshotter import Snapshotter
 from app.core.figures import QueueFigures, queue_figures
 from app.core.ledger import Ledger
@@ -312,7 +313,7 @@ class Planning:
 
     def _few_are_pending(self) -> bool:
         pending = self.cache.registry.pending
-        wanted = (max(len(group.waiting), group.slots_wanted) for group in pending.values())
+        wanted = (max(len(group.waiting), slots_wanted(group)) for group in pending.values())
         return len(pending) <= AT_ONCE and sum(wanted) <= AT_ONCE
 
     def _plan_all(self, now: float, *, asked: GroupKey) -> bool:

@@ -37,6 +37,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage
 from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
+from app.model.parts import Part
 from app.model.pod import Pod
 from app.service.approvals import Approvals, Losses
 from app.service.catching_up import LateGroups
@@ -197,7 +198,7 @@ class Preemption:
         group = self._cache.groups[member.group] if member is not None else None
         if group is None or not group.known:
             return Strike.GROUP_MISSING
-        return Strike.GANG_PREEMPTOR if group.min_member > 1 else None
+        return Strike.GANG_PREEMPTOR if group.is_gang else None
 
 
 def _known(cache: ClusterCache, candidate: Candidate) -> list[Pod]:
@@ -291,7 +292,7 @@ def _breaks(group: Group, victims: Collection[PodUid], others: Collection[PodUid
     return not group.complete_without(_placed(group, {*victims, *others}))
 
 
-def _placed(group: Group, uids: Iterable[PodUid]) -> Counter[str]:
-    """How many of these members it counts as there, by role."""
+def _placed(group: Group, uids: Iterable[PodUid]) -> Counter[Part]:
+    """How many of these members it counts as there, by what they count for."""
     members = (group.members[uid] for uid in uids)
-    return Counter(member.pod.role for member in members if member.kind in PLACED_KINDS)
+    return Counter(member.part for member in members if member.kind in PLACED_KINDS)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
+from app.cache.missing import missing
 from app.model.ids import GroupKey
 from app.model.reason import MEMBERS_MISSING, Cause, Refusal
 from app.telemetry import metrics
@@ -85,4 +86,4 @@ class Refused:
 
 
 def _lacks_members(group: Group) -> bool:
-    return group.missing > 0 or not group.members
+    return missing(group) > 0 or not group.members

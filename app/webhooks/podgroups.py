@@ -1,5 +1,8 @@
 """PodGroups: the namespace's queue, and where a group may be submitted (volcano.md §6.3)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from app.model.ids import DEFAULT_QUEUE
 from app.model.pod import QUEUE_ANNOTATION
 from app.webhooks.findings import Findings, at
@@ -8,7 +11,6 @@ from app.webhooks.linting import lint_limit, lint_priority_class
 from app.webhooks.reading import amounts, integer, mapping, mappings, text
 from app.webhooks.topology import (
     BOTH_TIERS,
-    NOT_HEEDED,
     check_topology,
     has_both_tiers,
     lint_topology,
@@ -60,6 +62,15 @@ def _check_queue(queue: str, facts: Facts, findings: Findings) -> None:
         )
 
 
+def _lint_sub_group(policy: Mapping[str, Any], path: str, findings: Findings) -> None:
+    lint_topology(policy, path, findings)
+    if integer(policy.get("minSubGroups")) > 0 and not policy.get("matchLabelKeys"):
+        findings.warn(
+            at(path, "minSubGroups"),
+            "no pod is in a sub-group without matchLabelKeys: the group never runs",
+        )
+
+
 def _lint(group: Object, facts: Facts, findings: Findings) -> None:
     spec = mapping(group.get("spec"))
     lint_priority_class(
@@ -73,8 +84,8 @@ def _lint(group: Object, facts: Facts, findings: Findings) -> None:
         findings=findings,
     )
     lint_topology(spec, "spec", findings)
-    if spec.get("subGroupPolicy"):
-        findings.warn("spec.subGroupPolicy", NOT_HEEDED)
+    for index, policy in enumerate(mappings(spec.get("subGroupPolicy"))):
+        _lint_sub_group(policy, at("spec.subGroupPolicy", index), findings)
     roles = sum(integer(least) for least in mapping(spec.get("minTaskMember")).values())
     if roles > integer(spec.get("minMember")) > 0:
         findings.warn(

@@ -94,12 +94,12 @@ class Checks(Machine):
                 assert pod.status in TERMINAL
                 assert pod.grouped
                 assert pod.group not in self.api.groups
-        counted = recount(tracked, promises)
+        counted = recount(tracked, promises, self.api.groups)
         assert set(self.cache.groups) == set(counted) | set(self.api.groups)
         for key, expected in counted.items():
             group = self.cache.groups[key]
             assert +group.kinds == +expected.kinds
-            assert +group.role_kinds == +expected.roles
+            assert +group.part_kinds == +expected.parts
             arrivals = group.arrivals
             assert +arrivals.at_bind == +expected.arrived
             assert +arrivals.accepted == +expected.accepted

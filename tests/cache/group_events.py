@@ -10,10 +10,20 @@ from hypothesis.stateful import precondition, rule
 
 from app.model.ids import QueueName, group_key
 from app.model.job import JobTemplate, Template
+from app.model.parts import Policies
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass
 from tests.builders import make_amounts, make_queue
-from tests.cache.machine import GROUPS, ODD, QUEUES, ROLE, TERMINAL, Machine, shapes
+from tests.cache.machine import (
+    GROUPS,
+    ODD,
+    QUEUES,
+    ROLE,
+    SUB_GROUPS,
+    TERMINAL,
+    Machine,
+    shapes,
+)
 from tests.cache.naive import Promises
 
 
@@ -24,6 +34,7 @@ class GroupEvents(Machine):
         name=st.sampled_from(GROUPS),
         least=st.integers(0, 4),
         role_least=st.sampled_from([{}, {"a": 1}, {"a": 1, "b": 2}]),
+        sub_groups=st.sampled_from([(), (), *SUB_GROUPS]),
         phase=st.sampled_from(list(GroupPhase)),
         queue=st.sampled_from(QUEUES),
         deleting=st.sampled_from([False] * 9 + [True]),
@@ -35,6 +46,7 @@ class GroupEvents(Machine):
         name: str,
         least: int,
         role_least: dict[str, int],
+        sub_groups: Policies,
         phase: GroupPhase,
         queue: str,
         deleting: bool,
@@ -54,6 +66,7 @@ class GroupEvents(Machine):
             created=0.0,
             min_member=least,
             role_minimum=role_least,
+            sub_groups=sub_groups,
             queue=QueueName(queue),
             min_resources=make_amounts(cpu=1000 * least) if least != 1 else None,
             priority_class="high" if least == 2 else "",

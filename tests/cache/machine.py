@@ -20,6 +20,7 @@ from app.cache.registry import Signals
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.job import Template
+from app.model.parts import SubGroupPolicy
 from app.model.pod import Owner, Pod, TaskStatus
 from app.model.shape import HostPort, LabelSelector, Operator, PodShape, PodTerm, Requirement
 from app.model.snapshot import Snapshot
@@ -32,6 +33,11 @@ from tests.cache.naive import ANYWHERE, OURS, Api, Promise, Promises, Taken
 NODES = ("n0", "n1", "n2")
 PODS = tuple(f"p{i}" for i in range(7))
 GROUPS = ("g0", "g1")
+SUB_GROUPS = [
+    (SubGroupPolicy("by-size", keys=("size",), size=2, least=1),),
+    (SubGroupPolicy("by-size", keys=("size",), size=1, least=2),),
+]
+VALID = (*PLACED_KINDS, Kind.SUCCEEDED, Kind.WAITING, Kind.GATED)
 ROLES = ("", "a", "b")
 QUEUES = ("default", "q1")
 OWNERS = tuple(Owner("apps/v1", "ReplicaSet", name, f"uid-{name}") for name in ("rs0", "rs1"))
@@ -218,7 +224,8 @@ class Machine(RuleBasedStateMachine):
         if promise is None or stored is None or promise.stage is Stage.ASSUMED:
             return False
         roles = 0 < sum(stored.role_minimum.values()) <= stored.min_member
-        takes_one = stored.min_member <= 1 and not roles and not stored.deleting
+        parted = roles or stored.sub_groups
+        takes_one = stored.min_member <= 1 and not parted and not stored.deleting
         is_ready = moved.status is TaskStatus.PENDING
         return not pod.grouped and is_ready and takes_one and stored.queue == self.queue_alone
 
@@ -307,12 +314,24 @@ class Machine(RuleBasedStateMachine):
 
     def lacking(self, group: PodGroup) -> Counter[str]:
         """How many members its roles lack."""
-        valid = (*PLACED_KINDS, Kind.SUCCEEDED, Kind.WAITING, Kind.GATED)
         members = [m for m in self.cache.members.values() if m.group == group.key]
-        there = Counter(m.pod.role for m in members if m.kind in valid)
+        there = Counter(m.pod.role for m in members if m.kind in VALID)
         roles = self.cache.groups[group.key].role_minimum
         return Counter({role: max(least - there[role], 0) for role, least in roles.items()})
 
     def slots_needed(self, group: PodGroup) -> int:
         members = sum(m.group == group.key for m in self.cache.members.values())
-        return max(group.min_member - members, self.lacking(group).total())
+        return max(
+            group.min_member - members, self.lacking(group).total(), self.lacking_of_sizes(group)
+        )
+
+    def lacking_of_sizes(self, group: PodGroup) -> int:
+        """How many members at least make as many of its sub-groups whole as it needs."""
+        members = [m for m in self.cache.members.values() if m.group == group.key]
+        there = Counter(m.pod.labels.get("size", "") for m in members if m.kind in VALID)
+        del there[""]
+        most = 0
+        for policy in group.sub_groups:
+            lacks = sorted(max(policy.size - count, 0) for count in there.values())
+            most += sum([*lacks, *[policy.size] * policy.least][: policy.least])
+        return most

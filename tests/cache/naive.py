@@ -15,6 +15,7 @@ from app.cache.members import Answer, Kind, Stage
 from app.model.amounts import Amounts
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.node import Node
+from app.model.parts import Part, SubGroup
 from app.model.pod import GATE, QUEUE_GATE, Pod, TaskStatus
 from app.model.shape import PodShape, Toleration
 from app.model.workload import GroupPhase, PodGroup
@@ -177,22 +178,22 @@ class Recount:
     """One group, counted anew."""
 
     kinds: Counter[Kind] = field(default_factory=Counter)
-    roles: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    parts: Counter[tuple[Part, Kind]] = field(default_factory=Counter)
     held: Counter[Amounts] = field(default_factory=Counter)
     gated: Counter[Amounts] = field(default_factory=Counter)
     wanted: Counter[Amounts] = field(default_factory=Counter)
-    arrived: Counter[str] = field(default_factory=Counter)
-    accepted: Counter[str] = field(default_factory=Counter)
+    arrived: Counter[Part] = field(default_factory=Counter)
+    accepted: Counter[Part] = field(default_factory=Counter)
     unanswered: int = 0
     voided: int = 0
     waiting: set[PodUid] = field(default_factory=set)
     best_effort: int = 0
     slots: Counter[str] = field(default_factory=Counter)
 
-    def add(self, pod: Pod, promise: Promise | None) -> None:
-        kind = kind_of(pod, promised=promise is not None)
+    def add(self, pod: Pod, promise: Promise | None, stored: PodGroup | None) -> None:
+        kind, part = kind_of(pod, promised=promise is not None), part_of(pod, stored)
         self.kinds[kind] += 1
-        self.roles[pod.role, kind] += 1
+        self.parts[part, kind] += 1
         if kind in (Kind.PLACED, Kind.BOUND, Kind.RUNNING):
             self.held[pod.shape.requests] += 1
         elif kind is Kind.GATED:
@@ -203,9 +204,9 @@ class Recount:
             self.best_effort += all(name == "pods" for name, _ in pod.shape.requests)
         if promise is not None and promise.stage in (Stage.ASSUMED, Stage.BINDING):
             stays = promise.taken or not promise.void
-            self.arrived[pod.role] += stays
+            self.arrived[part] += stays
             self.voided += not stays
-            self.accepted[pod.role] += promise.taken
+            self.accepted[part] += promise.taken
             self.unanswered += not promise.revocable and promise.answer is Answer.OPEN
 
     @property
@@ -227,24 +228,40 @@ class Recount:
         return self.lacks(pod_group) and phase is not GroupPhase.COMPLETED
 
     def lacks(self, pod_group: PodGroup) -> bool:
-        """Whether places are lacking, in all or for a role."""
+        """Whether places are lacking, in all, for a role or for whole sub-groups."""
         if self.on_nodes + self.kinds[Kind.PLACED] + self.slots.total() < pod_group.min_member:
             return True
         minimum = pod_group.role_minimum
         if sum(minimum.values()) > pod_group.min_member:
-            return False
-        ready = Counter(self.slots)
-        for (role, kind), count in self.roles.items():
-            ready[role] += count if kind in (*ON_A_NODE, Kind.PLACED) else 0
-        return any(ready[role] < least for role, least in minimum.items())
+            minimum = {}
+        ready, by_size = Counter(self.slots), Counter[str]()
+        for (part, kind), count in self.parts.items():
+            if kind in (*ON_A_NODE, Kind.PLACED):
+                ready[part.role] += count
+                by_size[part.sub_group.values] += count
+        del by_size[""]
+        return any(ready[role] < least for role, least in minimum.items()) or any(
+            sum(count >= policy.size for count in by_size.values()) < policy.least
+            for policy in pod_group.sub_groups
+        )
 
 
-def recount(pods: Iterable[Pod], promises: Promises) -> dict[GroupKey, Recount]:
+def part_of(pod: Pod, stored: PodGroup | None) -> Part:
+    """What it counts for: groups are parted by the label ``size``, or not at all."""
+    if stored is None or not stored.sub_groups or "size" not in pod.labels:
+        return Part(pod.role)
+    return Part(pod.role, SubGroup("by-size", pod.labels["size"]))
+
+
+def recount(
+    pods: Iterable[Pod], promises: Promises, stored: Mapping[GroupKey, PodGroup]
+) -> dict[GroupKey, Recount]:
     """Every group that has a pod of ours or a slot."""
     out: dict[GroupKey, Recount] = {}
     for pod in pods:
         if pod.scheduler == OURS:
-            out.setdefault(pod.group, Recount()).add(pod, promises.members.get(pod.uid))
+            group = out.setdefault(pod.group, Recount())
+            group.add(pod, promises.members.get(pod.uid), stored.get(pod.group))
     for slot in promises.slots.values():
         group = out.setdefault(slot.group, Recount())
         group.slots[slot.role] += 1

@@ -7,12 +7,14 @@ import pytest
 
 from app.cache.members import Stage
 from app.model.ids import NodeName, QueueName, group_key
+from app.model.parts import SubGroupPolicy
 from app.model.pod import GROUP_ANNOTATION
 from app.model.workload import GroupPhase, PodGroup
 from tests.builders import make_pod
 from tests.cache.rig import Rig
 
 MADE = group_key("default", "made")
+PAIRS = (SubGroupPolicy("pair", keys=("pair",), size=2),)
 
 
 @pytest.fixture
@@ -87,6 +89,7 @@ def test_a_group_that_runs_goes_on_running(rig: Rig) -> None:
     [
         pytest.param({"min_member": 2}, id="a gang"),
         pytest.param({"role_minimum": {"worker": 1}}, id="roles"),
+        pytest.param({"sub_groups": PAIRS}, id="sub-groups"),
         pytest.param({"queue": QueueName("other")}, id="another queue"),
         pytest.param({"deleting": True}, id="on its way out"),
     ],

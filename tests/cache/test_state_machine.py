@@ -37,6 +37,7 @@ class CacheMachine(Events, GroupEvents, Decisions, Checks):
                 name=name,
                 least=least,
                 role_least={},
+                sub_groups=(),
                 phase=GroupPhase.INQUEUE,
                 queue="default",
                 deleting=False,

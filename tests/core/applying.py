@@ -50,6 +50,9 @@ def _after(
     for task in tasks:
         ready[task.role] = ready.get(task.role, 0) + 1
         valid[task.role] = valid.get(task.role, 0) + task.is_slot
+    parted = dict(gang.sub_group_ready)
+    for sub_group in (gang.sub_group_of[uid] for uid in pods & gang.sub_group_of.keys()):
+        parted[sub_group] = parted.get(sub_group, 0) + 1
     slots = len(tasks) - len(pods)
     left = tuple(task for task in gang.waiting if task.uid not in pods)
     took = sum_of([task.request for task in tasks], snapshot)
@@ -64,6 +67,8 @@ def _after(
         request=gang.request + new,
         role_ready=ready,
         role_valid=valid,
+        sub_group_ready=parted,
+        sub_group_of={uid: of for uid, of in gang.sub_group_of.items() if uid not in pods},
         counts=replace(
             gang.counts,
             pending=gang.counts.pending - len(pods),

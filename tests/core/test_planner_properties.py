@@ -4,6 +4,7 @@ Limits, minimums and fits are worked out here the slow and obvious way, from the
 plan alone.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -162,6 +163,7 @@ def test_a_gang_is_whole_or_absent(theme: Theme, data: st.DataObject) -> None:
         assert gang.hold_until <= NOW or gang.partial
         assert gang.counts.ready + len(got) >= gang.min_member
         assert roles_hold(gang, got)
+        assert sub_groups_hold(gang, got)
         uids = [task.uid for task in got if task.uid]
         assert len(uids) == len(set(uids))
         assert set(uids) <= {task.uid for task in gang.waiting}
@@ -179,6 +181,19 @@ def roles_hold(gang: Gang, got: list[Any]) -> bool:
     )
 
 
+def sub_groups_hold(gang: Gang, got: list[Any]) -> bool:
+    """Whether as many are whole as its policies want, and no member is alone in its own."""
+    before, after = gang.sub_group_ready, Counter(gang.sub_group_ready)
+    after.update(gang.sub_group_of[t.uid] for t in got if t.uid in gang.sub_group_of)
+    for policy in gang.sub_groups:
+        whole = sum(count >= policy.size for count in after.values())
+        if whole < policy.least:
+            return False
+        if any(before.get(s, 0) < n < policy.size for s, n in after.items()):
+            return False
+    return True
+
+
 @themes
 @PER_THEME
 @given(data=st.data())
@@ -189,7 +204,8 @@ def test_everybody_who_waits_is_told_why(theme: Theme, data: st.DataObject) -> N
         got = given_to(decided, gang)
         unserved = len(gang.waiting) - sum(1 for task in got if task.uid)
         inside = gang.inqueue or gang.key in decided.admitted
-        if unserved or not inside or gang.counts.ready + len(got) < gang.min_member:
+        short = gang.counts.ready + len(got) < gang.min_member
+        if unserved or not inside or short or not sub_groups_hold(gang, got):
             refusal = decided.refused[gang.key]
             assert isinstance(refusal, Refusal)
             assert all(lack.asked > lack.free >= 0 for lack in refusal.shortfalls)

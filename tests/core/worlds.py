@@ -4,6 +4,7 @@ Nodes, shapes and residents are those of the placement tests; here come queues w
 every state, and the configurations that a cycle is run with.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,8 @@ from app.core.policy import Policies
 from app.model.conf import PluginConf
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import NO_NODE, NodeName, PodUid, QueueName
+from app.model.parts import Policies as SubGroupPolicies
+from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.resources import Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Claim, MadeRoom, Snapshot
@@ -42,6 +45,14 @@ CONFIGURED: dict[str, Policies] = {
         )
     ),
 }
+SUB_GROUPS = (SubGroup("s", "0"), SubGroup("s", "1"))
+PARTED: tuple[SubGroupPolicies, ...] = (
+    *[()] * 3,
+    *(
+        (SubGroupPolicy("s", keys=("k",), size=size, least=least),)
+        for size, least in ((2, 0), (2, 1), (2, 2), (1, 2), (3, 1))
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +127,23 @@ class Held:
 
 
 @st.composite
+def sub_groups(draw: st.DrawFn, waiting: Sequence[Task], held: Sequence[Held]) -> dict[str, Any]:
+    """How a gang is parted, if it is: most members are in one of two sub-groups."""
+    policies = draw(st.sampled_from(PARTED))
+    if not policies:
+        return {}
+    of = st.sampled_from((*SUB_GROUPS * 2, None))
+    asked = {task.uid: sub_group for task in waiting if (sub_group := draw(of))}
+    placed = Counter(sub_group for _ in held if (sub_group := draw(of)))
+    return {
+        "sub_groups": policies,
+        "sub_group_of": asked,
+        "sub_group_ready": placed,
+        "sub_group_valid": placed + Counter(asked.values()),
+    }
+
+
+@st.composite
 def gangs(draw: st.DrawFn, name: str, known: Sequence[PodShape], at: Snapshot) -> tuple[Gang, Any]:
     """A gang, and what it holds already, room for members that do not exist included."""
     waiting = draw(waiting_tasks(name, known, at))
@@ -149,6 +177,7 @@ def gangs(draw: st.DrawFn, name: str, known: Sequence[PodShape], at: Snapshot) -
         role_ready=ready,
         role_valid=roles,
         role_slots={role: sum(slot.role == role for slot in slots) for role in "ab"},
+        **draw(sub_groups(waiting, held)),
         allocated=allocated,
         kept=kept,
         request=allocated + asked,
@@ -179,7 +208,7 @@ def made_room(draw: st.DrawFn, found: Sequence[Gang], at: Snapshot) -> dict[Any,
     made = {
         gang.key: {task.uid: draw(places) for task in gang.waiting if draw(st.booleans())}
         for gang in found
-        if gang.min_member <= 1
+        if gang.is_of_one
     }
     return {key: rooms for key, rooms in made.items() if rooms}
 

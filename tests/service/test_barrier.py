@@ -11,6 +11,7 @@ import pytest
 from app.cache.members import Stage
 from app.kube.writer import BIND_DEADLINE_S
 from app.model.ids import NodeName
+from app.model.parts import SubGroupPolicy
 from app.model.pod import TASK_SPEC
 from app.service.limits import Limits
 from app.telemetry import metrics
@@ -79,6 +80,26 @@ def test_the_minimum_of_every_role_must_have_come() -> None:
         server = rig.bind("ps-0")
         await settle()
         assert [call.answer for call in (*workers, server)] == ["", "", ""]
+
+    run(scenario())
+
+
+def test_a_gang_goes_when_enough_sub_groups_are_whole_at_bind() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=8000)
+        pairs = SubGroupPolicy("pair", keys=("pair",), size=2, least=1)
+        rig.group("g", minimum=2, sub_groups=(pairs,))
+        for pair in "01":
+            for number in "01":
+                rig.pod(f"g-{pair}{number}", group="g", labels={"pair": pair})
+        await rig.cycle()
+        one_of_each = [rig.bind("g-00"), rig.bind("g-10")]
+        await settle()
+        assert rig.api.bound() == {}
+        second = rig.bind("g-11")
+        await settle()
+        assert [call.answer for call in (*one_of_each, second)] == ["", "", ""]
 
     run(scenario())
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from app.main.wiring import assemble
 from app.model.ids import NodeName, PodUid, QueueName
+from app.model.parts import SubGroupPolicy
 from app.model.pod import GROUP_ANNOTATION, PREEMPTABLE, QUEUE_ANNOTATION, TASK_SPEC, Pod
 from app.model.workload import GroupPhase, PodGroup
 from app.service.limits import Limits
@@ -231,8 +232,23 @@ def test_a_member_of_a_gang_does_not_preempt_alone() -> None:
     asking = victims.pod("asking", group="g", node="", phase="Pending")
     victims.pod("v", scheduler="other")
     assert victims.strike("v", preemptor=asking) is Strike.GANG_PREEMPTOR
+    victims.group("g", minimum=1, sub_groups=(SubGroupPolicy("s", keys=("k",), size=2),))
+    assert victims.strike("v", preemptor=asking) is Strike.GANG_PREEMPTOR
     victims.group("g", minimum=1)
     assert victims.strike("v", preemptor=asking) is None
+
+
+def test_enough_sub_groups_stay_whole() -> None:
+    victims = Victims()
+    pairs = SubGroupPolicy("pair", keys=("pair",), size=2, least=1)
+    victims.group("g", minimum=1, sub_groups=(pairs,))
+    for name in ("x-0", "x-1", "y-0"):
+        victims.pod(name, group="g", labels={"pair": name[0]})
+    assert victims.strike("x-0") is Strike.GANG_MINIMUM
+    assert victims.strike("y-0") is None
+    victims.pod("y-1", group="g", labels={"pair": "y"})
+    assert victims.strike("x-0", "y-1") is Strike.GANG_MINIMUM
+    assert victims.strike("x-0") is None
 
 
 def test_nodes_are_judged_one_by_one() -> None:

@@ -106,8 +106,14 @@ def test_errors_are_joined() -> None:
             "spec.networkTopology: has no effect here: pods are placed without regard to it",
         ),
         (
-            {"subGroupPolicy": [{"name": "a"}]},
-            "spec.subGroupPolicy: has no effect here: pods are placed without regard to it",
+            {"subGroupPolicy": [{"name": "a", "networkTopology": {"mode": "hard"}}]},
+            "spec.subGroupPolicy[0].networkTopology: has no effect here: pods are placed without "
+            "regard to it",
+        ),
+        (
+            {"subGroupPolicy": [{"name": "a", "minSubGroups": 1, "matchLabelKeys": []}]},
+            "spec.subGroupPolicy[0].minSubGroups: no pod is in a sub-group without "
+            "matchLabelKeys: the group never runs",
         ),
     ],
     ids=str,

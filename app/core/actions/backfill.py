@@ -9,6 +9,7 @@ from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.extras import place_alone
 from app.core.actions.minimum import is_reached, place_minimum
+from app.core.actions.sub_groups import goes_alone
 from app.core.actions.turns import Turns
 from app.model.gang import Gang
 
@@ -45,6 +46,8 @@ def _serve(cycle: Cycle, backlog: Backlog) -> Steps:
         reached = yield from place_minimum(cycle, backlog)
     for task in backlog.tasks if reached else ():
         if not task.best_effort or cycle.is_served(gang, task):
+            continue
+        if not goes_alone(gang, cycle.ledger.gang(gang), task):
             continue
         refusal = place_alone(cycle, gang, task)
         if refusal is not None:

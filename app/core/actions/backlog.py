@@ -11,6 +11,7 @@ from heapq import merge
 from operator import itemgetter
 from typing import Any
 
+from app.core.actions.futility import Failure
 from app.core.actions.kinds import Kind
 from app.core.policy import TaskKey
 from app.model.gang import Gang, Task
@@ -26,12 +27,14 @@ _Entry = tuple[_Rank, Task]
 class Backlog:
     """What a gang still wants in this cycle; ``failed`` are kinds that will not fit any more.
 
+    ``failed_units`` are so many of such kinds together that will not (where it is parted).
     ``goes_last``: these are members that come when everybody else had a turn.
     """
 
     gang: Gang
     tasks: deque[Task] = field(default_factory=deque)
     failed: set[Kind] = field(default_factory=set)
+    failed_units: dict[frozenset[tuple[Kind, int]], Failure] = field(default_factory=dict)
     sorted: bool = False
     goes_last: bool = False
 

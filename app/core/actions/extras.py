@@ -12,12 +12,18 @@ from app.core.actions import futility, refusals
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle
 from app.core.actions.kinds import kind_of
+from app.core.actions.sub_groups import place_next_unit
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
 
 
 def place_next(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
-    """Place one more member; returns whether more wait. Those that request nothing are left."""
+    """Place one more member; returns whether more wait. Those that request nothing are left.
+
+    Of a gang that is parted, one more unit.
+    """
+    if backlog.gang.sub_groups:
+        return (yield from place_next_unit(cycle, backlog))
     while backlog.tasks and not backlog.tasks[0].best_effort:
         task = backlog.tasks.popleft()
         kind = kind_of(task, cycle.ledger)

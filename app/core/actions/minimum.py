@@ -2,8 +2,9 @@
 
 Inside a trial, members are placed in their order (those that a role's minimum needs first, slots
 for members that do not exist yet last, and those that must be near others after these) until the
-gang has its minimum. When it cannot get there the trial is undone and the gang holds nothing, so
-two gangs never keep parts of each other's room.
+gang has its minimum; those of a gang that is parted in units (:mod:`app.core.actions.sub_groups`).
+When it cannot get there the trial is undone and the gang holds nothing, so two gangs never keep
+parts of each other's room.
 
 A member that does not fit ends the attempt only if the members not tried yet could not make up for
 it; equal ones are not tried again (volcano.md §3.5, NeedContinueAllocating). The reason of the
@@ -12,7 +13,7 @@ first failure is kept, in the numbers of the gang: what its minimum asks for, an
 
 from collections import Counter, deque
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
 from app.core.actions.need import Need
+from app.core.actions.sub_groups import UnitAttempt
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
 from app.model.resources import Vector
@@ -47,6 +49,8 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
         cycle.refuse(gang, refusal)
         return False
     tasks = need.needed_first([*backlog.tasks, *extra])
+    if gang.sub_groups:
+        return (yield from _place_units(cycle, UnitAttempt(cycle, backlog, tasks, need)))
     demand = futility.demand_of(cycle.ledger, gang.queue, tasks, need=need)
     failure = cycle.futile.recall(demand)
     if failure is None:
@@ -57,6 +61,18 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
         if attempt.first is not None:
             cycle.futile.remember(demand, failure)
     wanted = tasks[: need.members]
+    cycle.refuse(gang, refusals.of_minimum(cycle, gang, failure, wanted=wanted))
+    return False
+
+
+def _place_units(cycle: Cycle, attempt: UnitAttempt) -> Generator[None, None, bool]:
+    """The same for a gang that is parted. What one such did not get says nothing of others."""
+    wanted = attempt.tasks[: attempt.need.members]
+    failure = yield from _try(cycle, attempt)
+    if failure is None:
+        return True
+    gang = attempt.backlog.gang
+    failure = replace(failure, placed=min(failure.placed, len(wanted) - 1))
     cycle.refuse(gang, refusals.of_minimum(cycle, gang, failure, wanted=wanted))
     return False
 
@@ -75,7 +91,9 @@ def lacks_members(cycle: Cycle, gang: Gang) -> Refusal | None:
     return _too_few(cycle, gang, need, extra)
 
 
-def _try(cycle: Cycle, attempt: "_Attempt") -> Generator[None, None, futility.Failure | None]:
+def _try(
+    cycle: Cycle, attempt: "_Attempt | UnitAttempt"
+) -> Generator[None, None, futility.Failure | None]:
     backlog = attempt.backlog
     with cycle.ledger.trial() as trial:
         yield from attempt.run()
@@ -110,6 +128,8 @@ def _too_few(cycle: Cycle, gang: Gang, need: Need, extra: Sequence[Task]) -> Ref
         by_role = Counter(task.role for task in (*gang.waiting, *extra))
         if any(count > by_role[role] for role, count in need.roles.items()):
             there = -1
+    if gang.lacking_of_policies(gang.sub_group_able):
+        there = -1
     return refusals.too_few(gang) if need.total > there else None
 
 

@@ -1,48 +1,57 @@
 """What a gang lacks of its minimum.
 
 A minimum is a number of members, and a number per role; roles count only when ``minMember`` covers
-the sum of their minimums (a smaller one says that any members will do). Unlike Volcano, members
-that request nothing do not count before they have a node: the promise is that of whole gangs.
+the sum of their minimums (a smaller one says that any members will do). A gang that is parted needs
+sub-groups that are whole besides. Unlike Volcano, members that request nothing do not count before
+they have a node: the promise is that of whole gangs.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from app.core.ledger import GangAccount
 from app.model.gang import Gang, Task
+from app.model.parts import least_missing
 
 
 @dataclass(slots=True)
 class Need:
     """Members still to be placed: ``total`` in all, ``roles`` those of roles that lack some.
 
-    ``of_roles`` is the sum of ``roles``.
+    ``of_roles`` is the sum of ``roles``. ``policies`` are those that lack whole sub-groups, and how
+    many; ``of_policies`` members at least make these whole.
     """
 
     total: int
     roles: dict[str, int]
     of_roles: int
+    policies: Mapping[str, int] = field(default_factory=dict)
+    of_policies: int = 0
 
     @classmethod
     def of(cls, gang: Gang, account: GangAccount) -> "Need":
         """What ``gang`` lacks as its account stands."""
-        if not gang.role_minimum:
-            return cls(gang.min_member - account.ready, {}, 0)
+        total = gang.min_member - account.ready
+        if not (gang.role_minimum or gang.sub_groups):
+            return cls(total, {}, 0)
         roles = gang.lacking_of_roles(account.role_ready)
-        return cls(gang.min_member - account.ready, roles, sum(roles.values()))
+        policies = gang.lacking_of_policies(account.sub_group_ready)
+        missing = least_missing(gang.sub_groups, account.sub_group_ready) if policies else 0
+        return cls(total, roles, sum(roles.values()), policies, missing)
 
     @property
     def members(self) -> int:
         """How many members must be placed at least."""
-        return max(self.total, self.of_roles)
+        return max(self.total, self.of_roles, self.of_policies)
 
     def copy(self) -> "Need":
         """The same, to count down on."""
-        return Need(self.total, dict(self.roles), self.of_roles)
+        return Need(self.total, dict(self.roles), self.of_roles, self.policies, self.of_policies)
 
     @property
     def met(self) -> bool:
         """Whether nothing is lacking."""
-        return self.total <= 0 and not self.of_roles
+        return self.total <= 0 and not self.of_roles and not self.policies
 
     def needed_first(self, tasks: list[Task]) -> list[Task]:
         """``tasks`` with those first that the minimums of roles need."""

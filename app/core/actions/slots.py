@@ -9,7 +9,8 @@ sibling's, else an equal part of what ``minResources`` leaves after the known me
 Members that exist but cannot be placed (terminating, failed, held by somebody else's gate) are not
 missing: no room is kept for them. Nor again for members that nobody created while it was, nor for a
 gang that lacks more of them than all nodes take: ``minMember`` is any 32-bit number, and a slot is
-an object.
+an object. Nor for a gang that is parted into sub-groups, before all of it exists: labels of members
+that nobody has created tell in which they will be.
 """
 
 from collections import Counter
@@ -73,10 +74,10 @@ def is_described(gang: Gang) -> bool:
 def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     """How many members of each role do not exist, by role name.
 
-    None when they are too many, when nothing tells what they will ask for, or when nobody is
-    awaited.
+    None when they are too many, when nothing tells what they will ask for or in which sub-group
+    they will be, or when nobody is awaited.
     """
-    if not is_described(gang) or not gang.awaits_members:
+    if not is_described(gang) or not gang.awaits_members or gang.sub_groups:
         return {}
     lacking = _lacking(gang)
     missing = _count_missing(gang, lacking)

@@ -1,4 +1,4 @@
-"""gang: a group needs its minimum, in all and per role.
+"""gang: a group needs its minimum, in all, per role and of whole sub-groups.
 
 *Valid* asks whether enough members exist, *ready* whether enough have a place. Roles are looked at
 only when ``minMember`` covers the sum of their minimums: a smaller ``minMember`` says that any
@@ -13,9 +13,14 @@ from app.core.policy import Hooks, OpenPlugin, Session
 from app.model.amounts import PODS
 from app.model.conf import PluginConf
 from app.model.gang import Gang
+from app.model.parts import SubGroup
 from app.model.reason import Cause, Refusal, Shortfall
 
+SUB_GROUPS = "sub-groups"
+"""What a policy's shortfall is counted in."""
+
 _TOO_FEW_OF_ROLE = "Not enough valid pods of each task for gang-scheduling"
+_TOO_FEW_SUB_GROUPS = "Not enough valid subGroups of each task for gang-scheduling"
 _TOO_FEW = "Not enough valid tasks for gang-scheduling, valid: {valid}, min: {minimum}"
 
 
@@ -35,15 +40,21 @@ def _open(session: Session) -> Hooks:
 
 def validity(gang: Gang) -> Refusal | None:
     """Why ``gang`` has too few members to become ready, or None; a slot counts as its member."""
-    return _too_few_of_role(gang, {}) or _enough_tasks(
-        gang, gang.counts.pending + gang.counts.ready
+    valid = gang.counts.pending + gang.counts.ready
+    return (
+        _too_few_of_role(gang, {})
+        or too_few_sub_groups(gang, gang.sub_group_valid)
+        or _enough_tasks(gang, valid)
     )
 
 
 def unmade(gang: Gang) -> Refusal | None:
     """Why ``gang`` has too few members that exist, whatever room is kept for others, or None."""
-    return _too_few_of_role(gang, gang.role_slots) or _enough_tasks(
-        gang, gang.counts.pending + gang.counts.ready_members
+    valid = gang.counts.pending + gang.counts.ready_members
+    return (
+        _too_few_of_role(gang, gang.role_slots)
+        or too_few_sub_groups(gang, gang.sub_group_valid)
+        or _enough_tasks(gang, valid)
     )
 
 
@@ -74,7 +85,7 @@ def is_ready(gang: Gang, ledger: Ledger) -> bool:
     waiting = gang.counts.pending_best_effort - sum(account.best_effort.values())
     if account.ready + waiting < gang.min_member:
         return False
-    return _roles_ready(gang, account)
+    return _roles_ready(gang, account) and not gang.lacking_of_policies(account.sub_group_ready)
 
 
 def _too_few_of_role(gang: Gang, slots: Mapping[str, int]) -> Refusal | None:
@@ -85,10 +96,26 @@ def _too_few_of_role(gang: Gang, slots: Mapping[str, int]) -> Refusal | None:
             return _too_few(
                 Cause.NOT_ENOUGH_PODS_OF_TASK,
                 where=role,
-                valid=valid,
-                minimum=minimum,
+                numbers=Shortfall(PODS, asked=minimum, free=valid),
                 detail=_TOO_FEW_OF_ROLE,
             )
+    return None
+
+
+def too_few_sub_groups(gang: Gang, have: Mapping[SubGroup, int]) -> Refusal | None:
+    """The refusal of the first policy that lacks whole sub-groups when they have so many, or None.
+
+    One that has too few members counts as missing, as nobody will place it; in Volcano such a group
+    is valid and stays unready.
+    """
+    minimums = {policy.name: policy.least for policy in gang.sub_groups}
+    for name, lacking in gang.lacking_of_policies(have).items():
+        return _too_few(
+            Cause.NOT_ENOUGH_PODS_OF_TASK,
+            where=name,
+            numbers=Shortfall(SUB_GROUPS, asked=minimums[name], free=minimums[name] - lacking),
+            detail=_TOO_FEW_SUB_GROUPS,
+        )
     return None
 
 
@@ -98,8 +125,7 @@ def _enough_tasks(gang: Gang, valid: int) -> Refusal | None:
     return _too_few(
         Cause.NOT_ENOUGH_TASKS,
         where=gang.key,
-        valid=valid,
-        minimum=gang.min_member,
+        numbers=Shortfall(PODS, asked=gang.min_member, free=valid),
         detail=_TOO_FEW.format(valid=valid, minimum=gang.min_member),
     )
 
@@ -119,6 +145,5 @@ def _waiting_best_effort(gang: Gang, account: GangAccount, *, role: str) -> int:
     return waiting - account.best_effort.get(role, 0)
 
 
-def _too_few(cause: Cause, *, where: str, valid: int, minimum: int, detail: str) -> Refusal:
-    numbers = Shortfall(resource=PODS, asked=minimum, free=valid)
+def _too_few(cause: Cause, *, where: str, numbers: Shortfall, detail: str) -> Refusal:
     return Refusal(cause=cause, where=where, shortfalls=(numbers,), detail=detail)

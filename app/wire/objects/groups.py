@@ -1,16 +1,26 @@
 """PodGroups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
 from app.model.amounts import LARGEST, LIMITS, Amounts, is_of_nodes
 from app.model.ids import DEFAULT_QUEUE, QueueName
+from app.model.parts import Policies, SubGroupPolicy
 from app.model.workload import Condition, GroupPhase, PodGroup
 from app.wire import quantity, times
 from app.wire.errors import Bytes, DecodeError, Reader
 from app.wire.objects import meta
 from app.wire.objects.meta import MetaJson
+from app.wire.objects.selectors import LabelSelectorJson, label_selector
+
+
+class _SubGroupJson(Struct, rename="camel", gc=False):
+    name: str = ""
+    sub_group_size: int | None = None
+    min_sub_groups: int | None = None
+    label_selector: LabelSelectorJson | None = None
+    match_label_keys: list[str] | None = None
 
 
 class _SpecJson(Struct, rename="camel", gc=False):
@@ -19,6 +29,7 @@ class _SpecJson(Struct, rename="camel", gc=False):
     queue: str | None = None
     priority_class_name: str | None = None
     min_resources: quantity.QuantityMap | None = None
+    sub_group_policy: list[_SubGroupJson] | None = None
 
 
 class _ConditionJson(Struct, rename="camel", gc=False):
@@ -62,6 +73,7 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         created=times.epoch(head.creation_timestamp),
         min_member=spec.min_member or 0,
         role_minimum=spec.min_task_member or {},
+        sub_groups=_sub_groups(spec.sub_group_policy or ()),
         queue=QueueName(spec.queue) if spec.queue else DEFAULT_QUEUE,
         priority_class=spec.priority_class_name or "",
         min_resources=_min_resources(spec.min_resources, is_of_nodes),
@@ -77,6 +89,23 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         owner_kind=owner.kind if owner is not None else "",
         owner_uid=owner.uid if owner is not None else "",
         generation=head.generation or 0,
+    )
+
+
+def _sub_groups(policies: Sequence[_SubGroupJson]) -> Policies:
+    """All of them, as the first that knows a pod has it; none when none asks for anything."""
+    read = tuple(_sub_group(json, index) for index, json in enumerate(policies))
+    return read if any(policy.counts for policy in read) else ()
+
+
+def _sub_group(json: _SubGroupJson, index: int) -> SubGroupPolicy:
+    at = f"spec.subGroupPolicy[{index}].labelSelector"
+    return SubGroupPolicy(
+        name=json.name,
+        keys=tuple(json.match_label_keys or ()),
+        selector=label_selector(json.label_selector, at),
+        size=1 if json.sub_group_size is None else json.sub_group_size,
+        least=json.min_sub_groups or 0,
     )
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from app.model.parts import SubGroupPolicy
+from app.model.shape import LabelSelector, Operator, Requirement
 from app.model.workload import Condition, GroupPhase, PodGroup
 from app.wire.errors import DecodeError
 from app.wire.objects.groups import decode_pod_group
@@ -86,6 +88,39 @@ def test_a_bare_group_is_in_the_default_queue_and_new(spec: dict[str, Any]) -> N
     assert (found.min_resources, found.role_minimum, found.conditions) == (None, {}, ())
     assert found.min_limits == ()
     assert (found.owner_kind, found.deleting) == ("", False)
+
+
+def test_what_parts_a_group_is_read() -> None:
+    found = read(
+        subGroupPolicy=[
+            {
+                "name": "worker",
+                "labelSelector": {"matchLabels": {"role": "worker"}},
+                "matchLabelKeys": ["partition"],
+                "subGroupSize": 4,
+                "minSubGroups": 2,
+                "networkTopology": {"mode": "hard"},
+            },
+            {"name": "rest", "matchLabelKeys": None, "labelSelector": None},
+        ]
+    )
+    workers = LabelSelector((Requirement("role", Operator.IN, ("worker",)),))
+    assert found.sub_groups == (
+        SubGroupPolicy("worker", keys=("partition",), selector=workers, size=4, least=2),
+        SubGroupPolicy("rest"),
+    )
+
+
+@pytest.mark.parametrize("policies", [None, [], [{"name": "a", "subGroupSize": 1}]])
+def test_policies_that_ask_for_single_members_part_nothing(policies: Any) -> None:
+    assert read(subGroupPolicy=policies).sub_groups == ()
+
+
+def test_a_selector_that_cannot_be_read_is_named() -> None:
+    expression = {"key": "a", "operator": "Near"}
+    policy = {"labelSelector": {"matchExpressions": [expression]}}
+    with pytest.raises(DecodeError, match=r"spec\.subGroupPolicy\[1\]\.labelSelector"):
+        read(subGroupPolicy=[{}, policy])
 
 
 def test_minimum_resources_that_are_empty_are_not_unset() -> None:

@@ -1,0 +1,67 @@
+"""Members of a minimum that nobody has created, and the room that is kept for them.
+
+Slots are made by the plan (:mod:`app.core.actions.slots`); as members come, or the minimum changes,
+there may be more of them than members are missing.
+"""
+
+from collections import Counter
+
+from app.cache.groups import Group
+from app.cache.members import VALID_KINDS, Slot
+from app.model.parts import by_role, by_sub_group, least_missing
+
+
+def missing(group: Group) -> int:
+    """How many members its minimum takes, and those of its parts, that are not there yet."""
+    of_all = group.min_member - len(group.members)
+    return max(of_all, sum(_lacking_of_roles(group).values()), _lacking_of_sub_groups(group), 0)
+
+
+def excess(group: Group) -> int:
+    """How many slots its minimum does not need: it does not matter which."""
+    return max(len(group.slots) - missing(group), 0)
+
+
+def surplus(group: Group) -> list[Slot]:
+    """Slots that its minimum does not need, with the members that are there by now.
+
+    They are of roles that were guessed wrong: members of others came instead.
+    """
+    if not excess(group):
+        return []
+    lacking = _lacking_of_roles(group)
+    seen: Counter[str] = Counter()
+    beyond = []
+    for slot in group.slots.values():
+        seen[slot.role] += 1
+        if seen[slot.role] > lacking.get(slot.role, 0):
+            beyond.append(slot)
+    return beyond
+
+
+def slots_wanted(group: Group) -> int:
+    """How many places it may want before its members exist, at most."""
+    described = group.templates or (group.pod_group and group.pod_group.min_resources)
+    return missing(group) if described and not group.awaits_nobody else 0
+
+
+def knows(group: Group, slot: Slot) -> bool:
+    """Whether its room is for such pods as one of the role is, or as the vcjob describes."""
+    template = group.templates.get(slot.role)
+    shapes = [group.role_shapes.get(slot.role), template.shape if template else None]
+    return any(slot.shape.fits_like(shape) for shape in shapes if shape)
+
+
+def _lacking_of_roles(group: Group) -> dict[str, int]:
+    """How many members roles lack of their minimums."""
+    if not group.role_minimum:
+        return {}
+    valid = by_role(group.parts(VALID_KINDS))
+    return {role: max(least - valid[role], 0) for role, least in group.role_minimum.items()}
+
+
+def _lacking_of_sub_groups(group: Group) -> int:
+    """With how many more members enough sub-groups would be whole."""
+    if not group.sub_groups:
+        return 0
+    return least_missing(group.sub_groups, by_sub_group(group.parts(VALID_KINDS)))
