@@ -13,6 +13,7 @@ from app.cache.moving import brings_place, moved
 from app.cache.nominated import NominatedOthers
 from app.cache.promises import Lost, Promises
 from app.cache.roster import Occupant, Roster
+from app.cache.strangers import Strangers
 from app.cache.views import task_of
 from app.model.ids import NO_NODE, NO_QUEUE, PodUid, QueueName
 from app.model.pod import TERMINAL, Pod, TaskStatus
@@ -33,6 +34,7 @@ class Pods(Promises):
         super().__init__(default_queue=default_queue)
         self.schedulers = schedulers
         self.foreign: dict[PodUid, Pod] = {}
+        self.strangers = Strangers()
         self.nominated = NominatedOthers()
         self.nominated_members: set[PodUid] = set()
         """Pods of ours that show a nomination."""
@@ -118,6 +120,7 @@ class Pods(Promises):
         self._forget_rules(uid)
         self._history.drop(uid)
         if self.foreign.pop(uid, None) is not None:
+            self.signals.groups |= self.strangers.drop(uid)
             self.signals.freed |= self.rooms.discharge(uid)
             return
         member = self.members.get(uid)
@@ -173,6 +176,7 @@ class Pods(Promises):
         if old is None or not decides_like(old, pod):
             self.roster.note(pod.uid)
         self.foreign[pod.uid] = pod
+        self.signals.groups |= self.strangers.note(pod)
         changed = self.rooms.charge(
             pod.uid,
             pod.node,

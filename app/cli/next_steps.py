@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from app.model.reason import GUARANTEE
+from app.model.reason import GUARANTEE, MEMBERS_MISSING, SCHEDULER
 
 _NEXT: Final[Mapping[str, str]] = {
     "QueueMissing": "create the queue, or name another one",
@@ -41,6 +41,8 @@ _MADE_FOR_PODS: Final = (
 )
 _OF_OWNER: Final = re.compile(r": waiting for the pod group of \S+ \S+ to exist$")
 _LIMITING: Final = re.compile(r"\bqueue (\S+): ")
+_TAKEN: Final = "set schedulerName in the template of its pods: they are those of {schedulers}"
+_SCHEDULERS: Final = re.compile(rf"\b({SCHEDULER} \S+) \(")
 _GUARANTEES: Final = re.compile(rf"\b{GUARANTEE} (queue \S+) \(")
 
 
@@ -48,6 +50,9 @@ def next_step(reason: str, summary: str, *, queue: str) -> str:
     """What to do about it, empty where nobody knows; ``queue`` is the one that it is in."""
     if reason == "PodGroupMissing" and _OF_OWNER.search(summary):
         return _MADE_FOR_PODS
+    schedulers = _SCHEDULERS.findall(summary) if reason in MEMBERS_MISSING else ()
+    if schedulers:
+        return _TAKEN.format(schedulers=" and ".join(schedulers))
     return _NEXT.get(reason, "").format(
         queue=queue, limiting=_limiting(summary, queue), guarantees=_guarantees(summary)
     )

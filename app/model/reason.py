@@ -16,6 +16,8 @@ LOST_PLACE = frozenset({TAKEN, SMALLER, NO_ROOM, CLOSED, NODE_GONE})
 """Why a Bind fails of a pod that has to go elsewhere; kube-scheduler notes it on the pod."""
 GUARANTEE = "guarantee of"
 """How a `Holder` begins that is no group: ``guarantee of queue a``."""
+SCHEDULER = "scheduler"
+"""The same of one that has bound pods of the group: ``scheduler default-scheduler``."""
 
 
 class Cause(StrEnum):

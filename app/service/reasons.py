@@ -17,7 +17,7 @@ from app.cache.prebind import longest_in_prebind
 from app.core.plugins.gang import unseen
 from app.core.texts import is_filter_text
 from app.model.amounts import PODS
-from app.model.reason import Cause, Holder, Refusal
+from app.model.reason import MEMBERS_MISSING, SCHEDULER, Cause, Holder, Refusal
 from app.service.planning import Planning
 from app.wire import times
 
@@ -30,8 +30,12 @@ _UNBOUND = frozenset({Kind.PLACED, Kind.WAITING})
 def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
     """Why the group, or the rest of it, waits; None when nothing is missing."""
     refusal = _reason_of(cache, planning, group)
-    if refusal is not None and refusal.cause is Cause.GATED:
+    if refusal is None:
+        return None
+    if refusal.cause is Cause.GATED:
         return replace(refusal, holders=_gates(group))
+    if refusal.cause in MEMBERS_MISSING:
+        return replace(refusal, holders=_other_schedulers(cache, group))
     return refusal
 
 
@@ -131,4 +135,12 @@ def _gates(group: Group) -> tuple[Holder, ...]:
     return tuple(
         Holder(who=f"gate {gate}", resource=PODS, amount=count)
         for gate, count in sorted(counts.items())
+    )
+
+
+def _other_schedulers(cache: ClusterCache, group: Group) -> tuple[Holder, ...]:
+    """Who has bound pods that name the group, and how many each."""
+    return tuple(
+        Holder(who=f"{SCHEDULER} {name}", resource=PODS, amount=count)
+        for name, count in sorted(cache.strangers.of(group.key).items())
     )

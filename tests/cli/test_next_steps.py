@@ -6,7 +6,16 @@ import pytest
 
 from app.cli.next_steps import next_step
 from app.core.texts import describe
-from app.model.reason import GUARANTEE, Cause, Holder, Refusal, Shortfall
+from app.model.amounts import PODS
+from app.model.reason import (
+    GUARANTEE,
+    MEMBERS_MISSING,
+    SCHEDULER,
+    Cause,
+    Holder,
+    Refusal,
+    Shortfall,
+)
 
 LACK = Shortfall("cpu", asked=4000, free=1000, limit=2000)
 JOB = Holder("default/job", "cpu", 1000)
@@ -85,3 +94,20 @@ def test_where_there_is_something_to_wait_for_it_says_so(cause: Cause, says: str
 
 def test_what_nobody_knows_gets_no_advice() -> None:
     assert next_step("ErrImagePull", "pod default/p: ErrImagePull", queue="q") == ""
+
+
+@pytest.mark.parametrize("cause", sorted(MEMBERS_MISSING))
+def test_pods_that_another_scheduler_took_need_our_name_in_their_template(cause: Cause) -> None:
+    lack = Shortfall(PODS, asked=4, free=0)
+    taken = Holder(f"{SCHEDULER} default-scheduler", PODS, 4)
+    missing = Refusal(cause, where="default/g", shortfalls=(lack,), holders=(taken,))
+    assert advice(missing) == (
+        "set schedulerName in the template of its pods: they are those of scheduler "
+        "default-scheduler"
+    )
+
+
+def test_members_that_nobody_took_have_to_be_created() -> None:
+    lack = Shortfall(PODS, asked=4, free=0)
+    missing = Refusal(Cause.NOT_ENOUGH_TASKS, where="default/g", shortfalls=(lack,))
+    assert advice(missing) == "create the missing pods, or lower minMember"

@@ -300,3 +300,66 @@ def test_gates_of_others_are_the_reason_while_room_is_kept_for_whom_they_hold(
         assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughResources", whole)
 
     run(scenario())
+
+
+def of_others(
+    rig: Rig, *names: str, scheduler: str = "default-scheduler", group: str = "g"
+) -> None:
+    """Pods whose template names a PodGroup, but not our scheduler; another one has bound them."""
+    for name in names:
+        rig.pod(name, group=group, scheduler=scheduler, node=NodeName("n1"), phase="Running")
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["group first", "pods first"])
+def test_who_bound_the_pods_that_a_group_waits_for_is_named(late: bool) -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(slot_s=5.0))
+        rig.node("n1")
+        if late:
+            of_others(rig, "g-0", "g-1")
+        rig.group("g", minimum=3, min_resources=make_amounts(cpu=3000))
+        with working(rig):
+            await advance(1)
+            if not late:
+                of_others(rig, "g-0", "g-1")
+            of_others(rig, "g-2", scheduler="kai")
+            await advance(TOLD_S + 10)
+        text = (
+            "group default/g: pods asked 3, free 0; "
+            "held by scheduler default-scheduler (pods 2), scheduler kai (pods 1)"
+        )
+        assert story(rig, rig.key("g")).summary == text
+        assert conditions(rig, "g")["Reserved"] == ("False", "NotEnoughTasks", text)
+
+    run(scenario())
+
+
+def test_they_are_named_as_long_as_they_are_there() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=2)
+        rig.pod("g-0", group="g")
+        with working(rig):
+            of_others(rig, "g-1", "g-2")
+            of_others(rig, "h-0", group="h")
+            await advance(CREATING_S + TOLD_S)
+            assert "default-scheduler (pods 2)" in story(rig, rig.key("g")).summary
+            rig.delete("g-1")
+            of_others(rig, "g-2", group="")
+            await advance(TOLD_S + 10)
+        assert story(rig, rig.key("g")).summary == "group default/g: pods asked 2, free 1"
+
+    run(scenario())
+
+
+def test_they_are_no_reason_for_a_group_that_waits_for_something_else() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2)
+        rig.gang("g", size=2)
+        of_others(rig, "g-8", "g-9")
+        await rig.cycle()
+        assert "scheduler" not in story(rig, rig.key("g")).summary
+
+    run(scenario())
