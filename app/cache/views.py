@@ -76,7 +76,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         key=group.key,
         uid=pod_group.uid if pod_group else name.partition(":")[2],
         namespace=namespace,
-        name=name,
+        name=_name_alone(group) if group.solo else name,
         queue=group.queue,
         priority=group_priority(group, classes),
         created=_created(group),
@@ -113,6 +113,11 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
 
 def _queue_first(group: Group, waiting: tuple[Task, ...]) -> tuple[Task, ...]:
     return tuple(task for task in waiting if task.queue_first) if group.queue_first else ()
+
+
+def _name_alone(group: Group) -> str:
+    """A pod alone is called by its own name; its key has its UID."""
+    return next((m.pod.name for m in group.members.values()), "")
 
 
 def _solo_request(group: Group) -> Amounts | None:

@@ -68,10 +68,15 @@ class Holders:
                 ranking.amounts[gang.key] = ranking.count(gang, position, admitted=True)
         ranking.amounts = _biggest(ranking.amounts)
         ranking.holders = tuple(
-            Holder(who=key, resource=resource, amount=amount)
+            Holder(who=self._called(key), resource=resource, amount=amount)
             for key, amount in ranking.amounts.items()
         )
         ranking.seen = len(admitted)
+
+    def _called(self, key: GroupKey) -> str:
+        """By its name, also a pod alone: the key of one has its UID, by which nobody finds it."""
+        gang = self._ledger.snapshot.gangs.get(key)
+        return key if gang is None else f"{gang.namespace}/{gang.name}"
 
     def _gangs_below(self) -> dict[QueueName | None, list[Gang]]:
         if self._below is None:

@@ -14,7 +14,7 @@ from app.service.explanations import Story, explain_group
 from app.service.limits import Limits
 from app.service.reasons import CREATING_S
 from app.wire.times import seconds
-from tests.builders import make_amounts
+from tests.builders import make_amounts, make_queue
 from tests.service.rig import Rig, Told, working
 from tests.service.statuses import TOLD_S, conditions, phases, show, statuses
 from tests.service.virtual_time import advance, clock, run
@@ -361,5 +361,22 @@ def test_they_are_no_reason_for_a_group_that_waits_for_something_else() -> None:
         of_others(rig, "g-8", "g-9")
         await rig.cycle()
         assert "scheduler" not in story(rig, rig.key("g")).summary
+
+    run(scenario())
+
+
+def test_a_pod_alone_that_holds_what_others_lack_is_called_by_its_name() -> None:
+    """It may have no PodGroup yet; by a UID nobody finds it."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))
+        rig.node("n1", cpu=8000)
+        rig.pod("alone", node=NodeName("n1"), phase="Running")
+        rig.gang("g", size=2)
+        await rig.cycle()
+        assert story(rig, rig.key("g")).summary == (
+            "queue default: cpu asked 2, free 1 of 2; held by default/alone (cpu 1)"
+        )
 
     run(scenario())
