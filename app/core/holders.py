@@ -74,9 +74,8 @@ class Holders:
         ranking.seen = len(admitted)
 
     def _called(self, key: GroupKey) -> str:
-        """By its name, also a pod alone: the key of one has its UID, by which nobody finds it."""
         gang = self._ledger.snapshot.gangs.get(key)
-        return key if gang is None else f"{gang.namespace}/{gang.name}"
+        return key if gang is None else gang.called
 
     def _gangs_below(self) -> dict[QueueName | None, list[Gang]]:
         if self._below is None:

@@ -176,6 +176,11 @@ class Gang:
     """Until then all its members beyond the minimum do, as one has just lost its place so."""
 
     @property
+    def called(self) -> str:
+        """``namespace/name``: its key but for a pod alone, whose key has its UID."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
     def is_of_one(self) -> bool:
         """Whether its minimum takes no more than one member."""
         return self.min_member <= 1 and not self.sub_groups

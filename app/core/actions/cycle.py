@@ -118,7 +118,7 @@ class Cycle:
 
         What the gang itself holds or may claim is not in its own way.
         """
-        others = tuple(holder for holder in refusal.holders if holder.who != gang.key)
+        others = tuple(holder for holder in refusal.holders if holder.who != gang.called)
         if len(others) < len(refusal.holders):
             refusal = replace(refusal, holders=others)
         self._refused.setdefault(gang.key, refusal)

@@ -7,7 +7,7 @@ import pytest
 
 from app.model.conf import PluginConf
 from app.model.gang import Counts, Gang
-from app.model.ids import QueueName
+from app.model.ids import GroupKey, QueueName
 from app.model.reason import Cause, Holder, NodeCount, Shortfall
 from app.model.workload import GroupPhase, QueueState
 from tests.builders import make_gang, make_queue
@@ -371,3 +371,9 @@ def test_a_closed_tree_of_queues_is_told_to_all() -> None:
 def test_a_gang_is_not_told_that_it_is_in_its_own_way() -> None:
     gang = replace(gang_of("g", 4), min_request=vector(cpu=4))
     assert cycle(gang, nodes=cores(3)).refusal("g").holders == ()
+
+
+def test_nor_is_a_pod_alone_that_is_called_by_its_name() -> None:
+    alone = replace(gang_of("p", 1, cpu=4), key=GroupKey("default/pod:uid-p"), solo=True)
+    outcome = cycle(replace(alone, min_request=vector(cpu=4)), nodes=cores(3))
+    assert outcome.plan.refused[alone.key].holders == ()
