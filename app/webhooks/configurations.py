@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from app.model.pod import GROUP_ANNOTATION
 from app.webhooks.admission import Webhook
 from app.webhooks.object_types import EARLY
 from app.wire import kinds
@@ -138,12 +139,18 @@ class Registration:
             return []
         names = ", ".join(f"'{name}'" for name in self.schedulers)
         ours = f"object.spec.?schedulerName.orValue('') in [{names}]"
-        found = [{"name": "scheduler-is-ours", "expression": ours}]
-        if webhook.validate is not None:
-            # Five hundred pods of a job at once shall not all come by: the job was judged.
-            alone = f"!object.metadata.?labels[?'{JOB_NAME}'].hasValue()"
-            found.append({"name": "not-of-a-job", "expression": alone})
-        return found
+        if webhook.mutate is not None:
+            # A webhook of others may set the scheduler's name later, and we are asked again then
+            # only if we were asked before.
+            member = f"object.metadata.?annotations[?'{GROUP_ANNOTATION}'].hasValue()"
+            name = "scheduler-is-ours-or-may-become-it"
+            return [{"name": name, "expression": f"{ours} || {member}"}]
+        # Five hundred pods of a job at once shall not all come by: the job was judged.
+        alone = f"!object.metadata.?labels[?'{JOB_NAME}'].hasValue()"
+        return [
+            {"name": "scheduler-is-ours", "expression": ours},
+            {"name": "not-of-a-job", "expression": alone},
+        ]
 
 
 def _rule(webhook: Webhook) -> Object:

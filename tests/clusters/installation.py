@@ -15,6 +15,7 @@ from tests.clusters.resources import CUSTOM_RESOURCE_DEFINITIONS
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL = ROOT / "manifests" / "install.yaml"
 MARK_PODS = ROOT / "manifests" / "policy" / "mark-pods.yaml"
+GATE_PODS = ROOT / "manifests" / "policy" / "gate-pods.yaml"
 POLICY_S = 30
 
 

@@ -122,9 +122,15 @@ def test_pods_of_others_are_only_asked_about_where_groups_may_take_them() -> Non
         "name": "not-of-a-job",
         "expression": "!object.metadata.?labels[?'volcano.sh/job-name'].hasValue()",
     }
+    # A webhook is asked again, once another has set the name, only where it was asked before.
+    in_time = {
+        "name": "scheduler-is-ours-or-may-become-it",
+        "expression": "object.spec.?schedulerName.orValue('') in ['a', 'b'] || "
+        "object.metadata.?annotations[?'scheduling.k8s.io/group-name'].hasValue()",
+    }
     pods = chosen(["/pods/mutate", "/pods/validate"])
     found = registered(Registration(webhooks=pods, place=URL, schedulers=("a", "b")))
-    assert found["/pods/mutate"]["matchConditions"] == ours
+    assert found["/pods/mutate"]["matchConditions"] == [in_time]
     assert found["/pods/validate"]["matchConditions"] == [*ours, alone]
     found = registered(Registration(webhooks=pods, place=URL, schedulers=("a", "b"), any_pod=True))
     assert "matchConditions" not in found["/pods/mutate"]
