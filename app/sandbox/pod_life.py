@@ -68,6 +68,9 @@ class PodLife:
         self._limited = asyncio.Event()
         self._verdict: Verdict | None = None
         self._over = False
+        # Containers that end together must not overtake each other's reports: the API server lets
+        # none run again that has ended.
+        self._reporting = asyncio.Lock()
 
     def observe(self, pod: Document) -> None:
         """The pod as the API server has it now."""
@@ -275,7 +278,11 @@ class PodLife:
             happened.cancel()
 
     async def _report(self) -> None:
-        facts = PodFacts(
+        async with self._reporting:
+            await self._patch(status_patch(self._pod, self._facts(), now=self._clock.now()))
+
+    def _facts(self) -> PodFacts:
+        return PodFacts(
             started=self._started,
             ip=self._ip,
             init=self._states["initContainers"],
@@ -283,7 +290,6 @@ class PodLife:
             is_over=self._over,
             verdict=self._verdict,
         )
-        await self._patch(status_patch(self._pod, facts, now=self._clock.now()))
 
     async def _patch(self, status: Document) -> None:
         await self._insist(

@@ -513,6 +513,45 @@ def test_a_pod_on_which_the_kubelet_fails_has_failed_and_can_be_deleted(
     run(scenario, api=Flawed)
 
 
+class Overtaking(StoreKubeletApi):
+    """Takes a second to write that a container runs beside one that has ended.
+
+    As the real API server, it refuses to let a container run again that has ended.
+    """
+
+    clock: SimClock
+
+    async def patch_pod_status(self, name: ObjectName, *, uid: str, status: Document) -> None:
+        states = [state for one in status.get("containerStatuses", []) for state in one["state"]]
+        if {"terminated", "running"} <= set(states):
+            await self.clock.sleep(1)
+        before = stored_pod(self._server, name.name)["status"].get("containerStatuses", [])
+        for old, new in zip(before, status.get("containerStatuses", []), strict=False):
+            if "terminated" in old["state"] and "terminated" not in new["state"]:
+                raise ValueError("may not be transitioned to non-terminated state")
+        await super().patch_pod_status(name, uid=uid, status=status)
+
+
+def test_containers_that_end_together_are_written_in_order() -> None:
+    made: list[Overtaking] = []
+
+    def overtaking(server: ApiServer) -> KubeletApi:
+        made.append(Overtaking(server))
+        return made[0]
+
+    async def scenario(server: ApiServer, clock: SimClock) -> None:
+        made[0].clock = clock
+        document = pod(restartPolicy="Never")
+        document["spec"]["containers"] = [
+            {"name": name, "image": "x", "command": ["sleep", "5"]} for name in ("wait", "main")
+        ]
+        start(server, document)
+        await clock.advance(10)
+        assert phase(server) == "Succeeded"
+
+    run(scenario, api=overtaking)
+
+
 def test_an_ended_pod_stays_until_it_is_deleted() -> None:
     async def scenario(server: ApiServer, clock: SimClock) -> None:
         start(server, pod(command=["true"], restartPolicy="Never"))
