@@ -283,7 +283,9 @@ class Informer(Generic[T]):
         cause = type(error).__name__.lower()
         silence = isinstance(error, errors.Silence)
         if not (silence and self._lulled):  # of a lull, one is enough to be told
-            log.warning(
+            log.log(
+                # The stock API server sends no bookmarks of a kind of which nothing is written.
+                logging.INFO if silence else logging.WARNING,
                 "informer interrupted",
                 extra={"kind": self.kind, "cause": cause, "error": error.message},
             )
