@@ -9,8 +9,8 @@ sibling's, else an equal part of what ``minResources`` leaves after the known me
 Members that exist but cannot be placed (terminating, failed, held by somebody else's gate) are not
 missing: no room is kept for them. Nor again for members that nobody created while it was, nor for a
 gang that lacks more of them than all nodes take: ``minMember`` is any 32-bit number, and a slot is
-an object. Nor for a gang that is parted into sub-groups, before all of it exists: labels of members
-that nobody has created tell in which they will be.
+an object. Nor for a gang that lacks whole sub-groups: the labels of members that nobody has created
+would tell in which they will be.
 """
 
 from collections import Counter
@@ -77,7 +77,9 @@ def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     None when they are too many, when nothing tells what they will ask for or in which sub-group
     they will be, or when nobody is awaited.
     """
-    if not is_described(gang) or not gang.awaits_members or gang.sub_groups:
+    if not is_described(gang) or not gang.awaits_members:
+        return {}
+    if gang.lacking_of_policies(gang.sub_group_valid):
         return {}
     lacking = _lacking(gang)
     missing = _count_missing(gang, lacking)

@@ -21,7 +21,6 @@ from app.core.actions.need import Need
 from app.core.ledger import GangAccount
 from app.model.amounts import PODS
 from app.model.gang import Gang, Task
-from app.model.ids import PodUid
 from app.model.parts import SubGroup, sizes_of
 from app.model.reason import Cause, Refusal, Shortfall
 from app.model.resources import Vector
@@ -39,16 +38,16 @@ def units(gang: Gang, account: GangAccount, tasks: Sequence[Task]) -> list[Unit]
     lacking = Counter(gang.lacking_of_policies(account.sub_group_ready))
     needed: list[Unit] = []
     others: list[Unit] = []
-    parted: set[str] = set()
+    parted: set[Task] = set()
     for sub_group, members in _by_sub_group(gang, tasks).items():
         short = sizes[sub_group.policy] - account.sub_group_ready.get(sub_group, 0)
         if short <= 0:
             continue
-        parted.update(task.uid for task in members)
+        parted.update(members)
         if short <= len(members):
             (needed if lacking[sub_group.policy] > 0 else others).append(tuple(members[:short]))
             lacking[sub_group.policy] -= 1
-    return [*needed, *others, *((task,) for task in tasks if task.uid not in parted)]
+    return [*needed, *others, *((task,) for task in tasks if task not in parted)]
 
 
 def goes_alone(gang: Gang, account: GangAccount, task: Task) -> bool:
@@ -70,8 +69,7 @@ def place_next_unit(cycle: Cycle, backlog: Backlog) -> Generator[None, None, boo
         failure = _place_unit(cycle, backlog, unit)
         if failure is None:
             cycle.decide(gang, cycle.ledger.journal[at:], whole=False)
-            served = {task.uid for task in unit}
-            backlog.tasks = deque(task for task in backlog.tasks if task.uid not in served)
+            backlog.tasks = deque(task for task in backlog.tasks if task not in unit)
             return bool(backlog.tasks)
         cycle.refuse(gang, refusals.of_member(gang, failure.refusal))
         yield
@@ -115,7 +113,7 @@ class UnitAttempt:
     taken: Vector = field(init=False)
     left: deque[Task] = field(default_factory=deque)
     succeeded: bool = False
-    _served: set[PodUid] = field(default_factory=set)
+    _served: set[Task] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.taken = np.zeros(len(self.cycle.snapshot.axis), dtype=np.int64)
@@ -127,12 +125,14 @@ class UnitAttempt:
             yield from self._pass()  # more members of sub-groups that have become whole
         if not (self.succeeded or self.first):
             self.first = _incomplete(self.backlog.gang)
-        self.left.extend(task for task in self.tasks if task.uid not in self._served)
+        self.left.extend(task for task in self._unserved() if not task.is_slot)
+
+    def _unserved(self) -> list[Task]:
+        return [task for task in self.tasks if task not in self._served]
 
     def _pass(self) -> Steps:
         gang = self.backlog.gang
-        left = [task for task in self.tasks if task.uid not in self._served]
-        for unit in units(gang, self.cycle.ledger.gang(gang), left):
+        for unit in units(gang, self.cycle.ledger.gang(gang), self._unserved()):
             if not self.succeeded and self._is_wanted(unit):
                 self._take(unit)
                 yield
@@ -151,7 +151,7 @@ class UnitAttempt:
                 self.first = failure.refusal
                 self.taken += failure.taken
             return
-        self._served.update(task.uid for task in unit)
+        self._served.update(unit)
         self.placed += len(unit)
         if self.first is None:
             for task in unit:

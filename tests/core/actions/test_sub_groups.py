@@ -18,9 +18,9 @@ from tests.core.actions.rigs import (
     amounts_of,
     cores,
     cycle,
-    gang_of,
     members,
     policies,
+    sized,
 )
 
 
@@ -137,14 +137,18 @@ def test_members_that_make_no_sub_group_whole_do_not_make_the_minimum() -> None:
 
 
 def test_no_room_is_kept_for_members_of_which_nobody_knows_the_sub_group() -> None:
-    gang = replace(
-        parted("0", size=2, least=1, minimum=2),
-        min_request=gang_of("g", 2).request,
-        counts=Counts(pending=1),
-    )
+    gang = replace(parted("0", size=2, least=1, minimum=2), role_shapes={"": sized(1)})
     outcome = cycle(gang, nodes=cores(9))
     assert outcome.order == []
     assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_PODS_OF_TASK
+
+
+def test_room_is_kept_for_missing_members_where_no_sub_group_has_to_be_whole() -> None:
+    """So a task with partitions may wait for another one to run before its pods are created."""
+    gang = replace(parted("00", size=2, minimum=5), role_shapes={"": sized(1)})
+    outcome = cycle(gang, nodes=cores(5))
+    assert outcome.nodes("g") == {"g-0": "n0", "g-1": "n0", "#0": "n0", "#1": "n0", "#2": "n0"}
+    assert cycle(gang, nodes=cores(4)).order == []
 
 
 def test_members_that_request_nothing_are_part_of_their_sub_group() -> None:
