@@ -11,13 +11,12 @@ it; equal ones are not tried again (volcano.md §3.5, NeedContinueAllocating). T
 first failure is kept, in the numbers of the gang: what its minimum asks for, and what is free.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from app.core.actions import futility, refusals, slots
+from app.core.actions.attempt import Attempt
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
@@ -25,7 +24,6 @@ from app.core.actions.need import Need
 from app.core.actions.sub_groups import UnitAttempt
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
-from app.model.resources import Vector
 
 PIECE = 8
 """Members placed between two yields."""
@@ -54,7 +52,7 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     demand = futility.demand_of(cycle.ledger, gang.queue, tasks, need=need)
     failure = cycle.futile.recall(demand)
     if failure is None:
-        attempt = _Attempt(cycle, backlog, _followers_last(cycle, tasks), need.copy())
+        attempt = _MemberAttempt(cycle, backlog, _followers_last(cycle, tasks), need.copy())
         failure = yield from _try(cycle, attempt)
         if failure is None:
             return True
@@ -91,9 +89,7 @@ def lacks_members(cycle: Cycle, gang: Gang) -> Refusal | None:
     return _too_few(cycle, gang, need, extra)
 
 
-def _try(
-    cycle: Cycle, attempt: "_Attempt | UnitAttempt"
-) -> Generator[None, None, futility.Failure | None]:
+def _try(cycle: Cycle, attempt: Attempt) -> Generator[None, None, futility.Failure | None]:
     backlog = attempt.backlog
     with cycle.ledger.trial() as trial:
         yield from attempt.run()
@@ -134,24 +130,11 @@ def _too_few(cycle: Cycle, gang: Gang, need: Need, extra: Sequence[Task]) -> Ref
 
 
 @dataclass(slots=True, eq=False)
-class _Attempt:
-    """One gang inside its trial: what it lacks, what failed and why first, what is left."""
+class _MemberAttempt(Attempt):
+    """Member by member."""
 
-    cycle: Cycle
-    backlog: Backlog
-    tasks: Sequence[Task]
-    need: Need
-    first: Refusal | None = None
-    placed: int = 0
-    taken: Vector = field(init=False)
-    """What was placed before the first failure, in sum."""
-    left: deque[Task] = field(default_factory=deque)
-    succeeded: bool = False
     _untried: Counter[str] | None = None
     """Roles of the members after the one at hand, counted once one has failed."""
-
-    def __post_init__(self) -> None:
-        self.taken = np.zeros(len(self.cycle.snapshot.axis), dtype=np.int64)
 
     def run(self) -> Steps:
         """Place until the minimum is reached or out of reach."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.core.actions import refusals
+from app.core.actions.attempt import Attempt
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.futility import Failure
@@ -23,7 +24,6 @@ from app.model.amounts import PODS
 from app.model.gang import Gang, Task
 from app.model.parts import SubGroup, sizes_of
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import Vector
 
 Unit = tuple[Task, ...]
 
@@ -98,25 +98,10 @@ def _place_unit(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | None:
 
 
 @dataclass(slots=True, eq=False)
-class UnitAttempt:
-    """A parted gang inside its trial: what it lacks, what failed and why first, what is left.
+class UnitAttempt(Attempt):
+    """Unit by unit, of a gang that is parted."""
 
-    ``taken`` is what was placed before the first failure, in sum, shape ``(R,)``.
-    """
-
-    cycle: Cycle
-    backlog: Backlog
-    tasks: Sequence[Task]
-    need: Need
-    first: Refusal | None = None
-    placed: int = 0
-    taken: Vector = field(init=False)
-    left: deque[Task] = field(default_factory=deque)
-    succeeded: bool = False
     _served: set[Task] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.taken = np.zeros(len(self.cycle.snapshot.axis), dtype=np.int64)
 
     def run(self) -> Steps:
         """Place unit by unit until the minimum is reached or all have been tried."""
