@@ -9,6 +9,7 @@ left and the ledger agrees with the API server.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from app.cache.members import Stage
 from app.model.ids import NodeName
+from app.model.parts import SubGroupPolicy
 from app.model.pod import TASK_SPEC, Pod
 from app.service.ports import WriteError
 from tests.builders import make_node, make_shape
@@ -31,11 +33,16 @@ GANGS = ("a", "b")
 PODS = tuple(f"{gang}-{i}" for gang in GANGS for i in range(4))
 NODES = ("n1", "n2")
 ROLES = ("ps", "worker")
+PAIRS = SubGroupPolicy("pair", keys=("pair",), size=2, least=1)
 LONGEST_S = 60.0
 
 
 def role_of(name: str) -> str:
     return ROLES[int(name[-1]) % 2]
+
+
+def pair_of(name: str) -> str:
+    return str(int(name[-1]) // 2)
 
 
 class Machine(RuleBasedStateMachine):
@@ -94,15 +101,20 @@ class Machine(RuleBasedStateMachine):
 
     # --- the world -------------------------------------------------------------------------------
 
-    @initialize(minimums=st.tuples(st.integers(1, 4), st.integers(1, 4)), by_role=st.booleans())
-    def begin(self, minimums: tuple[int, int], by_role: bool) -> None:
+    @initialize(
+        minimums=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+        by_role=st.booleans(),
+        in_pairs=st.booleans(),
+    )
+    def begin(self, minimums: tuple[int, int], by_role: bool, in_pairs: bool) -> None:
         async def step() -> None:
             self.rig = Rig()
             self.rig.api = self._watched(self.rig.api)
             self.rig.node(*NODES, cpu=6000)
             for gang, minimum in zip(GANGS, minimums, strict=True):
                 roles = {"ps": 1, "worker": 1} if by_role and minimum >= 2 else {}
-                self.rig.group(gang, minimum=minimum, role_minimum=roles)
+                pairs = (PAIRS,) if in_pairs else ()
+                self.rig.group(gang, minimum=minimum, role_minimum=roles, sub_groups=pairs)
             for name in PODS:
                 self._create(name)
             await self.rig.cycle()
@@ -160,6 +172,8 @@ class Machine(RuleBasedStateMachine):
         assert len(there) >= group.min_member
         for role, least in group.role_minimum.items():
             assert sum(role_of(pod) == role for pod in there) >= least
+        if group.sub_groups:
+            assert max(Counter(map(pair_of, there)).values()) >= PAIRS.size
 
     def _is_begun(self, gang: str) -> bool:
         pods = self.rig.api.pods.values()
@@ -187,6 +201,7 @@ class Machine(RuleBasedStateMachine):
             group=name.partition("-")[0],
             uid=f"uid-{name}-{self.births}",
             annotations={TASK_SPEC: role_of(name)},
+            labels={"pair": pair_of(name)},
         )
 
     def _place(self, name: str) -> str:
