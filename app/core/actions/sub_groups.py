@@ -149,7 +149,7 @@ class UnitAttempt(Attempt):
 def _incomplete(gang: Gang) -> Refusal | None:
     """The refusal for members that wait in a sub-group which has too few of them, if any do."""
     able, sizes = gang.sub_group_able, sizes_of(gang.sub_groups)
-    for sub_group in sorted({gang.sub_group_of[uid] for uid in gang.sub_group_of}):
+    for sub_group in sorted(set(gang.sub_group_of.values())):
         size = sizes[sub_group.policy]
         if able[sub_group] < size:
             numbers = Shortfall(PODS, asked=size, free=able[sub_group])

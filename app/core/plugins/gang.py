@@ -13,7 +13,6 @@ from app.core.policy import Hooks, OpenPlugin, Session
 from app.model.amounts import PODS
 from app.model.conf import PluginConf
 from app.model.gang import Gang
-from app.model.parts import SubGroup
 from app.model.reason import Cause, Refusal, Shortfall
 
 SUB_GROUPS = "sub-groups"
@@ -41,11 +40,7 @@ def _open(session: Session) -> Hooks:
 def validity(gang: Gang) -> Refusal | None:
     """Why ``gang`` has too few members to become ready, or None; a slot counts as its member."""
     valid = gang.counts.pending + gang.counts.ready
-    return (
-        _too_few_of_role(gang, {})
-        or too_few_sub_groups(gang, gang.sub_group_valid)
-        or _enough_tasks(gang, valid)
-    )
+    return _too_few_of_role(gang, {}) or _too_few_sub_groups(gang) or _enough_tasks(gang, valid)
 
 
 def unmade(gang: Gang) -> Refusal | None:
@@ -53,7 +48,7 @@ def unmade(gang: Gang) -> Refusal | None:
     valid = gang.counts.pending + gang.counts.ready_members
     return (
         _too_few_of_role(gang, gang.role_slots)
-        or too_few_sub_groups(gang, gang.sub_group_valid)
+        or _too_few_sub_groups(gang)
         or _enough_tasks(gang, valid)
     )
 
@@ -102,14 +97,14 @@ def _too_few_of_role(gang: Gang, slots: Mapping[str, int]) -> Refusal | None:
     return None
 
 
-def too_few_sub_groups(gang: Gang, have: Mapping[SubGroup, int]) -> Refusal | None:
-    """The refusal of the first policy that lacks whole sub-groups when they have so many, or None.
+def _too_few_sub_groups(gang: Gang) -> Refusal | None:
+    """The refusal of the first policy that lacks sub-groups which can be whole, or None.
 
     One that has too few members counts as missing, as nobody will place it; in Volcano such a group
     is valid and stays unready.
     """
     minimums = {policy.name: policy.least for policy in gang.sub_groups}
-    for name, lacking in gang.lacking_of_policies(have).items():
+    for name, lacking in gang.lacking_of_policies(gang.sub_group_valid).items():
         return _too_few(
             Cause.NOT_ENOUGH_PODS_OF_TASK,
             where=name,
