@@ -43,6 +43,7 @@ from app.sandbox.kubelet import STOP_S, Kubelet
 from app.sandbox.nodes import node_documents
 from app.settings import ExtenderSettings
 from app.wire import manifests
+from app.wire.objects.containers import MARKER
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
@@ -54,6 +55,8 @@ WATCH_EVERY_S = 0.5
 COLLECTIONS = {
     "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
     "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
 PROBE: Document = {
     "apiVersion": "v1",
@@ -177,7 +180,7 @@ async def _install(client: ApiClient, options: SandboxOptions) -> None:
         nodes = node_documents(options.nodes, now=WallClock().now())
         await asyncio.gather(*(client.create(NODES, node) for node in nodes))
         await _until(lambda: _kinds_are_served(client))
-        await _until(lambda: _pods_are_gated(client))
+        await _until(lambda: _pods_are_prepared(client, options.form))
 
 
 async def _until(reached: Callable[[], Awaitable[bool]]) -> None:
@@ -193,11 +196,16 @@ async def _kinds_are_served(client: ApiClient) -> bool:
     return all(one is not None and one["status"] == "True" for one in established)
 
 
-async def _pods_are_gated(client: ApiClient) -> bool:
-    """The API server takes some seconds to enforce a new policy."""
+async def _pods_are_prepared(client: ApiClient, form: manifests.Form) -> bool:
+    """The API server takes some seconds to enforce new policies, one after the other."""
     try:
         answer = await client.create(PODS, PROBE, params={"dryRun": "All"})
     except errors.NotFound:
         # The namespace is made by the API server itself, a moment after it is ready.
         return False
-    return bool(msgspec.json.decode(answer)["spec"].get("schedulingGates"))
+    except errors.Forbidden:
+        # The policy that refuses pods without the mark is there before the one that marks them.
+        return False
+    spec = msgspec.json.decode(answer)["spec"]
+    marked = MARKER in spec["containers"][0]["resources"].get("limits", {})
+    return bool(spec.get("schedulingGates")) and (marked or form != "b")

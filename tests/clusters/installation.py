@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 INSTALL = ROOT / "manifests" / "install.yaml"
 MARK_PODS = ROOT / "manifests" / "policy" / "mark-pods.yaml"
 GATE_PODS = ROOT / "manifests" / "policy" / "gate-pods.yaml"
+MARK = "pumice.sh/gang"
 POLICY_S = 30
 
 
@@ -70,3 +73,32 @@ def wait_gating(api: ApiClient) -> None:
         return {"name": workloads.GATE} in stored["spec"].get("schedulingGates", [])
 
     wait_until(is_gated, timeout_s=POLICY_S, what="pods of our scheduler name are gated")
+
+
+@contextmanager
+def marking(api: ApiClient) -> Iterator[None]:
+    """The policies of form B: our pods are marked, and those without the mark refused.
+
+    The API server takes each policy up by itself, and drops it so. On entry pods are marked; after
+    the end they are accepted without the mark.
+    """
+
+    def accepts(*, marked: bool) -> bool:
+        try:
+            return is_marked(dry_run(api, workloads.pod("probe"))) == marked
+        except ApiError:
+            return False
+
+    policies = apply(api, MARK_PODS)
+    try:
+        wait_until(lambda: accepts(marked=True), timeout_s=POLICY_S, what="pods are marked")
+        yield
+    finally:
+        for policy in policies:
+            api.delete(api.resource_of(policy), policy["metadata"]["name"])
+        wait_until(lambda: accepts(marked=False), timeout_s=POLICY_S, what="pods are not marked")
+
+
+def is_marked(pod: Object) -> bool:
+    """Whether the first container asks for what form B tells our pods by."""
+    return MARK in pod["spec"]["containers"][0].get("resources", {}).get("limits", {})

@@ -12,7 +12,6 @@ import yaml
 from tests.clusters import installation
 from tests.clusters.client import ApiError, Object
 from tests.clusters.controlplane import ControlPlane
-from tests.clusters.processes import wait_until
 
 pytestmark = pytest.mark.real
 
@@ -21,7 +20,6 @@ CASES: dict[str, list[Case]] = yaml.safe_load(
     (Path(__file__).parents[1] / "manifests" / "cases.yaml").read_text(encoding="utf-8")
 )
 GATE = {"name": "pumice.sh/plan"}
-MARK = "pumice.sh/gang"
 
 
 def create(installed: ControlPlane, item: Object) -> Object:
@@ -73,28 +71,11 @@ def test_a_pod_is_gated_when_it_is_ours_and_has_no_place(
 @pytest.fixture(scope="module")
 def marked(installed: ControlPlane) -> dict[str, bool]:
     """Which pods of form B's cases get the mark."""
-    documents = installation.apply(installed.api, installation.MARK_PODS)
-    wanted = {case["name"]: case["marked"] for case in CASES["form_b_pods"]}
-    found: dict[str, bool] = {}
-
-    def is_in_force() -> bool:
-        found.update(
-            (case["name"], is_marked(create(installed, case["object"])))
+    with installation.marking(installed.api):
+        return {
+            case["name"]: installation.is_marked(create(installed, case["object"]))
             for case in CASES["form_b_pods"]
-        )
-        return found == wanted
-
-    try:
-        wait_until(is_in_force, timeout_s=installation.POLICY_S, what=f"marks {wanted}")
-    finally:
-        for document in documents:
-            installed.api.delete(installed.api.resource_of(document), document["metadata"]["name"])
-    return found
-
-
-def is_marked(pod: Object) -> bool:
-    resources = pod["spec"]["containers"][0].get("resources", {})
-    return MARK in resources.get("limits", {})
+        }
 
 
 @pytest.mark.parametrize("case", CASES["form_b_pods"], ids=lambda case: case["name"])

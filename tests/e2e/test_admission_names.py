@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.clusters import installation, workloads
-from tests.clusters.client import Object
+from tests.clusters.client import ApiError, Object
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.processes import wait_until
 from tests.e2e import admission, renaming
@@ -20,7 +20,6 @@ from tests.e2e import admission, renaming
 pytestmark = pytest.mark.real
 
 GATE = {"name": workloads.GATE}
-MARK = "pumice.sh/gang"
 GROUP = {"scheduling.k8s.io/group-name": "gang"}
 
 
@@ -56,17 +55,27 @@ def test_a_member_of_a_gang_is_gated_once(installed: ControlPlane) -> None:
 
 
 def test_a_member_of_a_gang_is_marked_in_form_b(installed: ControlPlane) -> None:
-    def marked(scheduler: str) -> bool:
-        main = driver(installed, scheduler)["spec"]["containers"][0]
-        return MARK in main["resources"].get("limits", {})
+    with installation.marking(installed.api):
+        assert installation.is_marked(driver(installed))
+        assert not installation.is_marked(driver(installed, "other"))
 
-    documents = installation.apply(installed.api, installation.MARK_PODS)
-    try:
-        wait_until(lambda: marked("volcano"), timeout_s=installation.POLICY_S, what="the mark")
-        assert not marked("other")
-    finally:
-        for document in documents:
-            installed.api.delete(installed.api.resource_of(document), document["metadata"]["name"])
+
+def test_a_pod_that_got_our_name_too_late_for_the_mark_is_refused_in_form_b(
+    installed: ControlPlane,
+) -> None:
+    def refusal() -> str:
+        try:
+            stored(installed, labels={renaming.LABEL: "volcano"})
+        except ApiError as error:
+            return str(error)
+        return ""
+
+    with installation.marking(installed.api):
+        wait_until(lambda: bool(refusal()), timeout_s=installation.POLICY_S, what="it is refused")
+        assert (
+            "spec.schedulerName: volcano was set by a webhook after pods were marked" in refusal()
+        )
+        stored(installed, labels={renaming.LABEL: "other"})
 
 
 def test_nothing_is_changed_for_other_schedulers(installed: ControlPlane) -> None:

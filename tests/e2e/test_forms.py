@@ -11,15 +11,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clusters import installation, workloads
-from tests.clusters.client import ApiError
 from tests.clusters.place import Place
-from tests.clusters.processes import wait_until
 from tests.clusters.rig import Rig, Setting, Stage
 
 pytestmark = pytest.mark.real
 
 STOCK = "default-scheduler"
-MARK = "pumice.sh/gang"
 
 
 def filter_calls(rig: Rig) -> float:
@@ -30,21 +27,8 @@ def filter_calls(rig: Rig) -> float:
 @pytest.fixture
 def marking(stage: Stage) -> Iterator[None]:
     """The policy that marks our pods, in force."""
-    api = stage.controlplane.api
-    installation.apply(api, installation.MARK_PODS)
-
-    def marks() -> bool:
-        try:
-            stored = installation.dry_run(api, workloads.pod("probe"))
-        except ApiError:
-            return False
-        return MARK in stored["spec"]["containers"][0]["resources"].get("limits", {})
-
-    wait_until(marks, timeout_s=installation.POLICY_S, what="pods are marked")
-    yield
-    for document in installation.documents(installation.MARK_PODS):
-        api.delete(api.resource_of(document), document["metadata"]["name"])
-    wait_until(lambda: not marks(), timeout_s=installation.POLICY_S, what="pods are not marked")
+    with installation.marking(stage.controlplane.api):
+        yield
 
 
 def test_form_a_schedules_ours_and_never_sees_others(stage: Stage) -> None:
@@ -72,9 +56,7 @@ def test_form_b_schedules_all_and_sends_only_ours(stage: Stage) -> None:
 
         place.add_gang("gang", 6)
         bound = place.wait_bound("gang", 6)
-        assert all(
-            pod["spec"]["containers"][0]["resources"]["limits"][MARK] == "1" for pod in bound
-        )
+        assert all(installation.is_marked(pod) for pod in bound)
         assert filter_calls(rig) > before
 
         place.add_gang("next", 2)

@@ -346,7 +346,7 @@ def test_in_another_namespace_every_program_looks_for_its_lease_there(tmp_path: 
 
 @pytest.mark.parametrize("name", ["gate-pods", "mark-pods"])
 def test_a_policy_is_bound_and_uses_no_list_patch(name: str) -> None:
-    policy, binding = load(BASE / "policy" / f"{name}.yaml")
+    policy, binding, *_ = load(BASE / "policy" / f"{name}.yaml")
 
     assert policy["metadata"]["name"] == f"{name}.pumice.sh"
     assert binding["spec"]["policyName"] == policy["metadata"]["name"]
@@ -354,6 +354,14 @@ def test_a_policy_is_bound_and_uses_no_list_patch(name: str) -> None:
     assert {mutation["patchType"] for mutation in policy["spec"]["mutations"]} == {
         "ApplyConfiguration"
     }
+
+
+def test_a_pod_without_the_mark_is_refused_by_a_policy_that_is_bound() -> None:
+    marks, _, policy, binding = load(BASE / "policy" / "mark-pods.yaml")
+
+    assert [each["spec"]["failurePolicy"] for each in (marks, policy)] == ["Fail", "Fail"]
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+    assert binding["spec"]["validationActions"] == ["Deny"]
 
 
 def test_a_failing_gate_lets_pods_in() -> None:
