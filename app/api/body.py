@@ -54,6 +54,12 @@ def json_value(value: Any) -> Response:
     return Response(_encode(value), media_type=JSON)
 
 
+def refusals(why: Mapping[int | str, str]) -> dict[int | str, dict[str, Any]]:
+    """What ``/openapi.json`` says of refusals, by status: one line of plain text."""
+    content = {"text/plain": {"schema": {"type": "string"}}}
+    return {status: {"description": text, "content": content} for status, text in why.items()}
+
+
 async def refuse(_request: Request, error: Exception) -> Response:
     """BadRequest as plain text, one line of bounded length whatever was sent."""
     status = error.status if isinstance(error, BadRequest) else 400

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from app.api.body import BadRequest, json_value
+from app.api.body import BadRequest, json_value, refusals
 from app.api.services import ExtenderServices
 from app.cache.groups import Group
 from app.core.figures import QueueFigures
@@ -57,7 +57,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
         figures = planning.queue_figures()
         return json_value({name: _queue(services, name, each) for name, each in figures.items()})
 
-    @router.get("/ledger")
+    @router.get("/ledger", responses=refusals({502: "the API server did not list"}))
     async def ledger() -> Response:
         """Compare what is counted with a fresh listing of the API server."""
         try:

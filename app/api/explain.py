@@ -1,11 +1,29 @@
 """Why somebody waits, and where room is kept: for people, and for the job controller."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from fastapi import APIRouter, Response
 
-from app.api.body import BadRequest, json_value
+from app.api.body import BadRequest, json_value, refusals
 from app.api.services import ExtenderServices
 from app.model.ids import GroupKey, group_key
-from app.service.explanations import explain_group, slots_to_pin
+from app.model.workload import GroupPhase
+from app.service.explanations import Story, explain_group, slots_to_pin
+
+UNKNOWN: dict[int | str, str] = {
+    404: "nothing of that name is known",
+    "default": "refused; says why",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """``slots``: role -> nodes, of the planning cycle ``generation``."""
+
+    phase: GroupPhase
+    generation: int
+    slots: Mapping[str, tuple[str, ...]]
 
 
 def explain_router(services: ExtenderServices) -> APIRouter:
@@ -13,7 +31,11 @@ def explain_router(services: ExtenderServices) -> APIRouter:
     router = APIRouter()
     cache, planning = services.cache, services.planning
 
-    @router.get("/explain/{namespace}/{name}", tags=["explain"])
+    @router.get(
+        "/explain/{namespace}/{name}",
+        tags=["explain"],
+        responses=refusals(UNKNOWN) | {200: {"model": Story}},
+    )
     async def explain(namespace: str, name: str) -> Response:
         """Why a PodGroup or a pod waits, with numbers."""
         key = _key_of(services, namespace, name)
@@ -22,7 +44,11 @@ def explain_router(services: ExtenderServices) -> APIRouter:
             raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
         return json_value(story)
 
-    @router.get("/plan/{namespace}/{podgroup}", tags=["plan"])
+    @router.get(
+        "/plan/{namespace}/{podgroup}",
+        tags=["plan"],
+        responses=refusals(UNKNOWN | {503: "another replica leads"}) | {200: {"model": Slots}},
+    )
     async def slots(namespace: str, podgroup: str) -> Response:
         """Where members that do not exist yet may be created, pinned: role -> nodes.
 
@@ -35,12 +61,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         group = cache.groups.get(group_key(namespace, podgroup))
         if group is None:
             raise BadRequest(f"no PodGroup {namespace}/{podgroup} is known", status=404)
-        body = {
-            "phase": group.phase.value,
-            "generation": planning.log.generation,
-            "slots": slots_to_pin(cache, group),
-        }
-        return json_value(body)
+        return json_value(Slots(group.phase, planning.log.generation, slots_to_pin(cache, group)))
 
     return router
 

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from fastapi import APIRouter, Request, Response
 
-from app.api.body import BadRequest, json_bytes, read_body
-from app.api.services import ExtenderServices
+from app.api.body import BadRequest, json_bytes, read_body, refusals
+from app.api.scheduler_types import BODIES, request_body
+from app.api.services import MAX_BODY, ExtenderServices
 from app.model.ids import NodeName
 from app.service.binding import BindCall
 from app.service.filtering import Answer, Behind, Chosen, Everything, Protect, Question, Some, Wait
@@ -28,6 +29,14 @@ READY_S = 20.0
 """Below kube-scheduler's ``httpTimeout``."""
 
 _UNDECIDED = "not ready: see /readyz, and whether the kube-scheduler beside holds the Lease"
+_REFUSALS = refusals(
+    {
+        400: "the body cannot be read; says where and why",
+        404: "none of the nodes is known",
+        413: f"the body has more than {MAX_BODY} bytes",
+        503: "not ready yet, or another replica leads",
+    }
+)
 _ABOUT = {
     "filter": "Which of the offered nodes the pod may go to.",
     "prioritize": "Scores 0-10 of nodes the pod may go to.",
@@ -62,18 +71,10 @@ def extender_router(calls: Mapping[str, Handler]) -> APIRouter:
             summary=_ABOUT[verb],
             response_class=Response,
             name=verb,
-            openapi_extra=wire_schema(verb),
+            responses=_REFUSALS | {200: {"model": BODIES[verb].answered}},
+            openapi_extra={"requestBody": request_body(verb)},
         )
     return router
-
-
-def wire_schema(verb: str) -> dict[str, object]:
-    """What ``/docs`` says of the body: the stock scheduler's extender/v1 types."""
-    kind = {"bind": "ExtenderBindingArgs", "preempt": "ExtenderPreemptionArgs"}.get(
-        verb, "ExtenderArgs"
-    )
-    schema = {"type": "object", "title": kind, "description": f"k8s.io/kube-scheduler {kind}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def timed(verb: str, serve: Serve) -> Handler:

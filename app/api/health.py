@@ -10,6 +10,8 @@ from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from app.api.body import refusals
+
 Unready = Callable[[], Sequence[str]]
 """What the process waits for before it can work; empty: it is ready."""
 Notices = Callable[[], Sequence[str]]
@@ -42,8 +44,14 @@ def health_router(
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
     router.add_api_route("/livez", livez, response_class=PlainTextResponse)
-    for path, answer in (("/readyz", readyz), ("/healthz", readyz if healthz_waits else livez)):
-        router.add_api_route(path, answer, response_class=PlainTextResponse)
+    waiting = refusals({503: "what it waits for, a line each"})
+    for path, waits in (("/readyz", True), ("/healthz", healthz_waits)):
+        router.add_api_route(
+            path,
+            readyz if waits else livez,
+            response_class=PlainTextResponse,
+            responses=waiting if waits else None,
+        )
     router.add_api_route("/metrics", metrics, response_class=PlainTextResponse)
     return router
 

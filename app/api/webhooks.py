@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from starlette.requests import ClientDisconnect
 
 from app.api.application import application
-from app.api.body import BadRequest, json_bytes
+from app.api.body import BadRequest, json_bytes, refusals
 from app.api.health import health_router
 from app.api.webhooks_metrics import ADMISSION_ANSWERS, ADMISSION_SECONDS
 from app.webhooks import world
@@ -37,6 +37,31 @@ JSON_TYPE: Final = "application/json"
 
 MOST_LOGGED: Final = 500
 """Characters; an object can be wrong in many ways."""
+
+REVIEW: Final = {
+    JSON_TYPE: {
+        "schema": {
+            "type": "object",
+            "title": "AdmissionReview",
+            "description": "k8s.io/api admission/v1 AdmissionReview",
+            "required": ["apiVersion", "kind"],
+            "properties": {
+                "apiVersion": {"type": "string"},
+                "kind": {"type": "string"},
+                "request": {"type": "object", "required": ["uid", "operation", "resource"]},
+                "response": {"type": "object", "required": ["uid", "allowed"]},
+            },
+        }
+    }
+}
+REFUSALS: Final = refusals(
+    {
+        400: "no AdmissionReview, or one of another kind; says why",
+        413: f"the review has more than {MAX_REVIEW} bytes",
+        415: f"the body is not {JSON_TYPE}",
+        503: "not ready yet",
+    }
+)
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +93,8 @@ def create_webhooks_app(services: WebhookServices) -> FastAPI:
             summary=f"{webhook.resource} {', '.join(webhook.operations)}",
             response_class=Response,
             tags=["admission"],
+            responses=REFUSALS | {200: {"description": "reviewed", "content": REVIEW}},
+            openapi_extra={"requestBody": {"required": True, "content": REVIEW}},
         )
     app.include_router(health_router(services.unready, services.metrics, notices=services.notices))
     return app

@@ -363,3 +363,16 @@ def test_probes_and_metrics() -> None:
             assert 'pumice_admission_answers_total{outcome="allowed",path="/jobs/validate"}' in text
 
     asyncio.run(scenario())
+
+
+def test_every_webhook_is_described_with_its_refusals() -> None:
+    async def scenario() -> None:
+        async with running(Stand()) as at:
+            paths = (await at.client.get("/openapi.json")).json()["paths"]
+            for webhook in WEBHOOKS:
+                call = paths[webhook.path]["post"]
+                schema = call["requestBody"]["content"]["application/json"]["schema"]
+                assert schema["title"] == "AdmissionReview"
+                assert set(call["responses"]) == {"200", "400", "413", "415", "503"}
+
+    asyncio.run(scenario())
