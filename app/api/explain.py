@@ -9,12 +9,16 @@ from app.api.body import BadRequest, json_value, refusals
 from app.api.services import ExtenderServices
 from app.model.ids import GroupKey, group_key
 from app.model.workload import GroupPhase
+from app.service.activity import Activity
 from app.service.explanations import Story, explain_group, slots_to_pin
 
-UNKNOWN: dict[int | str, str] = {
-    404: "nothing of that name is known",
-    "default": "refused; says why",
-}
+_REFUSALS = refusals(
+    {
+        404: "nothing of that name is known",
+        503: "another replica leads; says which",
+        "default": "refused; says why",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +38,11 @@ def explain_router(services: ExtenderServices) -> APIRouter:
     @router.get(
         "/explain/{namespace}/{name}",
         tags=["explain"],
-        responses=refusals(UNKNOWN) | {200: {"model": Story}},
+        responses=_REFUSALS | {200: {"model": Story}},
     )
     async def explain(namespace: str, name: str) -> Response:
-        """Why a PodGroup or a pod waits, with numbers."""
+        """Why a PodGroup or a pod waits, with numbers. 503 where another replica decides."""
+        _require_lead(planning.activity)
         key = _key_of(services, namespace, name)
         story = explain_group(cache, planning, key)
         if story is None:
@@ -47,7 +52,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
     @router.get(
         "/plan/{namespace}/{podgroup}",
         tags=["plan"],
-        responses=refusals(UNKNOWN | {503: "another replica leads"}) | {200: {"model": Slots}},
+        responses=_REFUSALS | {200: {"model": Slots}},
     )
     async def slots(namespace: str, podgroup: str) -> Response:
         """Where members that do not exist yet may be created, pinned: role -> nodes.
@@ -56,14 +61,19 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         spread or as they must be near members that come with them: those come by the gate. 503
         where another replica decides.
         """
-        if not planning.activity.active:
-            raise BadRequest("another replica leads, ask that one", status=503)
+        _require_lead(planning.activity)
         group = cache.groups.get(group_key(namespace, podgroup))
         if group is None:
             raise BadRequest(f"no PodGroup {namespace}/{podgroup} is known", status=404)
         return json_value(Slots(group.phase, planning.log.generation, slots_to_pin(cache, group)))
 
     return router
+
+
+def _require_lead(activity: Activity) -> None:
+    """A replica that stands by plans nothing, so it cannot tell what is missing."""
+    if not activity.active:
+        raise BadRequest("; ".join(activity.notices), status=503)
 
 
 def _key_of(services: ExtenderServices, namespace: str, name: str) -> GroupKey:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.model.ids import NodeName, QueueName
+from app.model.lease import Lease
 from app.model.pod import GATE
 from app.model.workload import GroupPhase, Quota
 from app.service.activity import Activity
@@ -232,15 +233,17 @@ def test_the_job_controller_reads_where_to_create_its_pods() -> None:
 # --- debug ----------------------------------------------------------------------------------------
 
 
-def test_a_replica_that_does_not_lead_has_no_slots_to_give() -> None:
+@pytest.mark.parametrize("page", ["plan", "explain"])
+def test_a_replica_that_does_not_lead_says_who_does_instead_of_guessing(page: str) -> None:
     async def scenario() -> None:
         standby = Activity(clock=clock, elected=True, namespace="n", name="l", identity="me")
         rig = Rig(activity=standby)
         rig.group("g", minimum=2)
+        standby.set_lease(Lease(namespace="n", name="l", holder="other_1", renew=0.0, duration=15))
         async with stand(rig) as at:
-            answer = await at.get("/plan/default/g")
+            answer = await at.get(f"/{page}/default/g")
             assert answer.status_code == 503
-            assert answer.text == "another replica leads, ask that one\n"
+            assert answer.text == "stands by: Lease n/l is held by other_1, not by me\n"
 
     run(scenario())
 
