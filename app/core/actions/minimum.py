@@ -119,14 +119,13 @@ def _too_few(cycle: Cycle, gang: Gang, need: Need, extra: Sequence[Task]) -> Ref
         refusal = cycle.opened.gang_valid(gang)
         if refusal is not None:
             return refusal
-    there = len(gang.waiting) + len(extra)
+    lacks = need.total > len(gang.waiting) + len(extra)
     if need.roles:
         by_role = Counter(task.role for task in (*gang.waiting, *extra))
-        if any(count > by_role[role] for role, count in need.roles.items()):
-            there = -1
-    if gang.lacking_of_policies(gang.sub_group_able):
-        there = -1
-    return refusals.too_few(gang) if need.total > there else None
+        lacks |= any(count > by_role[role] for role, count in need.roles.items())
+    if lacks or gang.lacking_of_policies(gang.sub_group_able):
+        return refusals.too_few(gang)
+    return None
 
 
 @dataclass(slots=True, eq=False)

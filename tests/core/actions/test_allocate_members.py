@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.model.gang import Gang, Task
+from app.model.gang import Counts, Gang, Task
 from app.model.ids import NodeName
 from app.model.reason import Cause, NodeCount
 from app.model.snapshot import Veto
@@ -116,6 +116,21 @@ def test_more_members_of_another_role_do_not_stand_for_one_behind_a_foreign_gate
     assert outcome.order == []
     assert outcome.refusal("g").cause is Cause.GATED
     assert outcome.text("g") == "group default/g: pods asked 4, free 3"
+
+
+def test_so_it_is_however_many_of_the_other_role_have_places() -> None:
+    gang = team(
+        "g",
+        (),
+        2,
+        role_minimum={"a": 1, "b": 1},
+        counts=Counts(pending=1, gated=1, running=3),
+        role_ready={"a": 3},
+        role_valid={"a": 3, "b": 1},
+    )
+    outcome = cycle(gang, nodes=cores(9))
+    assert outcome.refusal("g").cause is Cause.GATED
+    assert outcome.text("g") == "group default/g: pods asked 2, free 1"
 
 
 def test_members_behind_foreign_gates_are_waited_for() -> None:

@@ -166,6 +166,19 @@ def test_one_that_requests_nothing_does_not_go_before_its_sub_group_is_whole() -
     assert placed(cycle(gang, nodes=cores(2)), gang) == {"0": 2}
 
 
+def test_gates_of_others_that_hold_a_sub_group_are_told_however_many_others_run() -> None:
+    gang = parted("", size=1, least=2, minimum=2, ready={of(0): 3}, waiting=members("g", 0))
+    gang = replace(
+        gang,
+        counts=Counts(pending=1, gated=1, running=3),
+        phase=GroupPhase.RUNNING,
+        sub_group_valid={of(0): 3, of(1): 1},
+    )
+    outcome = cycle(gang, nodes=cores(9))
+    assert outcome.refusal("g").cause is Cause.GATED
+    assert outcome.text("g") == "group default/g: pods asked 2, free 1"
+
+
 def test_a_quota_stops_a_sub_group_as_a_whole() -> None:
     queue = make_queue("q", capability=amounts_of(cpu=5))
     gang = replace(parted("000111", size=3, least=1, minimum=3), queue=queue.name)
