@@ -13,9 +13,11 @@ from typing import Any
 
 from app.core.actions.futility import Failure
 from app.core.actions.kinds import Kind
+from app.core.actions.units import Unit
 from app.core.policy import TaskKey
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid
+from app.model.snapshot import Snapshot
 
 _RUN = 128
 
@@ -27,14 +29,18 @@ _Entry = tuple[_Rank, Task]
 class Backlog:
     """What a gang still wants in this cycle; ``failed`` are kinds that will not fit any more.
 
-    ``failed_units`` are so many of such kinds together that will not (where it is parted).
+    Where it is parted, ``units`` are what is left beyond its minimum, once somebody looked, and
+    ``failed_units`` so many out of members of such kinds that will not fit together.
     ``goes_last``: these are members that come when everybody else had a turn.
     """
 
     gang: Gang
     tasks: deque[Task] = field(default_factory=deque)
     failed: set[Kind] = field(default_factory=set)
-    failed_units: dict[frozenset[tuple[Kind, int]], Failure] = field(default_factory=dict)
+    units: deque[Unit] | None = None
+    failed_units: dict[tuple[int, frozenset[tuple[Kind, int]]], Failure] = field(
+        default_factory=dict
+    )
     sorted: bool = False
     goes_last: bool = False
 
@@ -62,3 +68,10 @@ class Backlog:
 def rank(task: Task, key: TaskKey) -> _Rank:
     """Where ``task`` stands among the members of its gang: the lowest go first."""
     return task.best_effort, key(task), task.uid
+
+
+def followers_last(snapshot: Snapshot, tasks: Sequence[Task]) -> Sequence[Task]:
+    """``tasks`` with those last that must be near others: these may be among them."""
+    if not snapshot.inter_pod:
+        return tasks
+    return sorted(tasks, key=lambda task: bool(task.shape.pod_affinity))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from app.core.actions import futility, refusals, slots
 from app.core.actions.attempt import Attempt
-from app.core.actions.backlog import Backlog
+from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
 from app.core.actions.need import Need
@@ -47,30 +47,33 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
         cycle.refuse(gang, refusal)
         return False
     tasks = need.needed_first([*backlog.tasks, *extra])
+    in_order = followers_last(cycle.snapshot, tasks)
     if gang.sub_groups:
-        return (yield from _place_units(cycle, UnitAttempt(cycle, backlog, tasks, need)))
+        attempt = UnitAttempt(cycle, backlog, in_order, need.copy())
+        return (yield from _place_units(cycle, attempt, wanted=tasks[: need.members]))
     demand = futility.demand_of(cycle.ledger, gang.queue, tasks, need=need)
     failure = cycle.futile.recall(demand)
     if failure is None:
-        attempt = _MemberAttempt(cycle, backlog, _followers_last(cycle, tasks), need.copy())
-        failure = yield from _try(cycle, attempt)
+        one_by_one = _MemberAttempt(cycle, backlog, in_order, need.copy())
+        failure = yield from _try(cycle, one_by_one)
         if failure is None:
             return True
-        if attempt.first is not None:
+        if one_by_one.first is not None:
             cycle.futile.remember(demand, failure)
     wanted = tasks[: need.members]
     cycle.refuse(gang, refusals.of_minimum(cycle, gang, failure, wanted=wanted))
     return False
 
 
-def _place_units(cycle: Cycle, attempt: UnitAttempt) -> Generator[None, None, bool]:
+def _place_units(
+    cycle: Cycle, attempt: UnitAttempt, *, wanted: Sequence[Task]
+) -> Generator[None, None, bool]:
     """The same for a gang that is parted. What one such did not get says nothing of others."""
-    wanted = attempt.tasks[: attempt.need.members]
     failure = yield from _try(cycle, attempt)
     if failure is None:
         return True
     gang = attempt.backlog.gang
-    failure = replace(failure, placed=min(failure.placed, len(wanted) - 1))
+    failure = replace(failure, placed=min(failure.placed, max(len(wanted) - 1, 0)))
     cycle.refuse(gang, refusals.of_minimum(cycle, gang, failure, wanted=wanted))
     return False
 
@@ -104,13 +107,6 @@ def _try(cycle: Cycle, attempt: Attempt) -> Generator[None, None, futility.Failu
     if attempt.first is not None:
         cycle.refuse(backlog.gang, refusals.of_member(backlog.gang, attempt.first))
     return None
-
-
-def _followers_last(cycle: Cycle, tasks: list[Task]) -> list[Task]:
-    """``tasks`` with those last that must be near others: these may be among them."""
-    if not cycle.snapshot.inter_pod:
-        return tasks
-    return sorted(tasks, key=lambda task: bool(task.shape.pod_affinity))
 
 
 def _too_few(cycle: Cycle, gang: Gang, need: Need, extra: Sequence[Task]) -> Refusal | None:

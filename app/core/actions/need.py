@@ -6,12 +6,11 @@ sub-groups that are whole besides. Unlike Volcano, members that request nothing 
 they have a node: the promise is that of whole gangs.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.core.ledger import GangAccount
 from app.model.gang import Gang, Task
-from app.model.parts import least_missing
+from app.model.parts import SubGroup, least_missing
 
 
 @dataclass(slots=True)
@@ -25,7 +24,7 @@ class Need:
     total: int
     roles: dict[str, int]
     of_roles: int
-    policies: Mapping[str, int] = field(default_factory=dict)
+    policies: dict[str, int] = field(default_factory=dict)
     of_policies: int = 0
 
     @classmethod
@@ -46,7 +45,8 @@ class Need:
 
     def copy(self) -> "Need":
         """The same, to count down on."""
-        return Need(self.total, dict(self.roles), self.of_roles, self.policies, self.of_policies)
+        roles, policies = dict(self.roles), dict(self.policies)
+        return Need(self.total, roles, self.of_roles, policies, self.of_policies)
 
     @property
     def met(self) -> bool:
@@ -84,3 +84,9 @@ class Need:
         if self.is_of_role(role):
             self.roles[role] -= 1
             self.of_roles -= 1
+
+    def make_whole(self, sub_group: SubGroup) -> None:
+        """``sub_group`` has all its members now."""
+        lacking = self.policies.pop(sub_group.policy, 0) - 1
+        if lacking > 0:
+            self.policies[sub_group.policy] = lacking

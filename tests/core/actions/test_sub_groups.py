@@ -10,8 +10,9 @@ from app.model.conf import PluginConf
 from app.model.gang import Counts, Gang
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.reason import Cause, Shortfall
+from app.model.shape import PodTerm
 from app.model.workload import GroupPhase
-from tests.builders import make_gang, make_queue
+from tests.builders import make_gang, make_node, make_queue
 from tests.core.actions.rigs import (
     IDLE,
     Outcome,
@@ -22,6 +23,7 @@ from tests.core.actions.rigs import (
     policies,
     sized,
 )
+from tests.core.placement.rigs import HOST, app_is
 
 
 def of(number: int | str) -> SubGroup:
@@ -110,6 +112,37 @@ def test_a_minimum_of_more_than_whole_sub_groups_takes_members_beyond_their_size
     assert placed(cycle(gang, nodes=cores(2)), gang) == {}
 
 
+def test_one_that_is_begun_goes_before_others() -> None:
+    """It lacks less than they do, and what it holds is of no use before."""
+    gang = parted("001", size=2, least=1, minimum=2, ready={of(1): 1})
+    gang = replace(gang, counts=Counts(pending=3, running=1), phase=GroupPhase.RUNNING)
+    assert placed(cycle(gang, nodes=cores(2)), gang) == {"1": 1}
+
+
+def test_another_member_of_a_sub_group_stands_in_for_one_that_does_not_fit() -> None:
+    waiting = (*members("big", 1, cpu=9), *members("small", 2, cpu=1))
+    gang = parted("000", size=2, least=1, minimum=2, waiting=waiting)
+    outcome = cycle(gang, nodes=cores(2))
+    assert outcome.members("g") == ["small-0", "small-1"]
+    assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_RESOURCES
+    gang = parted("11000", size=2, least=1, minimum=2, waiting=(*members("a", 2), *waiting))
+    assert placed(cycle(gang, nodes=cores(4)), gang) == {"0": 2, "1": 2}
+
+
+def test_members_that_must_be_near_others_come_after_these() -> None:
+    """Whatever their priority, and be they of the same sub-group or of another one."""
+    near = (PodTerm(HOST, app_is("server"), namespaces=("default",)),)
+    worker = sized(pod_affinity=near)
+    server = sized(spread_identity=("default", (("app", "server"),)))
+    waiting = (*members("a", 2, shape=worker, priority=2), *members("b", 2, shape=server))
+    node = make_node("n0", cpu=4000, labels={HOST: "n0"})
+    for sizes in ("0011", "0101"):
+        for minimum in (2, 4):
+            gang = parted(sizes, size=2, least=minimum // 2, minimum=minimum, waiting=waiting)
+            outcome = cycle(gang, nodes=[node], inter_pod=True)
+            assert placed(outcome, gang) == {"0": 2, "1": 2}
+
+
 def test_members_of_no_sub_group_are_of_use_by_themselves() -> None:
     gang = parted("-00-", size=2, least=1, minimum=3)
     assert placed(cycle(gang, nodes=cores(3)), gang) == {"-": 1, "0": 2}
@@ -164,6 +197,22 @@ def test_one_that_requests_nothing_does_not_go_before_its_sub_group_is_whole() -
     gang = parted("0011", size=2, least=1, minimum=2, waiting=waiting)
     gang = replace(gang, counts=Counts(pending=4, pending_best_effort=1))
     assert placed(cycle(gang, nodes=cores(2)), gang) == {"0": 2}
+
+
+def test_beyond_the_minimum_one_that_requests_nothing_may_make_a_sub_group_whole() -> None:
+    idle = members("b", 1, shape=IDLE)
+    gang = parted("1", size=2, least=1, ready={of(0): 2, of(1): 1}, waiting=idle)
+    counts = Counts(pending=1, pending_best_effort=1, running=3)
+    gang = replace(gang, counts=counts, phase=GroupPhase.RUNNING)
+    assert placed(cycle(gang, nodes=cores(1)), gang) == {"1": 1}
+
+
+@pytest.mark.parametrize("sizes", ["001", "0012"])
+def test_who_waits_for_the_rest_of_a_sub_group_beyond_the_minimum_is_told_so(sizes: str) -> None:
+    gang = parted(sizes, size=2, least=1, minimum=2)
+    outcome = cycle(gang, nodes=cores(9))
+    assert placed(outcome, gang) == {"0": 2}
+    assert outcome.text("g") == "task s/1: pods asked 2, free 1"
 
 
 def test_gates_of_others_that_hold_a_sub_group_are_told_however_many_others_run() -> None:
