@@ -101,6 +101,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         sub_group_of=parted.of,
         sub_group_ready=parted.ready,
         sub_group_valid=parted.valid,
+        sub_group_scheduled=parted.scheduled,
         annotations=pod_group.annotations if pod_group else {},
         solo=group.solo,
         partial=bool(group.on_nodes) and not group.reached_minimum and not counts.completed,
@@ -175,9 +176,10 @@ class _SubGroups(NamedTuple):
     of: Mapping[PodUid, SubGroup]
     ready: Mapping[SubGroup, int]
     valid: Mapping[SubGroup, int]
+    scheduled: Mapping[SubGroup, int]
 
 
-_UNPARTED = _SubGroups({}, {}, {})
+_UNPARTED = _SubGroups({}, {}, {}, {})
 
 
 def _parted(group: Group) -> _SubGroups:
@@ -188,4 +190,5 @@ def _parted(group: Group) -> _SubGroups:
         {uid: sub_group for uid, sub_group in of.items() if sub_group != NO_SUB_GROUP},
         by_sub_group(group.parts(READY_KINDS)),
         by_sub_group(group.parts(VALID_KINDS)),
+        by_sub_group(group.parts(SCHEDULED_KINDS)),
     )

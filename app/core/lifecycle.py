@@ -60,7 +60,9 @@ def lacks_minimum(gang: Gang) -> bool:
         return False
     if counts.pending or counts.scheduled < gang.min_member:
         return True
-    return bool(gang.lacking_of_roles(gang.role_scheduled))
+    if gang.lacking_of_roles(gang.role_scheduled):
+        return True
+    return bool(gang.lacking_of_policies(gang.sub_group_scheduled))
 
 
 def _is_ready(gang: Gang) -> bool:

@@ -162,6 +162,8 @@ class Gang:
     """Members with a place per sub-group."""
     sub_group_valid: Mapping[SubGroup, int] = field(default_factory=dict)
     """Those plus waiting ones, foreign gates or not."""
+    sub_group_scheduled: Mapping[SubGroup, int] = field(default_factory=dict)
+    """Like :attr:`Counts.scheduled`, per sub-group."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     solo: bool = False
     partial: bool = False

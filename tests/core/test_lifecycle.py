@@ -9,6 +9,7 @@ from app.core import lifecycle, texts
 from app.core.lifecycle import GroupStatus
 from app.model.gang import Counts, Gang
 from app.model.ids import group_key
+from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.reason import Cause, Refusal, Shortfall
 from app.model.workload import Condition, GroupPhase, PodGroup
 from tests.builders import make_gang
@@ -240,6 +241,26 @@ def test_a_terminating_member_of_a_role_keeps_the_gang() -> None:
     counts = Counts(running=3, releasing=1, releasing_placed=1)
     gang = of_roles(RUNNING, counts=counts, role_scheduled=there)
     assert lifecycle.next_phase(gang) is RUNNING
+
+
+@pytest.mark.parametrize(
+    ("there", "after"),
+    [((2, 1), UNKNOWN), ((2, 2), RUNNING)],
+    ids=["a member is gone", "one failed or ends"],
+)
+def test_a_gang_that_lost_a_member_of_a_sub_group_is_unknown(
+    there: tuple[int, int], after: GroupPhase
+) -> None:
+    one, two = SubGroup("pair", "1"), SubGroup("pair", "2")
+    gang = make_gang(
+        min_member=2,
+        phase=RUNNING,
+        counts=Counts(running=3),
+        sub_groups=(SubGroupPolicy("pair", keys=("pair",), size=2, least=2),),
+        sub_group_ready={one: 2, two: 1},
+        sub_group_scheduled=dict(zip((one, two), there, strict=True)),
+    )
+    assert lifecycle.next_phase(gang) is after
 
 
 @pytest.mark.parametrize(
