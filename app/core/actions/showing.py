@@ -6,16 +6,18 @@ nothing but nodes is missing, and a queue with a limit keeps room for them from 
 out when all actions have run, on what they left of the queues.
 
 Unlike in Volcano, a gang that lacks its minimum is shown with as many members as that takes, or not
-at all: nodes for a part are of no use. And what hides a pod is a limit that somebody set
-(``capability``), not what the cluster has at the moment or a queue's share of that: in a full
-cluster nobody would be shown.
+at all, and so is a sub-group: nodes for a part are of no use. And what hides a pod is a limit that
+somebody set (``capability``), not what the cluster has at the moment or a queue's share of that: in
+a full cluster nobody would be shown.
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 
 from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
 from app.core.actions.need import Need
+from app.core.actions.units import Unit, units
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid
 from app.model.reason import NODES_MAY_HELP
@@ -26,21 +28,44 @@ def newly_shown(cycle: Cycle, gang: Gang) -> Iterator[PodUid]:
     refusal = cycle.refusal_of(gang)
     if refusal is None or refusal.cause not in NODES_MAY_HELP:
         return
-    need = Need.of(gang, cycle.ledger.gang(gang)).copy()
-    fitting: list[Task] = []
-    for task in need.needed_first(_without_place(cycle, gang)):
-        if not task.shown:
-            if cycle.opened.permitted(gang.queue, task) is not None:
-                continue
-            cycle.ledger.reserve(gang.queue, task)
-            fitting.append(task)
-        if need.takes(task.role):
-            need.place(task.role)
+    account = cycle.ledger.gang(gang)
+    need, fitting = Need.of(gang, account).copy(), list[Task]()
+    waiting = deque(units(gang, account, need.needed_first(_without_place(cycle, gang))))
+    while waiting:
+        unit = waiting.popleft()
+        chosen = _keep_room(cycle, gang, unit)
+        fitting.extend(task for task in chosen if not task.shown)
+        for task in chosen:
+            if need.takes(task.role):
+                need.place(task.role)
+        if chosen and unit.sub_group is not None:
+            need.make_whole(unit.sub_group)
+            waiting.extend(unit.rest(chosen))
     if need.met:
         yield from (task.uid for task in fitting if task.queue_first)
     else:
         for task in fitting:
             cycle.ledger.release(gang.queue, task)
+
+
+def _keep_room(cycle: Cycle, gang: Gang, unit: Unit) -> Sequence[Task]:
+    """As many of ``unit`` as it lacks that are shown, or may be: their queue keeps room for them.
+
+    Nobody, when they are too few.
+    """
+    chosen: list[Task] = []
+    for task in unit.tasks:
+        if not task.shown:
+            if cycle.opened.permitted(gang.queue, task) is not None:
+                continue
+            cycle.ledger.reserve(gang.queue, task)
+        chosen.append(task)
+        if len(chosen) == unit.lacks:
+            return chosen
+    for task in chosen:
+        if not task.shown:
+            cycle.ledger.release(gang.queue, task)
+    return ()
 
 
 def _without_place(cycle: Cycle, gang: Gang) -> list[Task]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.node import Node
+from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.reason import Cause
 from app.model.workload import GroupPhase, Queue, QueueState
 from tests.builders import make_gang, make_queue
@@ -115,6 +117,30 @@ def test_those_that_the_minimums_of_roles_need_are_shown_first() -> None:
     waiting = members("g", 5, role="a", **fields) + members("g", 2, role="b", **fields)
     gang = all_of("g", waiting, min_member=3, role_minimum={"a": 1, "b": 2})
     assert shown(planned(gang, nodes=(), queue=ROOM_FOR_3)) == ["g-a-0", "g-b-0", "g-b-1"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "least", "expected"),
+    [
+        ("0101", 1, ["g-0", "g-2"]),
+        ("0101", 2, []),
+        ("0012", 1, ["g-0", "g-1"]),
+        ("000-", 1, ["g-0", "g-1", "g-3"]),
+    ],
+)
+def test_of_sub_groups_as_many_are_shown_as_the_queue_has_room_for_whole(
+    sizes: str, least: int, expected: list[str]
+) -> None:
+    gang = asking("g", 4, min_member=2)
+    names = (SubGroup("s", size) for size in sizes)
+    parts = {t.uid: of for t, of in zip(gang.waiting, names, strict=True) if of.values != "-"}
+    gang = replace(
+        gang,
+        sub_groups=(SubGroupPolicy("s", keys=("k",), size=2, least=least),),
+        sub_group_of=parts,
+        sub_group_valid=Counter(parts.values()),
+    )
+    assert shown(planned(gang, nodes=(), queue=ROOM_FOR_3)) == expected
 
 
 def test_members_that_do_not_ask_stay_hidden() -> None:
