@@ -8,8 +8,8 @@ Who asks to be let in is not kept out by what others hold beyond their minimums,
 is named to it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from app.core.ledger import Ledger
 from app.model.gang import Gang
@@ -19,13 +19,18 @@ from app.model.reason import Holder
 _MOST = 3
 
 
+class _Count(Protocol):
+    """How much of the resource at that position of the axis a group has."""
+
+    def __call__(self, gang: Gang, position: int, *, admitted: bool) -> int: ...
+
+
 @dataclass(slots=True, eq=False)
 class _Ranking:
     """The biggest holders so far, the same as values, and how many admissions it has seen."""
 
     amounts: dict[GroupKey, int]
-    count: Callable[..., int]
-    """How much of it a group has."""
+    count: _Count
     holders: tuple[Holder, ...] = ()
     seen: int = -1
 
