@@ -27,7 +27,13 @@ _OF_LIMITS = frozenset(
 
 def of_minimum(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[Task]) -> Refusal:
     """Why ``gang`` does not get its minimum: the ``wanted`` members, of which some fit."""
-    refusal = replace(of_member(gang, failure.refusal), lacking=len(wanted) - failure.placed)
+    refusal = of_members(cycle, gang, failure, wanted=wanted)
+    return replace(refusal, lacking=max(len(wanted) - failure.placed, 0))
+
+
+def of_members(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[Task]) -> Refusal:
+    """Why the ``wanted`` members do not get places together."""
+    refusal = of_member(gang, failure.refusal)
     asked: Vector = sum((task.request for task in wanted), np.zeros_like(failure.taken))
     if refusal.cause in _OF_LIMITS:
         return _of_limit(refusal, cycle.snapshot.axis, asked=asked, taken=failure.taken)

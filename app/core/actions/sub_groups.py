@@ -38,7 +38,8 @@ def place_next_unit(cycle: Cycle, backlog: Backlog) -> Generator[None, None, boo
             cycle.decide(gang, entries, whole=False)
             backlog.units.extend(unit.rest({entry.task for entry in entries}))
             return True
-        cycle.refuse(gang, refusals.of_member(gang, failure.refusal))
+        wanted = unit.tasks[: unit.lacks]
+        cycle.refuse(gang, refusals.of_members(cycle, gang, failure, wanted=wanted))
         yield
     refusal = incomplete(gang)
     if refusal is not None:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from app.core.actions import lineage
 from app.core.actions.allocate import allocate
 from app.core.actions.cycle import Cycle
@@ -11,10 +13,13 @@ from app.core.placement.engine import Placer
 from app.core.tiers import open_policies
 from app.model.gang import Counts, Gang
 from app.model.ids import QueueName
+from app.model.parts import Policies, SubGroupPolicy
 from app.model.reason import Cause, Refusal
 from app.model.workload import GroupPhase
 from tests.builders import make_gang, make_snapshot
 from tests.core.actions.rigs import Outcome, cores, gang_of, members, policies
+
+PAIRS = (SubGroupPolicy("pair", keys=("pair",), size=2),)
 
 
 def allocated(*gangs: Gang, cpu: int = 20, **hooks: Any) -> Outcome:
@@ -57,10 +62,19 @@ def test_groups_that_lack_members_take_no_turns() -> None:
     assert asked == []
 
 
-def test_a_gang_that_no_plugin_calls_ready_is_kept_back_whole() -> None:
-    outcome = allocated(gang_of("g", 2), gang_ready=lambda _: False)
+@pytest.mark.parametrize("policies", [(), PAIRS], ids=["whole", "in pairs"])
+def test_a_gang_that_no_plugin_calls_ready_is_kept_back_whole(policies: Policies) -> None:
+    gang = replace(gang_of("g", 2), sub_groups=policies)
+    outcome = allocated(gang, gang_ready=lambda _: False)
     assert outcome.order == []
     assert outcome.text("g") == "a plugin does not call the group ready"
+
+
+@pytest.mark.parametrize("policies", [(), PAIRS], ids=["whole", "in pairs"])
+def test_one_that_has_its_minimum_and_is_kept_back_lacks_nobody(policies: Policies) -> None:
+    gang = replace(gang_of("g", 2), sub_groups=policies, min_member=0)
+    outcome = allocated(gang, gang_ready=lambda _: False)
+    assert outcome.refusal("g").lacking == 0
 
 
 def test_one_gang_that_is_kept_back_says_nothing_of_equal_ones() -> None:

@@ -83,7 +83,7 @@ def test_beyond_the_minimum_a_sub_group_is_whole_or_absent_as_well() -> None:
     gang = parted("000111", size=3, least=1, minimum=3)
     outcome = cycle(gang, nodes=cores(5))
     assert placed(outcome, gang) == {"0": 3}
-    assert outcome.refused == {"g"}
+    assert outcome.text("g").startswith("group default/g: cpu asked 3, free 2 of 5; ")
     assert [d.whole for d in cycle(gang, nodes=cores(6)).decisions("g")] == [True, False]
 
 
@@ -233,7 +233,7 @@ def test_a_quota_stops_a_sub_group_as_a_whole() -> None:
     gang = replace(parted("000111", size=3, least=1, minimum=3), queue=queue.name)
     outcome = cycle(gang, nodes=cores(9), queues=[queue], by=policies((("gang",), ("capacity",))))
     assert placed(outcome, gang) == {"0": 3}
-    assert outcome.refusal("g").cause is Cause.QUEUE_QUOTA
+    assert outcome.text("g") == "queue q: cpu asked 3, free 2 of 5"
 
 
 def test_two_policies_of_one_name_break_nothing() -> None:
