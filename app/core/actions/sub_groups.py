@@ -92,7 +92,7 @@ class UnitAttempt(Attempt):
         while waiting and not self.succeeded:
             unit = waiting.popleft()
             if self._is_wanted(unit):
-                waiting.extend(self._take(unit))
+                waiting.extend(self._take(self._in_order(unit)))
                 yield
         if not (self.succeeded or self.first):
             self.first = incomplete(gang)
@@ -104,6 +104,11 @@ class UnitAttempt(Attempt):
         if unit.sub_group is not None and unit.sub_group.policy in self.need.policies:
             return True
         return any(self.need.takes(task.role) for task in unit.tasks)
+
+    def _in_order(self, unit: Unit) -> Unit:
+        """Those first of it that the minimums of roles need by now."""
+        tasks = self.need.needed_first(list(unit.tasks))
+        return unit._replace(tasks=tuple(followers_last(self.cycle.snapshot, tasks)))
 
     def _take(self, unit: Unit) -> Iterable[Unit]:
         """Try one unit; returns what is left of it if it has its places."""

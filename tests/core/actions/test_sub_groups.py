@@ -12,7 +12,7 @@ from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.reason import Cause, Shortfall
 from app.model.shape import PodTerm
 from app.model.workload import GroupPhase
-from tests.builders import make_gang, make_node, make_queue
+from tests.builders import make_gang, make_node, make_queue, make_task
 from tests.core.actions.rigs import (
     IDLE,
     Outcome,
@@ -127,6 +127,13 @@ def test_another_member_of_a_sub_group_stands_in_for_one_that_does_not_fit() -> 
     assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_RESOURCES
     gang = parted("11000", size=2, least=1, minimum=2, waiting=(*members("a", 2), *waiting))
     assert placed(cycle(gang, nodes=cores(4)), gang) == {"0": 2, "1": 2}
+
+
+def test_of_a_sub_group_those_stand_in_that_the_minimums_of_roles_still_need() -> None:
+    waiting = tuple(make_task(f"g-{i}", shape=sized(1), role=role) for i, role in enumerate("abab"))
+    gang = parted("0011", size=1, least=2, minimum=2, waiting=waiting)
+    gang = replace(gang, role_minimum={"a": 1, "b": 1}, role_valid={"a": 2, "b": 2})
+    assert cycle(gang, nodes=cores(2)).members("g") == ["g-0", "g-3"]
 
 
 def test_members_that_must_be_near_others_come_after_these() -> None:
