@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from app.cache.members import Answer, Kind, Member, Stage
+from app.cache.tally import bump
 from app.model.parts import Part
 
 
@@ -30,10 +31,10 @@ class Arrivals:
         if member.kind is not Kind.PLACED:
             return
         part, arrived = member.part, member.arrived
-        self.at_bind[part] += sign * arrived
+        bump(self.at_bind, part, sign * arrived)
         if member.stage is Stage.BINDING:
             self.unanswered += sign * (member.answer is Answer.OPEN)
-            self.accepted[part] += sign * (member.answer is Answer.YES)
+            bump(self.accepted, part, sign * (member.answer is Answer.YES))
             self.voided += sign * (not arrived)
 
     def restage(self, member: Member, stage: Stage, *, now: float) -> None:

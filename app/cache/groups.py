@@ -20,6 +20,7 @@ from app.cache.members import (
     Slot,
 )
 from app.cache.slots import SlotIndex
+from app.cache.tally import bump
 from app.model.amounts import Amounts
 from app.model.gang import Counts, Gang
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, PodUid, QueueName
@@ -136,33 +137,33 @@ class Group:
         """Count a promised place without a member."""
         self.slots[slot.holder] = slot
         self.open_slots.add(slot)
-        _bump(self.held, slot.request, 1)
-        _bump(self.kept, slot.request, 1)
+        bump(self.held, slot.request, 1)
+        bump(self.kept, slot.request, 1)
 
     def remove_slot(self, holder: str) -> Slot:
         """Stop counting it."""
         slot = self.slots.pop(holder)
         self.open_slots.remove(slot)
-        _bump(self.held, slot.request, -1)
-        _bump(self.kept, slot.request, -1)
+        bump(self.held, slot.request, -1)
+        bump(self.kept, slot.request, -1)
         return slot
 
     def _count(self, member: Member, sign: int) -> None:
         kind, request = member.kind, member.pod.shape.requests
         self.kinds[kind] += sign
-        self.part_kinds[member.part, kind] += sign
+        bump(self.part_kinds, (member.part, kind), sign)
         if kind is Kind.WAITING:
             self.best_effort_waiting += sign * member.task.best_effort
             self.queue_first += sign * member.task.queue_first
-            _bump(self.wanted, request, sign)
+            bump(self.wanted, request, sign)
             if sign > 0:
                 self.waiting[member.pod.uid] = member
             else:
                 self.waiting.pop(member.pod.uid, None)
         elif kind is Kind.GATED:
-            _bump(self.gated, request, sign)
+            bump(self.gated, request, sign)
         elif kind in PLACED_KINDS:
-            _bump(self.held, request, sign)
+            bump(self.held, request, sign)
             self.arrivals.count(member, sign)
 
     def begin_anew(self) -> None:
@@ -388,11 +389,3 @@ class Group:
             gated=of[Kind.GATED],
             slots=len(self.slots),
         )
-
-
-def _bump(counts: dict[Amounts, int], key: Amounts, by: int) -> None:
-    value = counts.get(key, 0) + by
-    if value:
-        counts[key] = value
-    else:
-        counts.pop(key, None)

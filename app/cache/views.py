@@ -155,8 +155,6 @@ class _Roles(NamedTuple):
 def _roles(group: Group) -> _Roles:
     found = _Roles({}, {}, {}, {})
     for (part, kind), count in group.part_kinds.items():
-        if not count:
-            continue
         role = part.role
         if kind in READY_KINDS:
             found.ready[role] = found.ready.get(role, 0) + count

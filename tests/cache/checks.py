@@ -99,10 +99,10 @@ class Checks(Machine):
         for key, expected in counted.items():
             group = self.cache.groups[key]
             assert +group.kinds == +expected.kinds
-            assert +group.part_kinds == +expected.parts
+            assert dict(group.part_kinds) == +expected.parts
             arrivals = group.arrivals
-            assert +arrivals.at_bind == +expected.arrived
-            assert +arrivals.accepted == +expected.accepted
+            assert dict(arrivals.at_bind) == +expected.arrived
+            assert dict(arrivals.accepted) == +expected.accepted
             assert (arrivals.unanswered, arrivals.voided) == (expected.unanswered, expected.voided)
             assert group.held == dict(expected.held)
             assert group.gated == dict(expected.gated)
