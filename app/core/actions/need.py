@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from app.core.ledger import GangAccount
 from app.model.gang import Gang, Task
-from app.model.parts import SubGroup, least_missing
+from app.model.parts import SubGroup, least_missing, sizes_of
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Need:
             return cls(total, {}, 0)
         roles = gang.lacking_of_roles(account.role_ready)
         policies = gang.lacking_of_policies(account.sub_group_ready)
-        missing = least_missing(gang.sub_groups, account.sub_group_ready) if policies else 0
+        missing = _least_missing(gang, account) if policies else 0
         return cls(total, roles, sum(roles.values()), policies, missing)
 
     @property
@@ -90,3 +90,11 @@ class Need:
         lacking = self.policies.pop(sub_group.policy, 0) - 1
         if lacking > 0:
             self.policies[sub_group.policy] = lacking
+
+
+def _least_missing(gang: Gang, account: GangAccount) -> int:
+    """How many members its policies need at least, of the sub-groups that can still be whole."""
+    able, sizes = gang.sub_group_able, sizes_of(gang.sub_groups)
+    there = account.sub_group_ready.items()
+    have = {of: count for of, count in there if able[of] >= sizes[of.policy]}
+    return least_missing(gang.sub_groups, have)

@@ -12,6 +12,7 @@ from app.core.plugins.entitlements import entitlements
 from app.core.policy import Vote
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import QueueName
+from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.reason import Cause, Shortfall
 from app.model.resources import Vector
 from app.model.snapshot import QueueUsage, Snapshot
@@ -95,6 +96,21 @@ class TestDeserved:
         rival = holding("rival", cpu=0, wants=20, queue="b")
         queues = (make_queue("default"), make_queue("b"))
         assert deserved_cpu(snapshot_of(torn, rival, queues=queues)) == {"b": 5, "default": 7}
+
+    def test_a_sub_group_that_cannot_be_made_whole_any_more_is_made_up_for_by_another(self) -> None:
+        waiting = tuple(sized_task(f"t-{i}") for i in range(3))
+        begun, other = SubGroup("s", "0"), SubGroup("s", "1")
+        torn = half_bound(
+            "torn",
+            waiting,
+            min_member=3,
+            sub_groups=(SubGroupPolicy("s", keys=("k",), size=3, least=1),),
+            sub_group_ready={begun: 2},
+            sub_group_of={task.uid: other for task in waiting},
+        )
+        rival = holding("rival", cpu=0, wants=20, queue="b")
+        queues = (make_queue("default"), make_queue("b", weight=4))
+        assert deserved_cpu(snapshot_of(torn, rival, queues=queues)) == {"b": 8, "default": 5}
 
     def test_members_that_a_gang_bound_in_part_lacks_count_before_they_exist(self) -> None:
         torn = half_bound("torn", (sized_task("t-0"),), min_member=7, min_request=room(cpu=7))
