@@ -2,18 +2,20 @@
 
 Whatever was bound when it died, the next extender learns from the API server: the rest of a gang
 that is bound in part goes first, nothing is counted twice, every gang runs. The extender writes
-slowly here, so that most kills come between the bindings of one gang.
+slowly here, so that most kills come between the bindings of one gang. Half of the gangs need all of
+their members because these make their sub-groups whole.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.clusters import resources, workloads
+from tests.clusters.client import Object
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.rig import Rig, Stage
@@ -24,6 +26,8 @@ pytestmark = pytest.mark.real
 
 GANGS = {f"gang-{number}": 20 for number in range(10)}
 PODS = sum(GANGS.values())
+PART = "example.com/part"
+PART_SIZE = 4
 
 
 @pytest.fixture
@@ -32,9 +36,27 @@ def slow_rig(stage: Stage) -> Rig:
 
 
 def submit(place: Place) -> None:
-    for name, size in GANGS.items():
-        place.add_group(name, size)
-    place.submit(pod for name, size in GANGS.items() for pod in workloads.members(name, size))
+    for number, (name, size) in enumerate(GANGS.items()):
+        if number % 2:
+            place.add_group(name, 1, subGroupPolicy=[in_parts(size // PART_SIZE)])
+        else:
+            place.add_group(name, size)
+    place.submit(pod for name, size in GANGS.items() for pod in labelled(name, size))
+
+
+def in_parts(least: int) -> Object:
+    return {
+        "name": "parts",
+        "matchLabelKeys": [PART],
+        "subGroupSize": PART_SIZE,
+        "minSubGroups": least,
+    }
+
+
+def labelled(name: str, size: int) -> Iterator[Object]:
+    for number, pod in enumerate(workloads.members(name, size)):
+        pod["metadata"].setdefault("labels", {})[PART] = str(number // PART_SIZE)
+        yield pod
 
 
 def in_background(act: Callable[[], None]) -> threading.Thread:
