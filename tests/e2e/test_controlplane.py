@@ -11,9 +11,17 @@ from tests.clusters import nodes
 from tests.clusters.client import ApiClient, ApiError, Object, tls_context
 from tests.clusters.cluster import Cluster
 from tests.clusters.controlplane import ControlPlane
-from tests.clusters.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS
+from tests.clusters.resources import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SERVICE_ACCOUNTS,
+    Resource,
+)
 
 POLICIES = "admissionregistration.k8s.io/v1"
+STOCK_JOBS = Resource("batch/v1", "jobs", "Job")
 
 pytestmark = pytest.mark.real
 
@@ -98,6 +106,43 @@ def test_the_controllers_furnish_a_new_namespace_and_clear_a_deleted_one(
     assert account["metadata"]["namespace"] == "launcher"
     controlplane.api.delete(NAMESPACES, "launcher")
     controlplane.api.until_gone(NAMESPACES, "launcher")
+
+
+def test_a_daemon_set_has_a_pod_for_each_node(controlplane: ControlPlane, namespace: str) -> None:
+    made = nodes.create(controlplane.api, 2, prefix="daemons")
+    labels = {"app": "agent"}
+    template = {"metadata": {"labels": labels}, "spec": _pod("agent")["spec"]}
+    daemon_set: Object = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+    daemons = controlplane.api.create(daemon_set, namespace=namespace)
+    try:
+        controlplane.api.until(
+            PODS,
+            lambda pods: len(pods) == len(made),
+            namespace=namespace,
+            what="a pod for each node",
+        )
+    finally:
+        controlplane.api.delete(controlplane.api.resource_of(daemons), "agent", namespace=namespace)
+        nodes.delete(controlplane.api, made)
+
+
+def test_a_finished_stock_job_is_gone_after_its_time(
+    controlplane: ControlPlane, namespace: str
+) -> None:
+    template = {"spec": _pod("short")["spec"] | {"restartPolicy": "Never"}}
+    job: Object = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "short"},
+        "spec": {"completions": 0, "ttlSecondsAfterFinished": 0, "template": template},
+    }
+    controlplane.api.create(job, namespace=namespace)
+    controlplane.api.until_gone(STOCK_JOBS, "short", namespace=namespace)
 
 
 def test_state_survives_the_api_server_and_no_process_survives_the_block(tmp_path: Path) -> None:

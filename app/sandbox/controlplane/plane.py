@@ -41,6 +41,8 @@ _CONTROLLERS = (
     "replicaset-controller",
     "deployment-controller",
     "statefulset-controller",
+    "daemonset-controller",
+    "ttl-after-finished-controller",
 )
 _GRACE_S = 3
 
