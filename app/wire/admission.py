@@ -33,7 +33,6 @@ class _RequestJson(msgspec.Struct, rename="camel"):
     uid: str
     operation: str
     resource: _KindJson = msgspec.field(default_factory=_KindJson)
-    sub_resource: str = ""
     name: str = ""
     namespace: str = ""
     object: dict[str, Any] | None = None
