@@ -18,7 +18,7 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import enqueue
 from app.core.actions.minimum import is_reached
 from app.core.actions.ports import NodeFinder
-from app.core.actions.showing import newly_shown
+from app.core.actions.showing import keep_room_for_shown, newly_shown
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
@@ -164,6 +164,7 @@ def _run(cycle: Cycle) -> Steps:
         action = ACTIONS.get(name)
         if action is not None:
             yield from action(cycle)
+    keep_room_for_shown(cycle)
     for number, gang in enumerate(cycle.pending):
         _account_for(cycle, gang)
         if gang.queue_first:

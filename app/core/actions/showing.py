@@ -23,6 +23,19 @@ from app.model.ids import PodUid
 from app.model.reason import NODES_MAY_HELP
 
 
+def keep_room_for_shown(cycle: Cycle) -> None:
+    """Let queues keep room for members that were shown before their gang is let in.
+
+    Not before all actions have run: those that are let in do not wait for such a gang. But nodes
+    for others, whom the queue has no room for beside it, would stay empty.
+    """
+    for gang in cycle.snapshot.shown:
+        if not gang.inqueue:
+            for task in gang.queue_first:
+                if task.shown and not cycle.is_served(gang, task):
+                    cycle.ledger.reserve(gang.queue, task)
+
+
 def newly_shown(cycle: Cycle, gang: Gang) -> Iterator[PodUid]:
     """Members of ``gang`` that may be seen from now on; their queue keeps room for them."""
     refusal = cycle.refusal_of(gang)

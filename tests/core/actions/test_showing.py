@@ -186,9 +186,29 @@ def test_a_queue_keeps_no_room_for_members_of_a_gang_that_is_not_let_in() -> Non
     assert len(outcome.members("small")) == 4
 
 
-def claiming(size: int, *, cpu: float, **fields: Any) -> Gang:
+@pytest.mark.parametrize("created", [-1.0, 1.0], ids=["older", "younger"])
+@pytest.mark.parametrize("plugin", ["capacity", "proportion"])
+def test_beside_such_a_gang_only_those_are_shown_that_its_queue_has_room_for_too(
+    plugin: str, created: float
+) -> None:
+    """Nodes for more than the queue may hold would stay empty."""
+    out = claiming(2, cpu=5, shown=True)
+    next_one = claiming(2, cpu=5, name="next", created=created)
+    small = claiming(1, cpu=9, name="small", created=2.0)
+    outcome = cycle(
+        *(out, next_one, small),
+        nodes=cores(8),
+        queues=(team(capability=amounts_of(cpu=19)),),
+        by=policies((("priority", "gang"), ("predicates", "overcommit", plugin))),
+        shown=(out,),
+    )
+    assert not outcome.admitted
+    assert shown(outcome) == ["small-0"]
+
+
+def claiming(size: int, *, cpu: float, name: str = "g", **fields: Any) -> Gang:
     """A gang that is not let in yet and says what it needs."""
-    gang = asking("g", size, cpu=cpu, phase=GroupPhase.PENDING, **fields)
+    gang = asking(name, size, cpu=cpu, phase=GroupPhase.PENDING, **fields)
     return replace(gang, min_request=gang.request)
 
 
