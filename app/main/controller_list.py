@@ -16,6 +16,7 @@ from app.controllers.jobflow import templates
 from app.controllers.jobflow.owing import owed_by
 from app.controllers.podgroup import controller as podgroup
 from app.controllers.podgroup.confirmed import Confirmed
+from app.controllers.podgroup.suspended import SuspendedJobs
 from app.controllers.ports import Api, Clock, Events
 from app.controllers.queue import controller as queue
 from app.controllers.runtime import Controller, Stores
@@ -74,7 +75,8 @@ def _podgroups(means: Means) -> tuple[Controller, ...]:
     of_workloads = podgroup.WorkloadGrouping(
         means.stores, api=means.api, confirmed=confirmed, options=options
     )
-    return of_pods, of_workloads
+    of_suspended = SuspendedJobs(means.stores, api=means.api, confirmed=confirmed)
+    return of_pods, of_workloads, of_suspended
 
 
 def _jobs(means: Means) -> tuple[Controller, ...]:
