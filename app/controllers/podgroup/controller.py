@@ -224,7 +224,7 @@ class WorkloadGrouping:
         if stored is None:
             return
         if spec(workload).get("replicas", 1) == 0:
-            await self._remove(stored)
+            await remove(stored, api=self._api, confirmed=self._confirmed)
             return
         pod = self._first_pod(workload, group=at.name)
         if pod is None:
@@ -253,7 +253,9 @@ class WorkloadGrouping:
         with unless(*GONE):
             await self._api.patch(POD_GROUPS, key, patch)
 
-    async def _remove(self, group: Object) -> None:
-        with unless(*GONE):
-            await self._api.delete(POD_GROUPS, key_of(group), uid=uid(group))
-        self._confirmed.removed(uid(group))
+
+async def remove(group: Object, *, api: Api, confirmed: Confirmed) -> None:
+    """Delete a group that nobody wants pods of any more; more may be wanted at once."""
+    with unless(*GONE):
+        await api.delete(POD_GROUPS, key_of(group), uid=uid(group))
+    confirmed.removed(uid(group))

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from app.controllers.podgroup.confirmed import Confirmed
-from app.controllers.podgroup.controller import NAME
+from app.controllers.podgroup.controller import NAME, remove
 from app.controllers.podgroup.group import key_of_owner
 from app.controllers.ports import Api
 from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Store
 from app.wire.kinds import KUBERNETES_JOBS, POD_GROUPS, PODS, Resource
-from app.wire.unstructured import Key, Object, Owner, key_of, namespace, owner_of, spec, uid
+from app.wire.unstructured import Key, Object, Owner, namespace, owner_of, spec, uid
 
 _JOB: Final = (KUBERNETES_JOBS.api_version, KUBERNETES_JOBS.kind)
 
@@ -49,8 +49,7 @@ class SuspendedJobs:
         with unless(*GONE):
             job = await self._api.get(KUBERNETES_JOBS, Key(key.namespace, owner.name))
             if uid(job) == owner.uid and spec(job).get("suspend") is True:
-                await self._api.delete(POD_GROUPS, key_of(group), uid=uid(group))
-                self._confirmed.removed(uid(group))
+                await remove(group, api=self._api, confirmed=self._confirmed)
 
 
 def _job_of(item: Object) -> Owner | None:

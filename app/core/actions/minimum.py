@@ -47,13 +47,13 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
         cycle.refuse(gang, refusal)
         return False
     tasks = need.needed_first([*backlog.tasks, *extra])
-    in_order = followers_last(cycle.snapshot, tasks)
     if gang.sub_groups:
-        attempt = UnitAttempt(cycle, backlog, in_order, need.copy())
+        attempt = UnitAttempt(cycle, backlog, followers_last(cycle.snapshot, tasks), need.copy())
         return (yield from _place_units(cycle, attempt, wanted=tasks[: need.members]))
     demand = futility.demand_of(cycle.ledger, gang.queue, tasks, need=need)
     failure = cycle.futile.recall(demand)
     if failure is None:
+        in_order = followers_last(cycle.snapshot, tasks)
         one_by_one = _MemberAttempt(cycle, backlog, in_order, need.copy())
         failure = yield from _try(cycle, one_by_one)
         if failure is None:
