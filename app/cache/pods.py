@@ -39,7 +39,7 @@ class Pods(Promises):
         self.nominated_members: set[PodUid] = set()
         """Pods of ours that show a nomination."""
         self.roster = Roster(self._occupant, self.rooms.charges)
-        self.rooms.moved = self.roster.note
+        self.rooms.moved.append(self.roster.note)
         self.awaited = AwaitedPods()
         self._observed: dict[PodUid, float] = {}
         self._history = History()

@@ -58,8 +58,9 @@ class Rooms:
         self.generation = 0
         self.grown: Callable[[], None] | None = None
         """Called after the axis grew: vectors that others keep are too short now."""
-        self.moved: Callable[[str], None] | None = None
-        """Called for a holder that has a charge now, or on another node, or none any more."""
+        self.moved: list[Callable[[str], None]] = []
+        """Called for a holder that has a charge now, or on another node, or none any more, or whose
+        charge is no promise any more."""
         self._rows: dict[NodeName, int] = {}
         self._free_rows: list[int] = []
         self._holders: dict[NodeName, set[str]] = {}
@@ -193,6 +194,7 @@ class Rooms:
                 if old.promised != promised:
                     self._count_promise(node, 1 if promised else -1)
                     self.charges[holder] = Charge(node, request, old.vector, promised, releasing)
+                    self._tell(holder)
                 return False
             self.discharge(holder)
         vector = self.vector(request)
@@ -235,8 +237,8 @@ class Rooms:
         self._tell(other)
 
     def _tell(self, holder: str) -> None:
-        if self.moved is not None:
-            self.moved(holder)
+        for tell in self.moved:
+            tell(holder)
 
     def _count_promise(self, node: NodeName, by: int) -> None:
         count = self._promises.get(node, 0) + by

@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from app.cache.cluster import ClusterCache
-from app.cache.members import Member, Stage
+from app.cache.members import ARRIVED, Member, Stage
 from app.core.texts import filter_text
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.pod import Pod
@@ -140,15 +140,25 @@ class Filtering:
         self._planning.expiry.asked_at = self._clock()
         self._cache.asked_for(member)
         answer = self._place(member, question.names)
-        if answer is not None:
-            member.refused, member.missed = False, 0
-            member.told = isinstance(answer, Chosen)
-            if isinstance(answer, Chosen):
-                member.choose(answer.node, now=self._clock())
-            self._waiting.pop(question.uid, None)
-            self._guessed.pop(question.uid, None)
-            return answer
-        return self._wait(member, question.names)
+        if answer is None:
+            return self._wait(member, question.names)
+        member.told = isinstance(answer, Chosen)
+        if isinstance(answer, Chosen):
+            member.choose(answer.node, now=self._clock())
+        self._has_answer(member)
+        return answer
+
+    def was_told(self, uid: PodUid, node: NodeName) -> None:
+        """Who knows the places (:mod:`app.service.places`) answered a call with that one."""
+        member, now = self._cache.members.get(uid), self._clock()
+        self._planning.expiry.asked_at = now
+        if member is None or member.stage in ARRIVED:
+            return  # it is gone, or came to Bind in the meantime
+        self._cache.asked_for(member)
+        member.choose(node, now=now)
+        if member.node == node:
+            member.since, member.told = now, True
+            self._has_answer(member)
 
     async def answer_in_time(self, question: Question) -> Answer:
         """The answer once the watch shows its group, and its victims gone, if it does soon."""
@@ -217,6 +227,12 @@ class Filtering:
             if self._veto(member, names):
                 return self._chosen(member)
         return None
+
+    def _has_answer(self, member: Member) -> None:
+        """It does not wait."""
+        member.refused, member.missed = False, 0
+        self._waiting.pop(member.pod.uid, None)
+        self._guessed.pop(member.pod.uid, None)
 
     def _chosen(self, member: Member) -> Chosen:
         """Its node; a planned pod's time begins anew, as somebody came for it."""
