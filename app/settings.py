@@ -127,6 +127,8 @@ class ExtenderSettings(ProcessSettings):
     protect_above: int = Field(default=36, ge=0)
     urgency: int = Field(default=20, ge=0, le=20)
     """By how much the niceness is lowered, where that is permitted."""
+    front: bool = False
+    """Whether a process of its own answers Filter for pods that have their places."""
 
     @model_validator(mode="after")
     def _has_both(self) -> Self:
@@ -135,6 +137,11 @@ class ExtenderSettings(ProcessSettings):
         if self.client_ca_file is not None and self.tls_cert_file is None:
             raise ValueError("--client-ca-file needs --tls-cert-file")
         return self
+
+    @property
+    def has_front(self) -> bool:
+        """Whether there is such a process: none where calls come over TLS, which ends here."""
+        return self.front and self.tls_cert_file is None
 
     def activity(self, clock: Callable[[], float], *, host: str) -> Activity:
         """Who leads, as far as this process is concerned."""

@@ -85,6 +85,10 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     urgency: Annotated[
         int | None, typer.Option(help="By how much the niceness is lowered, where permitted.")
     ] = None,
+    front: Annotated[
+        Switch | None,
+        typer.Option(help="Answer Filter for planned pods in a process of its own (not over TLS)."),
+    ] = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
 ) -> None:

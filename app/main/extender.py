@@ -29,6 +29,8 @@ from app.main.clock import steady_clock
 from app.main.collector import collect_seldom, spare_what_is_there
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
+from app.main.front import KEEP_ALIVE_S as FRONTED_S
+from app.main.front import Front
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
 from app.main.server import Bind, Server, opened, server
@@ -112,34 +114,57 @@ class ExtenderProcess:
         parts = self._parts
         self._load_configuration()
         webs = self._webs(listener, bind)
-        serving = [asyncio.create_task(web.serve(sockets=[sock])) for web, sock in webs]
+        serving = [asyncio.create_task(web.serve(sockets=sockets)) for web, sockets in webs]
         self._informers.start()
         work = asyncio.create_task(self._work())
         following = asyncio.create_task(_follow_certificate(webs[0][0], bind))
+        front = self._front(listener, webs[0][0])
+        fronting = {asyncio.create_task(front.run())} if front is not None else set()
         stopped = asyncio.create_task(stopping.wait())
-        await asyncio.wait({*serving, work, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        ends = {*serving, *fronting, work, stopped}
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         parts.barrier.drain()
+        if front is not None:
+            front.drain()
         for task in (work, following):
             task.cancel()
         for web, _ in webs:
             web.should_exit = True
         await asyncio.gather(*serving, self._informers.stop())
-        for task in (work, following):
+        for task in (work, following, *fronting):  # the front last: answers leave through it
+            task.cancel()
             await _ended(task)
         stopped.cancel()
 
-    def _webs(self, listener: socket.socket, bind: Bind) -> list[tuple[Server, socket.socket]]:
-        """The servers, and the sockets they listen on."""
+    def _webs(
+        self, listener: socket.socket, bind: Bind
+    ) -> list[tuple[Server, list[socket.socket]]]:
+        """The servers, and the sockets they listen on: none where a front listens."""
         services, where = self._services(), self._settings.listen_address
+        app, fronted = create_app(services), self._settings.has_front
         try:
-            webs = [(server(create_app(services), bind), listener)]
+            first = server(app, bind, keep_alive_s=FRONTED_S) if fronted else server(app, bind)
         except OSError as error:
             raise StartError(f"the certificate or its key cannot be used: {error}") from error
+        webs = [(first, [] if fronted else [listener])]
         if where:
             host, port = address_of(where)
             second = Bind(host=host, port=port)
-            webs.append((server(create_reading_app(services), second), opened(second)))
+            webs.append((server(create_reading_app(services), second), [opened(second)]))
         return webs
+
+    def _front(self, listener: socket.socket, web: Server) -> Front | None:
+        """What listens instead of ``web``, if something does."""
+        settings = self._settings
+        if not settings.has_front:
+            return None
+        return Front(
+            listener,
+            server=web,
+            parts=self._parts,
+            limits=settings.limits(),
+            urgency=settings.urgency,
+        )
 
     def slots(self) -> SlotsHere:
         """Where room is kept, for controllers in the same process."""

@@ -1,5 +1,6 @@
 """uvicorn inside our own event loop, on a socket that is open before anything else starts."""
 
+import asyncio
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -33,6 +34,15 @@ class Bind:
 
 class Server(uvicorn.Server):
     """Signals are the composition root's business, not the server's."""
+
+    async def adopt(self, connection: socket.socket) -> None:
+        """Serve a connection that another process accepted, as one of this server's own."""
+
+        def protocol() -> asyncio.Protocol:
+            return OneWrite(self.config, self.server_state, app_state={})
+
+        loop = asyncio.get_running_loop()
+        await loop.connect_accepted_socket(protocol, connection)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -70,7 +80,7 @@ def opened(bind: Bind) -> socket.socket:
         raise StartError(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
 
 
-def server(app: ASGIApp, bind: Bind) -> Server:
+def server(app: ASGIApp, bind: Bind, *, keep_alive_s: int = KEEP_ALIVE_S) -> Server:
     """A server for ``app``; run it with ``serve(sockets=[opened(bind)])``.
 
     OSError when the certificates of ``bind`` cannot be used.
@@ -85,7 +95,7 @@ def server(app: ASGIApp, bind: Bind) -> Server:
         proxy_headers=False,
         server_header=False,
         date_header=False,
-        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_keep_alive=keep_alive_s,
         timeout_graceful_shutdown=DRAIN_S,
         ssl_certfile=bind.cert_file,
         ssl_keyfile=None if bind.key_file is None else str(bind.key_file),

@@ -68,6 +68,18 @@ INFORMER_LAG_SECONDS = Gauge(
     registry=REGISTRY,
 )
 
+FRONT_STARTS = Counter(
+    "pumice_front_starts",
+    "Times that the process that answers Filter was started.",
+    registry=REGISTRY,
+)
+
+FRONT_ANSWERS = Counter(
+    "pumice_front_answers",
+    "Filter calls that this process answered, which the others count as well.",
+    registry=REGISTRY,
+)
+
 MAILBOX_WAKEUPS = Counter(
     "pumice_mailbox_wakeups",
     "Times that the event loop was woken to take what the informers brought.",

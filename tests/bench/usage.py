@@ -21,15 +21,29 @@ class Usage:
 
 
 def of(pid: int) -> Usage:
-    """Usage of one process; nothing when it has ended."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return Usage(0.0, 0.0)
-    # The second field, the command in brackets, may hold spaces.
-    fields = stat.rpartition(")")[2].split()
+    """Usage of a process and of those that it started; nothing when it has ended."""
+    each = [_usage(fields) for fields in map(_fields, family(pid)) if fields]
+    return Usage(sum(one.cpu_s for one in each), sum(one.rss_mib for one in each))
+
+
+def family(pid: int) -> list[int]:
+    """A process and those that it started."""
+    running = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [pid, *(each for each in running if _fields(each)[1:2] == [str(pid)])]
+
+
+def _usage(fields: list[str]) -> Usage:
     user, system, pages = int(fields[11]), int(fields[12]), int(fields[21])
     return Usage((user + system) / _TICKS, pages * _PAGE / _MIB)
+
+
+def _fields(pid: int) -> list[str]:
+    """The fields of its ``stat`` page from the third on, its state; none when it has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return stat.rpartition(")")[2].split()  # the command in brackets may hold spaces
 
 
 def of_all(pids: Mapping[str, int]) -> dict[str, Usage]:

@@ -2,12 +2,13 @@
 
 import json
 import os
+import signal
 import socket
 import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from app.sandbox.controlplane.ports import free_port
 from app.sandbox.controlplane.processes import Process, wait_until
 from app.settings import ExtenderSettings
 from app.wire import manifests
+from tests.bench import usage
 from tests.clusters.pages import Pages
 from tests.clusters.processes import ended
 from tests.clusters.pumice import COMMAND
@@ -43,7 +45,9 @@ QUEUE = {
 
 
 class Extender(Process, Pages):
-    """A running one, and what it serves."""
+    """A running one, and what it serves; ``api_url`` is its API server's."""
+
+    api_url: str
 
 
 @contextmanager
@@ -59,7 +63,7 @@ def extender(
     process = Extender(
         [*argv, *flags], log=folder / "extender.log", env=environment, name="extender"
     )
-    process.url = f"http://127.0.0.1:{port}"
+    process.url, process.api_url = f"http://127.0.0.1:{port}", api_url
     with process:
         yield process
 
@@ -258,6 +262,95 @@ def test_a_certificate_that_is_replaced_is_served_without_a_restart(tmp_path: Pa
         wait_until(lambda: is_trusted(new), timeout_s=20, what="the second certificate")
         assert not is_trusted(old)
         assert ended(process) == 0
+
+
+# --- the front ------------------------------------------------------------------------------------
+
+
+FRONT = "--front=true"
+
+
+def front_of(process: Extender) -> int:
+    """The process id of its front."""
+    [front] = [pid for pid in usage.family(process.pid) if pid != process.pid]
+    return front
+
+
+def places(process: Extender) -> Callable[[], bool]:
+    """Whether g-0, by now, has its place, n1."""
+    with Client(base_url=process.api_url, trust_env=False) as client:
+        stored = client.get("/api/v1/namespaces/default/pods/g-0").json()
+    body = {"Pod": stored, "Nodes": None, "NodeNames": ["n1"]}
+
+    def asked() -> bool:
+        with Client(base_url=process.url, trust_env=False) as client:
+            return bool(client.post("/v1/filter", json=body).json()["NodeNames"] == ["n1"])
+
+    return asked
+
+
+def answered_by_front(process: Extender) -> float:
+    return process.metrics()["pumice_front_answers_total"]
+
+
+def test_the_front_answers_for_pods_that_have_their_places(tmp_path: Path) -> None:
+    with cluster(*gang("g", size=1)) as api, extender(tmp_path, api, FRONT) as process:
+        ready(process)
+        has_place = places(process)
+        wait_until(has_place, timeout_s=20, what="a place")
+        wait_until(lambda: answered_by_front(process) > 0, timeout_s=20, what="the front's answer")
+        before = answered_by_front(process)
+        assert all(has_place() for _ in range(5))
+        wait_until(lambda: answered_by_front(process) == before + 5, timeout_s=20, what="5 more")
+        counted = process.metrics()['pumice_extender_answers_total{answer="chosen",verb="filter"}']
+        assert counted >= before + 5
+
+
+def test_a_front_that_is_killed_is_followed_by_another(tmp_path: Path) -> None:
+    with cluster(*gang("g", size=1)) as api, extender(tmp_path, api, FRONT) as process:
+        ready(process)
+        has_place = places(process)
+        wait_until(has_place, timeout_s=20, what="a place")
+        before = front_of(process)
+        os.kill(before, signal.SIGKILL)
+        assert has_place(), "the call waits for the next one"
+        assert front_of(process) != before
+        answered = answered_by_front(process)
+        assert has_place(), "the next one was told all places"
+        wait_until(lambda: answered_by_front(process) > answered, timeout_s=20, what="its answer")
+        assert process.metrics()["pumice_front_starts_total"] == 2
+        assert ended(process) == 0
+
+
+def test_the_front_ends_with_an_extender_that_is_killed_and_leaves_its_port(tmp_path: Path) -> None:
+    with cluster() as api, extender(tmp_path, api, FRONT) as process:
+        ready(process)
+        front, port = front_of(process), int(process.url.rpartition(":")[2])
+        os.kill(process.pid, signal.SIGKILL)
+        wait_until(lambda: not _runs(front), timeout_s=5, what="the front's end")
+        wait_until(lambda: _is_free(port), timeout_s=5, what="the port")
+
+
+def test_there_is_none_where_it_is_not_wanted(tmp_path: Path) -> None:
+    with cluster(*gang("g", size=1)) as api, extender(tmp_path, api) as process:
+        ready(process)
+        wait_until(places(process), timeout_s=20, what="a place")
+        assert usage.family(process.pid) == [process.pid]
+        assert answered_by_front(process) == 0
+        assert ended(process) == 0
+
+
+def _is_free(port: int) -> bool:
+    with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+        return True
+    return False
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 @pytest.mark.parametrize("content", ["just text", "[1, 2]", "{", "apiVersion: v1\nkind: Config\n"])

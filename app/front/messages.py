@@ -1,0 +1,121 @@
+"""Where HTTP messages end, found by llhttp while their bytes are passed on unchanged."""
+
+from enum import Enum
+from typing import Final
+
+import httptools
+
+COLLECTED: Final = 2**20
+"""Bytes of a body that are waited for; a Filter call with the names of 5,000 nodes has 0.1 MiB."""
+
+_OTHER: Final = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
+"""Headers with which a request is not one of kube-scheduler's."""
+
+
+class Seen(Enum):
+    """What has come so far."""
+
+    PART = "part of a call"
+    WHOLE = "a call and nothing after it"
+    OTHER = "something else"
+
+
+class Requests:
+    """The calls of one connection: POST with a body of known length that is kept alive.
+
+    What is something else stays so: nothing is fed any more then.
+    """
+
+    def __init__(self) -> None:
+        self._parser = httptools.HttpRequestParser(self)
+        self._parts: list[bytes] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self.path = b""
+        self._parts.clear()
+        self._body: list[bytes] = []
+        self._messages = 0
+        self._whole = self._other = False
+        self._length = -1
+
+    @property
+    def raw(self) -> bytes:
+        """All bytes of the call."""
+        return b"".join(self._parts)
+
+    @property
+    def body(self) -> bytes:
+        """Its body."""
+        return b"".join(self._body)
+
+    def feed(self, data: bytes) -> Seen:
+        """What there is with ``data``; after a whole call the next one begins."""
+        if self._whole:
+            self._begin()
+        self._parts.append(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._other = True
+        if self._other or self._messages > 1:
+            return Seen.OTHER
+        return Seen.WHOLE if self._whole else Seen.PART
+
+    # --- called by the parser --------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._messages += 1
+
+    def on_url(self, url: bytes) -> None:
+        """A piece of its target."""
+        self.path += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One of its headers."""
+        name = name.lower()
+        if name == b"content-length" and value.isdigit():
+            self._length = int(value)
+        elif name in _OTHER:
+            self._other = True
+
+    def on_headers_complete(self) -> None:
+        """Its head is here."""
+        plain = self._parser.get_method() == b"POST" and self._parser.should_keep_alive()
+        if not plain or not 0 <= self._length <= COLLECTED:
+            self._other = True
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of its body."""
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        """It ends."""
+        self._whole = True
+
+
+class Answers:
+    """The answers of one connection, to calls made one after the other."""
+
+    def __init__(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._whole = False
+        self.is_last = False
+        """Whether the connection ends with the last whole one, or with what is no answer."""
+
+    def feed(self, data: bytes) -> bool:
+        """Whether ``data`` ends the one that is awaited."""
+        self._whole = False
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self.is_last = True
+        return self._whole
+
+    # --- called by the parser --------------------------------------------------------------------
+
+    def on_message_complete(self) -> None:
+        """It ends."""
+        self._whole = True
+        self.is_last = not self._parser.should_keep_alive()
