@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -352,10 +353,13 @@ def _port(extender: Extender) -> int:
 
 
 def _memory(extender: Extender) -> dict[str, float]:
-    """Fields of the kernel's status page that are sizes, in MB."""
-    lines = Path(f"/proc/{extender.pid}/status").read_text().splitlines()
-    sizes = (line.split() for line in lines if line.endswith(" kB"))
-    return {name.rstrip(":"): int(kilo) * 1024 / 1e6 for name, kilo, _ in sizes}
+    """Fields of the kernel's status page that are sizes, in MB, its front's added."""
+    pages = [Path(f"/proc/{pid}/status").read_text() for pid in usage.family(extender.pid)]
+    lines = (line for page in pages for line in page.splitlines() if line.endswith(" kB"))
+    sums: Counter[str] = Counter()
+    for name, kilo, _ in map(str.split, lines):
+        sums[name.rstrip(":")] += int(kilo) * 1024
+    return {name: size / 1e6 for name, size in sums.items()}
 
 
 def _judged(what: str, value: float, limit: float, unit: str) -> Row:
