@@ -4,6 +4,7 @@ Every option is a flag with Volcano's name where Volcano has it, and a variable 
 Times are seconds.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -127,7 +128,7 @@ class ExtenderSettings(ProcessSettings):
     protect_above: int = Field(default=36, ge=0)
     urgency: int = Field(default=20, ge=0, le=20)
     """By how much the niceness is lowered, where that is permitted."""
-    front: bool = False
+    front: bool = True
     """Whether a process of its own answers Filter for pods that have their places."""
 
     @model_validator(mode="after")
@@ -140,8 +141,9 @@ class ExtenderSettings(ProcessSettings):
 
     @property
     def has_front(self) -> bool:
-        """Whether there is such a process: none where calls come over TLS, which ends here."""
-        return self.front and self.tls_cert_file is None
+        """Whether there is such a process: none where calls come over TLS, which ends here, and
+        none but on Linux, where connections pass from process to process."""
+        return self.front and self.tls_cert_file is None and sys.platform == "linux"
 
     def activity(self, clock: Callable[[], float], *, host: str) -> Activity:
         """Who leads, as far as this process is concerned."""

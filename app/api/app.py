@@ -1,5 +1,7 @@
 """The application of the extender process."""
 
+from collections.abc import Mapping
+
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp
@@ -8,26 +10,24 @@ from app.api.application import application
 from app.api.debug import debug_router
 from app.api.direct import Direct
 from app.api.explain import explain_router
-from app.api.extender import extender_calls, extender_router
+from app.api.extender import Call, extender_calls, extender_router, over_http
 from app.api.health import health_router
 from app.api.services import ExtenderServices
 from app.api.volcano_metrics import VolcanoMetrics
-
-PREFIXES = ("", "/v1")
-"""Where kube-scheduler's calls are served."""
+from app.wire.paths import PREFIXES, VERB_OF
 
 
-def create_app(services: ExtenderServices) -> ASGIApp:
-    """Every route of one extender process over ``services``."""
+def create_app(services: ExtenderServices, *, calls: Mapping[str, Call] | None = None) -> ASGIApp:
+    """Every route of one extender process over ``services``, whose ``calls`` may be made before."""
     app = _application()
-    calls = extender_calls(services)
+    calls = extender_calls(services) if calls is None else calls
+    handlers = {verb: over_http(call) for verb, call in calls.items()}
     for prefix in PREFIXES:
         app.include_router(
-            extender_router(calls), prefix=prefix, include_in_schema=prefix == PREFIXES[0]
+            extender_router(handlers), prefix=prefix, include_in_schema=prefix == PREFIXES[0]
         )
     _add_reading(app, services)
-    paths = {f"{prefix}/{verb}": call for prefix in PREFIXES for verb, call in calls.items()}
-    return Direct(app, paths)
+    return Direct(app, {path: handlers[verb] for path, verb in VERB_OF.items()})
 
 
 def create_reading_app(services: ExtenderServices) -> ASGIApp:

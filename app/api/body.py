@@ -74,5 +74,9 @@ async def refuse_http(_request: Request, error: Exception) -> Response:
 
 
 def _one_line(text: str, *, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    line = " ".join(text[:_LONGEST_REASON].split()).encode("utf-8", "replace")
-    return Response(line + b"\n", status, headers=headers, media_type="text/plain")
+    return Response(line(text), status, headers=headers, media_type="text/plain")
+
+
+def line(text: str) -> bytes:
+    """One line of bounded length, and its end."""
+    return " ".join(text[:_LONGEST_REASON].split()).encode("utf-8", "replace") + b"\n"

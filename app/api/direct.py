@@ -16,15 +16,15 @@ from app.api.extender import Handler
 
 
 class Direct:
-    """An ASGI application: ``POST`` to one of the paths of ``calls``, or else ``app``."""
+    """An ASGI application: ``POST`` to one of the paths of ``handlers``, or else ``app``."""
 
-    def __init__(self, app: ASGIApp, calls: Mapping[str, Handler]) -> None:
+    def __init__(self, app: ASGIApp, handlers: Mapping[str, Handler]) -> None:
         self._app = app
-        self._calls = calls
+        self._handlers = handlers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        handler = self._calls.get(scope["path"]) if scope["type"] == "http" else None
+        handler = self._handlers.get(scope["path"]) if scope["type"] == "http" else None
         if handler is None or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return

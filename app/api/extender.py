@@ -1,7 +1,8 @@
 """kube-scheduler's four calls: decode, call the use case, encode.
 
 Filter and Bind are the hot path, so bodies are decoded by msgspec and answered as bytes. FastAPI
-describes these routes; :mod:`app.api.direct` serves them. They are the same under ``/v1``.
+describes these routes; :mod:`app.api.direct` serves them, and :mod:`app.api.framed` those that a
+front hands on. They are the same under ``/v1``.
 """
 
 import asyncio
@@ -14,16 +15,19 @@ from app.api.body import BadRequest, json_bytes, read_body, refusals
 from app.api.scheduler_types import BODIES, request_body
 from app.api.services import MAX_BODY, ExtenderServices
 from app.model.ids import NodeName
-from app.service.binding import BindCall
+from app.service.binding import BindCall, Gone
 from app.service.filtering import Answer, Behind, Chosen, Everything, Protect, Question, Some, Wait
 from app.service.preemption import Candidate
 from app.telemetry import metrics
 from app.wire import extender as wire
 from app.wire.errors import DecodeError
 
+Call = Callable[[bytes, Gone], Awaitable[bytes]]
+"""From a body, and what returns when nobody waits for the answer any more, to the answer, which is
+JSON. Raises `BadRequest`."""
+
 Handler = Callable[[Request], Awaitable[Response]]
-Serve = Callable[[bytes, Request], Awaitable[Response]]
-"""The same with the body read."""
+"""The same over HTTP."""
 
 READY_S = 20.0
 """Below kube-scheduler's ``httpTimeout``."""
@@ -45,9 +49,9 @@ _ABOUT = {
 }
 
 
-def extender_calls(services: ExtenderServices) -> dict[str, Handler]:
-    """The handlers by verb: filter, prioritize, bind and preempt."""
-    serving = {
+def extender_calls(services: ExtenderServices) -> dict[str, Call]:
+    """The calls by verb: filter, prioritize, bind and preempt."""
+    calls = {
         "filter": _filter(services),
         "prioritize": _prioritize(services),
         "bind": _bind(services),
@@ -55,15 +59,28 @@ def extender_calls(services: ExtenderServices) -> dict[str, Handler]:
     }
     planning = services.planning
     return {
-        verb: timed(verb, once(planning.deciding, serve, follow_lead=planning.follow_lead))
-        for verb, serve in serving.items()
+        verb: timed(verb, once(planning.deciding, call, follow_lead=planning.follow_lead))
+        for verb, call in calls.items()
     }
 
 
-def extender_router(calls: Mapping[str, Handler]) -> APIRouter:
-    """``POST /{verb}`` for each of the ``calls``."""
+def over_http(call: Call) -> Handler:
+    """``call``, with its body read from the request."""
+
+    async def handle(request: Request) -> Response:
+        async def gone() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+
+        return json_bytes(await call(await read_body(request), gone))
+
+    return handle
+
+
+def extender_router(handlers: Mapping[str, Handler]) -> APIRouter:
+    """``POST /{verb}`` for each of the ``handlers``."""
     router = APIRouter(tags=["extender"])
-    for verb, handler in calls.items():
+    for verb, handler in handlers.items():
         router.add_api_route(
             f"/{verb}",
             handler,
@@ -77,32 +94,31 @@ def extender_router(calls: Mapping[str, Handler]) -> APIRouter:
     return router
 
 
-def timed(verb: str, serve: Serve) -> Handler:
-    """``serve`` once the request is here, with its time measured; unreadable ones are refused."""
+def timed(verb: str, call: Call) -> Call:
+    """``call`` with its time measured; what cannot be read is refused."""
     seconds = metrics.CALLS.labels(verb)
 
-    async def call(request: Request) -> Response:
-        body = await read_body(request)
+    async def answer(body: bytes, gone: Gone) -> bytes:
         started = time.perf_counter()
         try:
-            return await serve(body, request)
+            return await call(body, gone)
         except DecodeError as error:
             raise BadRequest(f"{verb}: {error}") from error
         finally:
             seconds.observe(time.perf_counter() - started)
 
-    return call
+    return answer
 
 
-def once(deciding: asyncio.Event, serve: Serve, *, follow_lead: Callable[[], None]) -> Serve:
-    """``serve``, kept waiting until ``deciding``; ``follow_lead`` looks whether it still is.
+def once(deciding: asyncio.Event, call: Call, *, follow_lead: Callable[[], None]) -> Call:
+    """``call``, kept waiting until ``deciding``; ``follow_lead`` looks whether it still is.
 
     Until the first planning cycle, of the process or since it leads, any answer could be wrong (a
     newcomer would get the room of a gang that is bound in part), and an error would send the pod up
     kube-scheduler's back-off ladder, which lasts longer than our start.
     """
 
-    async def call(body: bytes, request: Request) -> Response:
+    async def answer(body: bytes, gone: Gone) -> bytes:
         follow_lead()
         if not deciding.is_set():
             try:
@@ -110,28 +126,28 @@ def once(deciding: asyncio.Event, serve: Serve, *, follow_lead: Callable[[], Non
                     await deciding.wait()
             except TimeoutError as error:
                 raise BadRequest(_UNDECIDED, status=503) from error
-        return await serve(body, request)
+        return await call(body, gone)
 
-    return call
+    return answer
 
 
-def _filter(services: ExtenderServices) -> Serve:
+def _filter(services: ExtenderServices) -> Call:
     filtering = services.filtering
     outcomes = {
         kind: metrics.ANSWERS.labels("filter", kind.__name__.lower())
         for kind in (Chosen, Everything, Some, Wait, Protect, Behind)
     }
 
-    async def serve(body: bytes, _request: Request) -> Response:
+    async def call(body: bytes, _gone: Gone) -> bytes:
         asked = wire.decode_filter(body)
         if not asked.names:
-            return json_bytes(wire.filter_answer(asked, ()))
+            return wire.filter_answer(asked, ())
         question = _question(services, asked.pod, asked.names)
         answer = await filtering.answer_in_time(question)
         outcomes[type(answer)].inc()
-        return json_bytes(encode_filter(asked, answer))
+        return encode_filter(asked, answer)
 
-    return serve
+    return call
 
 
 def encode_filter(asked: wire.FilterRequest, answer: Answer) -> bytes:
@@ -162,41 +178,36 @@ def _require_known(services: ExtenderServices, names: Sequence[NodeName]) -> Non
         raise BadRequest(f"none of the {len(names)} nodes is known, e.g. {names[0]}", status=404)
 
 
-def _prioritize(services: ExtenderServices) -> Serve:
-    async def serve(body: bytes, _request: Request) -> Response:
+def _prioritize(services: ExtenderServices) -> Call:
+    async def call(body: bytes, _gone: Gone) -> bytes:
         asked = wire.decode_prioritize(body)
         scores = services.filtering.scores(_question(services, asked.pod, asked.names))
-        return json_bytes(wire.prioritize_answer(scores))
+        return wire.prioritize_answer(scores)
 
-    return serve
+    return call
 
 
-def _bind(services: ExtenderServices) -> Serve:
+def _bind(services: ExtenderServices) -> Call:
     binding = services.binding
     bound = metrics.ANSWERS.labels("bind", "bound")
     failed = metrics.ANSWERS.labels("bind", "error")
 
-    async def serve(body: bytes, request: Request) -> Response:
+    async def call(body: bytes, gone: Gone) -> bytes:
         asked = wire.decode_bind(body)
         if asked.node not in services.cache.rooms.nodes:
             raise BadRequest(f"bind: node {asked.node} is not known", status=404)
-        call = BindCall(asked.uid, asked.namespace, asked.name, asked.node)
-
-        async def gone() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-
-        error = await binding.bind(call, gone=gone)
+        wanted = BindCall(asked.uid, asked.namespace, asked.name, asked.node)
+        error = await binding.bind(wanted, gone=gone)
         (failed if error else bound).inc()
-        return json_bytes(wire.bind_answer(error))
+        return wire.bind_answer(error)
 
-    return serve
+    return call
 
 
-def _preempt(services: ExtenderServices) -> Serve:
+def _preempt(services: ExtenderServices) -> Call:
     preemption = services.preemption
 
-    async def serve(body: bytes, _request: Request) -> Response:
+    async def call(body: bytes, _gone: Gone) -> bytes:
         asked = wire.decode_preempt(body)
         _require_known(services, list(asked.victims))
         candidates = {
@@ -206,8 +217,6 @@ def _preempt(services: ExtenderServices) -> Serve:
         verdict = await preemption.guard_in_time(asked.pod.decode(), candidates)
         for strike in verdict.struck.values():
             metrics.ANSWERS.labels("preempt", strike.value).inc()
-        return json_bytes(
-            wire.preempt_answer({node: asked.victims[node] for node in verdict.nodes})
-        )
+        return wire.preempt_answer({node: asked.victims[node] for node in verdict.nodes})
 
-    return serve
+    return call

@@ -87,7 +87,7 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     ] = None,
     front: Annotated[
         Switch | None,
-        typer.Option(help="Answer Filter for planned pods in a process of its own (not over TLS)."),
+        typer.Option(help="Whether a process of its own answers Filter for planned pods (no TLS)."),
     ] = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,

@@ -1,37 +1,67 @@
-"""One connection of a client, and the calls that it hands on.
+"""One connection of a client.
 
-As long as one call comes after the other, each is looked at when it is whole: answered here, or
-handed on over a connection to the extender that is free, which is free again after the answer. From
-the first thing on that is not such a call (a GET, a body without a length, a call before the last
-one is answered) one connection to the extender is the client's own.
+As long as one of kube-scheduler's calls comes after the other, each is looked at when it is whole,
+and answered here or by the extender. With the first thing that is no such call (a GET, a body
+without a length) the connection itself is given to the extender, and what has come of it.
 """
 
 import asyncio
-from typing import Final, cast
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final, Protocol, cast
 
-from app.front.inner import Inner, Inners
+from app.front.control import Asker
 from app.front.messages import Requests, Seen
 from app.front.places import Places
-from app.wire.front import FILTER_PATHS
+from app.wire.paths import VERB_OF, VERBS
 
 KEEP_ALIVE_S: Final = 120.0
 """Longer than kube-scheduler keeps an idle connection (90 s), so it never meets a closed one."""
 
-_HEAD: Final = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\ncontent-type: application/json\r\n\r\n"
+AGAIN_S: Final = 0.002
+
+GiveAway = Callable[[int, bytes], bool]
+"""Gives the extender a connection and what has come of it; False when it takes none right now.
+
+OSError when it takes no more at all.
+"""
+
+_VERBS: Final = {path.encode(): VERBS.index(verb) for path, verb in VERB_OF.items()}
+_FILTER: Final = VERBS.index("filter")
+_PHRASES: Final = {each.value: each.phrase.encode() for each in HTTPStatus}
+_JSON: Final = b"application/json"
+_TEXT: Final = b"text/plain; charset=utf-8"
+
+
+class Extender(Protocol):
+    """Who answers what the places do not."""
+
+    places: Places
+
+    def ask(self, asker: Asker, verb: int, body: bytes) -> int:
+        """Hand a call on for ``asker``; returns its number."""
+
+    def give_up(self, number: int) -> None:
+        """Nobody waits for the answer to that call any more."""
 
 
 class Client(asyncio.Protocol):
-    """What a client sends, and gets."""
+    """What a client sends, and gets; ``over`` is told when it is gone."""
 
-    def __init__(self, places: Places, inners: Inners) -> None:
-        self._places = places
-        self._inners = inners
-        self._inner: Inner | None = None
-        """While a call waits for its answer, and for good once it is the client's own."""
+    def __init__(
+        self, extender: Extender, *, give_away: GiveAway, over: Callable[["Client"], None]
+    ) -> None:
+        self._extender = extender
+        self._give_away = give_away
+        self._over = over
         self._requests = Requests()
-        self._owns = False
-        self._time = asyncio.get_running_loop().time
-        self._last = self._time()
+        self._call = 0
+        """The number of the one that the extender is to answer; 0 when there is none."""
+        self._early = b""
+        """What came before that answer."""
+        self._leaves = self._ends = False
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is there."""
@@ -39,77 +69,89 @@ class Client(asyncio.Protocol):
 
     def end_if_idle(self) -> None:
         """End it when nothing is awaited and nothing was said for long."""
-        awaits = self._inner is not None and not self._owns
-        if not awaits and self._last < self._time() - KEEP_ALIVE_S:
+        if self._last < self._loop.time() - KEEP_ALIVE_S:
+            self._end_unless_awaited()
+
+    def end_soon(self) -> None:
+        """End it, after the answer if one is awaited."""
+        self._ends = True
+        self._end_unless_awaited()
+
+    def end(self) -> None:
+        """End it, once the client has taken what there is for it."""
+        self._transport.close()
+
+    def _end_unless_awaited(self) -> None:
+        if not self._call and not self._leaves:
             self._transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Answer a whole call, or hand on what there is."""
-        self._last = self._time()
-        if self._inner is not None:
-            self._owns = True
-            self._inner.write(data)
+        """Answer a whole call, or see to it that the extender does."""
+        self._last = self._loop.time()
+        if self._call:
+            self._early += data
+            self._transport.pause_reading()
             return
         match self._requests.feed(data):
             case Seen.WHOLE:
                 self._serve()
             case Seen.OTHER:
-                self._owns = True
-                self._hand_on()
+                self._leave()
 
     def _serve(self) -> None:
         requests = self._requests
-        answer = self._places.answer(requests.body) if requests.path in FILTER_PATHS else None
-        if answer is None:
-            self._hand_on()
-        else:
-            self._transport.write(_HEAD % len(answer) + answer)
-
-    def _hand_on(self) -> None:
-        self._inner = self._inners.take(self)
-        self._inner.write(self._requests.raw)
-
-    def answered(self, data: bytes) -> None:
-        """The extender says so much."""
-        self._last = self._time()
-        self._transport.write(data)
-        inner = self._inner
-        if inner is None or self._owns or not inner.ends_answer(data):
+        verb = _VERBS.get(requests.path)
+        if verb is None:
+            self._leave()
             return
-        self._inner = None
-        self.go_on()
-        if inner.is_over:
+        answer = self._extender.places.answer(requests.body) if verb == _FILTER else None
+        if answer is None:
+            self._call = self._extender.ask(self, verb, requests.body)
+        else:
+            self._write(HTTPStatus.OK, answer)
+
+    def answered(self, status: int, body: bytes) -> None:
+        """The extender has the answer."""
+        self._last = self._loop.time()
+        self._call = 0
+        self._write(status, body)
+        early, self._early = self._early, b""
+        if self._ends:
+            self._transport.close()
+        elif early:
+            self._transport.resume_reading()
+            self.data_received(early)
+
+    def _write(self, status: int, body: bytes) -> None:
+        if self._transport.is_closing():
+            return
+        kind = _JSON if status == HTTPStatus.OK else _TEXT
+        self._transport.write(
+            b"HTTP/1.1 %d %b\r\ncontent-length: %d\r\ncontent-type: %b\r\n\r\n%b"
+            % (status, _PHRASES[status], len(body), kind, body)
+        )
+
+    def _leave(self) -> None:
+        """Be the extender's, once the answers so far have left."""
+        if not self._leaves:
+            self._leaves = True
+            self._transport.pause_reading()
+        if self._transport.is_closing():
+            return
+        number = self._transport.get_extra_info("socket").fileno()
+        try:
+            left = not self._transport.get_write_buffer_size() and self._give_away(
+                number, self._requests.raw
+            )
+        except OSError:
+            left = True
+        if left:
             self._transport.close()
         else:
-            self._inners.give_back(inner)
-
-    def left(self) -> None:
-        """The extender ended the connection before its answer."""
-        self._inner = None
-        self._transport.close()
-
-    def pause_writing(self) -> None:
-        """The client does not take what there is for it."""
-        if self._inner is not None:
-            self._inner.slow_down()
-
-    def resume_writing(self) -> None:
-        """It does again."""
-        if self._inner is not None:
-            self._inner.go_on()
-
-    def slow_down(self) -> None:
-        """The extender does not take what the client sends."""
-        if not self._transport.is_closing():
-            self._transport.pause_reading()
-
-    def go_on(self) -> None:
-        """It does again."""
-        if not self._transport.is_closing():
-            self._transport.resume_reading()
+            self._loop.call_later(AGAIN_S, self._leave)
 
     def connection_lost(self, _error: Exception | None) -> None:
         """The client is gone: what it waits for is not wanted any more."""
-        inner, self._inner = self._inner, None
-        if inner is not None:
-            inner.close()
+        if self._call:
+            self._extender.give_up(self._call)
+        self._over(self)

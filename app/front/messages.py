@@ -1,4 +1,4 @@
-"""Where HTTP messages end, found by llhttp while their bytes are passed on unchanged."""
+"""Where calls end, found by llhttp while their bytes are kept."""
 
 from enum import Enum
 from typing import Final
@@ -93,29 +93,3 @@ class Requests:
     def on_message_complete(self) -> None:
         """It ends."""
         self._whole = True
-
-
-class Answers:
-    """The answers of one connection, to calls made one after the other."""
-
-    def __init__(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._whole = False
-        self.is_last = False
-        """Whether the connection ends with the last whole one, or with what is no answer."""
-
-    def feed(self, data: bytes) -> bool:
-        """Whether ``data`` ends the one that is awaited."""
-        self._whole = False
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self.is_last = True
-        return self._whole
-
-    # --- called by the parser --------------------------------------------------------------------
-
-    def on_message_complete(self) -> None:
-        """It ends."""
-        self._whole = True
-        self.is_last = not self._parser.should_keep_alive()

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 
 from app.model.ids import NodeName, PodUid
-from app.wire.front import Change, Told, asked_with_names, the_one
+from app.wire import filter_by_name
+from app.wire.front import Change, Told
 
 Tell = Callable[[Told], None]
 
@@ -33,13 +34,13 @@ class Places:
         The extender is told first: it is to know before kube-scheduler comes to Bind.
         """
         began = self._clock()
-        asked = asked_with_names(body)
+        asked = filter_by_name.asked(body)
         if asked is None:
             return None
         uid, names = asked
         node = self._of.get(uid)
         if node is None or node not in names:
             return None
-        answer = the_one(node)
+        answer = filter_by_name.answer([node])
         self._tell(Told(uid, node, self._clock() - began))
         return answer

@@ -12,7 +12,7 @@ import logging
 import socket
 import ssl
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -20,6 +20,7 @@ from uuid import uuid4
 import uvloop
 
 from app.api.app import create_app, create_reading_app
+from app.api.extender import Call, extender_calls
 from app.api.services import ExtenderServices
 from app.kube import config
 from app.kube.client import ApiClient
@@ -29,7 +30,6 @@ from app.main.clock import steady_clock
 from app.main.collector import collect_seldom, spare_what_is_there
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
-from app.main.front import KEEP_ALIVE_S as FRONTED_S
 from app.main.front import Front
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
@@ -113,47 +113,54 @@ class ExtenderProcess:
         """Serve until ``stopping`` is set, then drain."""
         parts = self._parts
         self._load_configuration()
-        webs = self._webs(listener, bind)
+        services = self._services()
+        calls = extender_calls(services)
+        webs = self._webs(listener, bind, services=services, calls=calls)
         serving = [asyncio.create_task(web.serve(sockets=sockets)) for web, sockets in webs]
         self._informers.start()
         work = asyncio.create_task(self._work())
         following = asyncio.create_task(_follow_certificate(webs[0][0], bind))
-        front = self._front(listener, webs[0][0])
+        front = self._front(listener, webs[0][0], calls=calls)
         fronting = {asyncio.create_task(front.run())} if front is not None else set()
         stopped = asyncio.create_task(stopping.wait())
         ends = {*serving, *fronting, work, stopped}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         parts.barrier.drain()
-        if front is not None:
-            front.drain()
         for task in (work, following):
             task.cancel()
         for web, _ in webs:
             web.should_exit = True
-        await asyncio.gather(*serving, self._informers.stop())
+        draining = [front.drain()] if front is not None else []
+        await asyncio.gather(*serving, *draining, self._informers.stop())
         for task in (work, following, *fronting):  # the front last: answers leave through it
             task.cancel()
             await _ended(task)
         stopped.cancel()
 
     def _webs(
-        self, listener: socket.socket, bind: Bind
+        self,
+        listener: socket.socket,
+        bind: Bind,
+        *,
+        services: ExtenderServices,
+        calls: Mapping[str, Call],
     ) -> list[tuple[Server, list[socket.socket]]]:
         """The servers, and the sockets they listen on: none where a front listens."""
-        services, where = self._services(), self._settings.listen_address
-        app, fronted = create_app(services), self._settings.has_front
+        where = self._settings.listen_address
         try:
-            first = server(app, bind, keep_alive_s=FRONTED_S) if fronted else server(app, bind)
+            first = server(create_app(services, calls=calls), bind)
         except OSError as error:
             raise StartError(f"the certificate or its key cannot be used: {error}") from error
-        webs = [(first, [] if fronted else [listener])]
+        webs = [(first, [] if self._settings.has_front else [listener])]
         if where:
             host, port = address_of(where)
             second = Bind(host=host, port=port)
             webs.append((server(create_reading_app(services), second), [opened(second)]))
         return webs
 
-    def _front(self, listener: socket.socket, web: Server) -> Front | None:
+    def _front(
+        self, listener: socket.socket, web: Server, *, calls: Mapping[str, Call]
+    ) -> Front | None:
         """What listens instead of ``web``, if something does."""
         settings = self._settings
         if not settings.has_front:
@@ -161,6 +168,7 @@ class ExtenderProcess:
         return Front(
             listener,
             server=web,
+            calls=calls,
             parts=self._parts,
             limits=settings.limits(),
             urgency=settings.urgency,

@@ -1,4 +1,4 @@
-"""The extender's side of its front: it starts that process, tells it places, takes connections.
+"""The extender's side of its front: it starts that process, tells it places, serves what it brings.
 
 Should the front end by itself it is started anew: clients wait in the socket that both have open.
 """
@@ -9,23 +9,23 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, cast
 
-from app.main.server import Server
+from app.api.extender import Call
+from app.api.framed import Framed
+from app.front import doors
+from app.main.server import DRAIN_S, Server
 from app.main.wiring import Parts
 from app.service.limits import Limits
 from app.service.places import Places
 from app.telemetry import metrics
-from app.wire.front import Change, Lines, Told, decode_told, line_of
+from app.wire.front import Change, Frames, Kind, Told, change_frame, decode_told
 
 log = logging.getLogger(__name__)
 
 AGAIN_S: Final = 0.2
 """From the end of one to the start of the next."""
-
-KEEP_ALIVE_S: Final = 24 * 3600
-"""Of connections that the front hands over: it ends those of clients that say nothing."""
 
 _TAKEN_AT_ONCE: Final = 64
 _ENDS_WITHIN_S: Final = 2.0
@@ -35,10 +35,18 @@ class Front:
     """The front of one extender: where its clients come to."""
 
     def __init__(
-        self, listener: socket.socket, *, server: Server, parts: Parts, limits: Limits, urgency: int
+        self,
+        listener: socket.socket,
+        *,
+        server: Server,
+        calls: Mapping[str, Call],
+        parts: Parts,
+        limits: Limits,
+        urgency: int,
     ) -> None:
         self._listener = listener
         self._server = server
+        self._calls = calls
         self._parts = parts
         self._urgency = urgency
         self._places = Places(
@@ -59,22 +67,27 @@ class Front:
                 log.error("the front ended by itself and is started anew", extra={"code": code})
                 await asyncio.sleep(AGAIN_S)
 
-    def drain(self) -> None:
-        """Take no more connections: then the front accepts none, and answers nothing by itself."""
+    async def drain(self) -> None:
+        """Have the front accept nothing more, and answer nothing by itself; then answer the rest.
+
+        Returns when that is done, or its time is over.
+        """
         self._draining = True
         if self._link is not None:
             self._link.close_doors()
+            await self._link.framed.finish(DRAIN_S)
 
     async def _one(self) -> int:
         """From the start of a front to its end; returns its exit code."""
-        process, control, doors = start(self._listener, urgency=self._urgency)
+        process, control, entrance = start(self._listener, urgency=self._urgency)
         metrics.FRONT_STARTS.inc()
-        link = self._link = _Link(doors, take=self._take, told=self._told)
+        link = self._link = _Link(entrance, calls=self._calls, adopt=self._adopt, told=self._told)
         try:
             await asyncio.get_running_loop().create_connection(lambda: link, sock=control)
             if self._draining:
                 link.close_doors()
-            link.tell(Change(given=self._places.known()))
+            else:
+                link.tell(change_frame(Change(given=self._places.known())))
             await link.ended.wait()
         finally:
             self._link = None
@@ -91,8 +104,8 @@ class Front:
     def _tell(self) -> None:
         self._is_due = False
         given, lost = self._places.take()
-        if self._link is not None and (given or lost):
-            self._link.tell(Change(given, lost))
+        if self._link is not None and not self._draining and (given or lost):
+            self._link.tell(change_frame(Change(given, lost)))
 
     def _told(self, told: Told) -> None:
         self._seconds.observe(told.seconds)
@@ -101,50 +114,60 @@ class Front:
         self._parts.planning.follow_lead()
         self._parts.filtering.was_told(told.uid, told.node)
 
-    def _take(self, connection: socket.socket) -> None:
+    def _adopt(self, connection: socket.socket, begun: bytes) -> None:
         connection.setblocking(False)
-        adopting = asyncio.get_running_loop().create_task(self._server.adopt(connection))
+        adopting = asyncio.get_running_loop().create_task(self._server.adopt(connection, begun))
         self._adopting.add(adopting)
         adopting.add_done_callback(self._adopting.discard)
 
 
 class _Link(asyncio.Protocol):
-    """What one front and we tell each other; ``doors`` is where connections come from."""
+    """What one front and we tell each other; ``entrance`` is where connections come from."""
 
     def __init__(
         self,
-        doors: socket.socket,
+        entrance: socket.socket,
         *,
-        take: Callable[[socket.socket], None],
+        calls: Mapping[str, Call],
+        adopt: Callable[[socket.socket, bytes], None],
         told: Callable[[Told], None],
     ) -> None:
         self.ended = asyncio.Event()
-        self._doors: socket.socket | None = doors
-        self._take = take
+        self.framed = Framed(calls, send=self.tell)
+        self._entrance: socket.socket | None = entrance
+        self._adopt = adopt
         self._told = told
-        self._lines = Lines()
+        self._frames = Frames()
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It listens."""
         self._transport = cast("asyncio.Transport", transport)
-        if self._doors is not None:
-            asyncio.get_running_loop().add_reader(self._doors, self._come_in)
+        if self._entrance is not None:
+            asyncio.get_running_loop().add_reader(self._entrance, self._come_in)
 
     def data_received(self, data: bytes) -> None:
-        """It answered calls."""
-        for line in self._lines.feed(data):
-            self._told(decode_told(line))
+        """It answered calls, or hands some on."""
+        for frame in self._frames.feed(data):
+            match frame.kind:
+                case Kind.TOLD:
+                    self._told(decode_told(frame.body))
+                case Kind.CALL:
+                    self.framed.begin(frame)
+                case Kind.GONE:
+                    self.framed.give_up(frame.number)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """It is gone."""
+        """It is gone, and with it all that waited for answers."""
+        self._transport = None
+        self.framed.give_up_all()
         self.close_doors()
         self.ended.set()
 
-    def tell(self, change: Change) -> None:
-        """Let it know."""
+    def tell(self, frame: bytes) -> None:
+        """Let it know, if it is there."""
         if self._transport is not None:
-            self._transport.write(line_of(change))
+            self._transport.write(frame)
 
     def close(self) -> None:
         """Let it end."""
@@ -154,23 +177,23 @@ class _Link(asyncio.Protocol):
 
     def close_doors(self) -> None:
         """Take no more connections."""
-        doors, self._doors = self._doors, None
-        if doors is not None:
-            asyncio.get_running_loop().remove_reader(doors)
-            doors.close()
+        entrance, self._entrance = self._entrance, None
+        if entrance is not None:
+            asyncio.get_running_loop().remove_reader(entrance)
+            entrance.close()
 
     def _come_in(self) -> None:
         for _ in range(_TAKEN_AT_ONCE):
-            if self._doors is None:
+            if self._entrance is None:
                 return
             try:
-                _, ends, _, _ = socket.recv_fds(self._doors, 1, 1)
+                came = doors.take(self._entrance)
             except BlockingIOError:
                 return
-            if not ends:  # it is gone
+            if came is None:  # it is gone
                 self.close_doors()
-            for end in ends:
-                self._take(socket.socket(fileno=end))
+            else:
+                self._adopt(*came)
 
 
 def start(
@@ -178,18 +201,17 @@ def start(
 ) -> tuple["subprocess.Popen[bytes]", socket.socket, socket.socket]:
     """A front that accepts from ``listener``; our ends of what it tells, and of its connections."""
     control, its_control = socket.socketpair()
-    doors, its_doors = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with its_control, its_doors:
-        numbers = [each.fileno() for each in (listener, its_control, its_doors)]
+    control.setblocking(False)
+    entrance, its_entrance = doors.pair()
+    with its_control, its_entrance:
+        numbers = [each.fileno() for each in (listener, its_control, its_entrance)]
         words = [*map(str, numbers), str(os.getpid()), str(urgency)]
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "app.front", *words],
             pass_fds=numbers,
             stdin=subprocess.DEVNULL,
         )
-    for each in (control, doors):
-        each.setblocking(False)
-    return process, control, doors
+    return process, control, entrance
 
 
 def _reap(process: "subprocess.Popen[bytes]") -> int:

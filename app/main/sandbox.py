@@ -115,7 +115,10 @@ async def running(options: SandboxOptions) -> AsyncIterator[Running]:
         config.write_text(yaml.safe_dump(kubeconfig(api_url)))
         moving = await stack.enter_async_context(_moving(sandbox))
         settings = ExtenderSettings(
-            kubeconfig=config, leader_elect=False, scheduler_conf=options.scheduler_conf
+            kubeconfig=config,
+            leader_elect=False,
+            scheduler_conf=options.scheduler_conf,
+            front=False,  # all of a sandbox is one process
         )
         extending = await stack.enter_async_context(extended(settings, listener))
         controlling = await stack.enter_async_context(controlled(config, url_of(listener)))

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -32,14 +33,30 @@ class Bind:
     client_ca_file: Path | None = None
 
 
+class _Begun(OneWrite):
+    """A connection that has begun elsewhere."""
+
+    def __init__(self, begun: bytes, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._begun = begun
+
+    def connection_made(self, transport: Any) -> None:
+        """Go on with what there is already."""
+        super().connection_made(transport)
+        self.data_received(self._begun)
+
+
 class Server(uvicorn.Server):
     """Signals are the composition root's business, not the server's."""
 
-    async def adopt(self, connection: socket.socket) -> None:
-        """Serve a connection that another process accepted, as one of this server's own."""
+    async def adopt(self, connection: socket.socket, begun: bytes) -> None:
+        """Serve a connection that another process accepted, as one of this server's own.
+
+        ``begun`` is what has come of it.
+        """
 
         def protocol() -> asyncio.Protocol:
-            return OneWrite(self.config, self.server_state, app_state={})
+            return _Begun(begun, self.config, self.server_state, app_state={})
 
         loop = asyncio.get_running_loop()
         await loop.connect_accepted_socket(protocol, connection)
@@ -80,7 +97,7 @@ def opened(bind: Bind) -> socket.socket:
         raise StartError(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
 
 
-def server(app: ASGIApp, bind: Bind, *, keep_alive_s: int = KEEP_ALIVE_S) -> Server:
+def server(app: ASGIApp, bind: Bind) -> Server:
     """A server for ``app``; run it with ``serve(sockets=[opened(bind)])``.
 
     OSError when the certificates of ``bind`` cannot be used.
@@ -95,7 +112,7 @@ def server(app: ASGIApp, bind: Bind, *, keep_alive_s: int = KEEP_ALIVE_S) -> Ser
         proxy_headers=False,
         server_header=False,
         date_header=False,
-        timeout_keep_alive=keep_alive_s,
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=DRAIN_S,
         ssl_certfile=bind.cert_file,
         ssl_keyfile=None if bind.key_file is None else str(bind.key_file),

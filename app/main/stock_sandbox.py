@@ -114,7 +114,10 @@ async def _serve(
 ) -> None:
     kubeconfig = Path(plane.kubeconfig)
     settings = ExtenderSettings(
-        kubeconfig=kubeconfig, leader_elect=False, scheduler_conf=options.scheduler_conf
+        kubeconfig=kubeconfig,
+        leader_elect=False,
+        scheduler_conf=options.scheduler_conf,
+        front=False,  # all of a sandbox is one process
     )
     connection = config.load(kubeconfig)
     async with until_signal(), AsyncExitStack() as stack:

@@ -25,8 +25,8 @@ from app.service.limits import Limits
 from app.service.ports import Binder, Clock, Reaction, WriteError
 from app.service.standing import Standing, may_leave, standing, why_fallen
 
-Gone = Callable[[], Awaitable[None]]
-"""Returns when the client has closed the connection."""
+Gone = Callable[[], Awaitable[object]]
+"""Returns when nobody waits for the answer any more."""
 
 _FIRST_PAUSE_S = 0.05
 _CLIENT_GONE = "client is gone"

@@ -19,6 +19,7 @@ from msgspec import Raw, Struct, field
 
 from app.model.ids import NodeName, PodUid
 from app.model.pod import Pod
+from app.wire import filter_by_name
 from app.wire.errors import Bytes, DecodeError, Reader, joined
 from app.wire.objects.pods import DEFAULT_SCHEDULER, decode_pod
 
@@ -229,11 +230,12 @@ def filter_answer(
     if refused and len(passed) < len(request.names):
         reasons = _encode(dict.fromkeys(_others(request.names, passed), refused))
     if request.objects is None:
-        nodes = b'{"NodeNames":%b,"Nodes":null' % _encode(passed)
-    else:
-        items = b",".join(bytes(request.objects[name]) for name in passed)
-        nodes = b'{"NodeNames":null,"Nodes":{"items":[%b]}' % items
-    return b'%b,"FailedNodes":{},"FailedAndUnresolvableNodes":%b,"Error":""}' % (nodes, reasons)
+        return filter_by_name.answer(passed, reasons)
+    items = b",".join(bytes(request.objects[name]) for name in passed)
+    return (
+        b'{"NodeNames":null,"Nodes":{"items":[%b]},'
+        b'"FailedNodes":{},"FailedAndUnresolvableNodes":%b,"Error":""}'
+    ) % (items, reasons)
 
 
 def filter_error(text: str) -> bytes:

@@ -1,16 +1,66 @@
-"""What the extender and its front tell each other: JSON, a document a line, over one socket.
+"""What the extender and its front tell each other: frames, both ways over one socket.
 
-Connections are handed over on a second socket, one at a time, as file descriptors.
+A frame is a head and what follows it. Calls that are handed on and their answers have their bodies
+as they are; all else is JSON.
 """
 
-from typing import Final
+import struct
+from enum import IntEnum
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct, field
 
 from app.model.ids import NodeName, PodUid
 
-FILTER_PATHS: Final = frozenset({b"/filter", b"/v1/filter"})
+_HEAD: Final = struct.Struct("!IBQH")
+
+
+class Kind(IntEnum):
+    """What a frame says."""
+
+    CHANGE = 1
+    TOLD = 2
+    CALL = 3
+    """To the extender: one of kube-scheduler's calls; ``detail`` is its place in ``VERBS``."""
+    ANSWER = 4
+    """To the front: the answer to the call of that number; ``detail`` is its HTTP status."""
+    GONE = 5
+    """To the extender: nobody waits for the answer to the call of that number any more."""
+
+
+class Frame(NamedTuple):
+    """One frame: ``number`` is of the call, if it is about one, and chosen by the front."""
+
+    kind: int
+    body: bytes = b""
+    number: int = 0
+    detail: int = 0
+
+    def encode(self) -> bytes:
+        """As it is sent."""
+        return _HEAD.pack(len(self.body), self.kind, self.number, self.detail) + self.body
+
+
+class Frames:
+    """Whole frames of what comes in pieces."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that ``data`` completes."""
+        if self._rest:
+            data = self._rest + data
+        frames, start = [], 0
+        while (body := start + _HEAD.size) <= len(data):
+            size, kind, number, detail = _HEAD.unpack_from(data, start)
+            if body + size > len(data):
+                break
+            start = body + size
+            frames.append(Frame(kind, data[body:start], number, detail))
+        self._rest = data[start:]
+        return frames
 
 
 class Change(Struct):
@@ -34,55 +84,11 @@ decode_told: Final = msgspec.json.Decoder(Told).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def line_of(document: Change | Told) -> bytes:
-    """``document`` and the end of its line."""
-    return _encode(document) + b"\n"
+def change_frame(change: Change) -> bytes:
+    """``change`` as it is sent."""
+    return Frame(Kind.CHANGE, _encode(change)).encode()
 
 
-class Lines:
-    """Whole lines of what comes in pieces."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """The lines that ``data`` completes, without their ends."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return lines
-
-
-class _Meta(Struct, gc=False):
-    uid: PodUid
-
-
-class _Pod(Struct, gc=False):
-    metadata: _Meta
-    spec: msgspec.Raw
-
-
-class _Asked(Struct, rename="pascal", gc=False):
-    pod: _Pod
-    node_names: list[NodeName] | None = None
-
-
-_decode_asked: Final = msgspec.json.Decoder(_Asked).decode
-
-
-def asked_with_names(body: bytes) -> tuple[PodUid, list[NodeName]] | None:
-    """Who is asked about in a Filter call, and the nodes that are offered by name.
-
-    None for every other body, the malformed included: the extender knows what to say to those.
-    """
-    try:
-        asked = _decode_asked(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return None if asked.node_names is None else (asked.pod.metadata.uid, asked.node_names)
-
-
-def the_one(node: NodeName) -> bytes:
-    """The answer to a call with names: that node and no other."""
-    return (
-        b'{"NodeNames":[%b],"Nodes":null,"FailedNodes":{},"FailedAndUnresolvableNodes":{},'
-        b'"Error":""}'
-    ) % _encode(node)
+def told_frame(told: Told) -> bytes:
+    """``told`` as it is sent."""
+    return Frame(Kind.TOLD, _encode(told)).encode()

@@ -1,7 +1,7 @@
 """The application over the rig's parts, called in-process as kube-scheduler calls it."""
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,16 @@ async def stand(rig: Rig | None = None, *, reading: bool = False) -> AsyncIterat
     rig = rig or Rig()
     rig.planning.deciding.set()
     waits: list[str] = []
+    create = create_reading_app if reading else create_app
+    transport = ASGITransport(create(services_of(rig, waits=waits)))
+    async with AsyncClient(transport=transport, base_url="http://extender") as client:
+        yield Stand(client, rig, waits=waits)
+
+
+def services_of(rig: Rig, *, waits: Sequence[str] = ()) -> ExtenderServices:
+    """What calls are answered with; ``waits`` is what readiness waits for."""
     parts = rig.parts
-    services = ExtenderServices(
+    return ExtenderServices(
         cache=parts.cache,
         planning=parts.planning,
         filtering=parts.filtering,
@@ -61,14 +69,10 @@ async def stand(rig: Rig | None = None, *, reading: bool = False) -> AsyncIterat
         preemption=parts.preemption,
         feed=parts.feed,
         audit=parts.audit,
-        unready=lambda: waits,
+        unready=lambda: list(waits),
         notices=parts.configuration.notices,
         metrics=REGISTRY,
     )
-    create = create_reading_app if reading else create_app
-    transport = ASGITransport(create(services))
-    async with AsyncClient(transport=transport, base_url="http://extender") as client:
-        yield Stand(client, rig, waits=waits)
 
 
 def args(name: str = "p", *, nodes: Iterable[str] = ("n1",), **pod: Any) -> dict[str, Any]:

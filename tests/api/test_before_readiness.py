@@ -5,32 +5,35 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fastapi import Request, Response
 
 from app.api import extender
 from app.api.body import BadRequest
 from app.api.extender import once
+from app.service.binding import Gone
 
-REQUEST = Request({"type": "http", "method": "POST", "path": "/filter", "headers": []})
+
+async def never() -> None:
+    """The client stays."""
+    await asyncio.Event().wait()
 
 
 def stays() -> None:
     """Who leads stays the same."""
 
 
-async def answer(_body: bytes, _request: Request) -> Response:
-    return Response(b"answered")
+async def answer(_body: bytes, _gone: Gone) -> bytes:
+    return b"answered"
 
 
 def test_a_call_waits_until_the_first_cycle_has_run() -> None:
     async def story() -> None:
         ready = asyncio.Event()
-        call = asyncio.ensure_future(once(ready, answer, follow_lead=stays)(b"", REQUEST))
+        call = asyncio.ensure_future(once(ready, answer, follow_lead=stays)(b"", never))
         await asyncio.sleep(0)
         assert not call.done()
         ready.set()
-        assert (await call).body == b"answered"
-        assert (await once(ready, answer, follow_lead=stays)(b"", REQUEST)).body == b"answered"
+        assert await call == b"answered"
+        assert await once(ready, answer, follow_lead=stays)(b"", never) == b"answered"
 
     asyncio.run(story())
 
@@ -43,5 +46,5 @@ def test_a_call_is_refused_before_the_scheduler_gives_up(monkeypatch: pytest.Mon
     assert refused.value.status == 503
 
 
-async def call_before_readiness() -> Response:
-    return await once(asyncio.Event(), answer, follow_lead=stays)(b"", REQUEST)
+async def call_before_readiness() -> bytes:
+    return await once(asyncio.Event(), answer, follow_lead=stays)(b"", never)

@@ -1,100 +1,110 @@
-"""Connections over real sockets: what the front answers, and what it only passes on."""
+"""Connections over real sockets: what the front answers, hands on as a call, or gives away."""
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
 import uvloop
 
-from app.front import connection
+from app.front import connection, doors
 from app.front.connection import Client
-from app.front.inner import Inners
+from app.front.control import Asker
 from app.front.messages import COLLECTED
 from app.front.places import Places
 from app.model.ids import NodeName, PodUid
-from app.wire.front import Change, the_one
+from app.wire import filter_by_name
+from app.wire.front import Change
+from app.wire.paths import VERBS
 from tests.front.test_messages import call
 from tests.front.test_places import body
 
 OURS = call("/v1/filter", body(names=["n1"]))
 OTHERS = call("/v1/filter", body("another", ["n1"]))
-ANSWER = the_one(NodeName("n1"))
-
-Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+ANSWER = filter_by_name.answer([NodeName("n1")])
 
 
-def answer(text: bytes, *headers: bytes) -> bytes:
-    lines = [b"HTTP/1.1 200 OK", b"content-length: %d" % len(text), *headers]
-    return b"\r\n".join(lines) + b"\r\n\r\n" + text
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call that was handed on."""
+
+    number: int
+    asker: Asker
+    verb: str
+    body: bytes
 
 
-class Stand:
-    """A front whose extender does with its connections what ``handle`` does."""
+class Extender:
+    """Is asked, and given connections."""
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-        self.taken = 0
-        self.refuses: list[OSError | None] = []
-        """For the next connections: why it takes none, or None for "not now"."""
+    def __init__(self) -> None:
         self.places = Places(lambda _told: None)
         self.places.learn(Change({PodUid("u"): NodeName("n1")}))
-        self.inners = Inners(self._hand_over)
-        self.clients: list[Client] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self.asked: asyncio.Queue[Asked] = asyncio.Queue()
+        self.given_up: asyncio.Queue[int] = asyncio.Queue()
+        self.entrance, self.doors = doors.pair()
+        self.refusals = 0
+        """How often it takes no connection right now."""
+        self.over: list[Client] = []
+        self._number = 0
+
+    def ask(self, asker: Asker, verb: int, body: bytes) -> int:
+        self._number += 1
+        self.asked.put_nowait(Asked(self._number, asker, VERBS[verb], body))
+        return self._number
+
+    def give_up(self, number: int) -> None:
+        self.given_up.put_nowait(number)
+
+    def give_away(self, number: int, begun: bytes) -> bool:
+        if self.refusals:
+            self.refusals -= 1
+            return False
+        return doors.give(self.doors, number, begun)
+
+    async def given(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
+        """The next connection, and what had come of it."""
+        while True:
+            try:
+                came = doors.take(self.entrance)
+            except BlockingIOError:
+                await asyncio.sleep(0.001)
+                continue
+            assert came is not None
+            theirs, begun = came
+            theirs.setblocking(False)
+            return *(await asyncio.open_connection(sock=theirs)), begun
 
     @asynccontextmanager
     async def connected(
-        self, *, ends: bool = True
-    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """A client's end of a connection."""
+        self,
+    ) -> AsyncIterator[tuple[Client, asyncio.StreamReader, asyncio.StreamWriter]]:
+        """One end of a connection, and both of the other."""
         theirs, ours = socket.socketpair()
-        loop = asyncio.get_running_loop()
-
-        def client() -> Client:
-            self.clients.append(Client(self.places, self.inners))
-            return self.clients[-1]
-
         theirs.setblocking(False)
-        await loop.connect_accepted_socket(client, theirs)
+        client = Client(self, give_away=self.give_away, over=self.over.append)
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: client, theirs)
         reader, writer = await asyncio.open_connection(sock=ours)
         try:
-            yield reader, writer
+            yield client, reader, writer
         finally:
             writer.close()
-            await asyncio.sleep(0.02)
-            if ends:
-                await self.end()
+            await asyncio.sleep(0.01)
 
-    async def end(self) -> None:
-        """The extender ends."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _hand_over(self, end: socket.socket) -> bool:
-        if self.refuses:
-            why = self.refuses.pop(0)
-            if why is not None:
-                raise why
-            return False
-        self.taken += 1
-        self._tasks.append(asyncio.create_task(self._serve(end.dup())))
-        return True
-
-    async def _serve(self, end: socket.socket) -> None:
-        reader, writer = await asyncio.open_connection(sock=end)
-        try:
-            await self._handle(reader, writer)
-        finally:
-            writer.close()
+    def close(self) -> None:
+        for each in (self.entrance, self.doors):
+            each.close()
 
 
-async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answers every piece with what it was."""
-    while data := await reader.read(2**20):
-        writer.write(answer(data))
+@asynccontextmanager
+async def extender() -> AsyncIterator[Extender]:
+    made = Extender()
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 def run(scenario: Awaitable[None]) -> None:
@@ -105,279 +115,255 @@ def run(scenario: Awaitable[None]) -> None:
     uvloop.run(main())
 
 
+async def answer(reader: asyncio.StreamReader) -> tuple[str, bytes]:
+    """The next one: its status line, and its body."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    status, *headers = head.strip().split("\r\n")
+    [length] = [line.partition(":")[2] for line in headers if line.startswith("content-length")]
+    return status, await reader.readexactly(int(length))
+
+
+OK = "HTTP/1.1 200 OK"
+
+
 def test_calls_are_answered_or_handed_on_one_after_the_other() -> None:
     async def scenario() -> None:
-        stand = Stand(echo)
-        async with stand.connected() as (reader, writer):
-            for sent, told in [(OURS, ANSWER), (OTHERS, OTHERS), (OURS, ANSWER), (OTHERS, OTHERS)]:
-                writer.write(sent)
-                assert await head_and_body(reader) == told
-            writer.write(call("/bind", body(names=["n1"])))
-            assert await head_and_body(reader) == call("/bind", body(names=["n1"]))
-        assert stand.taken == 1
-
-    run(scenario())
-
-
-def test_a_connection_that_needs_no_extender_has_none() -> None:
-    async def scenario() -> None:
-        stand = Stand(echo)
-        async with stand.connected() as (reader, writer):
-            for _ in range(3):
+        async with extender() as ours, ours.connected() as (_, reader, writer):
+            for verb in ("filter", *VERBS):
                 writer.write(OURS)
-                assert await head_and_body(reader) == ANSWER
-        assert stand.taken == 0
+                assert await answer(reader) == (OK, ANSWER)
+                writer.write(call(f"/{verb}", b"for the extender"))
+                asked = await ours.asked.get()
+                assert (asked.verb, asked.body) == (verb, b"for the extender")
+                asked.asker.answered(200, b"said it")
+                assert await answer(reader) == (OK, b"said it")
+            assert ours.asked.empty()
+            assert ours.given_up.empty()
 
     run(scenario())
 
 
-def test_from_a_get_on_all_goes_to_the_extender() -> None:
+def test_refusals_are_one_line_of_text() -> None:
     async def scenario() -> None:
-        get = b"GET /livez HTTP/1.1\r\n\r\n"
-        async with Stand(echo).connected() as (reader, writer):
-            for sent in (get, OURS):
-                writer.write(sent)
-                assert await head_and_body(reader) == sent
-
-    run(scenario())
-
-
-def test_calls_that_do_not_wait_for_each_other_are_answered_in_their_order() -> None:
-    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readexactly(len(OTHERS) + len(OURS))
-        writer.write(answer(b"first") + answer(b"second"))
-        await reader.read()
-
-    async def scenario() -> None:
-        async with Stand(slow).connected() as (reader, writer):
+        async with extender() as ours, ours.connected() as (_, reader, writer):
             writer.write(OTHERS)
-            await asyncio.sleep(0.01)
+            (await ours.asked.get()).asker.answered(503, b"not ready\n")
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head == (
+                b"HTTP/1.1 503 Service Unavailable\r\n"
+                b"content-length: 10\r\ncontent-type: text/plain; charset=utf-8\r\n\r\n"
+            )
+            assert await reader.readexactly(10) == b"not ready\n"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /livez HTTP/1.1\r\n\r\n",
+        call("/nowhere", b"{}"),
+        call("/filter?x=1", b"{}"),
+        b"POST /bind HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+        b"nonsense\r\n\r\n",
+    ],
+)
+def test_a_connection_is_given_away_with_the_first_thing_that_is_no_call(sent: bytes) -> None:
+    async def scenario() -> None:
+        async with extender() as ours, ours.connected() as (client, reader, writer):
             writer.write(OURS)
-            assert await head_and_body(reader) == b"first"
-            assert await head_and_body(reader) == b"second"
-
-    run(scenario())
-
-
-def test_a_client_that_hangs_up_is_hung_up_on_the_extender() -> None:
-    async def scenario() -> None:
-        gone = asyncio.Event()
-
-        async def hold(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
-            while await reader.read(2**20):
-                pass
-            gone.set()
-
-        async with Stand(hold).connected() as (_, writer):
-            writer.write(call("/bind", b"{}"))
+            assert await answer(reader) == (OK, ANSWER)
+            writer.write(sent)
+            read, write, begun = await ours.given()
+            assert begun == sent
             await asyncio.sleep(0.01)
-            assert not gone.is_set()
+            assert ours.over == [client], "the front has nothing to do with it any more"
+            writer.write(OURS)
+            assert await read.readexactly(len(OURS)) == OURS
+            write.write(b"all that the extender says")
+            assert await reader.read(100) == b"all that the extender says"
             writer.close()
-            await gone.wait()
+            assert await read.read() == b""
+            write.close()
 
     run(scenario())
 
 
-@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\ncontent-le", b"nonsense\r\n"])
-def test_an_extender_that_hangs_up_on_a_call_hangs_up_on_its_client(said: bytes) -> None:
-    async def leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(2**20)
-        writer.write(said)
-
+@pytest.mark.parametrize("closes", ["client", "extender"])
+def test_either_side_ends_a_connection_that_was_given_away(closes: str) -> None:
     async def scenario() -> None:
-        async with Stand(leave).connected() as (reader, writer):
-            writer.write(OTHERS)
-            assert await reader.read() == said
+        async with extender() as ours, ours.connected() as (_, reader, writer):
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            read, write, _ = await ours.given()
+            (writer if closes == "client" else write).close()
+            assert await (read if closes == "client" else reader).read() == b""
+            write.close()
 
     run(scenario())
 
 
-def test_a_connection_to_the_extender_serves_one_client_after_the_other() -> None:
+def test_what_is_much_goes_whole_to_the_extender() -> None:
     async def scenario() -> None:
-        stand = Stand(echo)
-        for _ in range(3):
-            async with stand.connected(ends=False) as (reader, writer):
-                writer.write(OTHERS)
-                assert await head_and_body(reader) == OTHERS
-        assert stand.taken == 1
-        await stand.end()
+        async with extender() as ours, ours.connected() as (_, _, writer):
+            sent = call("/bind", bytes(range(256)) * (COLLECTED // 256)) + OURS
+            writer.write(sent[:-5])
+            read, write, begun = await ours.given()
+            writer.write(sent[-5:])
+            rest = await read.readexactly(len(sent) - len(begun))
+            assert begun + rest == sent
+            assert ours.asked.empty()
+            write.close()
 
     run(scenario())
 
 
-def test_clients_that_wait_at_the_same_time_have_connections_of_their_own() -> None:
+def test_a_body_of_any_size_that_is_waited_for_is_handed_on_whole() -> None:
     async def scenario() -> None:
-        held, both = [], asyncio.Event()
-
-        async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            while data := await reader.read(2**20):
-                held.append(data)
-                if len(held) == 2:
-                    both.set()
-                await both.wait()
-                writer.write(answer(data))
-
-        stand = Stand(hold)
-        async with stand.connected() as (one, to_one), stand.connected() as (other, to_other):
-            to_one.write(call("/bind", b"one"))
-            to_other.write(call("/bind", b"other"))
-            assert await head_and_body(one) == call("/bind", b"one")
-            assert await head_and_body(other) == call("/bind", b"other")
-        assert stand.taken == 2
+        async with extender() as ours, ours.connected() as (_, _, writer):
+            text = bytes(range(256)) * (COLLECTED // 256)
+            writer.write(call("/prioritize", text))
+            assert (await ours.asked.get()).body == text
 
     run(scenario())
 
 
-def test_what_nobody_asked_for_reaches_nobody() -> None:
-    async def chatty(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(2**20):
-            writer.write(answer(data))
-            await asyncio.sleep(0.01)
-            writer.write(answer(b"and another thing"))
-
+def test_an_extender_that_takes_no_connection_for_a_moment_is_asked_again() -> None:
     async def scenario() -> None:
-        stand = Stand(chatty)
-        async with stand.connected() as (reader, writer):
-            for _ in range(2):
-                writer.write(OTHERS)
-                assert await head_and_body(reader) == OTHERS
-                await asyncio.sleep(0.03)
-        assert stand.taken == 2
+        async with extender() as ours, ours.connected() as (_, _, writer):
+            ours.refusals = 3
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            _, write, begun = await ours.given()
+            assert begun == b"GET / HTTP/1.1\r\n\r\n"
+            write.close()
 
     run(scenario())
 
 
-def test_an_answer_before_the_end_of_a_large_call_leaves_the_connection_in_use() -> None:
-    large = call("/bind", b"x" * COLLECTED)
-
-    async def rash(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1000)
-        writer.write(answer(b"too large"))
-        await asyncio.sleep(0.05)
-        while data := await reader.read(2**22):
-            if data.endswith(OTHERS):
-                writer.write(answer(OTHERS))
-
+def test_an_extender_that_takes_no_more_connections_ends_them() -> None:
     async def scenario() -> None:
-        async with Stand(rash).connected() as (reader, writer):
-            writer.write(large)
-            assert await head_and_body(reader) == b"too large"
-            writer.write(OTHERS)
-            assert await head_and_body(reader) == OTHERS
-
-    run(scenario())
-
-
-def test_an_answer_that_is_the_last_ends_the_connection() -> None:
-    async def leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(2**20)
-        writer.write(answer(b"bye", b"connection: close"))
-
-    async def scenario() -> None:
-        async with Stand(leave).connected() as (reader, writer):
-            writer.write(OTHERS)
-            assert (await reader.read()).endswith(b"bye")
-
-    run(scenario())
-
-
-def test_an_extender_that_tires_of_an_idle_connection_does_not_end_the_clients() -> None:
-    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(answer(await reader.read(2**20)))
-
-    async def scenario() -> None:
-        stand = Stand(once)
-        async with stand.connected() as (reader, writer):
-            for _ in range(3):
-                writer.write(OTHERS)
-                assert await head_and_body(reader) == OTHERS
-                await asyncio.sleep(0.02)
-                writer.write(OURS)
-                assert await head_and_body(reader) == ANSWER
-        assert stand.taken == 3
-
-    run(scenario())
-
-
-def test_an_extender_that_takes_none_for_a_moment_is_asked_again() -> None:
-    async def scenario() -> None:
-        stand = Stand(echo)
-        stand.refuses = [None, None, None]
-        async with stand.connected() as (reader, writer):
-            writer.write(OTHERS)
-            assert await head_and_body(reader) == OTHERS
-        assert stand.taken == 1
-
-    run(scenario())
-
-
-def test_an_extender_that_takes_no_more_ends_the_connection() -> None:
-    async def scenario() -> None:
-        stand = Stand(echo)
-        stand.refuses = [BrokenPipeError()]
-        async with stand.connected() as (reader, writer):
-            writer.write(OTHERS)
+        async with extender() as ours, ours.connected() as (_, reader, writer):
+            ours.entrance.close()
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
             assert await reader.read() == b""
 
     run(scenario())
 
 
-def test_a_client_that_does_not_read_holds_the_extender_up() -> None:
+def test_a_connection_is_given_away_after_the_answers_that_came_before() -> None:
     async def scenario() -> None:
-        written = 0
+        async with extender() as ours, ours.connected() as (_, reader, writer):
+            writer.write(call("/prioritize", b"{}"))
+            much = bytes(2**23)  # more than the socket takes while nobody reads
+            (await ours.asked.get()).asker.answered(200, much)
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            given = asyncio.create_task(ours.given())
+            await asyncio.sleep(0.05)
+            assert not given.done()
+            assert await answer(reader) == (OK, much)
+            _, write, _ = await given
+            write.close()
 
-        async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            nonlocal written
-            await reader.read(2**20)
-            for _ in range(200):
-                writer.write(bytes(2**18))
-                await writer.drain()
-                written += 1
+    run(scenario())
 
-        async with Stand(flood).connected() as (reader, writer):
-            writer.write(b"GET /debug HTTP/1.1\r\n\r\n")
-            await asyncio.sleep(0.3)
-            assert written < 100, "50 MiB are not kept in memory"
-            received = 0
-            while received < 200 * 2**18:
-                received += len(await reader.read(2**20))
-        assert written == 200
+
+def test_a_call_that_comes_before_the_answer_to_the_last_one_waits_for_that() -> None:
+    async def scenario() -> None:
+        async with extender() as ours, ours.connected() as (_, reader, writer):
+            writer.write(OTHERS)
+            asked = await ours.asked.get()
+            writer.write(OURS[:10])
+            await asyncio.sleep(0.01)
+            writer.write(OURS[10:])
+            await asyncio.sleep(0.01)
+            asked.asker.answered(200, b"first")
+            assert await answer(reader) == (OK, b"first")
+            assert await answer(reader) == (OK, ANSWER)
+
+    run(scenario())
+
+
+def test_calls_that_come_all_at_once_go_to_the_extender_in_their_order() -> None:
+    async def scenario() -> None:
+        async with extender() as ours, ours.connected() as (_, reader, writer):
+            writer.write(OTHERS)
+            asked = await ours.asked.get()
+            writer.write(OURS + OTHERS + OURS)
+            asked.asker.answered(200, b"first")
+            assert await answer(reader) == (OK, b"first")
+            _, write, begun = await ours.given()
+            assert begun == OURS + OTHERS + OURS
+            write.close()
+
+    run(scenario())
+
+
+def test_a_client_that_hangs_up_does_not_wait_any_more() -> None:
+    async def scenario() -> None:
+        async with extender() as ours, ours.connected() as (_, _, writer):
+            writer.write(call("/bind", b"{}"))
+            asked = await ours.asked.get()
+            assert ours.given_up.empty()
+            writer.close()
+            assert await ours.given_up.get() == asked.number
+            asked.asker.answered(200, b"too late")  # and that is all right
 
     run(scenario())
 
 
 def test_connections_that_nobody_uses_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def hold(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
-        await reader.read()
-
     async def scenario() -> None:
-        stand = Stand(hold)
-        async with stand.connected() as (reader, writer), stand.connected() as (_, waiting):
+        async with (
+            extender() as ours,
+            ours.connected() as (idle, reader, writer),
+            ours.connected() as (busy, _, waiting),
+        ):
             writer.write(OURS)
-            await head_and_body(reader)
+            await answer(reader)
             waiting.write(call("/bind", b"{}"))
-            await asyncio.sleep(0.02)
-            for each in stand.clients:
+            await ours.asked.get()
+            for each in (idle, busy):
                 each.end_if_idle()
-            assert not reader.at_eof()
-            monkeypatch.setattr(connection, "KEEP_ALIVE_S", 0.01)
-            await asyncio.sleep(0.02)
-            idle, busy = stand.clients
-            idle.end_if_idle()
+            await asyncio.sleep(0.01)
+            assert ours.over == []
+            monkeypatch.setattr(connection, "KEEP_ALIVE_S", 0.001)
+            for each in (idle, busy):
+                each.end_if_idle()
             assert await reader.read() == b""
-            busy.end_if_idle()
-            await asyncio.sleep(0.02)
-            assert not waiting.is_closing(), "a held call is no idle one"
+            await asyncio.sleep(0.01)
+            assert ours.over == [idle], "a held call is no idle one"
 
     run(scenario())
 
 
-async def head_and_body(reader: asyncio.StreamReader) -> bytes:
-    """The body of the next answer."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = next(
-        int(line.partition(b":")[2])
-        for line in head.split(b"\r\n")
-        if line.lower().startswith(b"content-length")
-    )
-    return await reader.readexactly(length)
+def test_an_extender_that_drains_ends_connections_after_their_answers() -> None:
+    async def scenario() -> None:
+        async with (
+            extender() as ours,
+            ours.connected() as (idle, nothing, _),
+            ours.connected() as (busy, reader, writer),
+        ):
+            writer.write(call("/bind", b"{}"))
+            asked = await ours.asked.get()
+            for each in (idle, busy):
+                each.end_soon()
+            assert await nothing.read() == b""
+            await asyncio.sleep(0.01)
+            assert ours.over == [idle]
+            asked.asker.answered(200, b"the last")
+            assert await answer(reader) == (OK, b"the last")
+            assert await reader.read() == b""
+
+    run(scenario())
+
+
+def test_a_connection_that_is_ended_gives_its_client_what_there_is_for_it() -> None:
+    async def scenario() -> None:
+        async with extender() as ours, ours.connected() as (client, reader, writer):
+            writer.write(call("/prioritize", b"{}"))
+            much = bytes(2**23)
+            (await ours.asked.get()).asker.answered(200, much)
+            client.end()
+            assert await answer(reader) == (OK, much)
+            assert await reader.read() == b""
+
+    run(scenario())

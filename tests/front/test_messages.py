@@ -1,4 +1,4 @@
-"""Where calls and answers end, however their bytes come."""
+"""Where calls end, however their bytes come."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.front.messages import COLLECTED, Answers, Requests, Seen
+from app.front.messages import COLLECTED, Requests, Seen
 
 BODIES = st.binary(max_size=60)
 PATHS = st.sampled_from(["/filter", "/v1/filter", "/bind", "/preempt?x=1"])
@@ -80,29 +80,3 @@ def test_a_second_call_that_comes_with_the_end_of_the_first_is_something_else() 
     assert requests.feed(first[:-1]) is Seen.PART
     assert requests.feed(first[-1:] + b"POST") is Seen.OTHER
     assert requests.raw == first + b"POST"
-
-
-@given(
-    bodies=st.lists(BODIES, min_size=1, max_size=3),
-    cuts=st.lists(st.integers(0, 1000), max_size=6),
-)
-def test_answers_end_where_they_say(bodies: list[bytes], cuts: list[int]) -> None:
-    answers = Answers()
-    for body in bodies:
-        sent = b"HTTP/1.1 400 Bad Request\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
-        *first, last = pieces(sent, cuts)
-        assert [answers.feed(piece) for piece in first] == [False] * len(first)
-        assert answers.feed(last)
-        assert not answers.is_last
-
-
-def test_an_answer_says_whether_it_is_the_last() -> None:
-    answers = Answers()
-    assert answers.feed(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
-    assert answers.is_last
-
-
-def test_what_is_no_answer_is_the_last() -> None:
-    answers = Answers()
-    assert not answers.feed(b"hello\r\n")
-    assert answers.is_last

@@ -3,11 +3,10 @@
 import msgspec
 import pytest
 
-from app.api.app import PREFIXES
 from app.front.places import Places
 from app.model.ids import NodeName, PodUid
 from app.wire.extender import decode_filter, filter_answer
-from app.wire.front import FILTER_PATHS, Change, Lines, Told, decode_change, decode_told, line_of
+from app.wire.front import Change, Told
 
 HERE = Change({PodUid("u"): NodeName("n1")})
 
@@ -74,18 +73,3 @@ def test_places_move_and_are_lost() -> None:
     assert places.answer(body("v", ["n1"])) is not None
     places.forget()
     assert places.answer(body("v", ["n1"])) is None
-
-
-def test_the_paths_are_those_of_the_extender() -> None:
-    assert {f"{prefix}/filter".encode() for prefix in PREFIXES} == FILTER_PATHS
-
-
-@pytest.mark.parametrize("size", [1, 3, 1000])
-def test_what_is_told_comes_across_in_any_pieces(size: int) -> None:
-    change = Change({PodUid("u"): NodeName("n\n1")}, [PodUid("v")])
-    told = Told(PodUid("u"), NodeName("n1"), 0.5)
-    sent, lines, received = line_of(change) + line_of(told) + b"{", Lines(), []
-    for start in range(0, len(sent), size):
-        received += lines.feed(sent[start : start + size])
-    assert [decode_change(received[0]), decode_told(received[1])] == [change, told]
-    assert len(received) == 2

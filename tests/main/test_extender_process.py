@@ -2,123 +2,29 @@
 
 import json
 import os
-import signal
 import socket
 import ssl
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from httpx2 import Client, TransportError
+from httpx2 import Client, ReadTimeout, TransportError
 
 from app.kube.errors import ConfigError
 from app.main.connecting import open_client
 from app.main.informers import KINDS
-from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.assembly import kubeconfig
-from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.certificates import Authority
 from app.sandbox.controlplane.ports import free_port
 from app.sandbox.controlplane.processes import Process, wait_until
 from app.settings import ExtenderSettings
-from app.wire import manifests
-from tests.bench import usage
-from tests.clusters.pages import Pages
 from tests.clusters.processes import ended
 from tests.clusters.pumice import COMMAND
 from tests.kube.plugins import Plugin
-from tests.sandbox.documents import cpu, node, pod
-from tests.sandbox.serving import serving
-
-QUEUE = {
-    "apiVersion": "scheduling.volcano.sh/v1beta1",
-    "kind": "Queue",
-    "metadata": {"name": "default"},
-    "spec": {"weight": 1},
-}
-
-
-class Extender(Process, Pages):
-    """A running one, and what it serves; ``api_url`` is its API server's."""
-
-    api_url: str
-
-
-@contextmanager
-def extender(
-    folder: Path, api_url: str, *flags: str, env: Mapping[str, str] | None = None
-) -> Iterator[Extender]:
-    """Start one against that API server; ended in any case."""
-    config = folder / "kubeconfig"
-    config.write_text(yaml.safe_dump(kubeconfig(api_url)))
-    port = free_port()
-    argv: list[str | Path] = [COMMAND, "extender", f"--port={port}", f"--kubeconfig={config}"]
-    environment = {**os.environ, "PUMICE_LEADER_ELECT": "false", **(env or {})}
-    process = Extender(
-        [*argv, *flags], log=folder / "extender.log", env=environment, name="extender"
-    )
-    process.url, process.api_url = f"http://127.0.0.1:{port}", api_url
-    with process:
-        yield process
-
-
-@contextmanager
-def cluster(*documents: dict[str, Any]) -> Iterator[str]:
-    """The URL of an API server with our kinds, a node and ``documents``."""
-    server = ApiServer(clock=WallClock(), crds=list(yaml.safe_load_all(manifests.crd_stream())))
-    for document in (QUEUE, node("n1"), *documents):
-        server.create(document)
-    with serving(server) as url:
-        yield url
-
-
-def gang(name: str, *, size: int) -> list[dict[str, Any]]:
-    """A PodGroup that is let in already, and its pods."""
-    group: dict[str, Any] = {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"minMember": size, "queue": "default"},
-        "status": {"phase": "Inqueue"},
-    }
-    annotations = {"scheduling.k8s.io/group-name": name}
-    return [
-        group,
-        *(
-            pod(
-                f"{name}-{i}",
-                metadata={"annotations": annotations},
-                schedulerName="volcano",
-                resources=cpu("1"),
-            )
-            for i in range(size)
-        ),
-    ]
-
-
-def ready(process: Extender) -> None:
-    process.wait_ready(lambda: process.status("/readyz") == 200, timeout_s=60)
-
-
-class Post(threading.Thread):
-    """A call of kube-scheduler, under way; ``answer`` if it got one."""
-
-    def __init__(self, url: str, body: Mapping[str, Any]) -> None:
-        super().__init__(daemon=True)
-        self._url, self._body = url, body
-        self.answer: tuple[int, str] | None = None
-        self.start()
-
-    def run(self) -> None:
-        with Client(timeout=30, trust_env=False) as client, suppress(TransportError):
-            response = client.post(self._url, json=dict(self._body))
-            self.answer = response.status_code, response.text
+from tests.main.extending import Post, binds_held, cluster, extender, gang, planned, ready
 
 
 def test_it_goes_before_others_where_that_is_permitted(tmp_path: Path) -> None:
@@ -133,35 +39,33 @@ def test_it_goes_before_others_where_that_is_permitted(tmp_path: Path) -> None:
         assert len(urgent) > len(KINDS)  # the informers' threads came later
 
 
-def test_sigterm_answers_held_binds_and_ends_with_0(tmp_path: Path) -> None:
-    with cluster(*gang("g", size=2)) as api, extender(tmp_path, api) as process:
+@pytest.mark.parametrize("front", [True, False])
+def test_sigterm_answers_held_binds_and_ends_with_0(tmp_path: Path, *, front: bool) -> None:
+    flag = f"--front={front}".lower()
+    with cluster(*gang("g", size=2)) as api, extender(tmp_path, api, flag) as process:
         ready(process)
-        with Client(base_url=api, trust_env=False) as client:
-            stored = client.get("/api/v1/namespaces/default/pods/g-0").json()
-        body = {"Pod": stored, "Nodes": None, "NodeNames": ["n1"]}
-        with Client(base_url=process.url, trust_env=False) as client:
-            wait_until(
-                lambda: client.post("/filter", json=body).json()["NodeNames"] == ["n1"],
-                timeout_s=20,
-                what="a place",
-            )
-        bind = {
-            "PodName": "g-0",
-            "PodNamespace": "default",
-            "PodUID": stored["metadata"]["uid"],
-            "Node": "n1",
-        }
-        held = Post(f"{process.url}/bind", bind)
-        wait_until(
-            lambda: process.get("/debug/gangs").get("default/g", {}).get("heldBinds") == 1,
-            timeout_s=20,
-            what="a held Bind",
-        )
+        held = Post(f"{process.url}/bind", planned(process))
+        wait_until(lambda: binds_held(process) == 1, timeout_s=20, what="a held Bind")
         assert ended(process) == 0
         held.join(timeout=10)
         assert held.answer is not None
         assert held.answer[0] == 200
         assert json.loads(held.answer[1]) == {"Error": "extender is stopping"}
+
+
+@pytest.mark.parametrize("front", [True, False])
+def test_a_client_that_hangs_up_holds_no_bind_any_more(tmp_path: Path, *, front: bool) -> None:
+    flag = f"--front={front}".lower()
+    with cluster(*gang("g", size=2)) as api, extender(tmp_path, api, flag) as process:
+        ready(process)
+        bind = planned(process)
+        with (
+            Client(base_url=process.url, trust_env=False, timeout=0.5) as client,
+            pytest.raises(ReadTimeout),
+        ):
+            client.post("/bind", json=bind)
+        wait_until(lambda: binds_held(process) == 0, timeout_s=20, what="no held Bind")
+        assert ended(process) == 0
 
 
 def test_sigterm_while_the_api_server_does_not_answer(tmp_path: Path) -> None:
@@ -262,95 +166,6 @@ def test_a_certificate_that_is_replaced_is_served_without_a_restart(tmp_path: Pa
         wait_until(lambda: is_trusted(new), timeout_s=20, what="the second certificate")
         assert not is_trusted(old)
         assert ended(process) == 0
-
-
-# --- the front ------------------------------------------------------------------------------------
-
-
-FRONT = "--front=true"
-
-
-def front_of(process: Extender) -> int:
-    """The process id of its front."""
-    [front] = [pid for pid in usage.family(process.pid) if pid != process.pid]
-    return front
-
-
-def places(process: Extender) -> Callable[[], bool]:
-    """Whether g-0, by now, has its place, n1."""
-    with Client(base_url=process.api_url, trust_env=False) as client:
-        stored = client.get("/api/v1/namespaces/default/pods/g-0").json()
-    body = {"Pod": stored, "Nodes": None, "NodeNames": ["n1"]}
-
-    def asked() -> bool:
-        with Client(base_url=process.url, trust_env=False) as client:
-            return bool(client.post("/v1/filter", json=body).json()["NodeNames"] == ["n1"])
-
-    return asked
-
-
-def answered_by_front(process: Extender) -> float:
-    return process.metrics()["pumice_front_answers_total"]
-
-
-def test_the_front_answers_for_pods_that_have_their_places(tmp_path: Path) -> None:
-    with cluster(*gang("g", size=1)) as api, extender(tmp_path, api, FRONT) as process:
-        ready(process)
-        has_place = places(process)
-        wait_until(has_place, timeout_s=20, what="a place")
-        wait_until(lambda: answered_by_front(process) > 0, timeout_s=20, what="the front's answer")
-        before = answered_by_front(process)
-        assert all(has_place() for _ in range(5))
-        wait_until(lambda: answered_by_front(process) == before + 5, timeout_s=20, what="5 more")
-        counted = process.metrics()['pumice_extender_answers_total{answer="chosen",verb="filter"}']
-        assert counted >= before + 5
-
-
-def test_a_front_that_is_killed_is_followed_by_another(tmp_path: Path) -> None:
-    with cluster(*gang("g", size=1)) as api, extender(tmp_path, api, FRONT) as process:
-        ready(process)
-        has_place = places(process)
-        wait_until(has_place, timeout_s=20, what="a place")
-        before = front_of(process)
-        os.kill(before, signal.SIGKILL)
-        assert has_place(), "the call waits for the next one"
-        assert front_of(process) != before
-        answered = answered_by_front(process)
-        assert has_place(), "the next one was told all places"
-        wait_until(lambda: answered_by_front(process) > answered, timeout_s=20, what="its answer")
-        assert process.metrics()["pumice_front_starts_total"] == 2
-        assert ended(process) == 0
-
-
-def test_the_front_ends_with_an_extender_that_is_killed_and_leaves_its_port(tmp_path: Path) -> None:
-    with cluster() as api, extender(tmp_path, api, FRONT) as process:
-        ready(process)
-        front, port = front_of(process), int(process.url.rpartition(":")[2])
-        os.kill(process.pid, signal.SIGKILL)
-        wait_until(lambda: not _runs(front), timeout_s=5, what="the front's end")
-        wait_until(lambda: _is_free(port), timeout_s=5, what="the port")
-
-
-def test_there_is_none_where_it_is_not_wanted(tmp_path: Path) -> None:
-    with cluster(*gang("g", size=1)) as api, extender(tmp_path, api) as process:
-        ready(process)
-        wait_until(places(process), timeout_s=20, what="a place")
-        assert usage.family(process.pid) == [process.pid]
-        assert answered_by_front(process) == 0
-        assert ended(process) == 0
-
-
-def _is_free(port: int) -> bool:
-    with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-        return True
-    return False
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.parametrize("content", ["just text", "[1, 2]", "{", "apiVersion: v1\nkind: Config\n"])

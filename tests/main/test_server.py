@@ -17,12 +17,11 @@ import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.app import create_app
-from app.api.services import MAX_BODY, ExtenderServices
+from app.api.services import MAX_BODY
 from app.main.server import Bind, listen, server
 from app.model.ids import GroupKey, PodUid
 from app.sandbox.controlplane.certificates import Authority
-from app.telemetry.metrics import REGISTRY
-from tests.api.stand import args, binding
+from tests.api.stand import args, binding, services_of
 from tests.service.rig import Rig
 
 LOCAL = Bind(host="127.0.0.1", port=0)
@@ -32,22 +31,7 @@ def application(rig: Rig | None = None) -> ASGIApp:
     rig = rig or Rig()
     rig.node("n1")
     rig.planning.deciding.set()
-    parts = rig.parts
-    return create_app(
-        ExtenderServices(
-            cache=parts.cache,
-            planning=parts.planning,
-            filtering=parts.filtering,
-            barrier=parts.barrier,
-            binding=parts.binding,
-            preemption=parts.preemption,
-            feed=parts.feed,
-            audit=parts.audit,
-            unready=list,
-            notices=tuple,
-            metrics=REGISTRY,
-        )
-    )
+    return create_app(services_of(rig))
 
 
 @contextmanager

@@ -1,0 +1,58 @@
+"""The extender as the front sees it: it tells places, and answers the calls that are handed on."""
+
+import asyncio
+from typing import Protocol, cast
+
+from app.front.places import Places
+from app.wire.front import Frame, Frames, Kind, Told, decode_change, told_frame
+
+
+class Asker(Protocol):
+    """Who waits for an answer."""
+
+    def answered(self, status: int, body: bytes) -> None:
+        """This is it."""
+
+
+class Control(asyncio.Protocol):
+    """What both tell each other; ``ended`` is set when there is no extender any more."""
+
+    def __init__(self) -> None:
+        self.places = Places(self._tell)
+        self.ended = asyncio.Event()
+        self._frames = Frames()
+        self._askers: dict[int, Asker] = {}
+        self._last = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It is there."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Places changed, or calls are answered."""
+        for frame in self._frames.feed(data):
+            if frame.kind == Kind.ANSWER:
+                asker = self._askers.pop(frame.number, None)
+                if asker is not None:
+                    asker.answered(frame.detail, frame.body)
+            else:
+                self.places.learn(decode_change(frame.body))
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """It is gone."""
+        self.ended.set()
+
+    def ask(self, asker: Asker, verb: int, body: bytes) -> int:
+        """Hand a call on for ``asker``; returns its number."""
+        self._last += 1
+        self._askers[self._last] = asker
+        self._transport.write(Frame(Kind.CALL, body, self._last, verb).encode())
+        return self._last
+
+    def give_up(self, number: int) -> None:
+        """Nobody waits for the answer to that call any more."""
+        if self._askers.pop(number, None) is not None and not self.ended.is_set():
+            self._transport.write(Frame(Kind.GONE, number=number).encode())
+
+    def _tell(self, told: Told) -> None:
+        self._transport.write(told_frame(told))
