@@ -110,6 +110,25 @@ def test_bound_pods_are_forgotten_after_a_cycle() -> None:
     run(scenario())
 
 
+def test_pods_that_come_to_their_nodes_are_no_news_by_themselves() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        rig.node("n1")
+        rig.pod("p")
+        await rig.cycle()
+        assert front.names() == {"p"}
+        await rig.bind("p").task
+        rig.show_bindings()
+        rig.pod("theirs", node="n1", scheduler="default-scheduler")
+        assert front.news == 0
+        rig.pod("another")
+        await rig.cycle()
+        assert front.names() == {"another"}
+
+    run(scenario())
+
+
 def test_slots_and_pods_of_others_are_not_for_it() -> None:
     async def scenario() -> None:
         rig = Rig()
