@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Final, Protocol, cast
 
 from app.front.control import Asker
-from app.front.messages import Requests, Seen
+from app.front.messages import COLLECTED, Requests, Seen
 from app.front.places import Places
 from app.wire.paths import VERB_OF, VERBS
 
@@ -57,8 +57,10 @@ class Client(asyncio.Protocol):
         self._requests = Requests()
         self._call = 0
         """The number of the one that the extender is to answer; 0 when there is none."""
-        self._early = b""
-        """What came before that answer."""
+        self._early = bytearray()
+        """What came before that answer. It is read so that the end of the connection is seen: a
+        Bind call that is held must be given up then. Only a client that sends very much goes
+        unread."""
         self._leaves = self._ends = False
         self._loop = asyncio.get_running_loop()
         self._last = self._loop.time()
@@ -90,7 +92,8 @@ class Client(asyncio.Protocol):
         self._last = self._loop.time()
         if self._call:
             self._early += data
-            self._transport.pause_reading()
+            if len(self._early) > COLLECTED:
+                self._transport.pause_reading()
             return
         match self._requests.feed(data):
             case Seen.WHOLE:
@@ -115,10 +118,10 @@ class Client(asyncio.Protocol):
         self._last = self._loop.time()
         self._call = 0
         self._write(status, body)
-        early, self._early = self._early, b""
         if self._ends:
             self._transport.close()
-        elif early:
+        elif self._early:
+            early, self._early = bytes(self._early), bytearray()
             self._transport.resume_reading()
             self.data_received(early)
 

@@ -310,6 +310,37 @@ def test_a_client_that_hangs_up_does_not_wait_any_more() -> None:
     run(scenario())
 
 
+def test_a_client_that_hangs_up_after_a_further_call_does_not_wait_any_more() -> None:
+    async def scenario() -> None:
+        async with extender() as ours, ours.connected() as (_, _, writer):
+            writer.write(call("/bind", b"{}"))
+            asked = await ours.asked.get()
+            writer.write(OURS)
+            await asyncio.sleep(0.01)
+            writer.close()
+            assert await ours.given_up.get() == asked.number
+
+    run(scenario())
+
+
+def test_of_what_comes_early_not_all_is_read_and_nothing_is_lost() -> None:
+    async def scenario() -> None:
+        async with extender() as ours, ours.connected() as (_, reader, writer):
+            writer.write(OTHERS)
+            asked = await ours.asked.get()
+            much = call("/bind", bytes(2**24))
+            writer.write(much)
+            await asyncio.sleep(0.05)
+            assert writer.transport.get_write_buffer_size() > 2**23, "it is not taken"
+            asked.asker.answered(200, b"first")
+            assert await answer(reader) == (OK, b"first")
+            read, write, begun = await ours.given()
+            assert begun + await read.readexactly(len(much) - len(begun)) == much
+            write.close()
+
+    run(scenario())
+
+
 def test_connections_that_nobody_uses_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         async with (
