@@ -61,6 +61,8 @@ class Client(asyncio.Protocol):
         """What came before that answer. It is read so that the end of the connection is seen: a
         Bind call that is held must be given up then. Only a client that sends very much goes
         unread."""
+        self._lags = False
+        """Whether it does not take its answers: nothing more is read then until it does."""
         self._leaves = self._ends = False
         self._loop = asyncio.get_running_loop()
         self._last = self._loop.time()
@@ -90,7 +92,7 @@ class Client(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Answer a whole call, or see to it that the extender does."""
         self._last = self._loop.time()
-        if self._call:
+        if self._call or self._lags:
             self._early += data
             if len(self._early) > COLLECTED:
                 self._transport.pause_reading()
@@ -120,9 +122,25 @@ class Client(asyncio.Protocol):
         self._write(status, body)
         if self._ends:
             self._transport.close()
-        elif self._early:
+        elif not self._lags:
+            self._go_on()
+
+    def pause_writing(self) -> None:
+        """Answers pile up."""
+        self._lags = True
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """They were taken."""
+        self._lags = False
+        if not self._call and not self._leaves and not self._transport.is_closing():
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Read on, what came early first."""
+        self._transport.resume_reading()
+        if self._early:
             early, self._early = bytes(self._early), bytearray()
-            self._transport.resume_reading()
             self.data_received(early)
 
     def _write(self, status: int, body: bytes) -> None:

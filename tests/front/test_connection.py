@@ -341,6 +341,41 @@ def test_of_what_comes_early_not_all_is_read_and_nothing_is_lost() -> None:
     run(scenario())
 
 
+def test_a_client_that_takes_no_answers_is_not_asked_for_more_calls() -> None:
+    async def scenario() -> None:
+        async with extender() as ours, ours.connected() as (_, reader, writer):
+            much = bytes(2**21)
+            writer.write(call("/prioritize", b"0"))
+            (await ours.asked.get()).asker.answered(200, much)
+            writer.write(call("/prioritize", b"1"))
+            await asyncio.sleep(0.01)
+            assert ours.asked.empty()
+            assert await answer(reader) == (OK, much)
+            (await ours.asked.get()).asker.answered(200, b"little")
+            assert await answer(reader) == (OK, b"little")
+            writer.write(OURS)
+            assert await answer(reader) == (OK, ANSWER)
+
+    run(scenario())
+
+
+def test_what_came_before_an_answer_that_is_not_taken_waits_for_that() -> None:
+    async def scenario() -> None:
+        async with extender() as ours, ours.connected() as (_, reader, writer):
+            writer.write(call("/prioritize", b"{}"))
+            asked = await ours.asked.get()
+            writer.write(OTHERS)
+            await asyncio.sleep(0.01)
+            asked.asker.answered(200, much := bytes(2**21))
+            await asyncio.sleep(0.01)
+            assert ours.asked.empty()
+            assert await answer(reader) == (OK, much)
+            (await ours.asked.get()).asker.answered(200, b"little")
+            assert await answer(reader) == (OK, b"little")
+
+    run(scenario())
+
+
 def test_connections_that_nobody_uses_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         async with (
