@@ -21,7 +21,7 @@ class Seen(Enum):
 
 
 class Requests:
-    """The calls of one connection: POST with a body of known length that is kept alive.
+    """The calls of one connection: POST of HTTP/1.1 with a body of known length, kept alive.
 
     What is something else stays so: nothing is fed any more then.
     """
@@ -82,8 +82,9 @@ class Requests:
 
     def on_headers_complete(self) -> None:
         """Its head is here."""
-        plain = self._parser.get_method() == b"POST" and self._parser.should_keep_alive()
-        if not plain or not 0 <= self._length <= COLLECTED:
+        parser = self._parser
+        is_post = parser.get_method() == b"POST" and parser.get_http_version() == "1.1"
+        if not (is_post and parser.should_keep_alive() and 0 <= self._length <= COLLECTED):
             self._other = True
 
     def on_body(self, body: bytes) -> None:

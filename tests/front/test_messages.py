@@ -47,6 +47,7 @@ def test_calls_are_whole_at_their_ends_and_not_before(
         b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n",
         b"not HTTP at all\r\n\r\n",
         call("/filter", b"{}", version="1.0"),
+        call("/filter", b"{}", "Connection: keep-alive", version="1.0"),
         call("/filter", b"{}", "Connection: close"),
         call("/filter", b"{}", "Expect: 100-continue"),
         call("/filter", b"{}", method="PUT"),
