@@ -38,7 +38,7 @@ def asked(body: bytes) -> tuple[PodUid, list[NodeName]] | None:
     """
     try:
         call = _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return None if call.node_names is None else (call.pod.metadata.uid, call.node_names)
 

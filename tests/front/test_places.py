@@ -51,6 +51,7 @@ def test_node_names_are_quoted_as_the_extender_quotes_them() -> None:
         b"[]",
         b"{",
         b'{"Pod":{"metadata":{"uid":"u"}},"NodeNames":["n1"]}',
+        pytest.param(b'{"Pod":{"metadata":{"uid":"u"},"spec":' + b"[" * 100_000, id="deep"),
         b'{"Pod":{"metadata":{"uid":7},"spec":{}},"NodeNames":["n1"]}',
         b'{"Pod":{"metadata":{"uid":"\xff"},"spec":{}},"NodeNames":["n1"]}',
     ],
