@@ -8,6 +8,12 @@ import httptools
 COLLECTED: Final = 2**20
 """Bytes of a body that are waited for; a Filter call with the names of 5,000 nodes has 0.1 MiB."""
 
+HEAD: Final = 2**16
+"""Bytes of a head that are waited for."""
+
+PIECES: Final = 2**12
+"""In which a call may come: each takes memory of its own, however small it is."""
+
 _OTHER: Final = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
 """Headers with which a request is not one of kube-scheduler's."""
 
@@ -23,6 +29,8 @@ class Seen(Enum):
 class Requests:
     """The calls of one connection: POST of HTTP/1.1 with a body of known length, kept alive.
 
+    No more is kept of one than a call has, whatever comes.
+
     What is something else stays so: nothing is fed any more then.
     """
 
@@ -36,8 +44,9 @@ class Requests:
         self._parts.clear()
         self._body: list[bytes] = []
         self._messages = 0
-        self._whole = self._other = False
+        self._headed = self._whole = self._other = False
         self._length = -1
+        self._size = 0
 
     @property
     def raw(self) -> bytes:
@@ -54,13 +63,17 @@ class Requests:
         if self._whole:
             self._begin()
         self._parts.append(data)
+        self._size += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._other = True
-        if self._other or self._messages > 1:
+        if self._other or self._messages > 1 or self._is_too_much():
             return Seen.OTHER
         return Seen.WHOLE if self._whole else Seen.PART
+
+    def _is_too_much(self) -> bool:
+        return len(self._parts) > PIECES or (not self._headed and self._size > HEAD)
 
     # --- called by the parser --------------------------------------------------------------------
 
@@ -82,6 +95,7 @@ class Requests:
 
     def on_headers_complete(self) -> None:
         """Its head is here."""
+        self._headed = True
         parser = self._parser
         is_post = parser.get_method() == b"POST" and parser.get_http_version() == "1.1"
         if not (is_post and parser.should_keep_alive() and 0 <= self._length <= COLLECTED):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.front.messages import COLLECTED, Requests, Seen
+from app.front.messages import COLLECTED, HEAD, PIECES, Requests, Seen
 
 BODIES = st.binary(max_size=60)
 PATHS = st.sampled_from(["/filter", "/v1/filter", "/bind", "/preempt?x=1"])
@@ -81,3 +81,32 @@ def test_a_second_call_that_comes_with_the_end_of_the_first_is_something_else() 
     assert requests.feed(first[:-1]) is Seen.PART
     assert requests.feed(first[-1:] + b"POST") is Seen.OTHER
     assert requests.raw == first + b"POST"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"POST /" + b"x" * 2 * HEAD,
+        b"POST /filter HTTP/1.1\r\nX: " + b"x" * 2 * HEAD,
+        b"POST /filter HTTP/1.1\r\n" + b"X: x\r\n" * HEAD,
+        b"\r\n" * HEAD,
+    ],
+    ids=["target", "header", "headers", "nothing"],
+)
+def test_a_head_without_end_is_something_else_and_nothing_of_it_is_lost(sent: bytes) -> None:
+    requests, size = Requests(), 1000
+    for start in range(0, HEAD - size, size):
+        assert requests.feed(sent[start : start + size]) is Seen.PART
+    begun = len(requests.raw)
+    for start in (begun, begun + size):
+        seen = requests.feed(sent[start : start + size])
+    assert seen is Seen.OTHER
+    assert requests.raw == sent[: begun + 2 * size]
+
+
+def test_a_body_in_more_pieces_than_are_kept_is_something_else() -> None:
+    requests, sent = Requests(), call("/filter", bytes(2 * PIECES))
+    for at in range(PIECES):
+        assert requests.feed(sent[at : at + 1]) is Seen.PART
+    assert requests.feed(sent[PIECES : PIECES + 1]) is Seen.OTHER
+    assert requests.raw == sent[: PIECES + 1]
