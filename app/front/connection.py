@@ -31,6 +31,7 @@ _FILTER: Final = VERBS.index("filter")
 _PHRASES: Final = {each.value: each.phrase.encode() for each in HTTPStatus}
 _JSON: Final = b"application/json"
 _TEXT: Final = b"text/plain; charset=utf-8"
+_LAST: Final = b"connection: close\r\n"
 
 
 class Extender(Protocol):
@@ -147,9 +148,10 @@ class Client(asyncio.Protocol):
         if self._transport.is_closing():
             return
         kind = _JSON if status == HTTPStatus.OK else _TEXT
+        last = _LAST if self._ends else b""
         self._transport.write(
-            b"HTTP/1.1 %d %b\r\ncontent-length: %d\r\ncontent-type: %b\r\n\r\n%b"
-            % (status, _PHRASES[status], len(body), kind, body)
+            b"HTTP/1.1 %d %b\r\ncontent-length: %d\r\ncontent-type: %b\r\n%b\r\n%b"
+            % (status, _PHRASES[status], len(body), kind, last, body)
         )
 
     def _leave(self) -> None:
