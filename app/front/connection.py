@@ -64,13 +64,16 @@ class Client(asyncio.Protocol):
         unread."""
         self._lags = False
         """Whether it does not take its answers: nothing more is read then until it does."""
-        self._leaves = self._ends = False
+        self._is_there = self._leaves = self._ends = False
         self._loop = asyncio.get_running_loop()
         self._last = self._loop.time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is there."""
+        """It is there, a turn of the loop after it was accepted."""
         self._transport = cast("asyncio.Transport", transport)
+        self._is_there = True
+        if self._ends:
+            transport.close()
 
     def end_if_idle(self) -> None:
         """End it when nothing is awaited and nothing was said for long."""
@@ -84,10 +87,12 @@ class Client(asyncio.Protocol):
 
     def end(self) -> None:
         """End it, once the client has taken what there is for it."""
-        self._transport.close()
+        self._ends = True
+        if self._is_there:
+            self._transport.close()
 
     def _end_unless_awaited(self) -> None:
-        if not self._call and not self._leaves:
+        if self._is_there and not self._call and not self._leaves:
             self._transport.close()
 
     def data_received(self, data: bytes) -> None:

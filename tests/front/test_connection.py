@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -77,14 +77,18 @@ class Extender:
             theirs.setblocking(False)
             return *(await asyncio.open_connection(sock=theirs)), begun
 
+    def client(self) -> Client:
+        """Whose connection is not there yet."""
+        return Client(self, give_away=self.give_away, over=self.over.append)
+
     @asynccontextmanager
     async def connected(
-        self,
+        self, client: Client | None = None
     ) -> AsyncIterator[tuple[Client, asyncio.StreamReader, asyncio.StreamWriter]]:
         """One end of a connection, and both of the other."""
         theirs, ours = socket.socketpair()
         theirs.setblocking(False)
-        client = Client(self, give_away=self.give_away, over=self.over.append)
+        client = client or self.client()
         await asyncio.get_running_loop().connect_accepted_socket(lambda: client, theirs)
         reader, writer = await asyncio.open_connection(sock=ours)
         try:
@@ -420,6 +424,20 @@ def test_an_extender_that_drains_ends_connections_after_their_answers() -> None:
                 b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\ncontent-type: application/json\r\n"
                 b"connection: close\r\n\r\nthe last"
             )
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("end", [Client.end, Client.end_soon])
+def test_a_connection_that_is_not_there_yet_is_ended_when_it_is(
+    end: Callable[[Client], None],
+) -> None:
+    async def scenario() -> None:
+        async with extender() as ours:
+            end(client := ours.client())
+            async with ours.connected(client) as (_, reader, _):
+                assert await reader.read() == b""
+            assert ours.over == [client]
 
     run(scenario())
 
