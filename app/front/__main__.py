@@ -56,6 +56,7 @@ async def serve(sockets: Sockets) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_EVERY_S):
                 await control.ended.wait()
+    server.close()  # who comes now waits for the next front, if there is one
     await clients.end(_LAST_ANSWERS_S)
 
 

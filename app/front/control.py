@@ -41,18 +41,23 @@ class Control(asyncio.Protocol):
     def connection_lost(self, _error: Exception | None) -> None:
         """It is gone."""
         self.ended.set()
+        self.places.forget()
 
     def ask(self, asker: Asker, verb: int, body: bytes) -> int:
         """Hand a call on for ``asker``; returns its number."""
         self._last += 1
         self._askers[self._last] = asker
-        self._transport.write(Frame(Kind.CALL, body, self._last, verb).encode())
+        self._send(Frame(Kind.CALL, body, self._last, verb).encode())
         return self._last
 
     def give_up(self, number: int) -> None:
         """Nobody waits for the answer to that call any more."""
-        if self._askers.pop(number, None) is not None and not self.ended.is_set():
-            self._transport.write(Frame(Kind.GONE, number=number).encode())
+        if self._askers.pop(number, None) is not None:
+            self._send(Frame(Kind.GONE, number=number).encode())
 
     def _tell(self, told: Told) -> None:
-        self._transport.write(told_frame(told))
+        self._send(told_frame(told))
+
+    def _send(self, frame: bytes) -> None:
+        if not self.ended.is_set():
+            self._transport.write(frame)

@@ -109,8 +109,12 @@ def test_when_the_extender_is_gone_nobody_is_told_anything() -> None:
         async with connected() as (control, extender):
             number = control.ask(Asker(), 2, b"")
             await extender.hears()
+            await extender.says(change_frame(Change({PodUid("u"): NodeName("n1")})))
             extender.close()
             await control.ended.wait()
+            await asyncio.sleep(0.01)
             control.give_up(number)
+            control.give_up(control.ask(Asker(), 2, b""))
+            assert control.places.answer(body(names=["n1"])) is None
 
     run(scenario())
