@@ -14,6 +14,10 @@ _ONE: Final = b"+"
 _WITH_ITS_BEGINNING: Final = 2
 
 
+class NoDescriptors(Exception):
+    """A connection came that this process has no descriptors for; it is ended."""
+
+
 def pair() -> tuple[socket.socket, socket.socket]:
     """Both ends, neither of which waits."""
     ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -42,11 +46,15 @@ def give(doors: socket.socket, connection: int, begun: bytes) -> bool:
 def take(doors: socket.socket) -> tuple[socket.socket, bytes] | None:
     """The next one, and what has come of it; None when there will be no more.
 
-    BlockingIOError when there is none right now.
+    BlockingIOError when there is none right now, NoDescriptors when it cannot be had.
     """
-    _, numbers, _, _ = socket.recv_fds(doors, len(_ONE), _WITH_ITS_BEGINNING)
-    if not numbers:
+    came, numbers, _, _ = socket.recv_fds(doors, len(_ONE), _WITH_ITS_BEGINNING)
+    if not came:
         return None
+    if len(numbers) < _WITH_ITS_BEGINNING:
+        for number in numbers:
+            os.close(number)
+        raise NoDescriptors
     connection, beginning = numbers
     with open(beginning, "rb") as file:
         file.seek(0)  # where its writer stands as well

@@ -190,6 +190,9 @@ class _Link(asyncio.Protocol):
                 came = doors.take(self._entrance)
             except BlockingIOError:
                 return
+            except doors.NoDescriptors:
+                log.error("no file descriptors left, a connection is ended")
+                continue
             if came is None:  # it is gone
                 self.close_doors()
             else:

@@ -1,8 +1,10 @@
 """Connections pass from one process's hands to another's with what has come of them."""
 
+import os
+import resource
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -37,6 +39,39 @@ def test_a_connection_is_the_same_one_on_the_other_side(both: Doors, begun: byte
 def test_nothing_is_taken_where_nothing_is(both: Doors) -> None:
     with pytest.raises(BlockingIOError):
         doors.take(both[1])
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_connection_that_there_is_no_descriptor_for_is_ended_and_not_the_last(
+    both: Doors, left: int
+) -> None:
+    mine, theirs = both
+    client, server = socket.socketpair()
+    with client:
+        client.settimeout(10)
+        with closing(server):
+            assert doors.give(mine, server.fileno(), b"")
+            assert doors.give(mine, server.fileno(), b"the next")
+        with descriptors_left(left), pytest.raises(doors.NoDescriptors):
+            doors.take(theirs)
+        came = doors.take(theirs)
+        assert came is not None
+        assert came[1] == b"the next"
+        came[0].close()
+        assert client.recv(1) == b""
+
+
+@contextmanager
+def descriptors_left(count: int) -> Iterator[None]:
+    """Of those that this process may open, that many; those below are taken."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    first = os.open(os.devnull, os.O_RDONLY)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (first + 1 + count, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        os.close(first)
 
 
 def test_the_end_is_seen_on_both_sides(both: Doors) -> None:
