@@ -67,6 +67,27 @@ def test_a_front_that_is_killed_is_followed_by_another(tmp_path: Path) -> None:
         assert ended(process) == 0
 
 
+def test_connections_leave_nothing_behind_in_either_process(
+    two_extenders: tuple[Extender, Extender],
+) -> None:
+    process, _ = two_extenders
+    both = (process.pid, front_of(process))
+    said(process, "/livez", b"")  # what is opened once is open then
+    before = [_descriptors(pid) for pid in both]
+    for _ in range(100):
+        for path, body in (("/livez", b""), ("/nowhere", b"{}"), ("/filter", b"{}")):
+            said(process, path, body)
+    wait_until(
+        lambda: [_descriptors(pid) for pid in both] == before,
+        timeout_s=10,
+        what="no more than before",
+    )
+
+
+def _descriptors(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
 def test_the_front_ends_with_an_extender_that_is_killed_and_leaves_its_port(tmp_path: Path) -> None:
     with cluster() as api, extender(tmp_path, api) as process:
         ready(process)
@@ -92,6 +113,11 @@ def test_binds_that_are_held_are_given_up_with_a_front_that_is_killed(tmp_path: 
     ("path", "body"),
     [
         ("/filter", b"{}"),
+        pytest.param(
+            "/filter", b'{"Pod":{"metadata":{"uid":"u"},"spec":' + b"[" * 10**5, id="deep"
+        ),
+        pytest.param("/filter", b" " * 2**21, id="long"),
+        ("http://elsewhere/filter", b"{}"),
         ("/v1/prioritize", b"not JSON"),
         ("/bind", b'{"PodUID":"u","PodName":"p","PodNamespace":"d","Node":"nowhere"}'),
         ("/bind", b'{"PodUID":"u","PodName":"p","PodNamespace":"d","Node":"n1"}'),
