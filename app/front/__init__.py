@@ -5,5 +5,6 @@ and follows the cluster, so an answer that needs nothing of that would wait for 
 told every place (:mod:`app.wire.front`), accepts the connections, answers what it can, and hands
 everything else on to the extender as it came. It decides nothing: without a place it has no answer.
 
-It loads in a moment and stays small, so it imports nothing of the extender but the wire.
+It loads in a moment and stays small, so it imports nothing of the extender but the wire, and how
+lines are logged.
 """

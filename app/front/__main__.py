@@ -1,7 +1,9 @@
-"""The front's program: ``python -m app.front LISTENER CONTROL DOORS PARENT URGENCY``.
+"""The front's program.
 
-The first three are open sockets. It lives as long as the extender does, whatever becomes of that:
-signals are the extender's business, and its end is seen at the control socket, or by the kernel.
+It is ``python -m app.front LISTENER CONTROL DOORS PARENT URGENCY LEVEL FORMAT``: the first three
+are open sockets, the last two say what is logged, and how. It lives as long as the extender does,
+whatever becomes of that: signals are the extender's business, and its end is seen at the control
+socket, or by the kernel.
 """
 
 import asyncio
@@ -11,7 +13,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 import uvloop
 
@@ -19,6 +21,7 @@ from app.front import doors
 from app.front.clients import Clients
 from app.front.control import Control
 from app.front.priority import end_with, go_first
+from app.telemetry import logging
 
 _LOOK_EVERY_S: Final = 15.0
 """For connections that nobody uses any more."""
@@ -62,7 +65,9 @@ async def serve(sockets: Sockets) -> None:
 
 def main() -> None:
     """Serve with what the command line names."""
-    *numbers, parent, urgency = map(int, sys.argv[1:])
+    *numbers, parent, urgency = map(int, sys.argv[1:-2])
+    level, form = sys.argv[-2:]
+    logging.configure(level, cast("logging.Format", form))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     end_with(parent)

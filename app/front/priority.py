@@ -6,12 +6,15 @@ at a time; should it ever go on for longer without a pause, it loses the priorit
 """
 
 import ctypes
+import logging
 import os
 import resource
 import signal
 import sys
 from types import FrameType
 from typing import Final
+
+log = logging.getLogger(__name__)
 
 PAUSELESS_US: Final = 100_000
 """Processor time without a pause, in microseconds, after which a process is no urgent one."""
@@ -29,12 +32,14 @@ def go_first(urgency: int) -> bool:
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except PermissionError:
+        log.info("not permitted to have a real-time priority, the front goes without")
         return False
     return True
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    log.warning("the front worked without a pause and has no real-time priority any more")
 
 
 def end_with(parent: int) -> None:

@@ -162,17 +162,9 @@ class ExtenderProcess:
         self, listener: socket.socket, web: Server, *, calls: Mapping[str, Call]
     ) -> Front | None:
         """What listens instead of ``web``, if something does."""
-        settings = self._settings
-        if not settings.has_front:
+        if not self._settings.has_front:
             return None
-        return Front(
-            listener,
-            server=web,
-            calls=calls,
-            parts=self._parts,
-            limits=settings.limits(),
-            urgency=settings.urgency,
-        )
+        return Front(listener, server=web, calls=calls, parts=self._parts, settings=self._settings)
 
     def slots(self) -> SlotsHere:
         """Where room is kept, for controllers in the same process."""

@@ -17,8 +17,8 @@ from app.api.framed import Framed
 from app.front import doors
 from app.main.server import DRAIN_S, Server
 from app.main.wiring import Parts
-from app.service.limits import Limits
 from app.service.places import Places
+from app.settings import ExtenderSettings
 from app.telemetry import metrics
 from app.wire.front import Change, Frames, Kind, Told, change_frame, decode_told
 
@@ -41,16 +41,15 @@ class Front:
         server: Server,
         calls: Mapping[str, Call],
         parts: Parts,
-        limits: Limits,
-        urgency: int,
+        settings: ExtenderSettings,
     ) -> None:
         self._listener = listener
         self._server = server
         self._calls = calls
         self._parts = parts
-        self._urgency = urgency
+        self._settings = settings
         self._places = Places(
-            cache=parts.cache, planning=parts.planning, limits=limits, news=self._news
+            cache=parts.cache, planning=parts.planning, limits=settings.limits(), news=self._news
         )
         self._link: _Link | None = None
         self._draining = False
@@ -79,7 +78,7 @@ class Front:
 
     async def _one(self) -> int:
         """From the start of a front to its end; returns its exit code."""
-        process, control, entrance = start(self._listener, urgency=self._urgency)
+        process, control, entrance = start(self._listener, self._settings)
         metrics.FRONT_STARTS.inc()
         link = self._link = _Link(entrance, calls=self._calls, adopt=self._adopt, told=self._told)
         try:
@@ -200,7 +199,7 @@ class _Link(asyncio.Protocol):
 
 
 def start(
-    listener: socket.socket, *, urgency: int
+    listener: socket.socket, settings: ExtenderSettings
 ) -> tuple["subprocess.Popen[bytes]", socket.socket, socket.socket]:
     """A front that accepts from ``listener``; our ends of what it tells, and of its connections."""
     control, its_control = socket.socketpair()
@@ -208,9 +207,10 @@ def start(
     entrance, its_entrance = doors.pair()
     with its_control, its_entrance:
         numbers = [each.fileno() for each in (listener, its_control, its_entrance)]
-        words = [*map(str, numbers), str(os.getpid()), str(urgency)]
+        words = map(str, (*numbers, os.getpid(), settings.urgency))
+        logs = (settings.log_level, settings.log_format)
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "app.front", *words],
+            [sys.executable, "-P", "-m", "app.front", *words, *logs],
             pass_fds=numbers,
             stdin=subprocess.DEVNULL,
         )

@@ -1,5 +1,6 @@
 """The front as a process: it answers with places, hands on the rest, and ends when it is to."""
 
+import json
 import os
 import re
 import signal
@@ -95,6 +96,17 @@ def test_the_front_ends_with_an_extender_that_is_killed_and_leaves_its_port(tmp_
         os.kill(process.pid, signal.SIGKILL)
         wait_until(lambda: not _runs(front), timeout_s=5, what="the front's end")
         wait_until(lambda: _is_free(port), timeout_s=5, what="the port")
+
+
+def test_a_front_that_loses_its_priority_says_so_as_the_extender_would(tmp_path: Path) -> None:
+    with cluster() as api, extender(tmp_path, api, "--log-format=json") as process:
+        ready(process)
+        os.kill(front_of(process), signal.SIGXCPU)
+        wait_until(lambda: "any more" in process.log_tail(), timeout_s=5, what="a line")
+        [line] = [line for line in process.log.read_text().splitlines() if "any more" in line]
+        assert json.loads(line)["logger"] == "app.front.priority"
+        assert process.status("/livez") == 200
+        assert ended(process) == 0
 
 
 def test_binds_that_are_held_are_given_up_with_a_front_that_is_killed(tmp_path: Path) -> None:
