@@ -23,16 +23,16 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def go_first(urgency: int) -> bool:
-    """Take a real-time priority, if ``urgency`` is above 0; False when that is not permitted."""
+    """Take a real-time priority, if ``urgency`` is above 0; False when there is none to be had."""
     if urgency <= 0 or not hasattr(resource, "RLIMIT_RTTIME"):
         return False
     signal.signal(signal.SIGXCPU, _give_up)
     _, most = resource.getrlimit(resource.RLIMIT_RTTIME)
-    resource.setrlimit(resource.RLIMIT_RTTIME, (PAUSELESS_US, most))
     try:
+        resource.setrlimit(resource.RLIMIT_RTTIME, (PAUSELESS_US, most))
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    except PermissionError:
-        log.info("not permitted to have a real-time priority, the front goes without")
+    except (OSError, ValueError) as error:  # not permitted, not there, or a limit below ours
+        log.info("the front goes without a real-time priority: %s", error)
         return False
     return True
 
