@@ -76,23 +76,20 @@ class Client(asyncio.Protocol):
             transport.close()
 
     def end_if_idle(self) -> None:
-        """End it when nothing is awaited and nothing was said for long."""
-        if self._last < self._loop.time() - KEEP_ALIVE_S:
-            self._end_unless_awaited()
+        """End it when nothing is awaited and nothing was said for long, or taken."""
+        if not self._call and self._last < self._loop.time() - KEEP_ALIVE_S:
+            self._transport.abort()
 
     def end_soon(self) -> None:
         """End it, after the answer if one is awaited."""
         self._ends = True
-        self._end_unless_awaited()
+        if self._is_there and not self._call and not self._leaves:
+            self._transport.close()
 
     def end(self) -> None:
         """End it, once the client has taken what there is for it."""
         self._ends = True
         if self._is_there:
-            self._transport.close()
-
-    def _end_unless_awaited(self) -> None:
-        if self._is_there and not self._call and not self._leaves:
             self._transport.close()
 
     def data_received(self, data: bytes) -> None:
@@ -138,6 +135,7 @@ class Client(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """They were taken."""
+        self._last = self._loop.time()
         self._lags = False
         if not self._call and not self._leaves and not self._transport.is_closing():
             self._go_on()

@@ -405,6 +405,26 @@ def test_connections_that_nobody_uses_are_ended(monkeypatch: pytest.MonkeyPatch)
     run(scenario())
 
 
+@pytest.mark.parametrize("then", [b"", b"GET / HTTP/1.1\r\n\r\n"])
+def test_clients_that_never_take_their_answers_are_ended(
+    monkeypatch: pytest.MonkeyPatch, then: bytes
+) -> None:
+    async def scenario() -> None:
+        async with extender() as ours, ours.connected() as (client, _, writer):
+            writer.write(call("/prioritize", b"{}"))
+            asked = await ours.asked.get()
+            writer.write(then)
+            await asyncio.sleep(0.01)
+            asked.asker.answered(200, bytes(2**23))
+            await asyncio.sleep(0.01)
+            monkeypatch.setattr(connection, "KEEP_ALIVE_S", 0.001)
+            client.end_if_idle()
+            await asyncio.sleep(0.01)
+            assert ours.over == [client]
+
+    run(scenario())
+
+
 def test_an_extender_that_drains_ends_connections_after_their_answers() -> None:
     async def scenario() -> None:
         async with (
