@@ -59,19 +59,21 @@ class Front:
         self._answers = metrics.ANSWERS.labels("filter", "chosen")
 
     async def run(self) -> None:
-        """Have one until cancelled."""
+        """Have one until cancelled, but start none any more when this drains."""
         with self._listener:
-            while True:
+            while not self._draining:
                 code = await self._one()
-                log.error("the front ended by itself and is started anew", extra={"code": code})
+                log.error("the front ended by itself", extra={"code": code})
                 await asyncio.sleep(AGAIN_S)
 
     async def drain(self) -> None:
         """Have the front accept nothing more, and answer nothing by itself; then answer the rest.
 
-        Returns when that is done, or its time is over.
+        Returns when that is done, or its time is over. Who comes now is refused: in the socket
+        nobody would answer.
         """
         self._draining = True
+        self._listener.close()
         if self._link is not None:
             self._link.close_doors()
             await self._link.framed.finish(DRAIN_S)
@@ -83,9 +85,7 @@ class Front:
         link = self._link = _Link(entrance, calls=self._calls, adopt=self._adopt, told=self._told)
         try:
             await asyncio.get_running_loop().create_connection(lambda: link, sock=control)
-            if self._draining:
-                link.close_doors()
-            else:
+            if not self._draining:
                 link.tell(change_frame(Change(given=self._places.known())))
             await link.ended.wait()
         finally:

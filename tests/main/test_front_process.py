@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -175,6 +176,27 @@ def said(process: Extender, path: str, body: bytes) -> bytes:
         lines = list(iter(answer.readline, b"\r\n"))
         [length] = re.findall(rb"content-length: (\d+)", b"".join(lines).lower())
         return b"".join(lines) + answer.read(int(length))
+
+
+def test_who_comes_while_the_extender_drains_is_refused_at_once(tmp_path: Path) -> None:
+    with cluster() as api, extender(tmp_path, api) as process:
+        ready(process)
+        port = int(process.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as slow:
+            slow.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n{")
+            time.sleep(0.2)
+            process.terminate()
+            wait_until(lambda: _refuses(port), timeout_s=2, what="a refusal")
+            assert process.running
+        assert process.wait(timeout_s=10) == 0
+
+
+def _refuses(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def test_there_is_none_where_it_is_not_wanted(tmp_path: Path) -> None:
