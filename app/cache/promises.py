@@ -121,16 +121,42 @@ class Promises:
             return False
         for other in self.groups[member.group].members.values():
             if other.node in offered and other.stage is Stage.PLANNED and may_change(member, other):
-                self.rooms.exchange(member.pod.uid, other.pod.uid)
-                member.node, other.node = other.node, member.node
-                member.since, member.told = now, False
+                self._exchange(member, other, now=now)
                 return True
         return False
+
+    def change_places(self, uid: PodUid, other: PodUid, *, now: float) -> bool:
+        """Let these two planned members change nodes, if they are equal; returns whether they did.
+
+        They may be of two groups, as long as no rule says which pods may be beside which.
+        """
+        member, theirs = self.members.get(uid), self.members.get(other)
+        if member is None or theirs is None or member is theirs:
+            return False
+        if member.group != theirs.group and self.rules.are_between_pods:
+            return False
+        are_planned = member.stage is Stage.PLANNED and theirs.stage is Stage.PLANNED
+        if not are_planned or member.kind is not Kind.PLACED or not may_change(member, theirs):
+            return False
+        self._exchange(member, theirs, now=now)
+        return True
+
+    def _exchange(self, member: Member, other: Member, *, now: float) -> None:
+        self.rooms.exchange(member.pod.uid, other.pod.uid)
+        member.node, other.node = other.node, member.node
+        member.since, member.told = now, False
+
+    def tell(self, member: Member, *, told: bool) -> None:
+        """Somebody acts on its present place from now on, or nobody does."""
+        if member.told != told:
+            member.told = told
+            self.rooms.tell(member.pod.uid)
 
     def assume(self, uid: PodUid, *, now: float) -> None:
         """Bind was called for a planned member."""
         member = self.members.get(uid)
         if member is not None and member.revocable:
+            self.tell(member, told=True)
             member.choose(NO_NODE, now=now)
             self.groups[member.group].arrivals.restage(member, Stage.ASSUMED, now=now)
 

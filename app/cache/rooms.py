@@ -60,7 +60,7 @@ class Rooms:
         """Called after the axis grew: vectors that others keep are too short now."""
         self.moved: list[Callable[[str], None]] = []
         """Called for a holder that has a charge now, or on another node, or none any more, or whose
-        charge is no promise any more."""
+        charge is no promise any more, or one that somebody acts on."""
         self._rows: dict[NodeName, int] = {}
         self._free_rows: list[int] = []
         self._holders: dict[NodeName, set[str]] = {}
@@ -194,7 +194,7 @@ class Rooms:
                 if old.promised != promised:
                     self._count_promise(node, 1 if promised else -1)
                     self.charges[holder] = Charge(node, request, old.vector, promised, releasing)
-                    self._tell(holder)
+                    self.tell(holder)
                 return False
             self.discharge(holder)
         vector = self.vector(request)
@@ -206,7 +206,7 @@ class Rooms:
         if promised:
             self._count_promise(node, 1)
         self.charges[holder] = Charge(node, request, vector, promised, releasing)
-        self._tell(holder)
+        self.tell(holder)
         return True
 
     def discharge(self, holder: str) -> bool:
@@ -222,7 +222,7 @@ class Rooms:
         if old.promised:
             self._count_promise(old.node, -1)
         self._vacate(old.node)
-        self._tell(holder)
+        self.tell(holder)
         return True
 
     def exchange(self, one: str, other: str) -> None:
@@ -233,10 +233,11 @@ class Rooms:
             self._holders[node].discard(leaves)
         for node, comes in ((mine.node, other), (theirs.node, one)):
             self._holders[node].add(comes)
-        self._tell(one)
-        self._tell(other)
+        self.tell(one)
+        self.tell(other)
 
-    def _tell(self, holder: str) -> None:
+    def tell(self, holder: str) -> None:
+        """Let those know who follow charges."""
         for tell in self.moved:
             tell(holder)
 

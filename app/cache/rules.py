@@ -15,6 +15,11 @@ class Rules:
         self.ports: dict[str, frozenset[HostPort]] = {}
         """Host ports of those that ask for some."""
 
+    @property
+    def are_between_pods(self) -> bool:
+        """Whether it can matter which pod is where."""
+        return bool(self.choosy or self.repelling)
+
     def note(self, holder: str, shape: PodShape, *, ours: bool) -> None:
         """Take in what ``holder`` says; ``ours``: a pod that we place, or a slot for one.
 

@@ -43,7 +43,7 @@ class Snapshotter:
         self._generation += 1
         table = cache.rooms.table()
         used, releasing = cache.rooms.sorted_used()
-        inter_pod = bool(rules.choosy or rules.repelling or views.choosy)
+        inter_pod = rules.are_between_pods or bool(views.choosy)
         pending, residents = views.pending, NOBODY
         if inter_pod:
             asked = rules.choosy.keys() | _keys_of_unseen(views)

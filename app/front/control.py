@@ -1,10 +1,16 @@
 """The extender as the front sees it: it tells places, and answers the calls that are handed on."""
 
 import asyncio
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from app.front.places import Places
 from app.wire.front import Frame, Frames, Kind, Told, decode_change, told_frame
+
+TOLD_S: Final = 0.02
+"""So long may pass before the extender is told what was answered, unless something else is said.
+
+As a rule the pod's Bind call comes before that. Told alone it would wake the extender once more.
+"""
 
 
 class Asker(Protocol):
@@ -21,6 +27,9 @@ class Control(asyncio.Protocol):
         self.places = Places(self._tell)
         self.ended = asyncio.Event()
         self._frames = Frames()
+        self._unsent = bytearray()
+        self._is_due = False
+        """Whether that is sent soon in any case."""
         self._askers: dict[int, Asker] = {}
         self._last = 0
 
@@ -56,8 +65,18 @@ class Control(asyncio.Protocol):
             self._send(Frame(Kind.GONE, number=number).encode())
 
     def _tell(self, told: Told) -> None:
-        self._send(told_frame(told))
+        self._unsent += told_frame(told)
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_later(TOLD_S, self._send_told)
+
+    def _send_told(self) -> None:
+        self._is_due = False
+        self._send(b"")
 
     def _send(self, frame: bytes) -> None:
-        if not self.ended.is_set():
-            self._transport.write(frame)
+        """Send it, behind all that was told before."""
+        frames = bytes(self._unsent) + frame
+        self._unsent.clear()
+        if frames and not self.ended.is_set():
+            self._transport.write(frames)

@@ -1,35 +1,49 @@
-"""The places that the extender promised, and the answers that follow from them alone."""
+"""The places that the extender promised, and the answers that follow from them alone.
+
+kube-scheduler may offer a sample of nodes without the pod's. Then the pod changes places with an
+equal one whose node was offered, and that nobody asked for so far: the plan stays as it is.
+"""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from app.model.ids import NodeName, PodUid
 from app.wire import filter_by_name
-from app.wire.front import Change, Told
+from app.wire.filter_by_name import SAMPLE_FLOOR
+from app.wire.front import NOBODY, Change, Place, Told
 
 Tell = Callable[[Told], None]
 
+_Uids = dict[PodUid, None]
+_On = dict[NodeName, _Uids]
+
 
 class Places:
-    """What the front knows. ``tell`` lets the extender know who was told its place."""
+    """What the front knows. ``tell`` lets the extender know who was told which place."""
 
     def __init__(self, tell: Tell, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._tell = tell
         self._clock = clock
-        self._of: dict[PodUid, NodeName] = {}
+        self._of: dict[PodUid, Place] = {}
+        self._alike: dict[int, _On] = {}
+        """Who may change places, by kind and node; of no node nobody."""
+        self._number = 0
 
     def learn(self, change: Change) -> None:
         """Follow the extender."""
-        self._of.update(change.given)
+        self._number = change.number
+        for uid, place in change.given.items():
+            self._put(uid, place)
         for uid in change.lost:
-            self._of.pop(uid, None)
+            self._drop(uid)
 
     def forget(self) -> None:
         """The extender decides nothing any more."""
         self._of.clear()
+        self._alike.clear()
 
     def answer(self, body: bytes) -> bytes | None:
-        """The answer to a Filter call; None when it takes more than the place.
+        """The answer to a Filter call; None when it takes more than the places.
 
         The extender is told first: it is to know before kube-scheduler comes to Bind.
         """
@@ -38,9 +52,47 @@ class Places:
         if asked is None:
             return None
         uid, names = asked
-        node = self._of.get(uid)
-        if node is None or node not in names:
+        place, other = self._of.get(uid), NOBODY
+        if place is None:
             return None
+        node = place.node
+        if node not in names:
+            other = self._other(place.kind, names)
+            if not other:
+                return None
+            node = self._of[other].node
+            self._put(other, place)
+        if place.kind:
+            self._put(uid, Place(node))
         answer = filter_by_name.answer([node])
-        self._tell(Told(uid, node, self._clock() - began))
+        self._tell(Told(uid, node, self._clock() - began, self._number, other))
         return answer
+
+    def _other(self, kind: int, names: list[NodeName]) -> PodUid:
+        """One of that kind on an offered node; nobody when all feasible nodes were offered.
+
+        For then the stock filters refuse the planned one, which is for the extender to know.
+        """
+        on = self._alike.get(kind)
+        if on is None or len(names) < SAMPLE_FLOOR:
+            return NOBODY
+        found: Iterable[_Uids | None] = map(on.get, names)
+        return next((next(iter(there)) for there in found if there), NOBODY)
+
+    def _put(self, uid: PodUid, place: Place) -> None:
+        self._drop(uid)
+        self._of[uid] = place
+        if place.kind:
+            self._alike.setdefault(place.kind, {}).setdefault(place.node, {})[uid] = None
+
+    def _drop(self, uid: PodUid) -> None:
+        place = self._of.pop(uid, None)
+        if place is None or not place.kind:
+            return
+        on = self._alike[place.kind]
+        there = on[place.node]
+        del there[uid]
+        if not there:
+            del on[place.node]
+        if not on:
+            del self._alike[place.kind]

@@ -20,7 +20,7 @@ from app.main.wiring import Parts
 from app.service.places import Places
 from app.settings import ExtenderSettings
 from app.telemetry import metrics
-from app.wire.front import Change, Frames, Kind, Told, change_frame, decode_told
+from app.wire.front import Frames, Kind, Told, change_frame, decode_told
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Front:
         try:
             await asyncio.get_running_loop().create_connection(lambda: link, sock=control)
             if not self._draining:
-                link.tell(change_frame(Change(given=self._places.known())))
+                link.tell(change_frame(self._places.known()))
             await link.ended.wait()
         finally:
             self._link = None
@@ -102,16 +102,17 @@ class Front:
 
     def _tell(self) -> None:
         self._is_due = False
-        given, lost = self._places.take()
-        if self._link is not None and not self._draining and (given or lost):
-            self._link.tell(change_frame(Change(given, lost)))
+        change = self._places.take()
+        if self._link is not None and not self._draining and change is not None:
+            self._link.tell(change_frame(change))
 
     def _told(self, told: Told) -> None:
         self._seconds.observe(told.seconds)
         self._answers.inc()
         metrics.FRONT_ANSWERS.inc()
         self._parts.planning.follow_lead()
-        self._parts.filtering.was_told(told.uid, told.node)
+        self._places.was_told(told)
+        self._parts.filtering.was_told(told.uid, told.node, other=told.other)
 
     def _adopt(self, connection: socket.socket, begun: bytes) -> None:
         connection.setblocking(False)

@@ -175,7 +175,7 @@ class Actuator:
         pod, node = member.pod, member.node
         group = self._cache.groups[member.group]
         hint = hint_for(pod, group, configured=self._limits.hint)
-        member.told = hint is not Hint.GUIDE
+        self._cache.tell(member, told=hint is not Hint.GUIDE)
         status = self._reasons.placed(member)
         if hint is Hint.NOMINATE and not pod.pinned and pod.nominated != node:
             status = patches.merged(status, patches.nomination(node))

@@ -35,9 +35,8 @@ from app.service.catching_up import LateGroups, comes_true
 from app.service.limits import Hint, Limits
 from app.service.planning import Planning
 from app.service.ports import Clock
-
-SAMPLE_FLOOR = 100
-"""kube-scheduler offers every feasible node unless it found at least this many."""
+from app.wire.filter_by_name import SAMPLE_FLOOR
+from app.wire.front import NOBODY
 
 CATCH_UP_S = 0.05
 """So long a call is kept for the watch."""
@@ -142,22 +141,29 @@ class Filtering:
         answer = self._place(member, question.names)
         if answer is None:
             return self._wait(member, question.names)
-        member.told = isinstance(answer, Chosen)
+        self._cache.tell(member, told=isinstance(answer, Chosen))
         if isinstance(answer, Chosen):
             member.choose(answer.node, now=self._clock())
         self._has_answer(member)
         return answer
 
-    def was_told(self, uid: PodUid, node: NodeName) -> None:
-        """Who knows the places (:mod:`app.service.places`) answered a call with that one."""
+    def was_told(self, uid: PodUid, node: NodeName, *, other: PodUid = NOBODY) -> None:
+        """Who knows the places (:mod:`app.service.places`) answered a call with that one.
+
+        It was that of an ``other`` pod, if one is named, which has this one's now. When that is not
+        so any more, Bind sees whether there is room for it.
+        """
         member, now = self._cache.members.get(uid), self._clock()
+        if other:
+            self._cache.change_places(uid, other, now=now)
         self._planning.expiry.asked_at = now
         if member is None or member.stage in ARRIVED:
             return  # it is gone, or came to Bind in the meantime
         self._cache.asked_for(member)
         member.choose(node, now=now)
         if member.node == node:
-            member.since, member.told = now, True
+            member.since = now
+            self._cache.tell(member, told=True)
             self._has_answer(member)
 
     async def answer_in_time(self, question: Question) -> Answer:

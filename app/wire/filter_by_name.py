@@ -27,6 +27,9 @@ class _Asked(Struct, rename="pascal", gc=False):
     node_names: list[NodeName] | None = None
 
 
+SAMPLE_FLOOR: Final = 100
+"""kube-scheduler offers every feasible node unless it found at least this many."""
+
 _decode: Final = msgspec.json.Decoder(_Asked).decode
 _encode: Final = msgspec.json.Encoder().encode
 

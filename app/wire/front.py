@@ -13,6 +13,8 @@ from msgspec import Struct, field
 
 from app.model.ids import NodeName, PodUid
 
+NOBODY: Final = PodUid("")
+
 _HEAD: Final = struct.Struct("!IBQH")
 
 
@@ -63,19 +65,36 @@ class Frames:
         return frames
 
 
-class Change(Struct):
-    """To the front: pods that have a place now, or another one, and pods that have none."""
+class Place(Struct, array_like=True, frozen=True, gc=False):
+    """The node of a pod. Pods of one ``kind`` may change places, but of 0 nobody may."""
 
-    given: dict[PodUid, NodeName] = field(default_factory=dict)
+    node: NodeName
+    kind: int = 0
+
+
+class Change(Struct):
+    """To the front: pods that have a place now, or another one, and pods that have none.
+
+    ``number`` grows from one to the next.
+    """
+
+    given: dict[PodUid, Place] = field(default_factory=dict)
     lost: list[PodUid] = field(default_factory=list)
+    number: int = 0
 
 
 class Told(Struct, array_like=True, gc=False):
-    """From the front: kube-scheduler is told the place of a pod; that took so many seconds."""
+    """From the front: kube-scheduler is told the place of a pod; that took so many seconds.
+
+    ``by`` is the number of the last change that the front had seen. When the place was that of an
+    ``other`` pod, this one has the pod's from now on.
+    """
 
     uid: PodUid
     node: NodeName
     seconds: float
+    by: int = 0
+    other: PodUid = NOBODY
 
 
 decode_change: Final = msgspec.json.Decoder(Change).decode

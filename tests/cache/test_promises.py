@@ -11,9 +11,13 @@ from app.model.ids import NO_NODE, NodeName, PodUid
 from app.model.node import Taint
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
-from app.model.shape import PodShape, Toleration
+from app.model.shape import LabelSelector, PodShape, PodTerm, Toleration
 from tests.builders import make_amounts, make_node, make_pod, make_shape
 from tests.cache.rig import KEY, OTHER, Rig, group
+
+REPELLING = replace(
+    make_shape(cpu=1), pod_anti_affinity=(PodTerm("kubernetes.io/hostname", LabelSelector()),)
+)
 
 
 @pytest.fixture
@@ -127,6 +131,57 @@ def test_a_member_whose_place_was_told_keeps_it(rig: Rig) -> None:
     rig.cache.members[rig.uid("b")].told = True
     assert not rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
     assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.PLANNED, "m")]
+
+
+@pytest.fixture(name="two")
+def _two(rig: Rig) -> Rig:
+    """A member ``a`` has its place on n, and a pod ``b`` of no group on m."""
+    rig.pod("a")
+    alone(rig)
+    assert rig.place(a="n")
+    member = rig.member("b")
+    placed = GangPlacement(member.group, (Placement(member.task, NodeName("m")),), whole=True)
+    assert rig.cache.promise(placed, now=rig.now)
+    return rig
+
+
+def alone(rig: Rig, **fields: Any) -> None:
+    rig.cache.set_pod(make_pod("b", **fields), now=rig.now)
+
+
+def test_equal_pods_of_two_groups_change_places(two: Rig) -> None:
+    assert two.cache.change_places(two.uid("a"), two.uid("b"), now=two.now + 5)
+    assert two.where("a", "b") == [(Stage.PLANNED, "m"), (Stage.PLANNED, "n")]
+    assert (two.used("n"), two.used("m")) == (1000, 1000)
+    assert two.lost() == []
+
+
+KEEPING: dict[str, Callable[[Rig], object]] = {
+    "the other is pinned": lambda r: alone(r, pinned=NodeName("m")),
+    "the other's place was told": lambda r: setattr(r.member("b"), "told", True),
+    "the other came to Bind": lambda r: r.cache.assume(r.uid("b"), now=r.now),
+    "it came to Bind itself": lambda r: r.cache.assume(r.uid("a"), now=r.now),
+    "the other lost its place": lambda r: r.cache.withdraw(r.uid("b"), now=r.now),
+    "it lost its place": lambda r: r.cache.withdraw(r.uid("a"), now=r.now),
+    "the other is gone": lambda r: r.cache.drop_pod(r.uid("b")),
+    "it is gone": lambda r: r.cache.drop_pod(r.uid("a")),
+    "a rule says who may be beside whom": lambda r: r.cache.set_pod(
+        make_pod("x", scheduler=OTHER, node=NodeName("n"), shape=REPELLING), now=r.now
+    ),
+}
+
+
+@pytest.mark.parametrize("what", KEEPING.values(), ids=KEEPING.keys())
+def test_places_are_kept_when(two: Rig, what: Callable[[Rig], object]) -> None:
+    what(two)
+    there = [name for name in "ab" if two.uid(name) in two.cache.members]
+    before = two.where(*there)
+    assert not two.cache.change_places(two.uid("a"), two.uid("b"), now=two.now)
+    assert two.where(*there) == before
+
+
+def test_no_pod_changes_places_with_itself(two: Rig) -> None:
+    assert not two.cache.change_places(two.uid("a"), two.uid("a"), now=two.now)
 
 
 # --- keeping it and losing it ---------------------------------------------------------------------

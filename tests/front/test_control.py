@@ -5,9 +5,9 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from app.front.control import Control
+from app.front.control import TOLD_S, Control
 from app.model.ids import NodeName, PodUid
-from app.wire.front import Change, Frame, Frames, Kind, Told, change_frame, decode_told
+from app.wire.front import Change, Frame, Frames, Kind, Place, Told, change_frame, decode_told
 from tests.front.test_connection import run
 from tests.front.test_places import body
 
@@ -29,7 +29,7 @@ class Extender:
         self._frames = Frames()
 
     async def hears(self) -> list[Frame]:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(2 * TOLD_S)
         return self._frames.feed(await self._reader.read(2**20))
 
     async def says(self, *frames: bytes) -> None:
@@ -92,14 +92,32 @@ def test_who_gave_up_gets_no_answer_and_the_extender_knows() -> None:
 def test_the_extender_is_told_who_was_told_its_place() -> None:
     async def scenario() -> None:
         async with connected() as (control, extender):
-            place = Change({PodUid("u"): NodeName("n1")})
+            place = Change({PodUid("u"): Place(NodeName("n1"))})
             await extender.says(change_frame(place))
             assert control.places.answer(body(names=["n1"])) is not None
             [heard] = await extender.hears()
-            assert heard.kind == Kind.TOLD
+            assert heard.kind == Kind.TOLD, "soon, though nothing else is said"
             told = decode_told(heard.body)
             assert (told.uid, told.node) == ("u", "n1")
             assert isinstance(told, Told)
+
+    run(scenario())
+
+
+def test_what_was_told_comes_before_what_is_asked_after_it() -> None:
+    async def scenario() -> None:
+        async with connected() as (control, extender):
+            pods = [PodUid(f"u{number}") for number in range(3)]
+            given = {uid: Place(NodeName("n1")) for uid in pods}
+            await extender.says(change_frame(Change(given)))
+            for uid in pods:
+                assert control.places.answer(body(uid, ["n1"])) is not None
+            control.ask(Asker(), 2, b"")
+            heard = await extender.hears()
+            assert [frame.kind for frame in heard] == [*[Kind.TOLD] * 3, Kind.CALL]
+            assert [decode_told(frame.body).uid for frame in heard[:3]] == pods
+            assert control.places.answer(body(pods[0], ["n1"])) is not None
+            assert [frame.kind for frame in await extender.hears()] == [Kind.TOLD]
 
     run(scenario())
 
@@ -109,7 +127,7 @@ def test_when_the_extender_is_gone_nobody_is_told_anything() -> None:
         async with connected() as (control, extender):
             number = control.ask(Asker(), 2, b"")
             await extender.hears()
-            await extender.says(change_frame(Change({PodUid("u"): NodeName("n1")})))
+            await extender.says(change_frame(Change({PodUid("u"): Place(NodeName("n1"))})))
             extender.close()
             await control.ended.wait()
             await asyncio.sleep(0.01)

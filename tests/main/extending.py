@@ -63,7 +63,7 @@ def cluster(*documents: dict[str, Any]) -> Iterator[str]:
         yield url
 
 
-def gang(name: str, *, size: int) -> list[dict[str, Any]]:
+def gang(name: str, *, size: int, cpus: str = "1") -> list[dict[str, Any]]:
     """A PodGroup that is let in already, and its pods."""
     group: dict[str, Any] = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -80,7 +80,7 @@ def gang(name: str, *, size: int) -> list[dict[str, Any]]:
                 f"{name}-{i}",
                 metadata={"annotations": annotations},
                 schedulerName="volcano",
-                resources=cpu("1"),
+                resources=cpu(cpus),
             )
             for i in range(size)
         ),

@@ -11,8 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from httpx2 import Client
 
 from app.sandbox.controlplane.processes import wait_until
+from app.wire.filter_by_name import SAMPLE_FLOOR
 from tests.bench import usage
 from tests.clusters.processes import ended
 from tests.main.extending import (
@@ -26,6 +28,7 @@ from tests.main.extending import (
     planned,
     ready,
 )
+from tests.sandbox.documents import node
 
 WITHOUT_FRONT = "--front=false"
 
@@ -51,6 +54,29 @@ def test_the_front_answers_for_pods_that_have_their_places(tmp_path: Path) -> No
         wait_until(lambda: answered_by_front(process) == before + 5, timeout_s=20, what="5 more")
         counted = process.metrics()['pumice_extender_answers_total{answer="chosen",verb="filter"}']
         assert counted >= before + 5
+
+
+def test_a_pod_whose_node_is_not_offered_has_the_place_of_an_equal_one(tmp_path: Path) -> None:
+    pods = (*gang("g", size=1, cpus="3"), *gang("h", size=1, cpus="3"))
+    with cluster(*pods, node("n2")) as api, extender(tmp_path, api) as process:
+        ready(process)
+        wait_until(lambda: all(planned_on(process)), timeout_s=20, what="places")
+        mine, theirs = planned_on(process)
+        with Client(base_url=api, trust_env=False) as client:
+            pod = client.get("/api/v1/namespaces/default/pods/g-0").json()
+        sample = [theirs, *(f"other-{number}" for number in range(SAMPLE_FLOOR))]
+        call = {"Pod": pod, "Nodes": None, "NodeNames": sample}
+        with Client(base_url=process.url, trust_env=False) as client:
+            assert client.post("/filter", json=call).json()["NodeNames"] == [theirs]
+        wait_until(lambda: answered_by_front(process) == 1, timeout_s=20, what="the front's answer")
+        assert planned_on(process) == [theirs, mine]
+        assert ended(process) == 0
+
+
+def planned_on(process: Extender) -> list[str]:
+    """The places of g-0 and h-0."""
+    stories = [process.get(f"/explain/default/{name}") for name in "gh"]
+    return [story["members"][0]["node"] for story in stories]
 
 
 def test_a_front_that_is_killed_is_followed_by_another(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from app.service.activity import Activity
 from app.service.binding import BindCall
 from app.service.filtering import Answer, Question
 from app.service.limits import Limits
-from app.service.ports import EventType, Reaction, WriteError
+from app.service.ports import Clock, EventType, Reaction, WriteError
 from app.service.preemption import Candidate, Strike
 from tests.builders import make_node, make_pod, make_queue
 from tests.service.virtual_time import clock
@@ -177,9 +177,9 @@ class FakeApi:
         self.events.append(Told(f"{kind} {namespace}/{name}", event_type, reason, message))
 
 
-def always_active() -> Activity:
+def always_active(by: Clock = clock) -> Activity:
     """Nothing to elect."""
-    return Activity(clock=clock, elected=False, namespace="", name="", identity="")
+    return Activity(clock=by, elected=False, namespace="", name="", identity="")
 
 
 class Rig:
@@ -191,16 +191,18 @@ class Rig:
         *,
         activity: Activity | None = None,
         default_queue: str = "default",
+        by: Clock = clock,
     ) -> None:
+        """``by`` is the clock; that of the running loop unless told."""
         self.api = FakeApi()
         # Bindings leave at once: what a call comes to does not depend on when.
         self.limits = replace(limits or Limits(), burst_s=0.0)
         self.parts: Parts = assemble(
             ports=self.api,
-            clock=clock,
+            clock=by,
             limits=self.limits,
             schedulers=frozenset({"volcano"}),
-            activity=activity or always_active(),
+            activity=activity or always_active(by),
             default_queue=QueueName(default_queue),
         )
         self.cache = self.parts.cache

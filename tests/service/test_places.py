@@ -1,12 +1,24 @@
 """What a process that answers with places is told: what Filter would answer, and no more."""
 
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
 from app.model.ids import NodeName, PodUid
+from app.model.shape import LabelSelector, PodTerm
 from app.service.filtering import Chosen
 from app.service.limits import Hint, Limits
-from app.service.places import Places
+from app.service.places import KINDS_KEPT, Places
+from app.wire.front import Change, Place, Told
+from tests.builders import make_shape
 from tests.service.replicas import lead, replica
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
+
+REPELLING = replace(
+    make_shape(cpu=1), pod_anti_affinity=(PodTerm("kubernetes.io/hostname", LabelSelector()),)
+)
 
 
 class Front:
@@ -15,7 +27,7 @@ class Front:
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
         self.news = 0
-        self.of: dict[PodUid, NodeName] = {}
+        self.of: dict[PodUid, Place] = {}
         self.places = Places(
             cache=rig.cache, planning=rig.planning, limits=rig.limits, news=self._news
         )
@@ -24,22 +36,27 @@ class Front:
         self.news += 1
 
     def follow(self) -> dict[PodUid, NodeName]:
-        """What it knows by now."""
+        """Whose places it knows by now."""
         if self.news:
             self.news = 0
-            given, lost = self.places.take()
-            self.of.update(given)
-            for uid in lost:
+            change = self.places.take() or Change()
+            self.of.update(change.given)
+            for uid in change.lost:
                 del self.of[uid]
-        assert self.places.known() == self.of
-        return dict(self.of)
+        assert self.places.known().given == self.of
+        return {uid: place.node for uid, place in self.of.items()}
+
+    def kinds(self, *names: str) -> list[int]:
+        """As what it knows these pods."""
+        self.follow()
+        return [self.of[PodUid(f"uid-{name}")].kind for name in names]
 
     def names(self) -> set[str]:
         """Pods it can answer for by now, which all get the answer that Filter has."""
         self.follow()
         names = {uid.removeprefix("uid-") for uid in self.of}
         for name in names:
-            assert self._rig.filter(name) == Chosen(self.of[PodUid(f"uid-{name}")])
+            assert self._rig.filter(name) == Chosen(self.of[PodUid(f"uid-{name}")].node)
         return names
 
 
@@ -73,7 +90,7 @@ def test_a_place_that_moves_is_told_anew() -> None:
         [other] = {"n1", "n2"} - {rig.place("p")}
         assert rig.cache.move(PodUid("uid-p"), NodeName(other), now=0.0)
         assert front.names() == {"p"}
-        assert front.of[PodUid("uid-p")] == other
+        assert front.of[PodUid("uid-p")].node == other
 
     run(scenario())
 
@@ -89,6 +106,96 @@ def test_members_that_change_places_are_told_anew() -> None:
         one, other = (PodUid(f"uid-{name}") for name in names)
         assert rig.cache.exchange(one, [before[other]], now=0.0)
         assert front.follow() == {one: before[other], other: before[one]}
+
+    run(scenario())
+
+
+def test_equal_pods_of_whatever_group_are_of_one_kind() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        rig.node("n1")
+        names = [*rig.gang("g", size=2), *rig.gang("h", size=1), "alone"]
+        rig.pod("alone")
+        rig.pod("small", shape=make_shape(cpu=1))
+        await rig.cycle()
+        kinds = front.kinds(*names)
+        assert len(set(kinds)) == 1
+        assert 0 not in kinds
+        assert front.kinds("small") not in ([0], kinds[:1])
+
+    run(scenario())
+
+
+def test_where_a_rule_says_who_may_be_beside_whom_only_members_of_one_gang_are_alike() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        rig.node("n1")
+        rig.pod("theirs", node="n1", scheduler="default-scheduler", shape=REPELLING)
+        one, other = (rig.gang(name, size=2) for name in "gh")
+        await rig.cycle()
+        mine, theirs = (set(front.kinds(*names)) for names in (one, other))
+        assert len(mine) == len(theirs) == 1
+        assert not mine & theirs
+        assert 0 not in mine | theirs
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"pinned": NodeName("n1")},
+        {"nominated": NodeName("n1")},
+        {"gated": True},
+        {"shape": REPELLING},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_who_may_not_go_anywhere_keeps_its_place(fields: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        rig.node("n1")
+        names = rig.gang("g", size=2, **fields)
+        await rig.cycle()
+        assert front.kinds(*names) == [0, 0]
+
+    run(scenario())
+
+
+def test_whoever_was_told_its_place_keeps_it() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        rig.node("n1")
+        names = rig.gang("g", size=3)
+        await rig.cycle()
+        assert 0 not in front.kinds(*names)
+        rig.filter("g-0")
+        call = rig.bind("g-1")
+        await advance(0.1)
+        assert front.kinds("g-0", "g-1") == [0, 0]
+        assert front.kinds("g-2") != [0]
+        call.hang_up()
+        await call.task
+
+    run(scenario())
+
+
+def test_kinds_are_forgotten_when_there_are_many() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        rig.node("n1", cpu=8_000_000, pods=2 * KINDS_KEPT)
+        for number in range(KINDS_KEPT + 1):
+            rig.pod(f"p{number}", shape=make_shape(cpu=number % 3, memory=number))
+        await rig.cycle()
+        names = [f"p{number}" for number in range(100)]
+        kinds = front.kinds(*names)
+        assert len(set(kinds)) == len(kinds)
+        assert len(front.places._kinds) <= KINDS_KEPT
 
     run(scenario())
 
@@ -118,6 +225,7 @@ def test_pods_that_come_to_their_nodes_are_no_news_by_themselves() -> None:
         rig.pod("p")
         await rig.cycle()
         assert front.names() == {"p"}
+        front.follow()
         await rig.bind("p").task
         rig.show_bindings()
         rig.pod("theirs", node="n1", scheduler="default-scheduler")
@@ -188,6 +296,49 @@ def test_a_pod_that_was_told_its_place_is_as_if_it_had_asked_here() -> None:
             assert (member.told, member.chosen, member.refused) == (True, "n1", False)
             assert member.since == member.chosen_at == rig.planning.expiry.asked_at
             assert rig.parts.filtering.waiting() == 0
+
+    run(scenario())
+
+
+def test_a_pod_that_was_told_the_place_of_another_has_it() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        rig.node("n1", "n2", cpu=1000)
+        rig.pod("p")
+        rig.pod("q")
+        await rig.cycle()
+        front.follow()
+        mine, theirs = rig.place("p"), rig.place("q")
+        told = Told(PodUid("uid-p"), NodeName(theirs), 0.0, 1, PodUid("uid-q"))
+        front.places.was_told(told)
+        rig.parts.filtering.was_told(told.uid, told.node, other=told.other)
+        assert (rig.place("p"), rig.place("q")) == (theirs, mine)
+        assert (rig.member("p").told, rig.member("q").told) == (True, False)
+        assert front.places.take() is None, "it knows"
+        call = rig.bind("p")
+        await call.task
+        assert call.answer == ""
+
+    run(scenario())
+
+
+def test_a_place_that_was_told_as_somebody_elses_is_seen_to_by_bind() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", "n2", cpu=2000)
+        rig.pod("p")
+        rig.pod("q")
+        await rig.cycle()
+        mine, theirs = rig.place("p"), rig.place("q")
+        rig.filter("q", [theirs])
+        uid, other = PodUid("uid-p"), PodUid("uid-q")
+        rig.parts.filtering.was_told(uid, NodeName(theirs), other=other)
+        assert (rig.place("p"), rig.place("q")) == (mine, theirs), "q was told already"
+        call = rig.bind("p", node=theirs)
+        await call.task
+        assert call.answer == "", "there is room besides"
+        assert rig.api.bound() == {"p": theirs}
 
     run(scenario())
 

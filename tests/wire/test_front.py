@@ -11,6 +11,7 @@ from app.wire.front import (
     Frame,
     Frames,
     Kind,
+    Place,
     Told,
     change_frame,
     decode_change,
@@ -40,8 +41,11 @@ def test_frames_are_whole_at_their_ends_and_not_before(sent: list[Frame], cuts: 
 
 
 def test_what_both_tell_each_other_is_read_as_it_was_written() -> None:
-    change = Change({PodUid("u"): NodeName("n\n1")}, [PodUid("v")])
-    told = Told(PodUid("u"), NodeName("n1"), 0.5)
-    first, second = Frames().feed(change_frame(change) + told_frame(told))
-    assert (first.kind, decode_change(first.body)) == (Kind.CHANGE, change)
-    assert (second.kind, decode_told(second.body)) == (Kind.TOLD, told)
+    change = Change({PodUid("u"): Place(NodeName("n\n1"), 7)}, [PodUid("v")], 3)
+    for told in (
+        Told(PodUid("u"), NodeName("n1"), 0.5),
+        Told(PodUid("u"), NodeName("n1"), 0.5, 3, PodUid("w")),
+    ):
+        first, second = Frames().feed(change_frame(change) + told_frame(told))
+        assert (first.kind, decode_change(first.body)) == (Kind.CHANGE, change)
+        assert (second.kind, decode_told(second.body)) == (Kind.TOLD, told)
