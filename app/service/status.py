@@ -49,6 +49,8 @@ FIRST_LOOK_S = 0.25
 TEXT_EVERY_S = 5.0
 FIRST_EVENT_AFTER_S = 2.0
 """A refusal that is over sooner (the pods were just being created) is not worth an event."""
+FIRST_EVENT_WITHOUT_PODS_S = 10.0
+"""The same for a group that is let in and has no pod yet: many are made before their pods are."""
 EVENT_EVERY_S = 15.0
 _INSTANT_S = 0.001
 _NOTHING: Amounts = ((CPU, 0), (MEMORY, 0))
@@ -247,7 +249,8 @@ class StatusWriter:
         last = self._told.setdefault(key, Told("", now))
         pause = self._pause(EVENT_EVERY_S if last.text == text else TEXT_EVERY_S)
         if not last.text:
-            pause = FIRST_EVENT_AFTER_S
+            awaits_all = gang.inqueue and not gang.counts.tasks
+            pause = FIRST_EVENT_WITHOUT_PODS_S if awaits_all else FIRST_EVENT_AFTER_S
         if now - last.at < pause:
             raise Again("told a moment ago", after_s=pause - (now - last.at))
         self._told[key] = Told(text, now)

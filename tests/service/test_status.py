@@ -10,6 +10,7 @@ from app.model.ids import NodeName, QueueName
 from app.model.workload import Condition, GroupPhase, QueueState
 from app.service import status as status_module
 from app.service.ports import WriteError
+from app.service.status import FIRST_EVENT_WITHOUT_PODS_S
 from app.service.workqueue import Again
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import CONFLICT, FAILING, GONE, Rig, Told, working
@@ -318,6 +319,23 @@ def test_a_group_in_a_queue_that_takes_none_stays_pending(
         assert conditions(rig, "g")["Reserved"] == ("False", cause, text)
         assert rig.api.events[-1].event_type == "Warning"
         assert text in rig.api.events[-1].message
+
+    run(scenario())
+
+
+def test_a_group_whose_pods_are_still_to_be_made_is_no_event_at_once() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("early", minimum=1)
+        rig.group("never", minimum=1)
+        with working(rig):
+            await advance(FIRST_EVENT_WITHOUT_PODS_S - 1)
+            rig.pod("late", group="early")
+            assert rig.api.events == []
+            await advance(2)
+        text = "Not enough valid tasks for gang-scheduling, valid: 0, min: 1"
+        assert rig.api.events == [Told("PodGroup default/never", "Warning", "Unschedulable", text)]
 
     run(scenario())
 
