@@ -10,17 +10,16 @@ from app.api.application import application
 from app.api.debug import debug_router
 from app.api.direct import Direct
 from app.api.explain import explain_router
-from app.api.extender import Call, extender_calls, extender_router, over_http
+from app.api.extender import Call, extender_router, over_http
 from app.api.health import health_router
 from app.api.services import ExtenderServices
 from app.api.volcano_metrics import VolcanoMetrics
 from app.wire.paths import PREFIXES, VERB_OF
 
 
-def create_app(services: ExtenderServices, *, calls: Mapping[str, Call] | None = None) -> ASGIApp:
-    """Every route of one extender process over ``services``, whose ``calls`` may be made before."""
+def create_app(services: ExtenderServices, calls: Mapping[str, Call]) -> ASGIApp:
+    """Every route of one extender process over ``services``, and their ``calls``."""
     app = _application()
-    calls = extender_calls(services) if calls is None else calls
     handlers = {verb: over_http(call) for verb, call in calls.items()}
     for prefix in PREFIXES:
         app.include_router(

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from typing import NamedTuple
 
 from app.api.body import BadRequest, line
 from app.api.extender import Call
@@ -16,44 +17,50 @@ from app.wire.paths import VERBS
 log = logging.getLogger(__name__)
 
 
+class _UnderWay(NamedTuple):
+    """A call: ``gone`` is set when nobody waits for the answer."""
+
+    task: asyncio.Task[None]
+    gone: asyncio.Event
+
+
 class Framed:
     """The calls that are under way for one front; ``send`` takes what it is told."""
 
     def __init__(self, calls: Mapping[str, Call], *, send: Callable[[bytes], None]) -> None:
         self._calls = [calls[verb] for verb in VERBS]
         self._send = send
-        self._gone: dict[int, asyncio.Event] = {}
-        """Of each, by its number: set when nobody waits for the answer."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._under_way: dict[int, _UnderWay] = {}
+        """By the number of the call."""
 
     def begin(self, frame: Frame) -> None:
         """Answer that call."""
-        self._gone[frame.number] = gone = asyncio.Event()
+        gone = asyncio.Event()
         task = asyncio.get_running_loop().create_task(self._serve(frame, gone))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._under_way[frame.number] = _UnderWay(task, gone)
 
     def give_up(self, number: int) -> None:
         """Nobody waits for that one any more."""
-        gone = self._gone.get(number)
-        if gone is not None:
-            gone.set()
+        call = self._under_way.get(number)
+        if call is not None:
+            call.gone.set()
 
     def give_up_all(self) -> None:
         """Nobody waits for any."""
-        for gone in self._gone.values():
-            gone.set()
+        for call in self._under_way.values():
+            call.gone.set()
 
     async def finish(self, within_s: float) -> None:
         """Return when all are answered, at the latest after so many seconds."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=within_s)
+        tasks = [call.task for call in self._under_way.values()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=within_s)
 
     async def _serve(self, frame: Frame, gone: asyncio.Event) -> None:
         try:
             status, said = await self._answer(frame, gone)
         finally:
-            del self._gone[frame.number]
+            del self._under_way[frame.number]
         self._send(Frame(Kind.ANSWER, said, frame.number, status).encode())
 
     async def _answer(self, frame: Frame, gone: asyncio.Event) -> tuple[int, bytes]:

@@ -40,12 +40,13 @@ class Control(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Places changed, or calls are answered."""
         for frame in self._frames.feed(data):
-            if frame.kind == Kind.ANSWER:
-                asker = self._askers.pop(frame.number, None)
-                if asker is not None:
-                    asker.answered(frame.detail, frame.body)
-            else:
-                self.places.learn(decode_change(frame.body))
+            match frame.kind:
+                case Kind.ANSWER:
+                    asker = self._askers.pop(frame.number, None)
+                    if asker is not None:
+                        asker.answered(frame.detail, frame.body)
+                case Kind.CHANGE:
+                    self.places.learn(decode_change(frame.body))
 
     def connection_lost(self, _error: Exception | None) -> None:
         """It is gone."""

@@ -148,7 +148,7 @@ class ExtenderProcess:
         """The servers, and the sockets they listen on: none where a front listens."""
         where = self._settings.listen_address
         try:
-            first = server(create_app(services, calls=calls), bind)
+            first = server(create_app(services, calls), bind)
         except OSError as error:
             raise StartError(f"the certificate or its key cannot be used: {error}") from error
         webs = [(first, [] if self._settings.has_front else [listener])]

@@ -9,6 +9,7 @@ from typing import Any
 from httpx2 import ASGITransport, AsyncClient, Response
 
 from app.api.app import create_app, create_reading_app
+from app.api.extender import extender_calls
 from app.api.services import ExtenderServices
 from app.telemetry.metrics import REGISTRY
 from tests.service.rig import Rig
@@ -51,8 +52,10 @@ async def stand(rig: Rig | None = None, *, reading: bool = False) -> AsyncIterat
     rig = rig or Rig()
     rig.planning.deciding.set()
     waits: list[str] = []
-    create = create_reading_app if reading else create_app
-    transport = ASGITransport(create(services_of(rig, waits=waits)))
+    services = services_of(rig, waits=waits)
+    calls = extender_calls(services)
+    app = create_reading_app(services) if reading else create_app(services, calls)
+    transport = ASGITransport(app)
     async with AsyncClient(transport=transport, base_url="http://extender") as client:
         yield Stand(client, rig, waits=waits)
 

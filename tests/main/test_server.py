@@ -17,6 +17,7 @@ import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.app import create_app
+from app.api.extender import extender_calls
 from app.api.services import MAX_BODY
 from app.main.server import Bind, listen, server
 from app.model.ids import GroupKey, PodUid
@@ -31,7 +32,8 @@ def application(rig: Rig | None = None) -> ASGIApp:
     rig = rig or Rig()
     rig.node("n1")
     rig.planning.deciding.set()
-    return create_app(services_of(rig))
+    services = services_of(rig)
+    return create_app(services, extender_calls(services))
 
 
 @contextmanager
