@@ -234,10 +234,10 @@ def may_change(one: Member, other: Member) -> bool:
     They are alike and free to go anywhere, and nobody knows of the other's place yet.
     """
     return (
-        (one.pod.shape is other.pod.shape or one.pod.shape == other.pod.shape)
+        not other.told  # most of a large gang were, towards its end
+        and (one.pod.shape is other.pod.shape or one.pod.shape == other.pod.shape)
         and not (one.pod.pinned or other.pod.pinned)
         and other.kind is Kind.PLACED
-        and not other.told
     )
 
 
