@@ -165,6 +165,11 @@ class Member:
         return self.stage is not Stage.WAITING and not self.pod.node
 
     @property
+    def planned(self) -> bool:
+        """Whether it has such a place that nobody came to Bind for."""
+        return self.stage is Stage.PLANNED and self.kind is Kind.PLACED
+
+    @property
     def revocable(self) -> bool:
         """Whether that place can be taken back: its Binding is not under way."""
         return self.promised and self.stage is not Stage.BINDING
@@ -231,13 +236,14 @@ class Slot:
 def may_change(one: Member, other: Member) -> bool:
     """Whether ``one`` may have the place of ``other``, and give its own for it.
 
-    They are alike and free to go anywhere, and nobody knows of the other's place yet.
+    They are planned, alike and free to go anywhere, and nobody knows of the other's place yet.
     """
     return (
         not other.told  # most of a large gang were, towards its end
         and (one.pod.shape is other.pod.shape or one.pod.shape == other.pod.shape)
         and not (one.pod.pinned or other.pod.pinned)
-        and other.kind is Kind.PLACED
+        and one.planned
+        and other.planned
     )
 
 

@@ -117,10 +117,10 @@ class Promises:
         one whose place was told to somebody: its Bind may be on the way.
         """
         member = self.members.get(uid)
-        if member is None or member.stage is not Stage.PLANNED or member.kind is not Kind.PLACED:
+        if member is None or not member.planned:
             return False
         for other in self.groups[member.group].members.values():
-            if other.node in offered and other.stage is Stage.PLANNED and may_change(member, other):
+            if other.node in offered and may_change(member, other):
                 self._exchange(member, other, now=now)
                 return True
         return False
@@ -135,8 +135,7 @@ class Promises:
             return False
         if member.group != theirs.group and self.rules.are_between_pods:
             return False
-        are_planned = member.stage is Stage.PLANNED and theirs.stage is Stage.PLANNED
-        if not are_planned or member.kind is not Kind.PLACED or not may_change(member, theirs):
+        if not may_change(member, theirs):
             return False
         self._exchange(member, theirs, now=now)
         return True
