@@ -11,12 +11,14 @@ from app.model.ids import NO_NODE, NodeName, PodUid, QueueName, group_key
 from app.model.node import Node
 from app.model.pod import Pod
 from app.model.resources import ResourceAxis
-from app.model.shape import PodShape, Spread
+from app.model.shape import LabelSelector, PodShape, PodTerm, Spread
 from app.model.snapshot import NodeTable, QueueUsage, Snapshot
 from app.model.workload import GroupPhase, Queue, QueueState
 
 GIB = 1 << 30
 AXIS = ResourceAxis()
+ALONE = PodTerm("kubernetes.io/hostname", LabelSelector())
+"""An anti-affinity to all pods of the same node."""
 
 
 def make_amounts(*, cpu: int = 0, memory: int = 0, pods: int = 0, **extra: int) -> Amounts:

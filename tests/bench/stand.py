@@ -21,6 +21,7 @@ import httpx2
 import msgspec
 import yaml
 
+from app.wire.filter_by_name import SAMPLE_FLOOR
 from tests.bench import histogram
 from tests.bench.rows import Side
 from tests.clusters import nodes, pumice, workloads
@@ -34,7 +35,6 @@ NAMESPACE = "bench"
 _PROBES = "bench-probe"
 _PROBE_RATE = 25
 _PROBE_END_S = 10
-_SAMPLE_FLOOR = 100
 _NOBODY = "http://127.0.0.1:1"
 _DEFAULT = "default-scheduler"
 
@@ -193,7 +193,7 @@ class Stand:
 
     def _sample(self, node: str) -> list[str]:
         """As many nodes as kube-scheduler offers of our profile, that one among them."""
-        count = max(_SAMPLE_FLOOR, len(self.node_names) // 10)
+        count = max(SAMPLE_FLOOR, len(self.node_names) // 10)
         others = [name for name in self.node_names if name != node]
         return [node, *others[: count - 1]]
 

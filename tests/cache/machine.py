@@ -27,7 +27,7 @@ from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, Namespace, PodGroup
 from app.service.activity import Activity
 from app.service.feed import Feed
-from tests.builders import make_amounts
+from tests.builders import ALONE, make_amounts
 from tests.cache.naive import ANYWHERE, OURS, Api, Promise, Promises, Taken
 
 NODES = ("n0", "n1", "n2")
@@ -57,7 +57,7 @@ def shapes(extended: int) -> st.SearchStrategy[PodShape]:
         ),
         PodShape(
             requests=make_amounts(cpu=1000, pods=1),
-            pod_anti_affinity=(PodTerm("kubernetes.io/hostname", LabelSelector()),),
+            pod_anti_affinity=(ALONE,),
         ),
         PodShape(
             requests=make_amounts(cpu=1000, pods=1),

@@ -11,13 +11,11 @@ from app.model.ids import NO_NODE, NodeName, PodUid
 from app.model.node import Taint
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
-from app.model.shape import LabelSelector, PodShape, PodTerm, Toleration
-from tests.builders import make_amounts, make_node, make_pod, make_shape
+from app.model.shape import PodShape, Toleration
+from tests.builders import ALONE, make_amounts, make_node, make_pod, make_shape
 from tests.cache.rig import KEY, OTHER, Rig, group
 
-REPELLING = replace(
-    make_shape(cpu=1), pod_anti_affinity=(PodTerm("kubernetes.io/hostname", LabelSelector()),)
-)
+REPELLING = make_shape(cpu=1, pod_anti_affinity=(ALONE,))
 
 
 @pytest.fixture

@@ -169,8 +169,8 @@ class Changing(RuleBasedStateMachine):
         }
         if mine.node in SAMPLE:
             assert node == mine.node
-        elif not others:
-            assert not node
+        else:
+            assert bool(node) is bool(others)
         if not node:
             assert self.told == []
             return

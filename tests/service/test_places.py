@@ -1,24 +1,20 @@
 """What a process that answers with places is told: what Filter would answer, and no more."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.model.ids import NodeName, PodUid
-from app.model.shape import LabelSelector, PodTerm
 from app.service.filtering import Chosen
 from app.service.limits import Hint, Limits
 from app.service.places import KINDS_KEPT, Places
 from app.wire.front import Change, Place, Told
-from tests.builders import make_shape
+from tests.builders import ALONE, make_shape
 from tests.service.replicas import lead, replica
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
 
-REPELLING = replace(
-    make_shape(cpu=1), pod_anti_affinity=(PodTerm("kubernetes.io/hostname", LabelSelector()),)
-)
+REPELLING = make_shape(cpu=1, pod_anti_affinity=(ALONE,))
 
 
 class Front:
