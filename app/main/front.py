@@ -9,25 +9,24 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from typing import Final, cast
+from collections.abc import Mapping
+from typing import Final
 
 from app.api.extender import Call
-from app.api.framed import Framed
 from app.front import doors
+from app.main.link import Link
 from app.main.server import DRAIN_S, Server
 from app.main.wiring import Parts
 from app.service.places import Places
 from app.settings import ExtenderSettings
 from app.telemetry import metrics
-from app.wire.front import Frames, Kind, Told, change_frame, decode_told
+from app.wire.front import Told
 
 log = logging.getLogger(__name__)
 
 AGAIN_S: Final = 0.2
 """From the end of one to the start of the next."""
 
-_TAKEN_AT_ONCE: Final = 64
 _ENDS_WITHIN_S: Final = 2.0
 
 
@@ -51,10 +50,9 @@ class Front:
         self._places = Places(
             cache=parts.cache, planning=parts.planning, limits=settings.limits(), news=self._news
         )
-        self._link: _Link | None = None
+        self._link: Link | None = None
         self._draining = False
         self._adopting: set[asyncio.Task[None]] = set()
-        self._is_due = False
         self._seconds = metrics.CALLS.labels("filter")
         self._answers = metrics.ANSWERS.labels("filter", "chosen")
 
@@ -82,11 +80,15 @@ class Front:
         """From the start of a front to its end; returns its exit code."""
         process, control, entrance = start(self._listener, self._settings)
         metrics.FRONT_STARTS.inc()
-        link = self._link = _Link(entrance, calls=self._calls, adopt=self._adopt, told=self._told)
+        link = self._link = Link(
+            entrance,
+            places=self._places,
+            calls=self._calls,
+            adopt=self._adopt,
+            told=self._told,
+        )
         try:
             await asyncio.get_running_loop().create_connection(lambda: link, sock=control)
-            if not self._draining:
-                link.tell(change_frame(self._places.known()))
             await link.ended.wait()
         finally:
             self._link = None
@@ -95,16 +97,8 @@ class Front:
         return code
 
     def _news(self) -> None:
-        """There may be other places: the front is told in the loop's next turn."""
-        if not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_soon(self._tell)
-
-    def _tell(self) -> None:
-        self._is_due = False
-        change = self._places.take()
-        if self._link is not None and not self._draining and change is not None:
-            self._link.tell(change_frame(change))
+        if self._link is not None:
+            self._link.news()
 
     def _told(self, told: Told) -> None:
         self._seconds.observe(told.seconds)
@@ -119,84 +113,6 @@ class Front:
         adopting = asyncio.get_running_loop().create_task(self._server.adopt(connection, begun))
         self._adopting.add(adopting)
         adopting.add_done_callback(self._adopting.discard)
-
-
-class _Link(asyncio.Protocol):
-    """What one front and we tell each other; ``entrance`` is where connections come from."""
-
-    def __init__(
-        self,
-        entrance: socket.socket,
-        *,
-        calls: Mapping[str, Call],
-        adopt: Callable[[socket.socket, bytes], None],
-        told: Callable[[Told], None],
-    ) -> None:
-        self.ended = asyncio.Event()
-        self.framed = Framed(calls, send=self.tell)
-        self._entrance: socket.socket | None = entrance
-        self._adopt = adopt
-        self._told = told
-        self._frames = Frames()
-        self._transport: asyncio.Transport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It listens."""
-        self._transport = cast("asyncio.Transport", transport)
-        if self._entrance is not None:
-            asyncio.get_running_loop().add_reader(self._entrance, self._come_in)
-
-    def data_received(self, data: bytes) -> None:
-        """It answered calls, or hands some on."""
-        for frame in self._frames.feed(data):
-            match frame.kind:
-                case Kind.TOLD:
-                    self._told(decode_told(frame.body))
-                case Kind.CALL:
-                    self.framed.begin(frame)
-                case Kind.GONE:
-                    self.framed.give_up(frame.number)
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        """It is gone, and with it all that waited for answers."""
-        self._transport = None
-        self.framed.give_up_all()
-        self.close_doors()
-        self.ended.set()
-
-    def tell(self, frame: bytes) -> None:
-        """Let it know, if it is there."""
-        if self._transport is not None:
-            self._transport.write(frame)
-
-    def close(self) -> None:
-        """Let it end."""
-        self.close_doors()
-        if self._transport is not None:
-            self._transport.close()
-
-    def close_doors(self) -> None:
-        """Take no more connections."""
-        entrance, self._entrance = self._entrance, None
-        if entrance is not None:
-            asyncio.get_running_loop().remove_reader(entrance)
-            entrance.close()
-
-    def _come_in(self) -> None:
-        for _ in range(_TAKEN_AT_ONCE):
-            if self._entrance is None:
-                return
-            try:
-                came = doors.take(self._entrance)
-            except BlockingIOError:
-                return
-            except doors.NoDescriptors:
-                log.error("no file descriptors left, a connection is ended")
-                continue
-            if came is None:  # it is gone
-                self.close_doors()
-            else:
-                self._adopt(*came)
 
 
 def start(
