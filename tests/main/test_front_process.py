@@ -104,12 +104,13 @@ def test_connections_leave_nothing_behind_in_either_process(
     for _ in range(rounds):
         for path, body in (("/livez", b""), ("/nowhere", b"{}"), ("/filter", b"{}")):
             said(process, path, body)
-    for pid, was in zip(both, before, strict=True):
-        wait_until(
-            lambda pid=pid, was=was: _descriptors(pid) < was + rounds,
-            timeout_s=10,
-            what="fewer than one of each connection",
-        )
+    wait_until(
+        lambda: all(
+            _descriptors(pid) < was + rounds for pid, was in zip(both, before, strict=True)
+        ),
+        timeout_s=10,
+        what="fewer than one of each connection",
+    )
 
 
 def _descriptors(pid: int) -> int:
