@@ -13,6 +13,7 @@ and no node lists them. Only kube-scheduler can count those, so there is enough 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -306,14 +307,15 @@ class Rooms:
         the first by name.
         """
         known = [name for name in names if name in self.nodes]
-        rows = np.fromiter(map(self._rows.__getitem__, known), dtype=np.intp, count=len(known))
-        free = self._allocatable[rows] - self._used[rows] + self._beyond()
+        rows = np.array([self._rows[name] for name in known], dtype=np.intp)
+        free = self._allocatable.take(rows, axis=0) - self._used.take(rows, axis=0)
+        free += self._beyond()
         fits = ((free >= request) | (request == 0)).all(axis=1)
         if not fits.any():
             return None
         cpu = free[:, CPU_COLUMN]
         best = cpu[fits].min() if pack else cpu[fits].max()
-        return min(known[i] for i in np.flatnonzero(fits & (cpu == best)).tolist())
+        return min(compress(known, (fits & (cpu == best)).tolist()))
 
     def takes(self, node: NodeName, shape: PodShape) -> bool:
         """Whether ``node`` is known, ready, and not cordoned for pods of ``shape``."""
