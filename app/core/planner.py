@@ -11,6 +11,8 @@ are walked in total orders that end in names.
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from app.core.actions import lineage, refusals
 from app.core.actions.allocate import allocate
 from app.core.actions.backfill import backfill
@@ -26,10 +28,10 @@ from app.core.placement.statics import ShapeCache
 from app.core.policy import Opened, Policies
 from app.core.tiers import open_policies
 from app.model.gang import Gang, Task
-from app.model.ids import GroupKey, PodUid
+from app.model.ids import GroupKey, PodUid, group_key
 from app.model.plan import Plan
 from app.model.reason import Cause, Refusal
-from app.model.snapshot import Snapshot
+from app.model.snapshot import QueueUsage, Snapshot
 
 ACTIONS: Mapping[str, Callable[[Cycle], Steps]] = {
     "enqueue": enqueue,
@@ -102,6 +104,39 @@ def may_place(
     )
     placed = _finish(_plan_run(cycle)).placed
     return frozenset(each.task.uid for gang in placed for each in gang.placements)
+
+
+def bears_more(
+    snapshot: Snapshot, policies: Policies, *, like: Gang, count: int, now: float
+) -> bool:
+    """Whether the same actions let ``count`` more groups like that one have a place each.
+
+    ``like`` is a pod alone as it waited; nobody else does. That nodes have room is for the caller
+    to see. All but the last are asked for as one: whatever bears them together bears fewer.
+    """
+    [task] = like.waiting
+    comers = tuple(
+        replace(
+            like,
+            key=group_key(like.namespace, f"{number}"),
+            waiting=(replace(task, uid=PodUid(f"{number}"), request=task.request * times),),
+            request=task.request * times,
+            created=like.created + number,
+        )
+        for number, times in enumerate((count - 1, 1))
+        if times
+    )
+    zero = np.zeros_like(task.request)
+    held = snapshot.usage.get(like.queue) or QueueUsage(zero, zero, zero, zero)
+    usage = replace(held, request=held.request + task.request * count, groups=held.groups + count)
+    ahead = replace(
+        snapshot,
+        gangs={**snapshot.gangs, **{comer.key: comer for comer in comers}},
+        usage={**snapshot.usage, like.queue: usage},
+    )
+    rows = {comer.waiting[0].uid: 0 for comer in comers}
+    keys = [comer.key for comer in comers]
+    return may_place(ahead, policies, keys=keys, rows=rows, now=now) == rows.keys()
 
 
 @dataclass(frozen=True, slots=True)
