@@ -329,7 +329,8 @@ class Promises:
         group = self.groups[member.group]
         group.remove(member)
         member.stage, member.node, member.since = stage, node, now
-        member.told = member.void = member.sent = False
+        self.tell(member, told=False)
+        member.void = member.sent = False
         member.answer = Answer.OPEN
         group.add(member)
         self._charge(member)

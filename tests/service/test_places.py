@@ -180,6 +180,23 @@ def test_whoever_was_told_its_place_keeps_it() -> None:
     run(scenario())
 
 
+def test_whoever_is_given_the_same_place_anew_may_change_it() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        rig.node("n1")
+        names = rig.gang("g", size=2)
+        await rig.cycle()
+        rig.filter("g-0")
+        assert front.kinds("g-0") == [0]
+        assert rig.cache.move(PodUid("uid-g-0"), NodeName("n1"), now=0.0)
+        kinds = front.kinds(*names)
+        assert len(set(kinds)) == 1
+        assert 0 not in kinds
+
+    run(scenario())
+
+
 def test_kinds_are_forgotten_when_there_are_many() -> None:
     async def scenario() -> None:
         rig = Rig()
