@@ -49,6 +49,8 @@ class Places:
     _number: int = 0
     _kinds: dict[tuple[PodShape, GroupKey | None], int] = field(default_factory=dict)
     _last_kind: int = 0
+    _rules: bool = False
+    """Whether there were any about who may be beside whom when kinds were told last."""
 
     def __post_init__(self) -> None:
         self.cache.rooms.moved.append(self._note)
@@ -67,6 +69,7 @@ class Places:
         """
         change = Change(number=self._number + 1)
         if self.planning.deciding.is_set():
+            self._follow_rules()
             noted, self._noted = self._noted, set()
             for holder in noted:
                 self._compare(PodUid(holder), change)
@@ -97,6 +100,12 @@ class Places:
         """What was taken of that pod, if it was known to who answered."""
         known = self._known.get(uid)
         return known if known is not None and known.number <= told.by else None
+
+    def _follow_rules(self) -> None:
+        """With the first one that comes, and the last that goes, others are alike."""
+        if self._rules is not self.cache.rules.are_between_pods:
+            self._rules = not self._rules
+            self._noted.update(self._known)
 
     def _compare(self, uid: PodUid, change: Change) -> None:
         """Put into ``change`` what is not known of that pod."""
@@ -135,7 +144,7 @@ class Places:
         goes_anywhere = not (pod.pinned or pod.gates or pod.nominated or pod.shape.looks_at_pods)
         if member.stage is not Stage.PLANNED or member.told or not goes_anywhere:
             return 0
-        within = member.group if self.cache.rules.are_between_pods else None
+        within = member.group if self._rules else None
         kind = self._kinds.get((pod.shape, within))
         if kind is None:
             if len(self._kinds) >= KINDS_KEPT:

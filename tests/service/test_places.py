@@ -139,6 +139,24 @@ def test_where_a_rule_says_who_may_be_beside_whom_only_members_of_one_gang_are_a
     run(scenario())
 
 
+def test_who_is_alike_changes_with_the_first_such_rule_and_with_the_last() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        rig.node("n1")
+        one, other = (rig.gang(name, size=2) for name in "gh")
+        await rig.cycle()
+        assert len(set(front.kinds(*one, *other))) == 1
+        rig.pod("theirs", node="n1", scheduler="default-scheduler", shape=REPELLING)
+        await rig.cycle()
+        assert not set(front.kinds(*one)) & set(front.kinds(*other))
+        rig.delete("theirs")
+        await rig.cycle()
+        assert len(set(front.kinds(*one, *other))) == 1
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     "fields",
     [
