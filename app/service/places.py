@@ -120,11 +120,11 @@ class Places:
 
     def _note(self, holder: str) -> None:
         charge = self.cache.rooms.charges.get(holder)
-        is_on_node = charge is not None and not charge.promised
-        if is_on_node and holder not in self._known:
+        is_promise = charge is not None and charge.promised
+        if not is_promise and holder not in self._known:
             return
         self._noted.add(holder)
-        if not is_on_node:
+        if is_promise or charge is None:
             self.news()
 
     def _place(self, uid: PodUid) -> Place | None:

@@ -312,6 +312,21 @@ def test_who_decides_nothing_tells_nothing() -> None:
     run(scenario())
 
 
+def test_pods_that_come_and_go_leave_nothing_behind_with_who_stands_by() -> None:
+    async def scenario() -> None:
+        rig = replica()
+        front = Front(rig)
+        lead(rig, "host-b")
+        rig.pod("ours", node="n1")
+        rig.pod("theirs", node="n1", scheduler="default-scheduler")
+        rig.delete("ours", "theirs")
+        assert front.news == 0
+        assert front.places.take() is None
+        assert not front.places._noted
+
+    run(scenario())
+
+
 def test_a_pod_that_was_told_its_place_is_as_if_it_had_asked_here() -> None:
     async def scenario() -> None:
         asked, told = Rig(), Rig()
