@@ -241,7 +241,6 @@ class Pods(Promises):
         before, requests = member.kind, member.pod.shape.requests
         group.remove(member)
         member.pod, member.observed = pod, False
-        self.roster.note(pod.uid)
         if member.promised and pod.status is not TaskStatus.PENDING:
             why = "pod is being deleted" if pod.deleting else "pod is over"
             self.lost.append(Lost(pod.uid, member.group, why))
@@ -256,6 +255,7 @@ class Pods(Promises):
         grows = before not in PLACED_KINDS or requests != pod.shape.requests
         self.signals.overfull |= grows and member.kind in PLACED_KINDS
         moved = self._charge(member)
+        self.rooms.tell(pod.uid)
         stays = before in PLACED_KINDS and member.kind in PLACED_KINDS and not moved
         self.registry.changed(group, replan=not stays)
         if self._is_history(pod):

@@ -61,7 +61,8 @@ class Rooms:
         """Called after the axis grew: vectors that others keep are too short now."""
         self.moved: list[Callable[[str], None]] = []
         """Called for a holder that has a charge now, or on another node, or none any more, or whose
-        charge is no promise any more, or one that somebody acts on, or nobody any more."""
+        charge is no promise any more, or one that somebody acts on, or nobody any more; and
+        when its pod says something else."""
         self._rows: dict[NodeName, int] = {}
         self._free_rows: list[int] = []
         self._holders: dict[NodeName, set[str]] = {}

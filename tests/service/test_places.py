@@ -1,10 +1,12 @@
 """What a process that answers with places is told: what Filter would answer, and no more."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.model.ids import NodeName, PodUid
+from app.model.shape import Toleration
 from app.service.filtering import Chosen
 from app.service.limits import Hint, Limits
 from app.service.places import KINDS_KEPT, Places
@@ -194,6 +196,40 @@ def test_whoever_was_told_its_place_keeps_it() -> None:
         assert front.kinds("g-2") != [0]
         call.hang_up()
         await call.task
+
+    run(scenario())
+
+
+def test_a_pod_that_may_go_elsewhere_now_is_of_another_kind() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        rig.node("n1")
+        names = rig.gang("g", size=2)
+        await rig.cycle()
+        assert len(set(front.kinds(*names))) == 1
+        pod = rig.api.pods["default/g-0"]
+        tolerating = replace(pod.shape, tolerations=(Toleration("gpu", exists=True),))
+        rig.store(replace(pod, shape=tolerating))
+        kinds = front.kinds(*names)
+        assert len(set(kinds)) == 2
+        assert 0 not in kinds
+
+    run(scenario())
+
+
+def test_a_pod_whose_gate_is_open_may_change_its_place() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(hint=Hint.GUIDE))
+        front = Front(rig)
+        rig.node("n1")
+        names = rig.gang("g", size=2, gated=True)
+        await rig.cycle()
+        assert front.kinds(*names) == [0, 0]
+        rig.store(*(replace(rig.api.pods[f"default/{name}"], gates=()) for name in names))
+        kinds = front.kinds(*names)
+        assert len(set(kinds)) == 1
+        assert 0 not in kinds
 
     run(scenario())
 
