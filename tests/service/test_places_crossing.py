@@ -4,21 +4,34 @@ Whatever crosses, in the end both know the same, which is what is so.
 """
 
 from collections import deque
+from dataclasses import replace
 
 import msgspec
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from app.front.places import Places as Front
 from app.model.ids import NodeName, PodUid
 from app.model.plan import GangPlacement, Placement
+from app.model.pod import Pod
+from app.model.shape import Toleration
 from app.service.places import Places
 from app.wire.filter_by_name import SAMPLE_FLOOR
 from app.wire.front import Change, Told
+from tests.builders import ALONE, make_pod, make_shape
 from tests.service.rig import Rig
 
 NODES = ("n0", "n1", "n2")
 NAMES = ("u", "v", "w", "x")
+GROUPED = ("u", "v")
+BEARING = (Toleration("gpu", exists=True),)
+THEIRS = make_pod(
+    "theirs",
+    node=NodeName("n0"),
+    scheduler="default-scheduler",
+    shape=make_shape(pod_anti_affinity=(ALONE,)),
+)
 OTHERS = [f"other-{number}" for number in range(SAMPLE_FLOOR)]
 
 PODS = st.sampled_from(NAMES)
@@ -40,8 +53,9 @@ class Crossing(RuleBasedStateMachine):
             cache=self.rig.cache,
             planning=self.rig.planning,
             limits=self.rig.limits,
-            news=lambda: None,
+            news=self.news,
         )
+        self.is_due = False
         self.changes: deque[Change] = deque()
         self.told: deque[Told] = deque()
         self.front = Front(self.told.append)
@@ -49,13 +63,25 @@ class Crossing(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.rig.node(*NODES, cpu=2000)
+        self.rig.group("g", minimum=2)
         for name in NAMES:
-            self.rig.pod(name)
+            self.make(name)
+
+    def make(self, name: str) -> None:
+        self.rig.pod(name, group="g" if name in GROUPED else "")
+
+    def pod(self, name: str) -> Pod | None:
+        return self.rig.api.pods.get(f"default/{name}")
+
+    def news(self) -> None:
+        self.is_due = True
 
     # --- what changes ----------------------------------------------------------------------------
 
     @rule(name=PODS, node=st.sampled_from(NODES))
     def promise(self, name: str, node: str) -> None:
+        if self.pod(name) is None:
+            return
         member = self.rig.member(name)
         placement = Placement(member.task, NodeName(node))
         self.rig.cache.promise(GangPlacement(member.group, (placement,), whole=True), now=0.0)
@@ -78,10 +104,49 @@ class Crossing(RuleBasedStateMachine):
         asked = {"Pod": pod, "NodeNames": [*sorted(offered), *OTHERS]}
         self.front.answer(msgspec.json.encode(asked))
 
+    @rule(name=PODS)
+    def come_or_go(self, name: str) -> None:
+        if self.pod(name) is None:
+            self.make(name)
+        else:
+            self.rig.delete(name)
+
+    @rule(
+        name=PODS, tolerations=st.sampled_from([(), BEARING]), nominated=st.sampled_from(["", "n0"])
+    )
+    def say_something_else(
+        self, name: str, tolerations: tuple[Toleration, ...], nominated: str
+    ) -> None:
+        pod = self.pod(name)
+        if pod is not None:
+            shape = replace(pod.shape, tolerations=tolerations)
+            self.rig.store(replace(pod, shape=shape, nominated=NodeName(nominated)))
+
+    @rule()
+    def rule_or_none(self) -> None:
+        """Somebody says who may be beside it, or goes."""
+        if self.pod(THEIRS.name) is None:
+            self.rig.store(THEIRS)
+        else:
+            self.rig.delete(THEIRS.name)
+        self.news()  # it comes with the next cycle
+
+    @rule(node=st.sampled_from(NODES), closed=st.booleans())
+    def cordon(self, node: str, *, closed: bool) -> None:
+        self.rig.node(node, cpu=2000, unschedulable=closed)
+
+    @rule(name=PODS, offered=SOME)
+    def ask_the_extender(self, name: str, offered: set[str]) -> None:
+        if self.pod(name) is not None:
+            self.rig.filter(name, [*sorted(offered), *OTHERS])
+
     # --- what is told ----------------------------------------------------------------------------
 
     @rule()
     def turn(self) -> None:
+        if not self.is_due:
+            return
+        self.is_due = False
         change = self.places.take()
         if change is not None:
             self.changes.append(change)
@@ -98,7 +163,7 @@ class Crossing(RuleBasedStateMachine):
         self.places.was_told(told)
         self.rig.parts.filtering.was_told(told.uid, told.node, other=told.other)
 
-    def teardown(self) -> None:
+    def settle(self) -> None:
         self.turn()
         while self.changes or self.told:
             while self.told:
@@ -106,6 +171,20 @@ class Crossing(RuleBasedStateMachine):
             self.turn()
             while self.changes:
                 self.learn()
+
+    @rule(name=PODS, offered=SOME)
+    def ask_in_peace(self, name: str, offered: set[str]) -> None:
+        """What is told while nothing crosses it is so."""
+        self.settle()
+        self.ask(name, offered)
+        told = list(self.told)
+        self.settle()
+        for each in told:
+            member = self.rig.cache.members[each.uid]
+            assert (member.node, member.told) == (each.node, True)
+
+    def teardown(self) -> None:
+        self.settle()
         place = self.places._place
         so = {uid: place(uid) for uid in map(uid_of, NAMES) if place(uid) is not None}
         assert self.front._of == so
@@ -113,3 +192,4 @@ class Crossing(RuleBasedStateMachine):
 
 
 TestCrossing = Crossing.TestCase
+TestCrossing.settings = settings(max_examples=300, deadline=None)
