@@ -259,7 +259,7 @@ def test_kinds_are_forgotten_when_there_are_many() -> None:
         for number in range(KINDS_KEPT + 1):
             rig.pod(f"p{number}", shape=make_shape(cpu=number % 3, memory=number))
         await rig.cycle()
-        names = [f"p{number}" for number in range(100)]
+        names = [f"p{number}" for number in range(KINDS_KEPT + 1)]
         kinds = front.kinds(*names)
         assert len(set(kinds)) == len(kinds)
         assert len(front.places._kinds) <= KINDS_KEPT
