@@ -32,14 +32,14 @@ class Basis:
         before = self.snapshot
         return (
             policies is not self.policies
-            or _differ(before.queues, cache.queues)
+            or differ(before.queues, cache.queues)
             or (admits and before.quotas != tuple(cache.quotas.values()))
             or _has_more(cache.rooms.table().total, before.table.total)
             or _have_grown(before.usage, cache.registry.usage())
         )
 
 
-def _differ(before: Mapping[QueueName, Queue], now: Mapping[QueueName, Queue]) -> bool:
+def differ(before: Mapping[QueueName, Queue], now: Mapping[QueueName, Queue]) -> bool:
     """Whether other queues, or other limits of them, count than before."""
     if before.keys() != now.keys():
         return True

@@ -251,6 +251,8 @@ class Filtering:
         if member.stage is not Stage.WAITING:
             return True
         anew = self._comes_after_preemption(member, names)
+        if len(names) >= SAMPLE_FLOOR and not anew and self._planning.at_once(member, names):
+            return True
         return self._planning.on_demand(member.group, anew=anew) and member.promised
 
     def _comes_after_preemption(self, member: Member, names: Sequence[NodeName]) -> bool:

@@ -10,7 +10,8 @@ given back while all who wait lack members. Time can (pauses and vetoes end), so
 second after it was last, whatever other news there was.
 
 A gang, or all when they are few, can be planned *on demand* in between
-(:meth:`Planning.on_demand`), on what is true at that moment. Two plans can then disagree, and the
+(:meth:`Planning.on_demand`), on what is true at that moment; a pod alone that is like the last one
+may have a place without that (:mod:`app.service.allowance`). Two plans can then disagree, and the
 cluster goes on while a cycle plans, so publishing checks every decision again
 (:mod:`app.service.publishing`). What does not hold any more is left to the next cycle, which then
 runs in one go.
@@ -28,17 +29,14 @@ from app.cache.members import Member
 from app.cache.missing import slots_wanted
 from app.cache.snapshotter import Snapshotter
 from app.core.figures import QueueFigures, queue_figures
-from app.core.ledger import Ledger
-from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan, plan_gang, plan_steps
-from app.core.policy import Policies
-from app.core.tiers import open_policies
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
-from app.model.plan import Plan
+from app.model.plan import GangPlacement, Placement, Plan
 from app.model.reason import Refusal
 from app.model.snapshot import Snapshot
 from app.service.activity import OTHER_LEADS, Activity
+from app.service.allowance import Allowance
 from app.service.approvals import Approvals
 from app.service.basis import Basis
 from app.service.configuration import Configuration
@@ -47,19 +45,13 @@ from app.service.expiry import Expiry
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.publishing import Published, Publisher
+from app.service.rating import rated
 from app.service.refused import Refused
 from app.service.relief import Relief
 from app.service.taking_over import take_over
 from app.service.vetoes import Vetoes
 from app.service.what_if import WhatIf
 from app.telemetry import metrics
-
-
-def open_placer(snapshot: Snapshot, policies: Policies, now: float, shapes: ShapeCache) -> Placer:
-    """A placer on an untouched ledger of ``snapshot``, with the policies' scoring."""
-    ledger = Ledger(snapshot)
-    opened = open_policies(policies, ledger, now=now)
-    return Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes)
 
 
 def _loop_time() -> float:
@@ -116,6 +108,7 @@ class Planning:
     _refused: Refused = field(init=False)
     _relief: Relief = field(init=False)
     _snapshotter: Snapshotter = field(init=False)
+    _allowance: Allowance = field(init=False)
     _publisher: Publisher = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +116,12 @@ class Planning:
         self._refused = Refused(self.cache)
         self._snapshotter = Snapshotter(self.cache)
         self._relief = Relief(self.cache, self.configuration, self._snapshotter)
+        self._allowance = Allowance(
+            cache=self.cache,
+            configuration=self.configuration,
+            snapshotter=self._snapshotter,
+            approvals=self.approvals,
+        )
         self._publisher = Publisher(
             cache=self.cache,
             configuration=self.configuration,
@@ -191,6 +190,7 @@ class Planning:
         """One cycle: expire, relieve, plan, publish, report."""
         started = self.clock()
         self.expiry.expire(started)
+        self._allowance.cycle_begins()
         self._relief.relieve(started)
         signals = self.cache.signals
         changed, signals.groups = signals.groups, set()
@@ -257,6 +257,7 @@ class Planning:
         if self._in_one_go:
             self.cache.signals.dirty = True
             self.notice()
+        self._allowance.renew(now=now)
 
     async def _drive(self, steps: PlanSteps) -> Plan:
         """Run the generator, giving the loop a turn whenever a slice of time is used up."""
@@ -306,6 +307,22 @@ class Planning:
         self._refused.note_on_demand(group, decided.refused)
         return key in placed
 
+    def at_once(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """Promise a pod alone one of the offered nodes; True if that took no plan."""
+        group, now = self.cache.groups[member.group], self.clock()
+        if group.key in self.refusals or not self._allowance.covers(group, now=now):
+            return False
+        node = self.best_of(member, names)
+        if node is None:
+            return False
+        self.cache.admit(group.key)
+        decided = GangPlacement(group.key, (Placement(member.task, node),), whole=True)
+        if not self._publisher.take(decided, now=now):
+            return False
+        self._allowance.use()
+        self.log.at_once += 1
+        return True
+
     def _snapshot(self, now: float) -> Snapshot:
         return self._snapshotter.snapshot(
             vetoes=self.vetoes.active(now=now), preemptors=self.approvals.preemptors()
@@ -325,6 +342,7 @@ class Planning:
         if self._publish(decided, basis, now=now):
             self.cache.signals.dirty = True
         self._refused.note_all_on_demand()
+        self._allowance.learn(snapshot.gangs.get(asked), now=now)
         self.notice()
         return any(placed.gang == asked for placed in decided.placed)
 
@@ -340,17 +358,8 @@ class Planning:
 
     def rate(self, member: Member, names: Sequence[NodeName]) -> list[tuple[NodeName, int]]:
         """The policies' scores of ``names`` for it, spread over 0 to 10."""
-        snapshot = self._snapshotter.snapshot()
-        placer = open_placer(snapshot, self.configuration.policies, self.clock(), self._shapes)
-        rows = [snapshot.table.index[name] for name in names if name in snapshot.table.index]
-        scores = placer.scores(member.task, rows)
-        low, high = float(scores.min(initial=0.0)), float(scores.max(initial=0.0))
-        width = (high - low) or 1.0
-        rated = {
-            snapshot.table.nodes[row].name: round(10 * (float(score) - low) / width)
-            for row, score in zip(rows, scores, strict=True)
-        }
-        return [(name, rated.get(name, 0)) for name in names]
+        snapshot, policies = self._snapshotter.snapshot(), self.configuration.policies
+        return rated(names, member.task, snapshot, policies, now=self.clock(), shapes=self._shapes)
 
     def queue_figures(self) -> dict[QueueName, QueueFigures]:
         """What the queues hold and deserve at this moment."""

@@ -1,0 +1,152 @@
+"""Places for pods that come alone, one like the other, without a plan for each.
+
+kube-scheduler asks for a pod the moment it is created: often before our watch has shown it, mostly
+before a cycle has planned it. A plan on demand takes milliseconds in which kube-scheduler does
+nothing else. So after one for a pod alone the planner is asked how many more of its kind its queue
+bears (:func:`app.core.planner.bears_more`). So many have an offered node with room at once, as long
+as nobody else waits or was promised anything, and nodes, queues and configuration are the same.
+
+Only of a sample of nodes, though: that has the planned one rarely, and without it the pod has an
+offered node with room in any case (:mod:`app.service.filtering`). Where all nodes are offered the
+pod has the one that the policies rate best.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.cache.cluster import ClusterCache
+from app.cache.groups import Group
+from app.cache.members import Kind
+from app.cache.snapshotter import Snapshotter
+from app.core.planner import bears_more
+from app.core.policy import Policies
+from app.model.gang import Gang
+from app.model.ids import QueueName
+from app.model.snapshot import NodeTable
+from app.model.workload import Queue
+from app.service.approvals import Approvals
+from app.service.basis import differ
+from app.service.configuration import Configuration
+from app.wire.filter_by_name import SAMPLE_FLOOR
+
+COUNTS: Final = (64, 8, 1)
+"""So many are asked for: if the queue does not bear the first, then the next."""
+
+COME_S: Final = 1.0
+"""When none has come for so long the planner is not asked about them after every cycle."""
+
+_CROWD: Final = 64
+"""More that wait are left to a cycle: looking at each takes as long as a plan."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Granted:
+    """What the planner went by."""
+
+    policies: Policies
+    table: NodeTable
+    queues: Mapping[QueueName, Queue]
+    promises_made: int
+    """By then, by anybody."""
+    count: int
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Allowance:
+    """How many more pods like the last that came alone may have a place."""
+
+    cache: ClusterCache
+    configuration: Configuration
+    snapshotter: Snapshotter
+    approvals: Approvals
+    _like: Gang | None = None
+    """The last one, as it waited."""
+    _granted: _Granted | None = None
+    _used: int = 0
+    _came_at: float = float("-inf")
+    """When one like it did last, seconds since the epoch."""
+
+    def covers(self, group: Group, *, now: float) -> bool:
+        """Whether the one pod of ``group`` may have any node with room; counts nothing."""
+        if not self._is_alike(group, now):
+            return False
+        self._came_at = now
+        pending = self.cache.registry.pending
+        return (
+            self._stands()
+            and len(pending) <= _CROWD
+            and all(self._is_alike(other, now) for other in pending.values())
+        )
+
+    def cycle_begins(self) -> None:
+        """A hint that a queue holds more than it was promised is taken up now."""
+        if self.cache.signals.overfull:
+            self._granted = None
+
+    def use(self) -> None:
+        """One that is covered was promised a place."""
+        self._used += 1
+
+    def learn(self, gang: Gang | None, *, now: float) -> None:
+        """``gang`` was planned on demand, as it is here; ask the planner about its like."""
+        if gang is not None and gang.solo and len(gang.waiting) == 1:
+            self._like, self._came_at = gang, now
+            self._ask(now)
+
+    def renew(self, *, now: float) -> None:
+        """Others were promised places: ask again, while there is a use for it."""
+        if now - self._came_at <= COME_S and not self._stands():
+            self._ask(now)
+
+    def _ask(self, now: float) -> None:
+        self._granted, self._used = None, 0
+        like, cache, policies = self._like, self.cache, self.configuration.policies
+        if like is None or len(cache.rooms.nodes) < SAMPLE_FLOOR:
+            return
+        if not all(self._is_alike(group, now) for group in cache.registry.pending.values()):
+            return
+        snapshot = self.snapshotter.snapshot(preemptors=self.approvals.preemptors())
+        if snapshot.claims or snapshot.made_room or snapshot.shown or snapshot.inter_pod:
+            return
+        for count in COUNTS:
+            if bears_more(snapshot, policies, like=like, count=count, now=now):
+                self._granted = _Granted(
+                    policies, snapshot.table, snapshot.queues, cache.rooms.promises_made, count
+                )
+                return
+
+    def _stands(self) -> bool:
+        """Whether one more may have a place."""
+        granted, cache = self._granted, self.cache
+        return (
+            granted is not None
+            and self._used < granted.count
+            and granted.promises_made + self._used == cache.rooms.promises_made
+            and granted.policies is self.configuration.policies
+            and granted.table is cache.rooms.table()
+            and not cache.signals.overfull
+            and not cache.rules.are_between_pods
+            and not cache.nominated.claims(cache.rooms.vector)
+            and not self.approvals.preemptors()
+            and not differ(granted.queues, cache.queues)
+        )
+
+    def _is_alike(self, group: Group, now: float) -> bool:
+        """Whether it is a pod alone that waits and may go anywhere, and asks for the same."""
+        like = self._like
+        if like is None or not (group.solo and group.known) or len(group.members) != 1:
+            return False
+        [member] = group.members.values()
+        pod = member.pod
+        free = not (pod.pinned or pod.gates or pod.nominated or pod.queue_first)
+        plain = not (pod.shape.looks_at_pods or pod.shape.host_ports)
+        return (
+            member.kind is Kind.WAITING
+            and free
+            and plain
+            and pod.shape.requests == like.waiting[0].shape.requests
+            and pod.priority == like.waiting[0].priority
+            and group.queue == like.queue
+            and group.hold_until <= now
+        )
