@@ -72,12 +72,7 @@ class Allowance:
         if not self._is_alike(group, now):
             return False
         self._came_at = now
-        pending = self.cache.registry.pending
-        return (
-            self._stands()
-            and len(pending) <= _CROWD
-            and all(self._is_alike(other, now) for other in pending.values())
-        )
+        return self._stands() and self._only_alike_wait(now)
 
     def cycle_begins(self) -> None:
         """A hint that a queue holds more than it was promised is taken up now."""
@@ -89,8 +84,11 @@ class Allowance:
         self._used += 1
 
     def learn(self, gang: Gang | None, *, now: float) -> None:
-        """``gang`` was planned on demand, as it is here; ask the planner about its like."""
-        if gang is not None and gang.solo and len(gang.waiting) == 1:
+        """``gang`` was planned on demand, as it is here; ask the planner about its like.
+
+        Not about pods that ask for nothing: their places are what is left over.
+        """
+        if gang is not None and gang.solo and [t.best_effort for t in gang.waiting] == [False]:
             self._like, self._came_at = gang, now
             self._ask(now)
 
@@ -104,10 +102,13 @@ class Allowance:
         like, cache, policies = self._like, self.cache, self.configuration.policies
         if like is None or len(cache.rooms.nodes) < SAMPLE_FLOOR:
             return
-        if not all(self._is_alike(group, now) for group in cache.registry.pending.values()):
+        if not self._only_alike_wait(now):
             return
         snapshot = self.snapshotter.snapshot(preemptors=self.approvals.preemptors())
         if snapshot.claims or snapshot.made_room or snapshot.shown or snapshot.inter_pod:
+            return
+        if len(like.request) < len(snapshot.axis):
+            self._like = None  # somebody named a resource that was not known when it came
             return
         for count in COUNTS:
             if bears_more(snapshot, policies, like=like, count=count, now=now):
@@ -130,6 +131,12 @@ class Allowance:
             and not cache.nominated.claims(cache.rooms.vector)
             and not self.approvals.preemptors()
             and not differ(granted.queues, cache.queues)
+        )
+
+    def _only_alike_wait(self, now: float) -> bool:
+        pending = self.cache.registry.pending
+        return len(pending) <= _CROWD and all(
+            self._is_alike(group, now) for group in pending.values()
         )
 
     def _is_alike(self, group: Group, now: float) -> bool:

@@ -164,6 +164,27 @@ def test_a_pod_that_others_are_evicted_for_has_its_plan() -> None:
     assert rig.planning.log.at_once == 0
 
 
+def test_a_resource_that_nobody_named_before_stops_no_cycle() -> None:
+    rig = taught(rig_of())
+    rig.node("new", extra={"example.com/fpga": 1})
+    comes(rig, "planned")
+    asyncio.run(rig.cycle())
+    assert rig.place("planned")
+    comes(rig, "p")
+    assert ask(rig, "p")
+    comes(rig, "q")
+    assert ask(rig, "q")
+    assert (rig.planning.log.on_demand, rig.planning.log.at_once) == (2, 1)
+
+
+def test_pods_that_ask_for_nothing_are_planned() -> None:
+    rig = taught(rig_of())
+    for name in ("p", "q", "r"):
+        comes(rig, name, shape=make_shape(cpu=0, memory=0))
+        assert ask(rig, name)
+    assert rig.planning.log.at_once == 0
+
+
 def test_another_configuration_is_asked_first() -> None:
     rig = taught(rig_of())
     assert rig.parts.configuration.load(TREE)
