@@ -215,3 +215,20 @@ def test_a_group_moves_to_another_queue(place: Place) -> None:
 
     place.api.patch(POD_GROUPS, "gang", {"spec": {"queue": "default"}}, namespace=place.name)
     place.wait_bound("gang", 2)
+
+
+def test_single_pods_fill_their_queue_where_nodes_are_many(place: Place) -> None:
+    """kube-scheduler asks for each as soon as it is there, and offers a part of the nodes."""
+    place.add_nodes(120, cpu="2")
+    queue = place.add_queue("narrow", capability={"cpu": "20"})
+    pods = [workloads.pod(f"alone-{number}", queue=queue) for number in range(30)]
+    for pod in pods:
+        pod["metadata"]["annotations"] |= workloads.UNGATED
+    place.submit(pods)
+    bound = {pod["metadata"]["name"] for pod in place.wait_bound("", 20)}
+    for name in {pod["metadata"]["name"] for pod in pods} - bound:
+        place.wait_pod_condition(name, "PodScheduled", "False")
+    assert len(place.bound()) == 20
+
+    place.delete_pod(bound.pop())
+    place.wait_bound("", 20)
