@@ -19,6 +19,8 @@ class Served:
     """What the extender has of a front."""
 
     listener: socket.socket
+    accepting: socket.socket
+    """The front's own of it, closed when it accepts nothing more."""
     control: asyncio.StreamWriter
     serving: asyncio.Task[None]
 
@@ -34,10 +36,11 @@ async def front() -> AsyncIterator[Served]:
     for each in (listener, its_control):
         each.setblocking(False)
     _, writer = await asyncio.open_connection(sock=control)
-    serving = asyncio.create_task(serve(Sockets(listener.dup(), its_control, its_doors)))
+    accepting = listener.dup()
+    serving = asyncio.create_task(serve(Sockets(accepting, its_control, its_doors)))
     with listener, entrance, its_doors:
         try:
-            yield Served(listener, writer, serving)
+            yield Served(listener, accepting, writer, serving)
         finally:
             writer.close()
             await serving
@@ -56,13 +59,15 @@ def test_who_comes_when_the_extender_has_ended_waits_for_the_next_front() -> Non
             served.control.write(Frame(Kind.ANSWER, bytes(2**23), 1, 200).encode())
             await served.control.drain()
             served.control.close()
-            await asyncio.sleep(0.05)
+            while served.accepting.fileno() != -1:  # noqa: ASYNC110 - a socket tells nobody
+                await asyncio.sleep(0.001)
             assert not served.serving.done(), "a client has not taken its answer yet"
             _, late = await served.connect()
             late.write(OURS)
             await asyncio.sleep(0.05)
             taken, _ = served.listener.accept()
             with taken:
+                taken.settimeout(20)
                 assert taken.recv(len(OURS)) == OURS
             for each in (writer, late):
                 each.close()
