@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -211,8 +210,10 @@ def test_who_comes_while_the_extender_drains_is_refused_at_once(tmp_path: Path) 
         ready(process)
         port = int(process.url.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port)) as slow:
-            slow.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n{")
-            time.sleep(0.2)
+            head = b"Host: x\r\nContent-Length: 5000000\r\nExpect: 100-continue\r\n"
+            slow.settimeout(20)
+            slow.sendall(b"POST /filter HTTP/1.1\r\n%b\r\n{" % head)
+            assert slow.recv(100).startswith(b"HTTP/1.1 100 "), "the extender waits for the rest"
             process.terminate()
             wait_until(lambda: _refuses(port), timeout_s=2, what="a refusal")
             assert process.running
