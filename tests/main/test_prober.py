@@ -13,6 +13,9 @@ from app.main.prober import PodProber
 
 Ask = Callable[[PodProber, Address], Awaitable[Why]]
 
+PATIENCE_S = 20.0
+SILENCE_S = 0.5
+
 
 def ask(answer: bytes | None, how: Ask) -> tuple[Why, bytes]:
     """What comes of a question to a server that answers so (None: never), and what it was sent."""
@@ -30,7 +33,8 @@ def ask(answer: bytes | None, how: Ask) -> tuple[Why, bytes]:
                     connection.sendall(answer)
 
     async def whole(port: int) -> Why:
-        return await how(PodProber(timeout_s=0.5), Address("127.0.0.1", port))
+        timeout_s = SILENCE_S if answer is None else PATIENCE_S
+        return await how(PodProber(timeout_s=timeout_s), Address("127.0.0.1", port))
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(2)
@@ -91,11 +95,10 @@ def test_a_port_that_takes_connections_answers() -> None:
 
 
 def test_a_port_that_is_closed_does_not() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-
-    async def whole() -> tuple[Why, Why]:
+    async def whole(port: int) -> tuple[Why, Why]:
         at = Address("127.0.0.1", port)
         return await PodProber().tcp(at), await PodProber().http(at, "/", {})
 
-    assert all(asyncio.run(whole()))
+    with socket.socket() as taken:  # by nobody who listens, and by nobody else meanwhile
+        taken.bind(("127.0.0.1", 0))
+        assert all(asyncio.run(whole(taken.getsockname()[1])))
