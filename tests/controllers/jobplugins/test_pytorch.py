@@ -138,11 +138,12 @@ def test_the_script_ends_when_the_port_answers() -> None:
 
 @pytest.mark.skipif(not BASH, reason="the script is run by bash, whose sh can open sockets")
 def test_the_script_gives_up_after_its_time() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    done = subprocess.run(
-        [BASH, "-c", script(port, timeout_s=1)], capture_output=True, timeout=60, check=False
-    )
+    with socket.socket() as taken:  # by nobody who listens, and by nobody else meanwhile
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [BASH, "-c", script(port, timeout_s=1)], capture_output=True, timeout=60, check=False
+        )
     assert done.returncode == 1
     assert done.stderr == f"127.0.0.1:{port} was not reachable within 1 s\n".encode()
 
