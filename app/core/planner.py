@@ -32,6 +32,7 @@ from app.model.ids import GroupKey, PodUid, group_key
 from app.model.plan import Plan
 from app.model.reason import Cause, Refusal
 from app.model.snapshot import QueueUsage, Snapshot
+from app.model.workload import GroupPhase
 
 ACTIONS: Mapping[str, Callable[[Cycle], Steps]] = {
     "enqueue": enqueue,
@@ -112,7 +113,8 @@ def bears_more(
     """Whether the same actions let ``count`` more groups like that one have a place each.
 
     ``like`` is a pod alone as it waited; nobody else does. That nodes have room is for the caller
-    to see. All but the last are asked for as one: whatever bears them together bears fewer.
+    to see. All but the last are asked for as one: whatever bears them together bears fewer. They
+    come at ``now``, so they are let in only if the queue can take what all of them claim.
     """
     [task] = like.waiting
     comers = tuple(
@@ -121,7 +123,9 @@ def bears_more(
             key=group_key(like.namespace, f"{number}"),
             waiting=(replace(task, uid=PodUid(f"{number}"), request=task.request * times),),
             request=task.request * times,
-            created=like.created + number,
+            min_request=task.request * times,
+            phase=GroupPhase.NEW,
+            created=now + number,
         )
         for number, times in enumerate((count - 1, 1))
         if times

@@ -1,7 +1,9 @@
 """What is said of pods to come is what the planner says when they have come."""
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +14,15 @@ from app.model.ids import QueueName
 from app.model.reason import Cause
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase
-from tests.builders import make_gang, make_node, make_queue, make_shape, make_snapshot, make_task
+from tests.builders import (
+    make_amounts,
+    make_gang,
+    make_node,
+    make_queue,
+    make_shape,
+    make_snapshot,
+    make_task,
+)
 from tests.core.actions.rigs import policies
 from tests.core.placement.strategies import Theme
 from tests.core.plugins.sessions import room
@@ -26,13 +36,15 @@ EXAMPLES = settings(
 
 def alone(name: str, queue: str, snapshot: Snapshot, *, cores: int) -> Gang:
     """A pod without a PodGroup, of a queue."""
-    task = make_task(name, shape=make_shape(cpu=cores * 1000), axis=snapshot.axis)
+    shape = make_shape(cpu=cores * 1000, memory=0)
+    task = make_task(name, shape=shape, axis=snapshot.axis)
     return make_gang(
         name,
         waiting=(task,),
         axis=snapshot.axis,
         queue=QueueName(queue),
         min_member=1,
+        min_request=task.request,
         phase=GroupPhase.NEW,
         solo=True,
     )
@@ -96,3 +108,28 @@ def test_as_many_are_borne_as_would_be_one_after_the_other() -> None:
     snapshot, like = with_gangs(empty, [full]), alone("like", "a", empty, cores=1)
     borne = [n for n in range(1, 6) if bears_more(snapshot, by, like=like, count=n, now=NOW)]
     assert borne == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "last", [{}, {"phase": GroupPhase.INQUEUE}, {"created": NOW - 7200.0}], ids=["", "in", "late"]
+)
+def test_whoever_comes_is_voted_on(last: dict[str, Any]) -> None:
+    """Though the last one was let in before, or had waited so long that it had to be."""
+    sla = PluginConf("sla", arguments={"sla-waiting-time": "1h"})
+    by = policies(((sla,), ("gang", "predicates", "proportion")))
+    empty = make_snapshot(
+        nodes=(make_node("n", cpu=20_000, memory=0, pods=20),),
+        queues=(make_queue("a", capability=make_amounts(cpu=8000)),),
+    )
+    claiming = make_gang(
+        "claiming",
+        queue=QueueName("a"),
+        phase=GroupPhase.RUNNING,
+        allocated=room(cpu=1, pods=1),
+        min_request=room(cpu=4, pods=1),
+        counts=Counts(running=1),
+    )
+    snapshot = with_gangs(empty, [claiming])
+    like = replace(alone("like", "a", empty, cores=1), **last)
+    borne = [n for n in range(1, 8) if bears_more(snapshot, by, like=like, count=n, now=NOW)]
+    assert borne == [1, 2, 3, 4]
