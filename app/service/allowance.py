@@ -5,6 +5,8 @@ before a cycle has planned it. A plan on demand takes milliseconds in which kube
 nothing else. So after one for a pod alone the planner is asked how many more of its kind its queue
 bears (:func:`app.core.planner.bears_more`). So many have an offered node with room at once, as long
 as nobody else waits or was promised anything, and nodes, queues and configuration are the same.
+Those count too that no plan is for yet, such as pods behind gates of others: what they ask for is
+taken off what other queues deserve.
 
 Only of a sample of nodes, though: that has the planned one rarely, and without it the pod has an
 offered node with room in any case (:mod:`app.service.filtering`). Where all nodes are offered the
@@ -15,6 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
 from app.cache.members import Kind
@@ -23,10 +27,10 @@ from app.core.planner import bears_more
 from app.core.policy import Policies
 from app.model.gang import Gang
 from app.model.ids import QueueName
-from app.model.snapshot import NodeTable
+from app.model.snapshot import NodeTable, QueueUsage
 from app.model.workload import Queue
 from app.service.approvals import Approvals
-from app.service.basis import differ
+from app.service.basis import claimed, differ, has_more
 from app.service.configuration import Configuration
 from app.wire.filter_by_name import SAMPLE_FLOOR
 
@@ -40,7 +44,7 @@ _CROWD: Final = 64
 """More that wait are left to a cycle: looking at each takes as long as a plan."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Granted:
     """What the planner went by."""
 
@@ -49,6 +53,7 @@ class _Granted:
     queues: Mapping[QueueName, Queue]
     promises_made: int
     """By then, by anybody."""
+    usage: Mapping[QueueName, QueueUsage]
     count: int
 
 
@@ -113,7 +118,12 @@ class Allowance:
         for count in COUNTS:
             if bears_more(snapshot, policies, like=like, count=count, now=now):
                 self._granted = _Granted(
-                    policies, snapshot.table, snapshot.queues, cache.rooms.promises_made, count
+                    policies=policies,
+                    table=snapshot.table,
+                    queues=snapshot.queues,
+                    promises_made=cache.rooms.promises_made,
+                    usage=snapshot.usage,
+                    count=count,
                 )
                 return
 
@@ -131,7 +141,25 @@ class Allowance:
             and not cache.nominated.claims(cache.rooms.vector)
             and not self.approvals.preemptors()
             and not differ(granted.queues, cache.queues)
+            and not self._is_more_asked_for(granted.usage)
         )
+
+    def _is_more_asked_for(self, before: Mapping[QueueName, QueueUsage]) -> bool:
+        """Whether groups ask for more or claim more than ``before``, those that use this apart."""
+        usage = self.cache.registry.usage()
+        return any(
+            now is not before.get(name) and self._asks_for_more(name, before.get(name), now)
+            for name, now in usage.items()
+        )
+
+    def _asks_for_more(self, name: QueueName, before: QueueUsage | None, now: QueueUsage) -> bool:
+        like = self._like
+        if like is not None and name == like.queue:
+            held = np.zeros_like(like.request) if before is None else claimed(before)
+            return has_more(held + like.request * self._used, claimed(now))
+        if before is None:
+            return True
+        return has_more(before.request, now.request) or has_more(claimed(before), claimed(now))
 
     def _only_alike_wait(self, now: float) -> bool:
         pending = self.cache.registry.pending

@@ -34,7 +34,7 @@ class Basis:
             policies is not self.policies
             or differ(before.queues, cache.queues)
             or (admits and before.quotas != tuple(cache.quotas.values()))
-            or _has_more(cache.rooms.table().total, before.table.total)
+            or has_more(cache.rooms.table().total, before.table.total)
             or _have_grown(before.usage, cache.registry.usage())
         )
 
@@ -62,17 +62,15 @@ def _have_grown(
 def _has_grown(before: QueueUsage | None, now: QueueUsage) -> bool:
     if before is None:
         return bool(now.allocated.any() or now.inqueue.any())
-    held, claimed = _claims(before)
-    holds, claims = _claims(now)
-    return _has_more(held, holds) or _has_more(claimed, claims)
+    return has_more(before.allocated, now.allocated) or has_more(claimed(before), claimed(now))
 
 
-def _claims(usage: QueueUsage) -> tuple[Vector, Vector]:
-    """What its groups hold, and what they hold and may still claim."""
-    return usage.allocated, usage.allocated + usage.inqueue - usage.elastic
+def claimed(usage: QueueUsage) -> Vector:
+    """What its groups hold and may still claim."""
+    return usage.allocated + usage.inqueue - usage.elastic
 
 
-def _has_more(less: Vector, more: Vector) -> bool:
+def has_more(less: Vector, more: Vector) -> bool:
     """Whether ``more`` has more of anything; what is new on the axis nobody was given."""
     width = min(len(less), len(more))
     return bool((more[:width] > less[:width]).any())

@@ -15,6 +15,7 @@ from app.core.planner import plan_gang
 from app.model.ids import NodeName, PodUid, QueueName
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.shape import HostPort, PodShape
+from app.model.workload import GroupPhase
 from app.service.allowance import COUNTS
 from app.service.filtering import Chosen
 from app.wire.filter_by_name import SAMPLE_FLOOR
@@ -228,6 +229,70 @@ def test_after_any_other_change_there_is_a_plan_first(change: Callable[[Rig], ob
     comes(rig, "p")
     assert ask(rig, "p")
     assert (rig.planning.log.on_demand, rig.planning.log.at_once) == (2, 0)
+
+
+def bind_by_others(rig: Rig, name: str, *, cores: int, **fields: Any) -> None:
+    """A pod that takes so much of the last node, which may be more than that has."""
+    rig.pod(name, shape=make_shape(cpu=cores * 1000), node=NodeName(NODES[-1]), **fields)
+
+
+def run_one(rig: Rig, queue: str, *, claims: int = 0) -> None:
+    """A group that has all it waits for, and may claim so many cores all the same."""
+    amounts = make_amounts(cpu=claims * 1000)
+    name, phase = QueueName(queue), GroupPhase.RUNNING
+    rig.group("runs", minimum=1, queue=name, phase=phase, min_resources=amounts)
+    bind_by_others(rig, "runs-0", cores=1, group="runs", phase="Running")
+
+
+def hold_half(rig: Rig) -> None:
+    bind_by_others(rig, "half", cores=len(NODES) // 2, annotations={QUEUE_ANNOTATION: "a"})
+
+
+def grow_tree(rig: Rig) -> None:
+    rig.parts.configuration.load(TREE)
+    rig.queue(make_queue("top"))
+    rig.queue(make_queue("a", parent=QueueName("top")))
+
+
+ALL_CORES = make_shape(cpu=len(NODES) * 1000)
+DEMANDS: dict[str, tuple[Callable[[Rig], object], Callable[[Rig], object]]] = {
+    "a pod behind a gate": (
+        hold_half,
+        lambda rig: rig.pod(
+            "gated", annotations={QUEUE_ANNOTATION: "b"}, shape=ALL_CORES, gates=("its.own/gate",)
+        ),
+    ),
+    "a pod of a group that does not show yet": (
+        hold_half,
+        lambda rig: rig.pod("early", group="late", shape=ALL_CORES),
+    ),
+    "a group that runs and claims more": (
+        lambda rig: run_one(rig, "a"),
+        lambda rig: run_one(rig, "a", claims=len(NODES)),
+    ),
+    "a group in a queue above": (
+        grow_tree,
+        lambda rig: rig.pod(
+            "gated", annotations={QUEUE_ANNOTATION: "top"}, shape=CORE, gates=("its.own/gate",)
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "change"), DEMANDS.values(), ids=DEMANDS)
+def test_who_waits_for_no_plan_may_ask_for_room_too(
+    before: Callable[[Rig], object], change: Callable[[Rig], object]
+) -> None:
+    """By what others ask for and claim, the queue may hold less."""
+    rig = rig_of(cores=1)
+    before(rig)
+    taught(rig)
+    comes(rig, "p")
+    assert ask(rig, "p")
+    assert rig.planning.log.at_once == 1
+    change(rig)
+    comes(rig, "q")
+    assert not ask(rig, "q")
 
 
 ODD: dict[str, dict[str, Any]] = {
