@@ -63,8 +63,8 @@ class Rooms:
         """Called for a holder that has a charge now, or on another node, or none any more, or whose
         charge is no promise any more, or one that somebody acts on, or nobody any more; and
         when its pod says something else."""
-        self.promises_made = 0
-        """How often somebody was promised room that it was not promised before."""
+        self.charges_made = 0
+        """How often somebody took room, or was promised it, who did not have as much before."""
         self._rows: dict[NodeName, int] = {}
         self._free_rows: list[int] = []
         self._holders: dict[NodeName, set[str]] = {}
@@ -201,8 +201,7 @@ class Rooms:
                     self.tell(holder)
                 return False
             self.discharge(holder)
-        was_promised = old is not None and old.promised and old.request == request
-        self.promises_made += promised and not was_promised
+        self.charges_made += old is None or old.request != request
         vector = self.vector(request)
         row = self._row(node)
         self._used[row] += vector

@@ -4,9 +4,9 @@ kube-scheduler asks for a pod the moment it is created: often before our watch h
 before a cycle has planned it. A plan on demand takes milliseconds in which kube-scheduler does
 nothing else. So after one for a pod alone the planner is asked how many more of its kind its queue
 bears (:func:`app.core.planner.bears_more`). So many have an offered node with room at once, as long
-as nobody else waits or was promised anything, and nodes, queues and configuration are the same.
-Those count too that no plan is for yet, such as pods behind gates of others: what they ask for is
-taken off what other queues deserve.
+as nobody else waits, was promised anything or took room, be it with a scheduler of others, and
+nodes, queues and configuration are the same. Those count too that no plan is for yet, such as pods
+behind gates of others: what they ask for is taken off what other queues deserve.
 
 Only of a sample of nodes, though: that has the planned one rarely, and without it the pod has an
 offered node with room in any case (:mod:`app.service.filtering`). Where all nodes are offered the
@@ -51,7 +51,7 @@ class _Granted:
     policies: Policies
     table: NodeTable
     queues: Mapping[QueueName, Queue]
-    promises_made: int
+    charges_made: int
     """By then, by anybody."""
     usage: Mapping[QueueName, QueueUsage]
     count: int
@@ -121,7 +121,7 @@ class Allowance:
                     policies=policies,
                     table=snapshot.table,
                     queues=snapshot.queues,
-                    promises_made=cache.rooms.promises_made,
+                    charges_made=cache.rooms.charges_made,
                     usage=snapshot.usage,
                     count=count,
                 )
@@ -133,7 +133,7 @@ class Allowance:
         return (
             granted is not None
             and self._used < granted.count
-            and granted.promises_made + self._used == cache.rooms.promises_made
+            and granted.charges_made + self._used == cache.rooms.charges_made
             and granted.policies is self.configuration.policies
             and granted.table is cache.rooms.table()
             and not cache.signals.overfull

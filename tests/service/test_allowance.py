@@ -295,6 +295,19 @@ def test_who_waits_for_no_plan_may_ask_for_room_too(
     assert not ask(rig, "q")
 
 
+def test_room_that_others_take_is_not_overcommitted() -> None:
+    rig = rig_of(cores=1)
+    run_one(rig, "b", claims=len(NODES) * 3 // 4)
+    taught(rig)
+    comes(rig, "p")
+    assert ask(rig, "p")
+    assert rig.planning.log.at_once == 1
+    shape = make_shape(cpu=len(NODES) * 1000 // 2)
+    rig.store(make_pod("theirs", scheduler="default", shape=shape, node=NodeName(NODES[-1])))
+    comes(rig, "q")
+    assert not ask(rig, "q")
+
+
 ODD: dict[str, dict[str, Any]] = {
     "pinned": {"pinned": NodeName(NODES[0])},
     "nominated": {"nominated": NodeName(NODES[0])},
