@@ -32,6 +32,7 @@ from app.model.workload import Queue
 from app.service.approvals import Approvals
 from app.service.basis import claimed, differ, has_more
 from app.service.configuration import Configuration
+from app.service.refused import Refused
 from app.wire.filter_by_name import SAMPLE_FLOOR
 
 COUNTS: Final = (64, 8, 1)
@@ -65,6 +66,7 @@ class Allowance:
     configuration: Configuration
     snapshotter: Snapshotter
     approvals: Approvals
+    refused: Refused
     _like: Gang | None = None
     """The last one, as it waited."""
     _granted: _Granted | None = None
@@ -73,11 +75,15 @@ class Allowance:
     """When one like it did last, seconds since the epoch."""
 
     def covers(self, group: Group, *, now: float) -> bool:
-        """Whether the one pod of ``group`` may have any node with room; counts nothing."""
+        """Whether the one pod of ``group`` may have any node with room, and all that wait too.
+
+        Nothing is counted by that.
+        """
         if not self._is_alike(group, now):
             return False
         self._came_at = now
-        return self._stands() and self._only_alike_wait(now)
+        waiting = len(self.cache.registry.pending)
+        return self._stands(coming=waiting) and self._only_alike_wait(now)
 
     def cycle_begins(self) -> None:
         """A hint that a queue holds more than it was promised is taken up now."""
@@ -127,12 +133,12 @@ class Allowance:
                 )
                 return
 
-    def _stands(self) -> bool:
-        """Whether one more may have a place."""
+    def _stands(self, *, coming: int = 1) -> bool:
+        """Whether so many more may have a place each."""
         granted, cache = self._granted, self.cache
         return (
             granted is not None
-            and self._used < granted.count
+            and self._used + coming <= granted.count
             and granted.charges_made + self._used == cache.rooms.charges_made
             and granted.policies is self.configuration.policies
             and granted.table is cache.rooms.table()
@@ -162,9 +168,10 @@ class Allowance:
         return has_more(before.request, now.request) or has_more(claimed(before), claimed(now))
 
     def _only_alike_wait(self, now: float) -> bool:
-        pending = self.cache.registry.pending
+        """Whether they do, and nobody was refused: what is there is for who waits longest."""
+        pending, refused = self.cache.registry.pending, self.refused.reasons
         return len(pending) <= _CROWD and all(
-            self._is_alike(group, now) for group in pending.values()
+            key not in refused and self._is_alike(group, now) for key, group in pending.items()
         )
 
     def _is_alike(self, group: Group, now: float) -> bool:

@@ -121,6 +121,7 @@ class Planning:
             configuration=self.configuration,
             snapshotter=self._snapshotter,
             approvals=self.approvals,
+            refused=self._refused,
         )
         self._publisher = Publisher(
             cache=self.cache,
@@ -310,7 +311,7 @@ class Planning:
     def at_once(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Promise a pod alone one of the offered nodes; True if that took no plan."""
         group, now = self.cache.groups[member.group], self.clock()
-        if group.key in self.refusals or not self._allowance.covers(group, now=now):
+        if not self._allowance.covers(group, now=now):
             return False
         node = self.best_of(member, names)
         if node is None:

@@ -41,8 +41,10 @@ def limit(rig: Rig, queue: str, cores: int) -> None:
     rig.queue(make_queue(queue, capability=make_amounts(cpu=cores * 1000)))
 
 
-def comes(rig: Rig, name: str, *, queue: str = "a", shape: PodShape = CORE) -> None:
-    rig.pod(name, annotations={QUEUE_ANNOTATION: queue}, shape=shape)
+def comes(
+    rig: Rig, name: str, *, queue: str = "a", shape: PodShape = CORE, created: float = 0.0
+) -> None:
+    rig.pod(name, annotations={QUEUE_ANNOTATION: queue}, shape=shape, created=created)
 
 
 def ask(rig: Rig, name: str) -> bool:
@@ -75,10 +77,40 @@ def test_as_many_as_their_queue_bears_and_no_more() -> None:
     rig = rig_of()
     limit(rig, "a", 1 + COUNTS[1])
     taught(rig)
-    names = [f"p{number}" for number in range(COUNTS[1] + 3)]
-    for name in names:
-        comes(rig, name)
-    assert [ask(rig, name) for name in names] == [True] * COUNTS[1] + [False] * 3
+    had = []
+    for number in range(COUNTS[1] + 3):
+        comes(rig, f"p{number}")
+        had.append(ask(rig, f"p{number}"))
+    assert had == [True] * COUNTS[1] + [False] * 3
+    assert rig.planning.log.at_once == COUNTS[1]
+
+
+def test_the_last_that_is_borne_has_who_waits_longer() -> None:
+    rig = rig_of()
+    limit(rig, "a", 1 + COUNTS[1])
+    taught(rig)
+    for number in range(COUNTS[1] - 1):
+        comes(rig, f"p{number}")
+        assert ask(rig, f"p{number}")
+    comes(rig, "older", created=1.0)
+    comes(rig, "younger", created=2.0)
+    assert not ask(rig, "younger")
+    assert ask(rig, "older")
+
+
+def test_room_that_is_given_back_has_who_was_refused_before() -> None:
+    rig = taught(rig_of(cores=1))
+    for name in NODES:
+        if name != rig.place("first"):
+            rig.pod(f"on-{name}", shape=CORE, node=NodeName(name))
+    asyncio.run(rig.cycle())
+    comes(rig, "older", created=1.0)
+    assert not ask(rig, "older")
+    asyncio.run(rig.cycle())
+    rig.delete(f"on-{SAMPLE[-1]}")
+    comes(rig, "younger", created=2.0)
+    assert not ask(rig, "younger")
+    assert ask(rig, "older")
 
 
 def test_nobody_has_one_on_a_node_without_room() -> None:
