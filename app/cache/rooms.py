@@ -304,8 +304,10 @@ class Rooms:
         free: Vector = self._allocatable[row] - self._used[row] + self._beyond()
         return free
 
-    def best_of(self, names: Sequence[NodeName], request: Vector, *, pack: bool) -> NodeName | None:
-        """The node among ``names`` with room for ``request``; None when there is none.
+    def best_of(
+        self, names: Sequence[NodeName], request: Vector, *, pack: bool, least: int = 1
+    ) -> NodeName | None:
+        """The node among ``names`` with room for ``request``; None when fewer than ``least`` have.
 
         The one with the least free CPU left when ``pack``, else the one with the most; ties go to
         the first by name.
@@ -315,7 +317,7 @@ class Rooms:
         free = self._allocatable.take(rows, axis=0) - self._used.take(rows, axis=0)
         free += self._beyond()
         fits = ((free >= request) | (request == 0)).all(axis=1)
-        if not fits.any():
+        if np.count_nonzero(fits) < least:
             return None
         cpu = free[:, CPU_COLUMN]
         best = cpu[fits].min() if pack else cpu[fits].max()

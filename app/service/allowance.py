@@ -27,6 +27,7 @@ from app.core.planner import bears_more
 from app.core.policy import Policies
 from app.model.gang import Gang
 from app.model.ids import QueueName
+from app.model.shape import PodShape
 from app.model.snapshot import NodeTable, QueueUsage
 from app.model.workload import Queue
 from app.service.approvals import Approvals
@@ -75,15 +76,16 @@ class Allowance:
     """When one like it did last, seconds since the epoch."""
 
     def covers(self, group: Group, *, now: float) -> bool:
-        """Whether the one pod of ``group`` may have any node with room, and all that wait too.
+        """Whether the one pod of ``group`` may have a node with room where all that wait find some.
 
         Nothing is counted by that.
         """
         if not self._is_alike(group, now):
             return False
         self._came_at = now
-        waiting = len(self.cache.registry.pending)
-        return self._stands(coming=waiting) and self._only_alike_wait(now)
+        waiting = self.cache.registry.pending.values()
+        stands = self._stands(coming=len(waiting)) and self._only_alike_wait(now)
+        return stands and all(_shape(other) == _shape(group) for other in waiting)
 
     def cycle_begins(self) -> None:
         """A hint that a queue holds more than it was promised is taken up now."""
@@ -192,3 +194,9 @@ class Allowance:
             and group.queue == like.queue
             and group.hold_until <= now
         )
+
+
+def _shape(group: Group) -> PodShape:
+    """That of its one pod: those of the same may go to the same nodes."""
+    [member] = group.members.values()
+    return member.pod.shape

@@ -313,7 +313,7 @@ class Planning:
         group, now = self.cache.groups[member.group], self.clock()
         if not self._allowance.covers(group, now=now):
             return False
-        node = self.best_of(member, names)
+        node = self.best_of(member, names, least=len(self.cache.registry.pending))
         if node is None:
             return False
         self.cache.admit(group.key)
@@ -347,9 +347,15 @@ class Planning:
         self.notice()
         return any(placed.gang == asked for placed in decided.placed)
 
-    def best_of(self, member: Member, names: Sequence[NodeName]) -> NodeName | None:
-        """The best of the offered nodes (which passed the stock filters) that has room for it."""
-        return self.cache.rooms.best_of(names, member.task.request, pack=self.configuration.packs)
+    def best_of(
+        self, member: Member, names: Sequence[NodeName], *, least: int = 1
+    ) -> NodeName | None:
+        """The best of the offered nodes (which passed the stock filters) that has room for it.
+
+        None if fewer than ``least`` have.
+        """
+        rooms, packs = self.cache.rooms, self.configuration.packs
+        return rooms.best_of(names, member.task.request, pack=packs, least=least)
 
     def what_if(self, *, gone: Collection[PodUid]) -> WhatIf:
         """What the planner would say at this moment if pods were gone, these in any case."""
