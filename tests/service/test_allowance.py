@@ -305,6 +305,12 @@ def hold_half(rig: Rig) -> None:
     bind_by_others(rig, "half", cores=len(NODES) // 2, annotations={QUEUE_ANNOTATION: "a"})
 
 
+def bind_many(rig: Rig, queue: str) -> None:
+    """One pod that takes nearly as much as one queue may hold."""
+    limit(rig, "a", 1 + COUNTS[1])
+    bind_by_others(rig, "many", cores=COUNTS[1], annotations={QUEUE_ANNOTATION: queue})
+
+
 def grow_tree(rig: Rig) -> None:
     rig.parts.configuration.load(TREE)
     rig.queue(make_queue("top"))
@@ -326,6 +332,10 @@ DEMANDS: dict[str, tuple[Callable[[Rig], object], Callable[[Rig], object]]] = {
     "a group that runs and claims more": (
         lambda rig: run_one(rig, "a"),
         lambda rig: run_one(rig, "a", claims=len(NODES)),
+    ),
+    "a pod that moves to the queue": (
+        lambda rig: bind_many(rig, "b"),
+        lambda rig: bind_many(rig, "a"),
     ),
     "a group in a queue above": (
         grow_tree,
