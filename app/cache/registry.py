@@ -5,7 +5,7 @@ difference of a group's old and new contribution.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from app.cache.gang_views import GangViews, file_under
@@ -15,7 +15,7 @@ from app.cache.rooms import Rooms
 from app.cache.sums import Change, Part, QueueSums, changed, loss, part_of
 from app.cache.views import gang_view, task_of
 from app.model.gang import Gang
-from app.model.ids import GroupKey, PodUid, QueueName
+from app.model.ids import NO_QUEUE, GroupKey, PodUid, QueueName
 from app.model.job import Template
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.snapshot import QueueUsage
@@ -207,6 +207,16 @@ class Registry:
         """What the groups of each queue amount to, up to date."""
         self.refresh()
         return self._sums.usage()
+
+    def last_usage(self) -> Mapping[QueueName, QueueUsage]:
+        """The same as it was when views were last brought up to date."""
+        return self._sums.usage()
+
+    def changed_since(self) -> Iterator[tuple[Group, QueueName]]:
+        """Groups that changed since then, and the queues that they counted for; none: NO_QUEUE."""
+        for key, group in self._unviewed.items():
+            part = self._parts.get(key)
+            yield group, part[0] if part else NO_QUEUE
 
     def view(self, key: GroupKey) -> Gang | None:
         """The planner's view of one group."""

@@ -311,6 +311,13 @@ def bind_many(rig: Rig, queue: str) -> None:
     bind_by_others(rig, "many", cores=COUNTS[1], annotations={QUEUE_ANNOTATION: queue})
 
 
+def bind_some_alike(rig: Rig, queue: str) -> None:
+    """As many as one queue may hold, but for one."""
+    limit(rig, "a", 2 + COUNTS[1])
+    for number in range(COUNTS[1]):
+        bind_by_others(rig, f"alike{number}", cores=1, annotations={QUEUE_ANNOTATION: queue})
+
+
 def grow_tree(rig: Rig) -> None:
     rig.parts.configuration.load(TREE)
     rig.queue(make_queue("top"))
@@ -336,6 +343,10 @@ DEMANDS: dict[str, tuple[Callable[[Rig], object], Callable[[Rig], object]]] = {
     "a pod that moves to the queue": (
         lambda rig: bind_many(rig, "b"),
         lambda rig: bind_many(rig, "a"),
+    ),
+    "pods like it that move to the queue": (
+        lambda rig: bind_some_alike(rig, "b"),
+        lambda rig: bind_some_alike(rig, "a"),
     ),
     "a group in a queue above": (
         grow_tree,
