@@ -5,17 +5,17 @@ difference of a group's old and new contribution.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.cache.gang_views import GangViews, file_under
 from app.cache.groups import Group
-from app.cache.members import Member
+from app.cache.members import Kind, Member
 from app.cache.rooms import Rooms
 from app.cache.sums import Change, Part, QueueSums, changed, loss, part_of
 from app.cache.views import gang_view, task_of
 from app.model.gang import Gang
-from app.model.ids import NO_QUEUE, GroupKey, PodUid, QueueName
+from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.job import Template
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.snapshot import QueueUsage
@@ -80,6 +80,8 @@ class Registry:
         self._grown = False
         rooms.grown = self._widen
         self._unviewed: dict[GroupKey, Group] = {}
+        self._is_behind = False
+        """Whether one of these is no pod alone, or other than just on its way."""
         self._views = GangViews()
         self._parts: dict[GroupKey, Part] = {}
         self._sums = QueueSums()
@@ -159,6 +161,7 @@ class Registry:
             self._forget(group)
             return
         self._unviewed[key] = group
+        self._is_behind |= not self._is_simple(group)
         file_under(self.pending, key, group, wanted=wanting)
         file_under(self.promised, key, group, wanted=group.promises)
 
@@ -201,6 +204,7 @@ class Registry:
             part = self._parts[key] = part_of(view)
             self._sums.put(part)
         self._unviewed.clear()
+        self._is_behind = False
         return self._views
 
     def usage(self) -> Mapping[QueueName, QueueUsage]:
@@ -208,15 +212,14 @@ class Registry:
         self.refresh()
         return self._sums.usage()
 
-    def last_usage(self) -> Mapping[QueueName, QueueUsage]:
-        """The same as it was when views were last brought up to date."""
-        return self._sums.usage()
+    def usage_but_for_pods_alone(self) -> Mapping[QueueName, QueueUsage]:
+        """The same, where it may lack what pods that come alone ask for and hold since a while.
 
-    def changed_since(self) -> Iterator[tuple[Group, QueueName]]:
-        """Groups that changed since then, and the queues that they counted for; none: NO_QUEUE."""
-        for key, group in self._unviewed.items():
-            part = self._parts.get(key)
-            yield group, part[0] if part else NO_QUEUE
+        What these hold shows in their rooms, and those that want some are pending; those that wait
+        for anything else, or are of another queue than before, are counted. To count them all
+        takes as long as to give one of them a place.
+        """
+        return self.usage() if self._is_behind else self._sums.usage()
 
     def view(self, key: GroupKey) -> Gang | None:
         """The planner's view of one group."""
@@ -274,6 +277,14 @@ class Registry:
         self._sums.clear()
         self._parts.clear()
         self._unviewed = dict(self.groups)
+
+    def _is_simple(self, group: Group) -> bool:
+        """Whether it is a pod alone, behind no gate, that counts for the queue that it did."""
+        if not (group.solo and group.known) or len(group.members) != 1:
+            return False
+        [member] = group.members.values()
+        part = self._parts.get(group.key)
+        return member.kind is not Kind.GATED and (part is None or part[0] == group.queue)
 
     def _forget_part(self, key: GroupKey) -> None:
         part = self._parts.pop(key, None)

@@ -26,7 +26,7 @@ from app.cache.snapshotter import Snapshotter
 from app.core.planner import bears_more
 from app.core.policy import Policies
 from app.model.gang import Gang
-from app.model.ids import NO_QUEUE, QueueName
+from app.model.ids import QueueName
 from app.model.shape import PodShape
 from app.model.snapshot import NodeTable, QueueUsage
 from app.model.workload import Queue
@@ -154,9 +154,7 @@ class Allowance:
 
     def _is_more_asked_for(self, before: Mapping[QueueName, QueueUsage]) -> bool:
         """Whether groups ask for more or claim more than ``before``, those that use this apart."""
-        registry = self.cache.registry
-        kin = all(self._is_kin(group, of) for group, of in registry.changed_since())
-        usage = registry.last_usage() if kin else registry.usage()
+        usage = self.cache.registry.usage_but_for_pods_alone()
         return any(
             now is not before.get(name) and self._asks_for_more(name, before.get(name), now)
             for name, now in usage.items()
@@ -178,27 +176,10 @@ class Allowance:
             key not in refused and self._is_alike(group, now) for key, group in pending.items()
         )
 
-    def _is_kin(self, group: Group, counted_for: QueueName) -> bool:
-        """Whether it asks for no more than a pod like the last does, and no queue for more by it.
-
-        Those that wait are looked at anyway, and those with places are who used this. Bringing the
-        sums up to date takes longer than all else, so it is done for the others only.
-        """
-        like = self._like
-        if like is None or not (group.solo and group.known) or len(group.members) != 1:
-            return False
-        [member] = group.members.values()
-        return (
-            member.kind is not Kind.GATED
-            and member.pod.shape.requests == like.waiting[0].shape.requests
-            and group.queue == like.queue
-            and counted_for in (like.queue, NO_QUEUE)
-        )
-
     def _is_alike(self, group: Group, now: float) -> bool:
         """Whether it is a pod alone that waits and may go anywhere, and asks for the same."""
         like = self._like
-        if like is None or not self._is_kin(group, like.queue):
+        if like is None or not (group.solo and group.known) or len(group.members) != 1:
             return False
         [member] = group.members.values()
         pod = member.pod
@@ -208,7 +189,9 @@ class Allowance:
             member.kind is Kind.WAITING
             and free
             and plain
+            and pod.shape.requests == like.waiting[0].shape.requests
             and pod.priority == like.waiting[0].priority
+            and group.queue == like.queue
             and group.hold_until <= now
         )
 
