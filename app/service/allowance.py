@@ -27,6 +27,7 @@ from app.core.planner import bears_more
 from app.core.policy import Policies
 from app.model.gang import Gang
 from app.model.ids import QueueName
+from app.model.resources import Vector
 from app.model.shape import PodShape
 from app.model.snapshot import NodeTable, QueueUsage
 from app.model.workload import Queue
@@ -52,6 +53,8 @@ class _Granted:
 
     policies: Policies
     table: NodeTable
+    total: Vector
+    """What the cluster had: less once pods have gone from nodes that are not ready."""
     queues: Mapping[QueueName, Queue]
     charges_made: int
     """By then, by anybody."""
@@ -128,6 +131,7 @@ class Allowance:
                 self._granted = _Granted(
                     policies=policies,
                     table=snapshot.table,
+                    total=snapshot.total,
                     queues=snapshot.queues,
                     charges_made=cache.rooms.charges_made,
                     usage=snapshot.usage,
@@ -144,6 +148,7 @@ class Allowance:
             and granted.charges_made + self._used == cache.rooms.charges_made
             and granted.policies is self.configuration.policies
             and granted.table is cache.rooms.table()
+            and not has_more(cache.rooms.total(), granted.total)
             and not cache.signals.overfull
             and not cache.rules.are_between_pods
             and not cache.nominated.claims(cache.rooms.vector)

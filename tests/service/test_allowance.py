@@ -386,6 +386,22 @@ def test_room_that_others_take_is_not_overcommitted() -> None:
     assert not ask(rig, "q")
 
 
+def test_what_runs_on_nodes_that_are_not_ready_is_of_the_cluster_as_long_as_it_runs() -> None:
+    """What others are guaranteed is taken from that: less is left when it has gone."""
+    rig = rig_of(cores=1)
+    rig.node("away", cpu=100_000, ready=False)
+    shape = make_shape(cpu=100_000)
+    rig.store(make_pod("theirs", scheduler="default", shape=shape, node=NodeName("away")))
+    rig.queue(make_queue("b", guarantee=make_amounts(cpu=(len(NODES) - 2) * 1000)))
+    taught(rig)
+    comes(rig, "p")
+    assert ask(rig, "p")
+    assert rig.planning.log.at_once == 1
+    rig.delete("theirs")
+    comes(rig, "q")
+    assert not ask(rig, "q")
+
+
 ODD: dict[str, dict[str, Any]] = {
     "pinned": {"pinned": NodeName(NODES[0])},
     "nominated": {"nominated": NodeName(NODES[0])},

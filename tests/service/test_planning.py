@@ -299,6 +299,23 @@ def test_room_that_somebody_takes_meanwhile_is_not_promised_twice() -> None:
     run(scenario())
 
 
+def test_less_of_the_cluster_is_left_when_pods_meanwhile_go_from_a_node_that_is_not_ready() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1", cpu=4000)
+        rig.node("away", cpu=4000, ready=False)
+        shape = make_shape(cpu=4000)
+        rig.pod("theirs", scheduler="other", node=NodeName("away"), shape=shape)
+        rig.queue(make_queue("q", guarantee=make_amounts(cpu=4000)))
+        rig.gang("g", size=3)
+        await during_a_cycle(rig, lambda: rig.delete("theirs"))
+        assert rig.promises() == 0, "all there is now is guaranteed to others"
+        await rig.cycle()
+        assert rig.promises() == 0
+
+    run(scenario())
+
+
 def test_a_gang_planned_on_demand_meanwhile_keeps_its_place_and_the_queue_its_limit() -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
