@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from app.cache.gang_views import GangViews, file_under
 from app.cache.groups import Group
-from app.cache.members import Kind, Member
+from app.cache.members import PLACED_KINDS, Kind, Member
 from app.cache.rooms import Rooms
 from app.cache.sums import Change, Part, QueueSums, changed, loss, part_of
 from app.cache.views import gang_view, task_of
@@ -279,12 +279,17 @@ class Registry:
         self._unviewed = dict(self.groups)
 
     def _is_simple(self, group: Group) -> bool:
-        """Whether it is a pod alone, behind no gate, that counts for the queue that it did."""
+        """Whether it is a pod alone, behind no gate, that counts for the queue that it did.
+
+        Of one that was not counted so far it shows only where it waits or has room.
+        """
         if not (group.solo and group.known) or len(group.members) != 1:
             return False
         [member] = group.members.values()
         part = self._parts.get(group.key)
-        return member.kind is not Kind.GATED and (part is None or part[0] == group.queue)
+        if part is None:
+            return member.kind is Kind.WAITING or member.kind in PLACED_KINDS
+        return member.kind is not Kind.GATED and part[0] == group.queue
 
     def _forget_part(self, key: GroupKey) -> None:
         part = self._parts.pop(key, None)

@@ -354,6 +354,12 @@ DEMANDS: dict[str, tuple[Callable[[Rig], object], Callable[[Rig], object]]] = {
             "gated", annotations={QUEUE_ANNOTATION: "top"}, shape=CORE, gates=("its.own/gate",)
         ),
     ),
+    "a pod that is over in a queue above": (
+        grow_tree,
+        lambda rig: bind_by_others(
+            rig, "over", cores=1, annotations={QUEUE_ANNOTATION: "top"}, phase="Succeeded"
+        ),
+    ),
 }
 
 
