@@ -251,7 +251,8 @@ class Filtering:
         if member.stage is not Stage.WAITING:
             return True
         anew = self._comes_after_preemption(member, names)
-        if len(names) >= SAMPLE_FLOOR and not anew and self._planning.at_once(member, names):
+        is_sample = SAMPLE_FLOOR <= len(names) < len(self._cache.rooms.nodes)
+        if is_sample and not anew and self._planning.at_once(member, names):
             return True
         return self._planning.on_demand(member.group, anew=anew) and member.promised
 

@@ -14,7 +14,7 @@ from app.cache.snapshotter import Snapshotter
 from app.core.planner import plan
 from app.model.ids import NodeName, PodUid, QueueName
 from app.model.pod import QUEUE_ANNOTATION
-from app.model.shape import HostPort, PodShape
+from app.model.shape import HostPort, NodeTerm, Operator, PodShape, Requirement
 from app.model.workload import GroupPhase
 from app.service.allowance import COUNTS
 from app.service.filtering import Chosen
@@ -148,11 +148,15 @@ def test_nobody_has_one_on_a_node_without_room() -> None:
     assert len(places) == len(set(places))
 
 
-def test_where_all_nodes_are_offered_the_policies_choose() -> None:
-    rig = rig_of(SAMPLE[:-1])
+@pytest.mark.parametrize("nodes", [SAMPLE[:-1], NODES], ids=["few", "many"])
+def test_where_all_nodes_are_offered_the_policies_choose(nodes: list[str]) -> None:
+    rig = rig_of(nodes)
+    rig.node(nodes[-1], cpu=4000, labels={"disk": "fast"})
+    taught(rig)
+    fast = NodeTerm((Requirement("disk", Operator.IN, ("fast",)),))
     for number in range(3):
-        comes(rig, f"p{number}")
-        assert rig.filter(f"p{number}") == Chosen(NodeName(rig.place(f"p{number}")))
+        comes(rig, f"p{number}", shape=replace(CORE, preferred_terms=((100, fast),)))
+        assert rig.filter(f"p{number}") == Chosen(NodeName(nodes[-1]))
     assert rig.planning.log.at_once == 0
 
 
