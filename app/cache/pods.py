@@ -238,7 +238,7 @@ class Pods(Promises):
 
     def _replace(self, member: Member, pod: Pod, *, now: float) -> None:
         group = self.groups[member.group]
-        before, requests = member.kind, member.pod.shape.requests
+        before, requests, queue = member.kind, member.pod.shape.requests, group.queue
         group.remove(member)
         member.pod, member.observed = pod, False
         if member.promised and pod.status is not TaskStatus.PENDING:
@@ -252,7 +252,8 @@ class Pods(Promises):
             self._await_owner(group, member)
         member.task = task_of(pod, self.rooms.vector)
         group.add(member)
-        grows = before not in PLACED_KINDS or requests != pod.shape.requests
+        same = (requests, queue) == (pod.shape.requests, group.queue)
+        grows = before not in PLACED_KINDS or not same
         self.signals.overfull |= grows and member.kind in PLACED_KINDS
         moved = self._charge(member)
         self.rooms.tell(pod.uid)

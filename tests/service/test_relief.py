@@ -4,11 +4,12 @@ import asyncio
 from typing import Any
 
 from app.model.ids import NodeName, QueueName
+from app.model.pod import QUEUE_ANNOTATION
 from app.model.reason import Cause, Shortfall
 from app.model.workload import GroupPhase
 from app.service.limits import Limits
 from app.telemetry import metrics
-from tests.builders import make_amounts, make_queue
+from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import FAILING, Call, Rig, working
 from tests.service.virtual_time import advance, run, settle
 
@@ -46,6 +47,14 @@ def running(rig: Rig, name: str, *, minimum: int, waiting: int, queue: str = "sm
     for each in others:
         rig.pod(each, group=name)
     return others
+
+
+def run_alone(rig: Rig, *, queue: str) -> None:
+    """A pod without a PodGroup that takes two cores of the queue of its annotation."""
+    limit(rig, None, "wide")
+    in_queue = {QUEUE_ANNOTATION: queue}
+    shape = make_shape(cpu=2000)
+    rig.pod("alone", annotations=in_queue, shape=shape, node=NodeName("n1"), phase="Running")
 
 
 def bind_all(rig: Rig, names: list[str]) -> list[Call]:
@@ -217,6 +226,21 @@ def test_pods_that_somebody_else_bound_push_out_what_is_only_planned() -> None:
         await rig.cycle()
         assert place_all(rig, *names) == [True, True]
         rig.pod("other-1", group="other", node=NodeName("n1"), phase="Running")
+        await rig.cycle()
+        assert place_all(rig, *names) == [False, False]
+
+    run(scenario())
+
+
+def test_a_pod_alone_that_moves_into_the_queue_pushes_out_what_is_only_planned() -> None:
+    async def scenario() -> None:
+        rig = small(3)
+        run_alone(rig, queue="wide")
+        names = gang(rig, "g", 2)
+        await rig.cycle()
+        await rig.cycle()
+        assert place_all(rig, *names) == [True, True]
+        run_alone(rig, queue="small")
         await rig.cycle()
         assert place_all(rig, *names) == [False, False]
 
