@@ -43,7 +43,7 @@ PLACED_SETTLING_S = 5.0
 REPLACED_S = 0.5
 """So long a running gang may lack members that do not exist before it is Unknown: a job makes an
 evicted pod anew at once, and its policies are not to answer what is over then. (Volcano looks once
-a second.)"""
+a second.) And so long it may have none before it waits again: it is let in at once, or deleted."""
 FIRST_LOOK_S = 0.25
 """After so long the planner has looked at a new group."""
 TEXT_EVERY_S = 5.0
@@ -56,6 +56,8 @@ _INSTANT_S = 0.001
 _NOTHING: Amounts = ((CPU, 0), (MEMORY, 0))
 """What a queue holds that holds nothing: these two are always told, as in Volcano."""
 _BECOMES_PENDING = (GroupPhase.NEW, GroupPhase.PENDING)
+_RAN = frozenset({GroupPhase.RUNNING, GroupPhase.UNKNOWN})
+_IS_TO_RUN = frozenset({GroupPhase.PENDING, GroupPhase.INQUEUE})
 TEXTS_PER_S = 20.0
 """All waiting groups together: so many changed texts, and so many events, a second at most."""
 
@@ -200,6 +202,8 @@ class StatusWriter:
         """How long this change may wait for the next one; 0: it is written at once."""
         if refusal is None and (stored.phase, wanted.phase) == _BECOMES_PENDING:
             return FIRST_LOOK_S
+        if stored.phase in _RAN and wanted.phase in _IS_TO_RUN:
+            return REPLACED_S
         if wanted.phase is not stored.phase or gang.key not in self._written:
             return 0.0
         has_places = wanted.phase is GroupPhase.INQUEUE and gang.counts.tasks and refusal is None

@@ -207,6 +207,47 @@ def test_members_that_start_one_by_one_are_counted_together() -> None:
     run(scenario())
 
 
+async def runs(rig: Rig) -> list[str]:
+    """A gang runs, and says so; the names of its members."""
+    rig.node("n1")
+    names = ["g-0", "g-1"]
+    rig.group("g", minimum=2)
+    for name in names:
+        rig.pod(name, group="g", node=NodeName("n1"), phase="Running")
+    await advance(1)
+    show(rig, "g")
+    assert [status["phase"] for status in statuses(rig, "g")] == ["Running"]
+    return names
+
+
+def test_a_gang_that_loses_all_its_pods_waits_again_by_one_write() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        with working(rig):
+            rig.delete(*await runs(rig))
+            for _ in range(20):
+                await advance(0.1)
+                show(rig, "g")
+        assert [status["phase"] for status in statuses(rig, "g")] == ["Running", "Inqueue"]
+
+    run(scenario())
+
+
+def test_nothing_is_said_of_a_gang_that_is_deleted_after_its_pods() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        with working(rig):
+            rig.delete(*await runs(rig))
+            await advance(status_module.REPLACED_S / 2)
+            group = rig.cache.groups[rig.key("g")].pod_group
+            assert group is not None
+            rig.unsee("podgroups", group)
+            await advance(1)
+        assert [status["phase"] for status in statuses(rig, "g")] == ["Running"]
+
+    run(scenario())
+
+
 def test_a_long_backlog_costs_no_more_texts_than_a_short_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
