@@ -20,7 +20,7 @@ from app.kube.errors import ConfigError, Unauthorized
 from app.kube.source import Source
 from tests.kube.plugins import Plugin
 from tests.kube.server import Handler, ScriptedServer, failure
-from tests.kube.test_config import self_signed
+from tests.kube.tls import self_signed
 
 NAMES = ("one", "two")
 Reads = Callable[[Connection, int], list[object]]

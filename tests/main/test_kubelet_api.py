@@ -13,7 +13,7 @@ from app.kube.config import Connection, load
 from app.main.kubelet_api import HttpKubeletApi, watching
 from app.sandbox.ports import Watched
 from tests.kube.server import PATIENCE_S, ScriptedServer, item, line
-from tests.kube.test_config import self_signed
+from tests.kube.tls import self_signed
 
 
 async def give_up(connection: Connection) -> None:
