@@ -252,9 +252,9 @@ class Pods(Promises):
             self._await_owner(group, member)
         member.task = task_of(pod, self.rooms.vector)
         group.add(member)
-        same = (requests, queue) == (pod.shape.requests, group.queue)
-        grows = before not in PLACED_KINDS or not same
+        grows = before not in PLACED_KINDS or requests != pod.shape.requests
         self.signals.overfull |= grows and member.kind in PLACED_KINDS
+        self.registry.moved(group, queue)
         moved = self._charge(member)
         self.rooms.tell(pod.uid)
         stays = before in PLACED_KINDS and member.kind in PLACED_KINDS and not moved

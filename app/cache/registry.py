@@ -118,7 +118,7 @@ class Registry:
         before = [(group.queue, group.known) for group in there]
         for group, (was, _) in zip(there, before, strict=True):
             group.namespace_queue = queue
-            self._moved(group, was)
+            self.moved(group, was)
         return [g for g, was in zip(there, before, strict=True) if (g.queue, g.known) != was]
 
     def specify(self, group: Group, pod_group: PodGroup | None) -> None:
@@ -129,13 +129,13 @@ class Registry:
         self._disown(group)
         before = group.queue
         group.follow(pod_group)
-        self._moved(group, before)
+        self.moved(group, before)
         owner = pod_group.owner_uid if pod_group is not None else ""
         group.templates = self.templates.get(owner, {})
         if owner:
             self.by_owner.setdefault(owner, {})[group.key] = group
 
-    def _moved(self, group: Group, before: QueueName) -> None:
+    def moved(self, group: Group, before: QueueName) -> None:
         """What it holds may count for another queue than ``before``."""
         self.signals.overfull |= bool(group.held) and group.queue != before
 

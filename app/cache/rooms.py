@@ -353,10 +353,7 @@ class Rooms:
     def total(self) -> Vector:
         """What the cluster has, shape ``(R,)``, as a snapshot of this moment would say."""
         table = self.table()
-        if not table.away:
-            return table.total
-        there: Vector = self._used[self._order[list(table.away)]].sum(axis=0)
-        return table.total + there
+        return table.total_with(self._used[self._order[list(table.away)]])
 
     def sorted_used(self) -> tuple[Matrix, Matrix]:
         """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``."""

@@ -37,7 +37,8 @@ _OF_PLACED = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.SCHEDULER_REFUSES, Cause.I
 _BEFORE_RUNNING = frozenset(
     {GroupPhase.NEW, GroupPhase.PENDING, GroupPhase.INQUEUE, GroupPhase.UNKNOWN}
 )
-_RAN = frozenset({GroupPhase.RUNNING, GroupPhase.UNKNOWN})
+RAN = frozenset({GroupPhase.RUNNING, GroupPhase.UNKNOWN})
+"""Phases of a group that has had what it needs to run."""
 
 Describe = Callable[[Refusal], str]
 
@@ -82,7 +83,7 @@ def next_phase(gang: Gang) -> GroupPhase:
     if counts.scheduled and counts.scheduled >= gang.min_member:
         done = counts.scheduled == counts.completed
         return GroupPhase.COMPLETED if done else GroupPhase.RUNNING
-    if counts.running and gang.phase in _RAN:
+    if counts.running and gang.phase in RAN:
         return gang.phase
     return GroupPhase.INQUEUE if gang.phase is GroupPhase.INQUEUE else GroupPhase.PENDING
 

@@ -137,14 +137,17 @@ class Source:
 
     def _has_more(self) -> bool:
         """Whether more has come than was read of the socket; true where nobody can tell."""
-        sock = self._current.sock if self._current is not None else None
+        sock = self._socket()
         if sock is None:
             return True
         decrypted = sock.pending() if isinstance(sock, ssl.SSLSocket) else 0
         return decrypted > 0 or wait_for_read(sock, timeout=0.0)
 
+    def _socket(self) -> socket.socket | None:
+        return self._current.sock if self._current is not None else None
+
     def _shut_down(self) -> None:
-        sock = self._current.sock if self._current is not None else None
+        sock = self._socket()
         if sock is not None:
             with suppress(OSError):
                 # Not SSLSocket's own, which would pull the TLS state from under the reader.

@@ -31,6 +31,14 @@ class NodeTable:
     away: tuple[int, ...]
     generation: int
 
+    def total_with(self, there: Matrix) -> Vector:
+        """What the cluster has, shape ``(R,)``, for shares and limits.
+
+        ``there``, shape ``(A, R)``, is what runs on the nodes that are ``away``. It counts for
+        whoever it belongs to, so it is part of that; what is free there is not: nobody can have it.
+        """
+        return self.total + there.sum(axis=0) if self.away else self.total
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueueUsage:
@@ -122,12 +130,5 @@ class Snapshot:
 
     @property
     def total(self) -> Vector:
-        """What the cluster has, shape ``(R,)``, for shares and limits.
-
-        What runs on nodes that are not ready counts for whoever it belongs to, so it is part of it;
-        what is free there is not: nobody can have it.
-        """
-        if not self.table.away:
-            return self.table.total
-        there: Vector = self.used[list(self.table.away)].sum(axis=0)
-        return self.table.total + there
+        """What the cluster has, see :meth:`NodeTable.total_with`."""
+        return self.table.total_with(self.used[list(self.table.away)])

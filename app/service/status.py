@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from app.cache.cluster import ClusterCache
 from app.core.lifecycle import (
+    RAN,
     UNSCHEDULABLE,
     GroupStatus,
     desired_status,
@@ -56,7 +57,6 @@ _INSTANT_S = 0.001
 _NOTHING: Amounts = ((CPU, 0), (MEMORY, 0))
 """What a queue holds that holds nothing: these two are always told, as in Volcano."""
 _BECOMES_PENDING = (GroupPhase.NEW, GroupPhase.PENDING)
-_RAN = frozenset({GroupPhase.RUNNING, GroupPhase.UNKNOWN})
 _IS_TO_RUN = frozenset({GroupPhase.PENDING, GroupPhase.INQUEUE})
 TEXTS_PER_S = 20.0
 """All waiting groups together: so many changed texts, and so many events, a second at most."""
@@ -202,7 +202,7 @@ class StatusWriter:
         """How long this change may wait for the next one; 0: it is written at once."""
         if refusal is None and (stored.phase, wanted.phase) == _BECOMES_PENDING:
             return FIRST_LOOK_S
-        if stored.phase in _RAN and wanted.phase in _IS_TO_RUN:
+        if stored.phase in RAN and wanted.phase in _IS_TO_RUN:
             return REPLACED_S
         if wanted.phase is not stored.phase or gang.key not in self._written:
             return 0.0

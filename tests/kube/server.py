@@ -273,8 +273,15 @@ def bookmark(version: int) -> bytes:
     return line("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
 
 
-def watch(*chunks: bytes, then: Literal["end", "hold", "drop"] = "hold") -> Handler:
-    """A watch that sends the chunks and then ends cleanly, stays silent, or breaks off."""
+def watch(
+    *chunks: bytes,
+    then: Literal["end", "hold", "drop"] = "hold",
+    sent: threading.Event | None = None,
+) -> Handler:
+    """A watch that sends the chunks and then ends cleanly, stays silent, or breaks off.
+
+    ``sent`` is set in between.
+    """
 
     async def handle(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -282,6 +289,8 @@ def watch(*chunks: bytes, then: Literal["end", "hold", "drop"] = "hold") -> Hand
         await response.prepare(request)
         for chunk in chunks:
             await response.write(chunk)
+        if sent is not None:
+            sent.set()
         if then == "hold":
             await server.closing.wait()
         elif then == "drop":

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 from urllib3 import HTTPResponse
 
 from app.kube.config import load
 from app.kube.source import Source
-from tests.kube.server import PATIENCE_S, ScriptedServer
+from tests.kube.server import PATIENCE_S, ScriptedServer, watch
 from tests.kube.tls import self_signed
 
 PATH = "/api/v1/pods"
@@ -34,17 +33,6 @@ def test_what_has_come_is_read_without_pauses_though_each_read_is_slow(
     server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = threading.Event()
-
-    async def send(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
-        response = web.StreamResponse()
-        response.enable_chunked_encoding()
-        await response.prepare(request)
-        for _ in range(COUNT):
-            await response.write(LINE)
-        sent.set()
-        await server.closing.wait()
-        return response
-
     read = HTTPResponse.read1
 
     def slowly(response: HTTPResponse, *amount: Any) -> bytes:
@@ -52,7 +40,7 @@ def test_what_has_come_is_read_without_pauses_though_each_read_is_slow(
         return read(response, *amount)
 
     monkeypatch.setattr(HTTPResponse, "read1", slowly)
-    server.on("GET", PATH, send)
+    server.on("GET", PATH, watch(*[LINE] * COUNT, sent=sent))
     connection = load(server.kubeconfig(tmp_path, cluster={"insecure-skip-tls-verify": True}))
     pauses: list[float] = []
     source = Source(connection, pause=pauses.append)
