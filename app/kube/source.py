@@ -10,7 +10,8 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from typing import Final
 from urllib.parse import urlencode
 
@@ -24,10 +25,9 @@ from app.kube import errors
 from app.kube.config import Connection
 
 CONNECT_S: Final = 3.0
-PIECE: Final = 1 << 16
+PIECE: Final = 1 << 14
+"""Bytes that are handed over together, or a chunk of the server's; eight pods or so."""
 GATHER_S: Final = 0.005
-_AT_HAND_S: Final = 0.0005
-"""A piece that comes sooner was there already."""
 
 
 class Source:
@@ -54,19 +54,22 @@ class Source:
     ) -> Generator[bytes, None, None]:
         """The answer as it arrives; a silence of ``silence_s`` is an error (`errors.Silence`).
 
-        After a piece that had to be waited for, others are given ``gather_s`` to come: a thread
+        What is there is handed over together, and what comes then is given ``gather_s``: a thread
         that wakes for each of a thousand events a second takes the interpreter from the event loop
-        as often. Not where more has come already: a read that takes long is no proof of the
-        contrary, as its thread may have waited for a core.
+        as often. Not where more has come already.
         """
-        with self._opened(path, params, silence_s) as response:
-            asked_at = time.monotonic()
-            while piece := _next(response, path):
-                waited_s = time.monotonic() - asked_at
-                yield piece
-                if waited_s > _AT_HAND_S and not self._has_more():
+        with (
+            self._opened(path, params, silence_s) as response,
+            closing(_chunks(response, path)) as chunks,
+        ):
+            for chunk in chunks:
+                piece = [chunk]
+                try:
+                    piece.extend(self._at_hand(chunks, space=PIECE - len(chunk)))
+                finally:  # what came before a failure counts
+                    yield b"".join(piece)
+                if self._has_more() is False:
                     self._pause(gather_s)
-                asked_at = time.monotonic()
 
     def cancel(self) -> None:
         """Break off the request in progress, and refuse all later ones."""
@@ -135,11 +138,17 @@ class Source:
             if self._cancelled:
                 self._shut_down()
 
-    def _has_more(self) -> bool:
-        """Whether more has come than was read of the socket; true where nobody can tell."""
+    def _at_hand(self, chunks: Iterator[bytes], *, space: int) -> Iterator[bytes]:
+        """What more there is without waiting for it, until ``space`` bytes are full."""
+        while space > 0 and self._has_more() and (chunk := next(chunks, b"")):
+            space -= len(chunk)
+            yield chunk
+
+    def _has_more(self) -> bool | None:
+        """Whether more has come than was read of the socket; None where nobody can tell."""
         sock = self._socket()
         if sock is None:
-            return True
+            return None
         decrypted = sock.pending() if isinstance(sock, ssl.SSLSocket) else 0
         return decrypted > 0 or wait_for_read(sock, timeout=0.0)
 
@@ -154,10 +163,13 @@ class Source:
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
-def _next(response: BaseHTTPResponse, path: str) -> bytes:
-    """What came next, empty at the end."""
+def _chunks(response: BaseHTTPResponse, path: str) -> Generator[bytes, None, None]:
+    """The body as it comes: an event of a watch is a chunk."""
     try:
-        return response.read1(PIECE)
+        if response.chunked:
+            yield from response.read_chunked()
+        else:
+            yield from iter(partial(response.read1, PIECE), b"")
     except urllib3.exceptions.ReadTimeoutError as error:
         raise errors.Silence(f"GET {path}: {error}", sent=True) from error
 

@@ -275,11 +275,12 @@ def bookmark(version: int) -> bytes:
 
 def watch(
     *chunks: bytes,
-    then: Literal["end", "hold", "drop"] = "hold",
+    then: Literal["end", "hold", "drop", "break"] = "hold",
     sent: threading.Event | None = None,
 ) -> Handler:
     """A watch that sends the chunks and then ends cleanly, stays silent, or breaks off.
 
+    What was not read may be lost when it drops the connection, not when it breaks off in a chunk.
     ``sent`` is set in between.
     """
 
@@ -296,7 +297,28 @@ def watch(
         elif then == "drop":
             assert request.transport is not None
             request.transport.abort()
+        elif then == "break":
+            assert request.transport is not None
+            request.transport.write(b"fff\r\n{")
+            request.transport.close()
         return response
+
+    return handle
+
+
+def plain_watch(*chunks: bytes) -> Handler:
+    """A watch that sends them as HTTP/1.0 does, where an answer goes on until its connection ends.
+
+    It stays silent then.
+    """
+
+    async def handle(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
+        assert request.transport is not None
+        request.transport.write(b"HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n")
+        for chunk in chunks:
+            request.transport.write(chunk)
+        await server.closing.wait()
+        return web.Response()
 
     return handle
 
