@@ -149,10 +149,13 @@ class Planning:
 
     @property
     def has_news(self) -> bool:
-        """Whether something changed since the last cycle began: the cluster, or who leads."""
-        signals = self.cache.signals
-        news = signals.may_place or bool(signals.groups)
-        return news or self._standing_by is self.activity.active
+        """Whether something changed since the last cycle began: the cluster, or who leads.
+
+        Room that others take or give back is none while nobody waits for any.
+        """
+        signals, waiting = self.cache.signals, self.cache.registry.pending
+        news = signals.may_place if waiting else signals.dirty
+        return news or bool(signals.groups) or self._standing_by is self.activity.active
 
     async def run(self) -> None:
         """Cycle for ever; cancel to stop."""

@@ -89,6 +89,32 @@ def test_a_stream_of_changes_sets_off_a_cycle_every_20_ms() -> None:
     run(scenario())
 
 
+def test_room_that_others_take_and_give_back_sets_off_cycles_only_while_somebody_waits() -> None:
+    """Most pods of a cluster are others', and a cycle costs where there is nothing to do."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=4000)
+        running = asyncio.create_task(rig.planning.run())
+        await advance(0.1)
+
+        async def cycles_while_others_come_and_go() -> int:
+            before = rig.planning.log.cycles
+            for number in range(100):
+                rig.pod(f"other-{number}", scheduler="default", node=NodeName("n1"))
+                await asyncio.sleep(0.005)
+                rig.delete(f"other-{number}")
+                await asyncio.sleep(0.005)
+            return rig.planning.log.cycles - before
+
+        assert await cycles_while_others_come_and_go() <= 2
+        rig.pod("large", shape=make_shape(cpu=5000))
+        assert await cycles_while_others_come_and_go() >= 40
+        running.cancel()
+
+    run(scenario())
+
+
 def test_a_cycle_that_fails_stops_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
