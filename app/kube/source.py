@@ -5,6 +5,7 @@ hold here too. The one connection is tracked from the moment it stands, because 
 or of a body) ends early only when its socket is shut down.
 """
 
+import math
 import socket
 import ssl
 import threading
@@ -28,6 +29,8 @@ CONNECT_S: Final = 3.0
 PIECE: Final = 1 << 14
 """Bytes that are handed over together, or a chunk of the server's; eight pods or so."""
 GATHER_S: Final = 0.005
+_AT_HAND_S: Final = 0.0005
+"""A chunk that comes sooner was there already: read ahead with the one before."""
 
 
 class Source:
@@ -54,22 +57,27 @@ class Source:
     ) -> Generator[bytes, None, None]:
         """The answer as it arrives; a silence of ``silence_s`` is an error (`errors.Silence`).
 
-        What is there is handed over together, and what comes then is given ``gather_s``: a thread
-        that wakes for each of a thousand events a second takes the interpreter from the event loop
-        as often. Not where more has come already.
+        What comes after a lull is handed over at once. What comes sooner after that is given the
+        rest of ``gather_s`` to be more: a thread that wakes for each of a thousand events a second
+        takes the interpreter from the event loop as often. Not where more has come already: a read
+        that takes long is no proof of the contrary, as its thread may have waited for a core.
         """
         with (
             self._opened(path, params, silence_s) as response,
             closing(_chunks(response, path)) as chunks,
         ):
+            asked_at, handed_at = time.monotonic(), -math.inf
             for chunk in chunks:
+                now = time.monotonic()
+                early_s = handed_at + gather_s - now
+                if now - asked_at > _AT_HAND_S and early_s > 0 and self._has_more() is False:
+                    self._pause(early_s)
                 piece = [chunk]
                 try:
                     piece.extend(self._at_hand(chunks, space=PIECE - len(chunk)))
                 finally:  # what came before a failure counts
                     yield b"".join(piece)
-                if self._has_more() is False:
-                    self._pause(gather_s)
+                asked_at = handed_at = time.monotonic()
 
     def cancel(self) -> None:
         """Break off the request in progress, and refuse all later ones."""
@@ -145,9 +153,12 @@ class Source:
             yield chunk
 
     def _has_more(self) -> bool | None:
-        """Whether more has come than was read of the socket; None where nobody can tell."""
+        """Whether more has come than was read of the socket; None where nobody can tell.
+
+        So it is where the socket is hidden, as behind a proxy that is spoken to in TLS itself.
+        """
         sock = self._socket()
-        if sock is None:
+        if not isinstance(sock, socket.socket):
             return None
         decrypted = sock.pending() if isinstance(sock, ssl.SSLSocket) else 0
         return decrypted > 0 or wait_for_read(sock, timeout=0.0)

@@ -82,6 +82,19 @@ def test_what_has_come_is_handed_over_together(server: ScriptedServer, source: S
     assert max(map(len, came)) < PIECE + len(LINE)
 
 
+def test_what_was_read_ahead_is_handed_over_without_pauses(
+    server: ScriptedServer, source: Source, pauses: list[float]
+) -> None:
+    """Eight lines, of which the first read of the socket brings the others too."""
+    short = LINE[-900:]
+    server.on("GET", PATH, watch(*[short] * 8))
+    came = b""
+    with closing(source.pieces(PATH, {}, silence_s=PATIENCE_S, gather_s=PATIENCE_S)) as pieces:
+        while len(came) < 8 * len(short):
+            came += next(pieces)
+    assert len(pauses) <= 3  # a thread that waits for a core looks as if it waited for them
+
+
 def test_what_came_before_a_connection_broke_is_handed_over(
     server: ScriptedServer, source: Source
 ) -> None:
