@@ -66,18 +66,17 @@ class Source:
             self._opened(path, params, silence_s) as response,
             closing(_chunks(response, path)) as chunks,
         ):
-            asked_at, handed_at = time.monotonic(), -math.inf
+            handed_at = -math.inf
             for chunk in chunks:
-                now = time.monotonic()
-                early_s = handed_at + gather_s - now
-                if now - asked_at > _AT_HAND_S and early_s > 0 and self._has_more() is False:
-                    self._pause(early_s)
+                waited_s = time.monotonic() - handed_at
+                if _AT_HAND_S < waited_s < gather_s and self._has_more() is False:
+                    self._pause(gather_s - waited_s)
                 piece = [chunk]
                 try:
                     piece.extend(self._at_hand(chunks, space=PIECE - len(chunk)))
                 finally:  # what came before a failure counts
                     yield b"".join(piece)
-                asked_at = handed_at = time.monotonic()
+                handed_at = time.monotonic()
 
     def cancel(self) -> None:
         """Break off the request in progress, and refuse all later ones."""
