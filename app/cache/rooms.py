@@ -352,8 +352,7 @@ class Rooms:
 
     def total(self) -> Vector:
         """What the cluster has, shape ``(R,)``, as a snapshot of this moment would say."""
-        table = self.table()
-        return table.total_with(self._used[self._order[list(table.away)]])
+        return self.table().total_with(lambda rows: self._used[self._order[rows]])
 
     def sorted_used(self) -> tuple[Matrix, Matrix]:
         """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``."""

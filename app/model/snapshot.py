@@ -3,7 +3,7 @@
 Arrays are read-only; ``N`` nodes, ``R`` resources of the axis.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from app.model.gang import Gang
@@ -31,13 +31,14 @@ class NodeTable:
     away: tuple[int, ...]
     generation: int
 
-    def total_with(self, there: Matrix) -> Vector:
+    def total_with(self, used: Callable[[list[int]], Matrix]) -> Vector:
         """What the cluster has, shape ``(R,)``, for shares and limits.
 
-        ``there``, shape ``(A, R)``, is what runs on the nodes that are ``away``. It counts for
-        whoever it belongs to, so it is part of that; what is free there is not: nobody can have it.
+        ``used`` gives what runs on the nodes of these rows, shape ``(A, R)``. Where they are
+        ``away`` it counts for whoever it belongs to, so it is part of that; what is free there is
+        not: nobody can have it.
         """
-        return self.total + there.sum(axis=0) if self.away else self.total
+        return self.total + used(list(self.away)).sum(axis=0) if self.away else self.total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,4 +132,4 @@ class Snapshot:
     @property
     def total(self) -> Vector:
         """What the cluster has, see :meth:`NodeTable.total_with`."""
-        return self.table.total_with(self.used[list(self.table.away)])
+        return self.table.total_with(self.used.__getitem__)
