@@ -28,7 +28,7 @@ from tests.clusters.binaries import kubernetes_version
 from tests.clusters.certificates import KeyPair
 from tests.clusters.client import tls_context
 
-_REPEATS, _QUICK_REPEATS = 3, 1
+_REPEATS, _QUICK_REPEATS = 5, 1
 
 
 def main() -> None:
@@ -74,6 +74,7 @@ async def _run(folder: Path, rows: list[Row], *, repeats: int) -> list[Sample]:
                 if half:
                     stand.grow(count)
                 for repeat in range(repeats if half else 0):
+                    stand.stop_side()  # so that each run of the stock row is of a new process too
                     for row in order(half, repeat=repeat):
                         samples.append(await _run_row(stand, traffic, row))
                 stand.stop_side()

@@ -20,7 +20,7 @@ from tests.bench import histogram, usage
 from tests.bench.gangs import Binds
 from tests.bench.histogram import Histogram, Samples
 from tests.bench.rows import Arrival, Row
-from tests.bench.stand import NAMESPACE, Probed, Stand
+from tests.bench.stand import ALLOCATED, COLLECTIONS, NAMESPACE, Probed, Stand
 from tests.bench.traffic import Request, Traffic, post_of
 from tests.clusters import workloads
 from tests.clusters.client import Object
@@ -30,6 +30,7 @@ _PATIENCE_S = 90
 _ADMISSION_S = 30
 _POLL_S = 0.05
 _SETTLE_S = 2.0
+_MIB = 2**20
 _WARM_UP_PODS = 60
 _WRITES = ("POST", "PUT", "PATCH", "DELETE", "APPLY")
 _DEFAULT = "default-scheduler"
@@ -49,6 +50,10 @@ class Sample:
     rss_mib: dict[str, float]
     writes: dict[str, float]
     """Requests that change something, by verb and resource."""
+    allocated_mib: float
+    """By the API server."""
+    collections: float
+    """How often it collected garbage."""
     answers: dict[str, float]
     """Answers of the extender to Filter, the probe's calls left out."""
     filter_s: Histogram
@@ -68,6 +73,7 @@ async def measure(stand: Stand, traffic: Traffic, row: Row) -> Sample:
     slots_s, groups, pods = await _prepare(stand, traffic, row)
     binds = Binds(minimum=row.size, expected=row.pods)
     probed = Probed()
+    stand.collect_garbage()
     before = stand.counters()
     async with traffic.watch_binds(binds, namespace=NAMESPACE):
         with _probe(stand, row, into=probed):
@@ -87,6 +93,8 @@ async def measure(stand: Stand, traffic: Traffic, row: Row) -> Sample:
         cpu_s={name: now_used[name].cpu_s - used[name].cpu_s for name in used},
         rss_mib={name: each.rss_mib for name, each in now_used.items()},
         writes=_writes(counted),
+        allocated_mib=counted[ALLOCATED] / _MIB,
+        collections=counted[COLLECTIONS],
         answers=_answers(counted, probes=len(probed.extender_ms)),
         filter_s=histogram.histogram(counted, "pumice_extender_call_seconds", 'verb="filter"'),
         algorithm_s=histogram.histogram(counted, "scheduler_scheduling_algorithm_duration_seconds"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import mean, median
 
 from tests.bench import histogram
 from tests.bench.histogram import Histogram
@@ -46,6 +46,10 @@ class Line:
     calls_per_pod: float
     rejections_per_pod: float
     writes_per_pod: float
+    allocated_mib: float
+    """By the API server, per pod."""
+    collections: float
+    """How often it collected garbage in a run, on average."""
     partial: int
     drift: int
 
@@ -102,6 +106,8 @@ def _line(row: Row, samples: list[Sample], rates: dict[str, tuple[float, ...]]) 
         calls_per_pod=sum(sum(each.answers.values()) for each in samples) / bound,
         rejections_per_pod=rejected / bound,
         writes_per_pod=sum(sum(each.writes.values()) for each in samples) / bound,
+        allocated_mib=sum(each.allocated_mib for each in samples) / bound,
+        collections=mean(each.collections for each in samples),
         partial=sum(len(each.partial) for each in samples),
         drift=sum(each.drift for each in samples),
     )
@@ -181,6 +187,7 @@ _HEAD = (
     "calls/pod",
     "rejected/pod",
     "writes/pod",
+    "apiserver MiB/pod, collections/run",
     "partial",
 )
 
@@ -213,6 +220,7 @@ def _cells(line: Line) -> tuple[str, ...]:
         f"{line.calls_per_pod:.2f}" if asked else "",
         f"{line.rejections_per_pod:.3f}" if asked else "",
         f"{line.writes_per_pod:.2f}",
+        f"{line.allocated_mib:.2f} {line.collections:.1f}",
         str(line.partial) if line.row.gangs else "",
     )
 
