@@ -76,15 +76,16 @@ async def _run(folder: Path, rows: list[Row], *, repeats: int) -> list[Sample]:
                 for repeat in range(repeats if half else 0):
                     stand.stop_side()  # so that each run of the stock row is of a new process too
                     for row in order(half, repeat=repeat):
-                        samples.append(await _run_row(stand, traffic, row))
+                        heap = (repeat + 0.5) / repeats
+                        samples.append(await _run_row(stand, traffic, row, heap=heap))
                 stand.stop_side()
     return samples
 
 
-async def _run_row(stand: Stand, traffic: Traffic, row: Row) -> Sample:
+async def _run_row(stand: Stand, traffic: Traffic, row: Row, *, heap: float) -> Sample:
     if stand.use(row.side):
         await warm_up(stand, traffic, row)
-    sample = await measure(stand, traffic, row)
+    sample = await measure(stand, traffic, row, heap=heap)
     await clear(traffic)
     busy = " ".join(f"{name} {cpu / sample.seconds:.0%}" for name, cpu in sample.cpu_s.items())
     _say(

@@ -68,12 +68,15 @@ class Sample:
         return self.bound / self.seconds if self.seconds else 0.0
 
 
-async def measure(stand: Stand, traffic: Traffic, row: Row) -> Sample:
-    """Run a row on its side, which has to be at work."""
+async def measure(stand: Stand, traffic: Traffic, row: Row, *, heap: float) -> Sample:
+    """Run a row on its side, which has to be at work.
+
+    ``heap``: how far the API server is between two collections of garbage when it begins.
+    """
     slots_s, groups, pods = await _prepare(stand, traffic, row)
     binds = Binds(minimum=row.size, expected=row.pods)
     probed = Probed()
-    stand.collect_garbage()
+    stand.set_heap(heap)
     before = stand.counters()
     async with traffic.watch_binds(binds, namespace=NAMESPACE):
         with _probe(stand, row, into=probed):

@@ -40,6 +40,10 @@ _NOBODY = "http://127.0.0.1:1"
 ALLOCATED = "go_gc_heap_allocs_bytes_total"
 COLLECTIONS = "go_gc_cycles_automatic_gc_cycles_total"
 """Of the API server: bytes so far, and how often it collected garbage of itself."""
+_LIVE = "go_gc_heap_live_bytes"
+_GOAL = "go_gc_heap_goal_bytes"
+_SOME = "100"
+"""Nodes of a page, by which its heap grows a little."""
 
 _DEFAULT = "default-scheduler"
 
@@ -163,13 +167,22 @@ class Stand:
 
     # Counters -----------------------------------------------------------------------------------
 
-    def collect_garbage(self) -> None:
-        """Have the API server do so now.
+    def set_heap(self, share: float) -> None:
+        """Have the API server be so far between two collections of garbage, from 0 to 1.
 
-        It takes a second of processor there, and comes when as much was allocated as is in use: in
-        some runs and not in others, by what came before them.
+        One takes a second of processor there, and comes when as much was allocated as is in use,
+        which is what a run allocates: so where a run begins decides how many it has.
         """
-        self.plane.api.request("GET", "/debug/pprof/heap", params={"gc": "1", "debug": "1"})
+        request = self.plane.api.request
+        request("GET", "/debug/pprof/heap", params={"gc": "1", "debug": "1"})
+        began = self._heap()
+        end = began[ALLOCATED] + share * (began[_GOAL] - began[_LIVE])
+        while self._heap()[ALLOCATED] < end:
+            request("GET", NODES.path(), params={"limit": _SOME})
+
+    def _heap(self) -> histogram.Samples:
+        page = self.plane.api.request("GET", "/metrics")
+        return histogram.parse(page, ALLOCATED, _LIVE, _GOAL)
 
     def counters(self) -> histogram.Samples:
         """What the API server, the kube-scheduler and the extender counted so far."""
