@@ -75,8 +75,8 @@ async def _run(folder: Path, rows: list[Row], *, repeats: int) -> list[Sample]:
                     stand.grow(count)
                 for repeat in range(repeats if half else 0):
                     stand.stop_side()  # so that each run of the stock row is of a new process too
+                    heap = (repeat + 0.5) / repeats
                     for row in order(half, repeat=repeat):
-                        heap = (repeat + 0.5) / repeats
                         samples.append(await _run_row(stand, traffic, row, heap=heap))
                 stand.stop_side()
     return samples

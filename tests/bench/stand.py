@@ -36,6 +36,7 @@ _PROBES = "bench-probe"
 _PROBE_RATE = 25
 _PROBE_END_S = 10
 _NOBODY = "http://127.0.0.1:1"
+_DEFAULT = "default-scheduler"
 
 ALLOCATED = "go_gc_heap_allocs_bytes_total"
 COLLECTIONS = "go_gc_cycles_automatic_gc_cycles_total"
@@ -44,8 +45,6 @@ _LIVE = "go_gc_heap_live_bytes"
 _GOAL = "go_gc_heap_goal_bytes"
 _SOME = "100"
 """Nodes of a page, by which its heap grows a little."""
-
-_DEFAULT = "default-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ class Stand:
         path.write_text(yaml.safe_dump(config))
         return self.plane.start_scheduler(path, name="stock-scheduler")
 
-    # Counters -----------------------------------------------------------------------------------
+    # The API server's heap ----------------------------------------------------------------------
 
     def set_heap(self, share: float) -> None:
         """Have the API server be so far between two collections of garbage, from 0 to 1.
@@ -175,19 +174,16 @@ class Stand:
         """
         request = self.plane.api.request
         request("GET", "/debug/pprof/heap", params={"gc": "1", "debug": "1"})
-        began = self._heap()
+        began = self._of_apiserver(ALLOCATED, _LIVE, _GOAL)
         end = began[ALLOCATED] + share * (began[_GOAL] - began[_LIVE])
-        while self._heap()[ALLOCATED] < end:
+        while self._of_apiserver(ALLOCATED)[ALLOCATED] < end:
             request("GET", NODES.path(), params={"limit": _SOME})
 
-    def _heap(self) -> histogram.Samples:
-        page = self.plane.api.request("GET", "/metrics")
-        return histogram.parse(page, ALLOCATED, _LIVE, _GOAL)
+    # Counters -----------------------------------------------------------------------------------
 
     def counters(self) -> histogram.Samples:
         """What the API server, the kube-scheduler and the extender counted so far."""
-        page = self.plane.api.request("GET", "/metrics")
-        samples = histogram.parse(page, "apiserver_request_t", ALLOCATED, COLLECTIONS)
+        samples = self._of_apiserver("apiserver_request_t", ALLOCATED, COLLECTIONS)
         if self.scheduler is not None:
             page = httpx2.get(f"{self.scheduler.url}/metrics", verify=False, trust_env=False).text
             samples |= histogram.parse(page, "scheduler_scheduling_algorithm_duration_seconds")
@@ -198,6 +194,9 @@ class Stand:
                 if name.startswith("pumice_")
             }
         return samples
+
+    def _of_apiserver(self, *prefixes: str) -> histogram.Samples:
+        return histogram.parse(self.plane.api.request("GET", "/metrics"), *prefixes)
 
     # The probe ----------------------------------------------------------------------------------
 
