@@ -107,9 +107,9 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         key_file=settings.tls_private_key_file,
         client_ca_file=settings.client_ca_file,
     )
-    listener = listening(bind)
     logging.configure(settings.log_level, settings.log_format)
     end_at_once()
+    listener = listening(bind)
     # Only now what takes a second or two to load.
     from app.main.extender import run
     from app.main.start_error import StartError

@@ -74,9 +74,9 @@ def together(  # noqa: PLR0917 - one parameter per flag, all given by name
     from app.main.server import Bind
 
     at = Bind(host=roles.extender.bind_address, port=roles.extender.port)
-    listener = listening(at)
     logging.configure(roles.extender.log_level, roles.extender.log_format)
     end_at_once()
+    listener = listening(at)
     # Only now what takes a second or two to load.
     from app.main.start_error import StartError
     from app.main.together import Door, Doors, run

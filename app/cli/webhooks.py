@@ -105,9 +105,9 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
     from app.main.server import Bind
 
     bind = Bind(host=settings.bind_address, port=settings.port)
-    listener = listening(bind)
     logging.configure(settings.log_level, settings.log_format)
     end_at_once()
+    listener = listening(bind)
     # Only now what takes a second or two to load.
     from app.main.start_error import StartError
     from app.main.webhooks import run

@@ -376,3 +376,24 @@ def test_an_interrupt_before_the_command_is_known_is_no_error() -> None:
     argv = [sys.executable, "-c", f"{_HEARING}{_ASKED_BEFORE_THE_COMMAND}"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+_ASKED_ONCE_IT_LISTENS = """
+import signal
+from app.cli.root import app
+from app.main import server
+
+def opened(bind, opened=server.opened):
+    listener = opened(bind)
+    signal.raise_signal(signal.SIGTERM)
+    return listener
+
+server.opened = opened
+app()
+"""
+
+
+@pytest.mark.parametrize("role", [["extender"], ["webhooks"], ["all", "--webhooks", "false"]])
+def test_every_process_ends_with_0_from_the_moment_it_listens(role: list[str]) -> None:
+    argv = [sys.executable, "-c", _ASKED_ONCE_IT_LISTENS, *role, "--port", "0"]
+    assert subprocess.run(argv, check=False, timeout=60).returncode == 0
