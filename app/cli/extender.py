@@ -15,7 +15,6 @@ from app.cli.processes import (
     SchedulerConf,
     SchedulerNames,
     Switch,
-    end_at_once,
     listening,
     refusal,
     settings_of,
@@ -108,7 +107,6 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         client_ca_file=settings.client_ca_file,
     )
     logging.configure(settings.log_level, settings.log_format)
-    end_at_once()
     listener = listening(bind)
     # Only now what takes a second or two to load.
     from app.main.extender import run

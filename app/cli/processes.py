@@ -45,10 +45,14 @@ def settings_of(kind: Callable[..., S], given: dict[str, Any]) -> S:
 
 
 def listening(bind: "Bind") -> socket.socket:
-    """A socket at that address; ends the command when there can be none."""
+    """A socket at that address; ends the command when there can be none.
+
+    Whoever finds it open may ask the process to end: that is heard before.
+    """
     from app.main.server import opened
     from app.main.start_error import StartError
 
+    end_at_once()
     try:
         return opened(bind)
     except StartError as error:

@@ -12,7 +12,6 @@ from app.cli.processes import (
     SchedulerConf,
     SchedulerNames,
     Switch,
-    end_at_once,
     listening,
     refusal,
     settings_of,
@@ -75,7 +74,6 @@ def together(  # noqa: PLR0917 - one parameter per flag, all given by name
 
     at = Bind(host=roles.extender.bind_address, port=roles.extender.port)
     logging.configure(roles.extender.log_level, roles.extender.log_format)
-    end_at_once()
     listener = listening(at)
     # Only now what takes a second or two to load.
     from app.main.start_error import StartError

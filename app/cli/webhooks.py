@@ -13,7 +13,6 @@ from app.cli.processes import (
     Qps,
     SchedulerNames,
     Switch,
-    end_at_once,
     listening,
     refusal,
     settings_of,
@@ -106,7 +105,6 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
 
     bind = Bind(host=settings.bind_address, port=settings.port)
     logging.configure(settings.log_level, settings.log_format)
-    end_at_once()
     listener = listening(bind)
     # Only now what takes a second or two to load.
     from app.main.start_error import StartError
