@@ -1,9 +1,9 @@
 """An API server in memory, as controllers see one.
 
 It keeps what matters to them: UIDs, resource versions that requests must match, generations, the
-status subresource, grace periods, owners whose dependents go with them, and watches that lag until
-:meth:`FakeApi.deliver`. Every request is noted; any can be made to fail, before or after it is
-done.
+status subresource, grace periods, finalizers, owners whose dependents go with them, and watches
+that lag until :meth:`FakeApi.deliver`. Every request is noted; any can be made to fail, before or
+after it is done.
 """
 
 import asyncio
@@ -266,6 +266,10 @@ class FakeApi:
                     self.put(resource, _merged(old, {"metadata": going}))
                 if grace:
                     return
+            elif old["metadata"].get("finalizers"):
+                going = {"deletionTimestamp": times.seconds(self.clock())}
+                self.put(resource, _merged(old, {"metadata": going}))
+                return
             self.remove(resource, key)
 
     def _allowed(self, resource: Resource, body: Mapping[str, Any], subresource: str) -> Object:

@@ -3,8 +3,8 @@
 A Command is noted on the job, deleted, executed, and the note is removed. Whoever finds a note
 executes it; the status that comes of it names the Command, so that it is not executed again when
 only the note was left. A controller that dies in between loses no Command and repeats none. One
-that was meant for another job of the same name is not executed; one for a job that the watch has
-not shown yet waits for it.
+that was meant for another job of the same name is not executed, nor one that is being deleted: a
+finalizer can keep it for ever. One for a job that the watch has not shown yet waits for it.
 """
 
 from collections.abc import Mapping
@@ -138,7 +138,11 @@ class Commands:
 
     def _waiting(self, key: Key) -> list[Object]:
         found = self._store.by(TARGET, str(key))
-        waiting = [item for item in found if unstructured.uid(item) not in self._deleted]
+        waiting = [
+            item
+            for item in found
+            if unstructured.uid(item) not in self._deleted and not unstructured.is_deleting(item)
+        ]
         return sorted(waiting, key=unstructured.age)
 
 

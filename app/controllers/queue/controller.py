@@ -3,6 +3,8 @@
 A Command is carried out and then deleted: whoever finds one that was carried out already finds the
 queue as it asks, and changes nothing. Those for one queue are carried out in their order, one being
 gone before the next begins; one that opens a queue waits for an earlier one that opens its parent.
+A command is not carried out when it was meant for another queue of the same name, or when it is
+being deleted: a finalizer can keep such a command for ever.
 What a command does not say follows from the queue, its groups and its parent, and is worked out
 again whenever one of them changes.
 """
@@ -20,7 +22,7 @@ from app.controllers.queue.machine import (
     Wanted,
     next_step,
 )
-from app.controllers.requests import GONE, is_stored, unless
+from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store
 from app.service.workqueue import Again
@@ -53,10 +55,15 @@ def parent_of(queue: Object) -> str:
     return "" if name(queue) == ROOT else str(spec(queue).get("parent") or ROOT)
 
 
+def _target(command: Object) -> Mapping[str, object]:
+    """What the command names."""
+    return command.get("target") or {}
+
+
 def target_queue(command: Object) -> str:
     """The queue that a command is for; empty: it is for something else."""
-    target = command.get("target") or {}
-    return str(target.get("name") or "") if target.get("kind") == QUEUES.kind else ""
+    found = _target(command)
+    return str(found.get("name") or "") if found.get("kind") == QUEUES.kind else ""
 
 
 INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
@@ -94,7 +101,7 @@ class QueueController:
 
     async def reconcile(self, key: Key) -> None:
         """Carry out the commands for a queue, then bring its state in order."""
-        for command in sorted(self._stores[COMMANDS].by("queue", key.name), key=age):
+        for command in self._waiting(key.name):
             if await self._is_there(command):
                 await self._carry_out(key, command)
                 await self._delete(command)
@@ -104,10 +111,16 @@ class QueueController:
             await self._adopt(queue)
             await self._follow(key, Action.SYNC)
 
+    def _waiting(self, queue_name: str) -> list[Object]:
+        """The commands for a queue that are still to be carried out, in their order."""
+        found = self._stores[COMMANDS].by("queue", queue_name)
+        return sorted((each for each in found if not is_deleting(each)), key=age)
+
     async def _is_there(self, command: Object) -> bool:
         """Whether it is still to be carried out; the watch may be late."""
         try:
-            return uid(await self._api.get(COMMANDS, key_of(command))) == uid(command)
+            stored = await self._api.get(COMMANDS, key_of(command))
+            return uid(stored) == uid(command) and not is_deleting(stored)
         except ApiError as error:
             if error.failure is Failure.NOT_FOUND:
                 return False
@@ -117,8 +130,8 @@ class QueueController:
         if command.get("action") not in (Action.OPEN.value, Action.CLOSE.value):
             return
         action = Action(command["action"])
-        if self._stores[QUEUES].get(key) is None and await is_stored(self._api, QUEUES, key):
-            raise Again("the watch has not shown the queue yet")
+        if await self._is_for_another(key, command):
+            return
         if action is Action.OPEN and self._opens_later(key, command):
             raise Again("its parent is about to be opened")
         try:
@@ -129,10 +142,30 @@ class QueueController:
                 raise
             await self._warn(queue, action, str(error))
 
+    async def _is_for_another(self, key: Key, command: Object) -> bool:
+        """Whether the command gives a UID that no queue of the name has; the watch may be late."""
+        queue = self._stores[QUEUES].get(key)
+        wanted = str(_target(command).get("uid") or "")
+        if queue is not None and wanted in {"", uid(queue)}:
+            return False
+        with unless(Failure.NOT_FOUND):
+            stored = await self._api.get(QUEUES, key)
+            if wanted in {"", uid(stored)} and not is_deleting(stored):
+                raise Again("the watch has not shown the queue yet")
+        if queue is not None:
+            await self._events.record(
+                queue,
+                "Warning",
+                "CommandIgnored",
+                f"{command['action']} of command {name(command)} is not executed: it is for another"
+                f" queue of this name, with the UID {wanted}",
+            )
+        return True
+
     def _opens_later(self, key: Key, command: Object) -> bool:
         """Whether an earlier command is still to open the parent."""
         queue = self._stores[QUEUES].get(key)
-        above = self._stores[COMMANDS].by("queue", parent_of(queue)) if queue is not None else ()
+        above = self._waiting(parent_of(queue)) if queue is not None else ()
         return any(
             each.get("action") == Action.OPEN.value and age(each) < age(command) for each in above
         )

@@ -6,7 +6,7 @@ import pytest
 
 from app.wire import times
 from app.wire.kinds import COMMANDS, CONFIG_MAPS, JOBS
-from app.wire.unstructured import Key
+from app.wire.unstructured import Key, name
 from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
 
 _GANG: dict[str, Any] = {"minAvailable": 2, "tasks": [task()]}
@@ -165,6 +165,24 @@ def test_a_command_for_a_job_of_the_same_name_is_not_executed_and_the_job_says_s
         " UID another"
     ]
     assert not rig.events.messages("CommandIssued")
+
+
+def test_a_command_that_a_finalizer_keeps_is_executed_once() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started(_GANG)
+        rig.command("AbortJob", name="kept")
+        key = Key(NAMESPACE, "kept")
+        rig.api.edit(COMMANDS, key, {"metadata": {"finalizers": ["tenant/keep"]}})
+        await rig.drain()
+        rig.command("ResumeJob")
+        await rig.drain()
+        await rig.kill()
+        rig.start()
+        await rig.drain()
+        assert [name(each) for each in rig.api.all(COMMANDS)] == ["kept"]
+
+    rig = play(scenario)
+    assert rig.phases[2:] == ["Aborting", "Aborted", "Restarting", "Pending"]
 
 
 def test_a_command_for_a_job_that_is_gone_is_deleted() -> None:

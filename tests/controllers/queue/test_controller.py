@@ -10,7 +10,7 @@ from app.controllers.ports import Failure
 from app.controllers.queue.controller import INDEXES, QueueController
 from app.controllers.runtime import Controller
 from app.wire.kinds import COMMANDS, POD_GROUPS, QUEUES
-from app.wire.unstructured import Key, Object, annotations, spec
+from app.wire.unstructured import Key, Object, annotations, spec, uid
 from tests.controllers import play
 from tests.controllers.fake_api import Trap
 from tests.controllers.play import Play, item
@@ -43,7 +43,14 @@ def group(stage: Play, name: str, queue_name: str) -> None:
 
 
 def command(
-    stage: Play, action: str, queue_name: str, *, kind: str = "Queue", called: str = ""
+    stage: Play,
+    action: str,
+    queue_name: str,
+    *,
+    kind: str = "Queue",
+    called: str = "",
+    uid: str = "",
+    **metadata: Any,
 ) -> None:
     stage.fake.put(
         COMMANDS,
@@ -51,8 +58,9 @@ def command(
             COMMANDS,
             called or f"{action}-{queue_name}".lower(),
             namespace="default",
+            metadata=metadata,
             action=action,
-            target={"kind": kind, "name": queue_name},
+            target={"kind": kind, "name": queue_name, "uid": uid},
         ),
     )
 
@@ -250,6 +258,76 @@ def test_a_command_that_is_seen_before_its_queue_waits_for_it() -> None:
         await stage.later(1)
         assert state(stage, "q") == "Closed"
         assert stage.names(COMMANDS) == []
+
+    run(scenario)
+
+
+def test_a_command_for_another_queue_of_the_name_is_not_carried_out() -> None:
+    async def scenario(stage: Play) -> None:
+        queue(stage, "q")
+        await stage.settle()
+        command(stage, "CloseQueue", "q", called="c", uid="made-up")
+        await stage.settle()
+        assert state(stage, "q") == "Open"
+        assert stage.names(COMMANDS) == []
+        command(stage, "CloseQueue", "q", uid=uid(stage.stored(QUEUES, Key("", "q"))))
+        await stage.settle()
+        assert state(stage, "q") == "Closed"
+
+    assert run(scenario).told.told == [
+        (
+            "Warning",
+            "CommandIgnored",
+            "CloseQueue of command c is not executed: it is for another queue of this name, with "
+            "the UID made-up",
+        ),
+        CLOSED,
+    ]
+
+
+def test_a_command_for_a_queue_made_anew_waits_until_the_watch_shows_that_queue() -> None:
+    async def scenario(stage: Play) -> None:
+        queue(stage, "q")
+        await stage.settle()
+        stage.fake.lagging = {QUEUES}
+        stage.fake.remove(QUEUES, Key("", "q"))
+        queue(stage, "q")
+        command(stage, "CloseQueue", "q", uid=uid(stage.stored(QUEUES, Key("", "q"))))
+        await stage.settle()
+        assert stage.names(COMMANDS) == ["closequeue-q"]
+        stage.fake.lagging.clear()
+        await stage.later(1)
+        assert state(stage, "q") == "Closed"
+        assert stage.names(COMMANDS) == []
+
+    assert run(scenario).told.told == [CLOSED]
+
+
+def test_a_command_that_a_finalizer_keeps_is_carried_out_once() -> None:
+    async def scenario(stage: Play) -> None:
+        queue(stage, "q")
+        command(stage, "CloseQueue", "q", called="kept", finalizers=["tenant/keep"])
+        await stage.settle()
+        await send(stage, "OpenQueue", "q")
+        stage.fake.edit(COMMANDS, Key("default", "kept"), {"reason": "again"})
+        await stage.settle()
+        assert state(stage, "q") == "Open"
+        await stage.kill()
+        await stage.start()
+        assert state(stage, "q") == "Open"
+        assert stage.names(COMMANDS) == ["kept"]
+
+    assert run(scenario).told.told == [CLOSED, OPENED]
+
+
+def test_a_command_that_a_finalizer_keeps_holds_no_queue_below_back() -> None:
+    async def scenario(stage: Play) -> None:
+        queue(stage, "top")
+        queue(stage, "leaf", "top", "Closed")
+        command(stage, "OpenQueue", "top", finalizers=["tenant/keep"])
+        await stage.settle()
+        await send(stage, "OpenQueue", "leaf")
+        assert state(stage, "leaf") == "Open"
 
     run(scenario)
 
