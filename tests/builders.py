@@ -144,13 +144,15 @@ def make_table(nodes: tuple[Node, ...], *, axis: ResourceAxis = AXIS) -> NodeTab
     for row, node in enumerate(ordered):
         if node.ready:
             allocatable[row] = axis.vector(node.allocatable)
+    freely = [row for row, node in enumerate(ordered) if not node.unschedulable]
     return NodeTable(
         axis=axis,
         nodes=ordered,
         index={node.name: row for row, node in enumerate(ordered)},
         allocatable=allocatable,
-        total=allocatable.sum(axis=0),
+        total=sum((allocatable[row] for row in freely), np.zeros(len(axis), dtype=np.int64)),
         away=tuple(row for row, node in enumerate(ordered) if not node.ready),
+        cordoned=tuple(row for row, node in enumerate(ordered) if node.is_cordoned),
         generation=1,
     )
 

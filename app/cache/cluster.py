@@ -24,6 +24,7 @@ from app.model.ids import (
 from app.model.node import DeviceClass, Node
 from app.model.pod import TERMINAL
 from app.model.reason import CLOSED, NODE_GONE, SMALLER
+from app.model.resources import Vector
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
 
@@ -154,6 +155,11 @@ class ClusterCache(Pods):
         self.signals.overfull |= before is None or before.limits != queue.limits
         self.queues[queue.name] = queue
         self.signals.dirty = True
+
+    def total(self) -> Vector:
+        """What the cluster has, shape ``(R,)``, as a snapshot of this moment would say."""
+        asked = self.registry.refresh().asked_of_cordoned if self.rooms.table().cordoned else None
+        return self.rooms.total(asked_of_cordoned=asked)
 
     def ancestors(self, name: QueueName) -> list[QueueName]:
         """The queues above ``name`` up to the root, nearest first; cut at a cycle or a gap."""

@@ -6,8 +6,12 @@ A plan on demand is for one gang, whatever else waits: it must not walk through 
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import numpy as np
+
+from app.core.placement.taints import bears_cordon
 from app.model.gang import Gang
 from app.model.ids import GroupKey
+from app.model.resources import Vector
 
 Views = dict[GroupKey, Gang]
 
@@ -27,6 +31,8 @@ class GangViews:
     """Pending ones of no more than one, with a member that others may have been evicted for."""
     choosy: Views = field(default_factory=dict)
     """Pending ones of which some role has a rule about other pods."""
+    bearing: Views = field(default_factory=dict)
+    """Pending ones of which some role may go to cordoned nodes."""
 
     def put(self, view: Gang, *, pending: bool) -> None:
         """Add or replace; ``pending``: it needs a decision."""
@@ -40,6 +46,16 @@ class GangViews:
         file_under(self.nominated, view.key, view, wanted=nominated)
         choosy = pending and any(shape.looks_at_pods for shape in view.role_shapes.values())
         file_under(self.choosy, view.key, view, wanted=choosy)
+        bearing = pending and any(map(bears_cordon, view.role_shapes.values()))
+        file_under(self.bearing, view.key, view, wanted=bearing)
+
+    @property
+    def asked_of_cordoned(self) -> Vector | None:
+        """What the ``bearing`` ones ask for, shape ``(R,)``; None: there are none."""
+        if not self.bearing:
+            return None
+        asked: Vector = np.sum([view.unplaced for view in self.bearing.values()], axis=0)
+        return asked
 
     def drop(self, key: GroupKey) -> None:
         """The group is gone."""
@@ -51,6 +67,7 @@ class GangViews:
             self.shown,
             self.nominated,
             self.choosy,
+            self.bearing,
         ):
             part.pop(key, None)
 

@@ -339,20 +339,24 @@ class Rooms:
             self._order = np.array([self._rows[n] for n in names], dtype=np.int64)
             allocatable = np.asfortranarray(self._allocatable[self._order])
             allocatable += self._beyond()
+            cordoned = np.array([self.nodes[name].is_cordoned for name in names], dtype=np.bool_)
             self._table = NodeTable(
                 axis=self.axis,
                 nodes=tuple(self.nodes[n] for n in names),
                 index={name: i for i, name in enumerate(names)},
                 allocatable=read_only(allocatable),
-                total=read_only(allocatable.sum(axis=0)),
+                total=read_only(allocatable[~cordoned].sum(axis=0)),
                 away=tuple(row for row, name in enumerate(names) if not self.nodes[name].ready),
+                cordoned=tuple(np.flatnonzero(cordoned).tolist()),
                 generation=self.generation,
             )
         return self._table
 
-    def total(self) -> Vector:
-        """What the cluster has, shape ``(R,)``, as a snapshot of this moment would say."""
-        return self.table().total_with(lambda rows: self._used[self._order[rows]])
+    def total(self, *, asked_of_cordoned: Vector | None = None) -> Vector:
+        """What the cluster has now, shape ``(R,)``, see :meth:`NodeTable.total_with`."""
+        return self.table().total_with(
+            lambda rows: self._used[self._order[rows]], asked_of_cordoned=asked_of_cordoned
+        )
 
     def sorted_used(self) -> tuple[Matrix, Matrix]:
         """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``."""

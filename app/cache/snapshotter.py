@@ -73,6 +73,7 @@ class Snapshotter:
             vetoes=vetoes,
             quotas=tuple(cache.quotas.values()),
             namespaces=dict(cache.namespaces),
+            asked_of_cordoned=views.asked_of_cordoned if table.cordoned else None,
         )
 
     def _made_room(

@@ -103,7 +103,9 @@ def _nodes(refusal: Refusal) -> str:
     if not refusal.nodes:
         return said
     ordered = sorted(refusal.nodes, key=lambda count: (-count.nodes, count.text))
-    return f"{said}: " + ", ".join(f"{count.nodes} {count.text}" for count in ordered)
+    verdicts = ", ".join(f"{count.nodes} {count.text}" for count in ordered)
+    of_all = sum(count.nodes for count in ordered) == refusal.total_nodes
+    return f"{said}: {verdicts}" if of_all else verdicts
 
 
 def _holder(holder: Holder) -> str:

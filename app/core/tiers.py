@@ -23,6 +23,7 @@ from app.core.arguments import Noted
 from app.core.conf_error import ConfError
 from app.core.holders import Holders
 from app.core.ledger import Ledger
+from app.core.placement.verdicts import CORDONED, NOT_READY
 from app.core.plugins import catalogue
 from app.core.policy import (
     Allocatable,
@@ -47,9 +48,9 @@ from app.core.policy import (
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
-from app.model.reason import Cause, Refusal
+from app.model.reason import Cause, NodeCount, Refusal
 from app.model.resources import Vector
-from app.model.snapshot import Snapshot
+from app.model.snapshot import NodeTable, Snapshot
 
 _NO_NUMBER = 1 << 62
 
@@ -248,11 +249,16 @@ def _ballots(tiers: Sequence[Sequence[Hooks]]) -> Validity:
 
 
 class _Gate:
-    """Asks about the queue first, then the plugins, and adds the holders to what they refuse."""
+    """Asks about the queue first, then the plugins, and adds what explains their refusals.
+
+    These are the holders, and the nodes that do not count in what the cluster has.
+    """
 
     def __init__(self, ledger: Ledger, *, holders: Holders | None) -> None:
         self._queues = ledger.snapshot.queues
         self._holders = holders
+        self._nodes = len(ledger.snapshot.table.nodes)
+        self._left_out = _left_out(ledger.snapshot.table)
         self._closed = {
             name: Refusal(Cause.QUEUE_CLOSED, where=name)
             for name, queue in self._queues.items()
@@ -308,6 +314,8 @@ class _Gate:
             return refusal
         if self._holders is None:
             return refusal
+        if self._left_out and refusal.cause is not Cause.QUEUE_QUOTA:
+            refusal = replace(refusal, nodes=self._left_out, total_nodes=self._nodes)
         resource = refusal.shortfalls[0].resource
         if refusal.cause is Cause.CLUSTER_OVERUSED:
             holders = self._holders.most(None, resource)
@@ -315,3 +323,9 @@ class _Gate:
             queue = QueueName(refusal.where)
             holders = self._holders.most(queue, resource, of_minimum=at_the_door)
         return replace(refusal, holders=refusal.holders + holders) if holders else refusal
+
+
+def _left_out(table: NodeTable) -> tuple[NodeCount, ...]:
+    """The nodes of which only what runs there counts in what the cluster has."""
+    counts = ((NOT_READY, len(table.away)), (CORDONED, len(table.cordoned)))
+    return tuple(NodeCount(text, nodes) for text, nodes in counts if nodes)

@@ -213,6 +213,15 @@ class Gang:
         return rest
 
     @property
+    def unplaced(self) -> Vector:
+        """What its members and its ``minResources`` ask for beyond what it holds."""
+        least = self.request
+        if self.min_request is not None:
+            least = np.maximum(least, self.min_request)
+        rest: Vector = least - self.allocated
+        return rest
+
+    @property
     def role_minimums(self) -> Mapping[str, int]:
         """The minimums per role that count: not when ``min_member`` is less than their sum."""
         minimums = self.role_minimum

@@ -39,6 +39,11 @@ class Node:
     images: Mapping[str, int] | None = None
     """Image name -> size in bytes; None when the node reports none."""
 
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether it is ready and takes only pods that tolerate its cordon."""
+        return self.ready and self.unschedulable
+
     def places_like(self, other: "Node") -> bool:
         """Whether every placement rule sees the same node (usage apart)."""
         return (

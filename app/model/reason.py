@@ -95,8 +95,9 @@ class Refusal:
     """One "no".
 
     ``where`` is a queue name, ``cluster``, a namespace or a task's role; ``shortfalls`` the
-    numbers; ``nodes`` the histogram of node verdicts out of ``total_nodes``; ``detail`` the Volcano
-    text that belongs to the cause when it is not derivable from the rest.
+    numbers; ``nodes`` the histogram of node verdicts out of ``total_nodes`` (where a queue or the
+    cluster has no room: of nodes that take no pods); ``detail`` the Volcano text that belongs to
+    the cause when it is not derivable from the rest.
     """
 
     cause: Cause

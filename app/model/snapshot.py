@@ -6,6 +6,8 @@ Arrays are read-only; ``N`` nodes, ``R`` resources of the axis.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
@@ -20,7 +22,8 @@ class NodeTable:
     """The nodes, sorted by name. ``generation`` changes when anything but usage changed.
 
     ``allocatable`` has shape ``(N, R)`` and is zero in rows of nodes that are not ready, which are
-    ``away``; ``total`` (shape ``(R,)``) is its column sum.
+    ``away``; ``cordoned`` are rows of nodes that are ready. ``total`` (shape ``(R,)``) is the sum
+    of the other rows.
     """
 
     axis: ResourceAxis
@@ -29,16 +32,28 @@ class NodeTable:
     allocatable: Matrix
     total: Vector
     away: tuple[int, ...]
+    cordoned: tuple[int, ...]
     generation: int
 
-    def total_with(self, used: Callable[[list[int]], Matrix]) -> Vector:
+    def total_with(
+        self, used: Callable[[list[int]], Matrix], *, asked_of_cordoned: Vector | None
+    ) -> Vector:
         """What the cluster has, shape ``(R,)``, for shares and limits.
 
-        ``used`` gives what runs on the nodes of these rows, shape ``(A, R)``. Where they are
-        ``away`` it counts for whoever it belongs to, so it is part of that; what is free there is
-        not: nobody can have it.
+        ``used`` gives what runs on the nodes of these rows, shape ``(A, R)``. Of nodes that are
+        away or cordoned that counts, as it counts for the queue that it belongs to. What is free
+        there does not count, as no queue can have it. The exception is what groups ask for whose
+        pods tolerate the cordon (``asked_of_cordoned``): as much of a cordoned node does count.
         """
-        return self.total + used(list(self.away)).sum(axis=0) if self.away else self.total
+        if not (self.away or self.cordoned):
+            return self.total
+        total: Vector = self.total + used([*self.away, *self.cordoned]).sum(axis=0)
+        if asked_of_cordoned is None or not self.cordoned:
+            return total
+        rows = list(self.cordoned)
+        free = np.maximum(self.allocatable[rows] - used(rows), 0).sum(axis=0)
+        total += np.minimum(free, asked_of_cordoned)
+        return total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +138,9 @@ class Snapshot:
     vetoes: frozenset[Veto] = frozenset()
     quotas: tuple[Quota, ...] = ()
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
+    asked_of_cordoned: Vector | None = None
+    """What pending gangs ask for whose pods tolerate a cordon, shape ``(R,)``; None: there are no
+    such gangs."""
 
     @property
     def axis(self) -> ResourceAxis:
@@ -132,4 +150,6 @@ class Snapshot:
     @property
     def total(self) -> Vector:
         """What the cluster has, see :meth:`NodeTable.total_with`."""
-        return self.table.total_with(self.used.__getitem__)
+        return self.table.total_with(
+            self.used.__getitem__, asked_of_cordoned=self.asked_of_cordoned
+        )

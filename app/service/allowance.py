@@ -54,7 +54,7 @@ class _Granted:
     policies: Policies
     table: NodeTable
     total: Vector
-    """What the cluster had: less once pods have gone from nodes that are not ready."""
+    """What the cluster had: less once pods have gone from nodes that are not ready or cordoned."""
     queues: Mapping[QueueName, Queue]
     charges_made: int
     """By then, by anybody."""
@@ -123,6 +123,8 @@ class Allowance:
         snapshot = self.snapshotter.snapshot(preemptors=self.approvals.preemptors())
         if snapshot.claims or snapshot.made_room or snapshot.shown or snapshot.inter_pod:
             return
+        if snapshot.asked_of_cordoned is not None:
+            return  # what the cluster has for shares goes with what these groups ask for
         if len(like.request) < len(snapshot.axis):
             self._like = None  # somebody named a resource that was not known when it came
             return

@@ -34,7 +34,7 @@ class Basis:
             policies is not self.policies
             or differ(before.queues, cache.queues)
             or (admits and before.quotas != tuple(cache.quotas.values()))
-            or has_more(cache.rooms.total(), before.total)
+            or has_more(cache.total(), before.total)
             or _have_grown(before.usage, cache.registry.usage())
         )
 

@@ -146,6 +146,17 @@ def test_a_cordoned_node_keeps_its_room_and_takes_only_who_bears_that(rooms: Roo
     assert not rooms.takes(NodeName("unknown"), ANYWHERE)
 
 
+def test_of_a_cordoned_node_what_runs_there_and_what_is_asked_of_it_counts(rooms: Rooms) -> None:
+    rooms.set_node(make_node("n", cpu=4000, unschedulable=True))
+    assert rooms.table().total[0] == 2000
+    assert rooms.table().cordoned == (1,)
+    charge(rooms, "a", N)
+    assert rooms.total()[0] == 3000
+    for asked, total in ((2000, 5000), (9000, 6000)):
+        asks = rooms.vector(make_amounts(cpu=asked))
+        assert rooms.total(asked_of_cordoned=asks)[0] == total
+
+
 def test_a_heartbeat_makes_no_new_table(rooms: Rooms) -> None:
     before = rooms.table()
     assert not rooms.set_node(make_node("n", cpu=4000, resource_version="9"))

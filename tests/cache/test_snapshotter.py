@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,10 +16,18 @@ from app.model.job import Template
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_ANNOTATION, QUEUE_GATE, TASK_SPEC, Pod
 from app.model.residents import NOBODY
-from app.model.shape import HostPort, LabelSelector, Operator, PodShape, PodTerm, Requirement
+from app.model.shape import (
+    HostPort,
+    LabelSelector,
+    Operator,
+    PodShape,
+    PodTerm,
+    Requirement,
+    Toleration,
+)
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, PodGroup, PriorityClass
-from tests.builders import make_amounts, make_node, make_pod, make_queue, make_task
+from tests.builders import make_amounts, make_node, make_pod, make_queue, make_shape, make_task
 from tests.cache.unwalkable import Unwalkable
 from tests.residents import Resident, read_residents
 
@@ -118,6 +127,24 @@ def test_what_is_taken_and_what_is_promised_is_used(rig: Rig) -> None:
     assert snapshot.used[:, 0].tolist() == [1000, 1000]
     gang = snapshot.gangs[KEY]
     assert (gang.counts.placed, gang.allocated[0], gang.waiting) == (1, 1000, ())
+
+
+def test_what_groups_ask_for_that_tolerate_a_cordon_counts_in_the_total(rig: Rig) -> None:
+    def total() -> int:
+        assert np.array_equal(rig.now().total, rig.cache.total())
+        return int(rig.now().total[0])
+
+    assert total() == 8000
+    rig.cache.set_node(make_node("b", cpu=4000, unschedulable=True))
+    rig.pod("plain")
+    assert total() == 4000
+    anywhere = make_shape(cpu=500, tolerations=(Toleration(exists=True),))
+    rig.pod("bears", shape=anywhere)
+    assert total() == 5500, "as much as its group asks for"
+    rig.place("bears", "b")
+    assert total() == 5500
+    rig.place("plain", "a")
+    assert total() == 4500
 
 
 def test_a_snapshot_does_not_change(rig: Rig) -> None:

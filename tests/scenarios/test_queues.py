@@ -119,6 +119,22 @@ def test_queues_share_the_cluster_by_weight(place: Place) -> None:
     place.wait_bound("light", 2)
 
 
+def test_queues_share_what_is_not_cordoned_by_weight(place: Place) -> None:
+    heavy = place.add_queue("heavy", weight=3)
+    light = place.add_queue("light", weight=1)
+    both = place.add_nodes(2, cpu="8")
+    for node in both:
+        place.change_node(node, {"spec": {"unschedulable": True}})
+        place.wait_node(node, takes_pods=False)
+    place.add_gang("heavy", 8, minimum=1, spec={"queue": heavy})
+    place.add_gang("light", 8, minimum=1, spec={"queue": light})
+    place.wait_known("heavy", "light", pods=16)
+
+    place.change_node(both[0], {"spec": {"unschedulable": None}})
+    place.wait_bound("heavy", 6)
+    place.wait_bound("light", 2)
+
+
 def test_gangs_of_two_queues_that_each_need_most_of_the_cluster_run_in_turn(place: Place) -> None:
     for name in ("one", "other"):
         place.add_gang(name, 6, spec={"queue": place.add_queue(name)})

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from app.model.reason import Cause, Shortfall
 from app.model.resources import Vector
 from app.model.snapshot import QueueUsage, Snapshot
 from app.model.workload import GroupPhase, Queue
-from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot
+from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot, make_table
 from tests.core.plugins.sessions import (
     amounts_of,
     claiming,
@@ -64,6 +65,25 @@ class TestDeserved:
             queues=queues,
         )
         assert deserved_cpu(snapshot) == {"a": 2.5, "b": 7.5}
+
+    def test_of_a_cordoned_node_only_what_runs_there_is_shared(self) -> None:
+        queues = (make_queue("a", weight=3), make_queue("b", weight=1))
+        cordoned = make_node("z", cpu=10_000, memory=100 * GIB, unschedulable=True)
+        table = make_table((*NODES, cordoned))
+        used = np.zeros_like(table.allocatable)
+        used[table.index[cordoned.name]] = room(cpu=2)
+        gangs = (
+            holding("a", cpu=0, wants=20, queue="a"),
+            holding("b", cpu=2, wants=20, queue="b"),
+        )
+
+        def deserve(**fields: Any) -> dict[str, float]:
+            fields |= {"table": table, "used": used}
+            return deserved_cpu(make_snapshot(queues=queues, gangs=gangs, **fields))
+
+        assert deserve() == {"a": 9, "b": 3}
+        assert deserve(asked_of_cordoned=room(cpu=4)) == {"a": 12, "b": 4}
+        assert deserve(asked_of_cordoned=room(cpu=40)) == {"a": 15, "b": 5}, "8 are free there"
 
     def test_guarantees_of_others_are_out_of_reach(self) -> None:
         queues = (make_queue("a"), make_queue("b", guarantee=amounts_of(cpu=4)))
