@@ -48,16 +48,11 @@ def _check_schedule(schedule: str, findings: Findings) -> None:
             "schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone "
             "field",
         )
-    elif not _is_schedule(schedule):
-        findings.refuse(path, "schedule is not a valid cron expression")
-
-
-def _is_schedule(schedule: str) -> bool:
-    try:
-        cron.parse(schedule, cron.zone_of(""))
-    except cron.ScheduleError:
-        return False
-    return True
+    else:
+        try:
+            cron.parse(schedule, cron.zone_of(""))
+        except cron.ScheduleError as error:
+            findings.refuse(path, f"schedule is not a valid cron expression: {error}")
 
 
 def _check_zone(zone: str, findings: Findings) -> None:

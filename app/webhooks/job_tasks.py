@@ -61,7 +61,7 @@ def _check_template(task: Mapping[str, Any], index: int, findings: Findings) -> 
     template = Findings()
     check_template(task.get("template"), "template", template)
     for error in template.errors:
-        findings.refuse(f"spec.task[{index}].{error.path}", error.message)
+        findings.refuse(f"spec.tasks[{index}].{error.path}", error.message)
     for warning in template.warnings:
         findings.warn(f"spec.tasks[{index}].{warning.path}", warning.message)
     if asks_for_topology(task):
@@ -78,5 +78,5 @@ def _check_cores(pod: Mapping[str, Any], index: int, findings: Findings) -> None
         if milli_cpu <= 0 or milli_cpu % 1000:
             findings.refuse(
                 at("spec.tasks", index, "topologyPolicy"),
-                f"the cpu request isn't an integer in spec.task[{index}] container[{number}].",
+                f"the cpu request isn't an integer in spec.tasks[{index}] container[{number}].",
             )

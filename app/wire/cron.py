@@ -230,8 +230,12 @@ def _field(text: str, low: int, high: int, names: Mapping[str, int] | None = Non
         first, last, is_star = _range(between, low, high, names or {})
         if slash and "-" not in between:
             last = high
-        if first < low or last > high or first > last or step < 1:
+        if first < low or last > high:
             raise ScheduleError(f'"{part}" is not within {low}-{high}')
+        if first > last:
+            raise ScheduleError(f'"{part}" runs backwards')
+        if step < 1:
+            raise ScheduleError(f'"{part}" has a step of 0')
         values.update(range(first, last + 1, step))
         free = free or (is_star and step == 1)
     if not values:

@@ -188,10 +188,10 @@ def test_everything_that_is_wrong_is_in_one_answer(
     message = refusal(cluster.api, job(task("a", template=template), task("a"), queue="nowhere"))
     for part in (
         'admission webhook "validatejob.volcano.sh" denied the request: ',
-        'spec.task[0].template.spec.containers[0].name: Invalid value: "A"',
-        "spec.task[0].template.spec.containers[0].image: must not have",
-        'spec.task[0].template.spec.containers[1].name: Duplicate value: "A"',
-        'spec.task[0].template.spec.restartPolicy: Unsupported value: "x"',
+        'spec.tasks[0].template.spec.containers[0].name: Invalid value: "A"',
+        "spec.tasks[0].template.spec.containers[0].image: must not have",
+        'spec.tasks[0].template.spec.containers[1].name: Duplicate value: "A"',
+        'spec.tasks[0].template.spec.restartPolicy: Unsupported value: "x"',
         # What policies know and what only the webhook knows.
         "spec.tasks[1].name: duplicated task name a;",
         "spec.queue: unable to find job queue",

@@ -350,12 +350,12 @@ REFUSED = {
                 **container(resources={"requests": {"cpu": "1500m"}, "limits": {"cpu": 2}}),
             )
         ),
-        "spec.tasks[0].topologyPolicy: the cpu request isn't an integer in spec.task[0] "
+        "spec.tasks[0].topologyPolicy: the cpu request isn't an integer in spec.tasks[0] "
         "container[0].",
     ),
     "no cores": (
         job(task("a", topologyPolicy="single-numa-node")),
-        "the cpu request isn't an integer in spec.task[0] container[0].",
+        "the cpu request isn't an integer in spec.tasks[0] container[0].",
     ),
     "no cores to prepare with": (
         job(
@@ -368,7 +368,7 @@ REFUSED = {
                 ),
             )
         ),
-        "the cpu request isn't an integer in spec.task[0] container[1].",
+        "the cpu request isn't an integer in spec.tasks[0] container[1].",
     ),
     "a minimum that is no one partition": (
         job(task("a", 4, minAvailable=4, partitionPolicy=PARTITIONS)),
@@ -386,28 +386,28 @@ REFUSED = {
         job(
             task("a", topologyPolicy="restricted", **container(resources={"limits": {"cpu": 0.5}}))
         ),
-        "the cpu request isn't an integer in spec.task[0] container[0].",
+        "the cpu request isn't an integer in spec.tasks[0] container[0].",
     ),
     "no containers": (
         job(task("a", template={"spec": {}})),
-        "spec.task[0].template.spec.containers: Required value",
+        "spec.tasks[0].template.spec.containers: Required value",
     ),
     "no template": (
         job({"name": "a", "replicas": 1}),
-        "spec.task[0].template.spec.containers: Required value",
+        "spec.tasks[0].template.spec.containers: Required value",
     ),
     "no image": (
         job(task("a", template={"spec": {"containers": [{"name": "c"}]}})),
-        "spec.task[0].template.spec.containers[0].image: Required value",
+        "spec.tasks[0].template.spec.containers[0].image: Required value",
     ),
     "blanks around the image": (job(task("a", **container(image=" a "))), "leading or trailing"),
     "no container name": (
         job(task("a", template={"spec": {"containers": [{"image": "i"}]}})),
-        "spec.task[0].template.spec.containers[0].name: Required value",
+        "spec.tasks[0].template.spec.containers[0].name: Required value",
     ),
     "a container twice": (
         job(task("a", **template(initContainers=[{"name": "main", "image": "i"}]))),
-        'spec.task[0].template.spec.containers[0].name: Duplicate value: "main"',
+        'spec.tasks[0].template.spec.containers[0].name: Duplicate value: "main"',
     ),
     "a container's name that is none": (
         job(task("a", **container(name="A"))),
@@ -419,7 +419,7 @@ REFUSED = {
     ),
     "a quantity that is none": (
         job(task("a", **container(resources={"requests": {"cpu": "much"}}))),
-        'spec.task[0].template.spec.containers[0].resources.requests[cpu]: Invalid value: "much": '
+        'spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: Invalid value: "much": '
         "quantities must match the regular expression",
     ),
     "a negative quantity": (
@@ -482,7 +482,7 @@ REFUSED = {
                 ),
             )
         ),
-        'template.spec.volumes[1].name: Duplicate value: "v"; spec.task[0].template.spec.'
+        'template.spec.volumes[1].name: Duplicate value: "v"; spec.tasks[0].template.spec.'
         'containers[0].volumeMounts[1].mountPath: Invalid value: "/v": must be unique;',
     ),
 }

@@ -156,19 +156,23 @@ def test_a_zone_is_accepted(zone: str) -> None:
         *(
             (
                 cron(schedule=schedule),
-                "spec.schedule: schedule is not a valid cron expression;",
+                f"spec.schedule: schedule is not a valid cron expression: {why};",
             )
-            for schedule in (
-                "* * * *",
-                "* * * * * *",
-                "60 * * * *",
-                "@sometimes",
-                "@every x",
-                "a b c d e",
-                "* * L * *",
-                "R * * * *",
-                "5-1-2 * * * *",
-                "*/0 * * * *",
+            for schedule, why in (
+                ("* * * *", "5 fields are expected, 4 found"),
+                ("* * * * * *", "5 fields are expected, 6 found"),
+                ("60 * * * *", '"60" is not within 0-59'),
+                ("0 0 * * 1-7", '"1-7" is not within 0-6'),
+                ("0 0 * * 5-2", '"5-2" runs backwards'),
+                ("@sometimes", '"@sometimes" is no known schedule'),
+                ("@every x", '"x" is no duration'),
+                ("@every 99999999h", '"99999999h" is too long'),
+                ("a b c d e", '"a" is no number'),
+                ("* * L * *", '"L" is no number'),
+                ("R * * * *", '"R" is no number'),
+                ("5-1-2 * * * *", '"1-2" is no number'),
+                (", * * * *", '"," says nothing'),
+                ("*/0 * * * *", '"*/0" has a step of 0'),
             )
         ),
         (

@@ -9,5 +9,5 @@ def problems(job: Job) -> str:
     """What no pod can be made of, in the words of admission; empty: nothing."""
     findings = Findings()
     for number, task in enumerate(job.tasks):
-        check_types(task.template, f"spec.task[{number}].template", findings)
+        check_types(task.template, f"spec.tasks[{number}].template", findings)
     return findings.message()

@@ -249,20 +249,26 @@ def test_an_older_name_of_the_group_is_kept() -> None:
 @pytest.mark.parametrize(
     ("template", "text"),
     [
-        ({"spec": "sleep"}, "spec.task[0].template.spec: Invalid value"),
-        ({"metadata": "web", "spec": {}}, "spec.task[0].template.metadata: Invalid value"),
-        ({"metadata": {"labels": ["web"]}}, "spec.task[0].template.metadata.labels: Invalid value"),
-        ({"spec": {"containers": "sleep"}}, "spec.task[0].template.spec.containers: Invalid value"),
-        ({"spec": {"containers": [5]}}, "spec.task[0].template.spec.containers[0]: Invalid value"),
-        ({"spec": {"schedulingGates": "wait"}}, "spec.task[0].template.spec.schedulingGates"),
+        ({"spec": "sleep"}, "spec.tasks[0].template.spec: Invalid value"),
+        ({"metadata": "web", "spec": {}}, "spec.tasks[0].template.metadata: Invalid value"),
+        (
+            {"metadata": {"labels": ["web"]}},
+            "spec.tasks[0].template.metadata.labels: Invalid value",
+        ),
+        (
+            {"spec": {"containers": "sleep"}},
+            "spec.tasks[0].template.spec.containers: Invalid value",
+        ),
+        ({"spec": {"containers": [5]}}, "spec.tasks[0].template.spec.containers[0]: Invalid value"),
+        ({"spec": {"schedulingGates": "wait"}}, "spec.tasks[0].template.spec.schedulingGates"),
         (
             {"spec": {"schedulingGates": [None]}},
-            "spec.task[0].template.spec.schedulingGates[0]: Required value",
+            "spec.tasks[0].template.spec.schedulingGates[0]: Required value",
         ),
-        ({"spec": {"containers": [None]}}, "spec.task[0].template.spec.containers[0]: Required"),
+        ({"spec": {"containers": [None]}}, "spec.tasks[0].template.spec.containers[0]: Required"),
         (
             {"spec": {"containers": [{"name": "c", "env": [None]}]}},
-            "spec.task[0].template.spec.containers[0].env[0]: Required value",
+            "spec.tasks[0].template.spec.containers[0].env[0]: Required value",
         ),
     ],
 )
