@@ -75,16 +75,17 @@ class Cluster:
                 found += (_cleaned(item, resource) for item in items)
         return found
 
-    async def events(self, namespace: str, about: str = "") -> Objects:
+    async def events(self, namespace: str, about: str = "") -> Objects | None:
         """The events of a namespace, or only those about objects of that name.
 
-        None for who may not see them: they only ever go with something else.
+        None, and a warning, without the right to see them: they only ever go with something else.
         """
         fields = f"involvedObject.name={about}" if about else ""
         try:
             return await self.list(_EVENTS, namespace=namespace, fields=fields)
-        except errors.Forbidden:
-            return []
+        except errors.Forbidden as error:
+            warn(f"events are not shown: {error.message}")
+            return None
 
     async def create(self, resource: Resource, item: Object) -> Object:
         """Create ``item`` in the namespace that its metadata says."""
@@ -123,11 +124,12 @@ async def _ask(to: Connection, use: Callable[[Cluster], Awaitable[T]]) -> T:
     from app.kube.client import ApiClient, ClientOptions
 
     options = ClientOptions(deadline_s=DEADLINE_S, user_agent="pumice-cli")
-    async with ApiClient(to, options, warn=_warn) as client:
+    async with ApiClient(to, options, warn=warn) as client:
         return await use(Cluster(client))
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
+    """Tell what may be missing or wrong although the command goes on."""
     typer.echo(f"Warning: {text}", err=True)
 
 

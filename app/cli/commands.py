@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from app.cli.completion import complete
 from app.cli.endings import CODES
 from app.cli.truths import truth
 
@@ -28,6 +29,8 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Bring the arguments into the usual form before anything else looks at them."""
+        if _completes(self):
+            complete(ctx, args)
         switches, valued = set[str](), set[str]()
         for parameter in self.params:
             is_switch = getattr(parameter, "is_flag", False)
@@ -41,9 +44,16 @@ class Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What stands before the name of the command: flags of logging, or ``help``."""
         rest = _from_command(args)
+        if _completes(self):
+            complete(ctx, rest[:2])
         if rest[:1] == ["help"]:
             rest = [*rest[1:], "--help"]
         return super().parse_args(ctx, rest)
+
+
+def _completes(command: Any) -> bool:
+    """Whether it is a whole program, which a shell can complete."""
+    return any("--install-completion" in parameter.opts for parameter in command.params)
 
 
 def _from_command(args: list[str]) -> list[str]:

@@ -16,6 +16,7 @@ from app.cli.processes import (
     refusal,
     settings_of,
 )
+from app.cli.versions import Version
 from app.settings import ControllersSettings
 from app.telemetry import logging
 
@@ -69,6 +70,7 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
     ] = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
+    version: Version = None,
 ) -> None:
     """Run the controllers: of jobs, PodGroups, queues, JobFlows, CronJobs and HyperNodes.
 

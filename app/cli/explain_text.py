@@ -8,7 +8,7 @@ from app.cli.job_rows import replicas
 from app.cli.job_view import event_age
 from app.cli.queue_rows import held
 from app.cli.tables import NONE, fitted, resources, table
-from app.wire import quantity
+from app.core.quantities import amount_text
 from app.wire.unstructured import Object, key_of, metadata, name, spec, status
 
 _LABEL = 12
@@ -84,14 +84,14 @@ def _queue(found: Findings) -> str:
 def _numbers(reason: Mapping[str, Any]) -> Iterator[str]:
     for short in reason.get("shortfalls") or ():
         resource = short["resource"]
-        asked, free = (quantity.text(resource, short[key]) for key in ("asked", "free"))
+        asked, free = (amount_text(resource, short[key]) for key in ("asked", "free"))
         limit = short.get("limit")
-        of = f" of {quantity.text(resource, limit)}" if limit is not None else ""
+        of = f" of {amount_text(resource, limit)}" if limit is not None else ""
         yield f"{resource}: asked {asked}, free {free}{of}"
     for refused in reason.get("nodes") or ():
         yield f"{refused['nodes']} of {reason.get('total_nodes')} nodes: {refused['text']}"
     for holder in reason.get("holders") or ():
-        amount = quantity.text(holder["resource"], holder["amount"])
+        amount = amount_text(holder["resource"], holder["amount"])
         yield f"{holder['who']} holds {holder['resource']} {amount}"
 
 

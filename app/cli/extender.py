@@ -19,6 +19,7 @@ from app.cli.processes import (
     refusal,
     settings_of,
 )
+from app.cli.versions import Version
 from app.service.limits import Hint
 from app.settings import ExtenderSettings
 from app.telemetry import logging
@@ -90,6 +91,7 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     ] = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
+    version: Version = None,
 ) -> None:
     """Answer kube-scheduler's filter, prioritize, bind and preempt calls.
 

@@ -64,7 +64,7 @@ async def _around(cluster: Cluster, resource: Resource, item: Object) -> Finding
     about = {uid(each) for each in (item, found.job, found.group) if each is not None}
     events = [
         event
-        for event in await cluster.events(space)
+        for event in await cluster.events(space) or ()
         if (event.get("involvedObject") or {}).get("uid") in about
     ]
     return replace(found, events=sorted(events, key=last_seen))

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import typer
 
-from app.cli import job_rows, job_view, output
+from app.cli import job_rows, job_view, orders, output
 from app.cli.cluster import Cluster, Where, ask
 from app.cli.endings import Code, CommandFailed
-from app.cli.orders import Action, command_for
+from app.cli.orders import Action
 from app.cli.waiting import Patience, wait_for
 from app.core.durations import parse_duration
 from app.main.clock import steady_clock
-from app.wire.kinds import COMMANDS, JOBS
+from app.wire.kinds import JOBS
 from app.wire.unstructured import Key, Object, name
 
 
@@ -79,11 +79,12 @@ def show_all(where: Where, choice: Choice, *, form: output.Form) -> None:
 def describe(where: Where, key: Key, *, form: output.Form, conditions: bool = True) -> None:
     """One job in full."""
 
-    async def look(cluster: Cluster) -> tuple[Object, list[Object]]:
+    async def look(cluster: Cluster) -> tuple[Object, list[Object] | None]:
         job = await cluster.get(JOBS, key)
         if form not in {"table", "wide"}:
-            return job, []
-        return job, job_view.events_of(job, await cluster.events(key.namespace, key.name))
+            return job, None
+        events = await cluster.events(key.namespace, key.name)
+        return job, None if events is None else job_view.events_of(job, events)
 
     job, events = ask(where, look)
     now = steady_clock()()
@@ -100,8 +101,7 @@ def order(where: Where, key: Key, action: Action) -> None:
     """Ask the controller for something, by a Command."""
 
     async def send(cluster: Cluster) -> None:
-        job = await cluster.get(JOBS, key)
-        await cluster.create(COMMANDS, command_for(job, action))
+        await orders.order(cluster, JOBS, await cluster.get(JOBS, key), action)
 
     ask(where, send)
 

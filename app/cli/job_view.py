@@ -40,8 +40,10 @@ _EVENT_WIDTHS = (15, 40, 30, 40)
 Block = Sequence[tuple[str, Any]]
 
 
-def view(job: Object, events: Sequence[Object], *, now: float, conditions: bool = True) -> str:
-    """The whole text."""
+def view(
+    job: Object, events: Sequence[Object] | None, *, now: float, conditions: bool = True
+) -> str:
+    """The whole text; no ``events``: they are not to be seen."""
     lines = [*_head(job), *_metadata(job), *_spec(job), *_status(job)]
     if conditions:
         lines += _conditions(job)
@@ -174,9 +176,9 @@ def _conditions(job: Object) -> Iterator[str]:
             yield f"    {condition.get('status')} \t{at} "
 
 
-def _events(events: Sequence[Object], *, now: float) -> Iterator[str]:
+def _events(events: Sequence[Object] | None, *, now: float) -> Iterator[str]:
     if not events:
-        yield f"Events: \t{NONE}"
+        yield f"Events: \t{NONE if events is not None else '<not to be seen>'}"
         return
     yield "Events:"
     yield _event_line("Type", "Reason", "Age", "Form", "Message")

@@ -4,12 +4,30 @@ They are made in the namespace of a job, those for queues in ``default``, and be
 are for, so that they go with it.
 """
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
-from app.wire.kinds import COMMANDS
+import typer
+
+from app.cli.cluster import Cluster
+from app.wire.kinds import COMMANDS, Resource
 from app.wire.unstructured import Object, controlled_by, name, namespace
 
 Action = Literal["AbortJob", "ResumeJob", "OpenQueue", "CloseQueue"]
+
+_VERBS: Final[Mapping[Action, str]] = {
+    "AbortJob": "suspend",
+    "ResumeJob": "resume",
+    "OpenQueue": "open",
+    "CloseQueue": "close",
+}
+
+
+async def order(cluster: Cluster, resource: Resource, target: Object, action: Action) -> None:
+    """Create the Command and say so: it is carried out later, by a controller."""
+    await cluster.create(COMMANDS, command_for(target, action))
+    what = f"{_VERBS[action]} {resource.kind.lower()} {name(target)}"
+    typer.echo(f"asked the controllers to {what}")
 
 
 def command_for(target: Object, action: Action) -> Object:

@@ -17,8 +17,8 @@ from app.cli.commands import (
 )
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.job_build import amounts
-from app.cli.orders import Action, command_for
-from app.wire.kinds import COMMANDS, POD_GROUPS, QUEUES
+from app.cli.orders import Action, order
+from app.wire.kinds import POD_GROUPS, QUEUES
 from app.wire.unstructured import Key, Object
 
 app = group("Make queues, open and close them.")
@@ -29,7 +29,7 @@ _ACTIONS: dict[str, Action] = {"open": "OpenQueue", "close": "CloseQueue"}
 @app.command("create", cls=Command)
 def create(
     *,
-    queue_name: QueueName = "test",
+    queue_name: QueueName = "",
     weight: Annotated[int, typer.Option("--weight", "-w", help="Its weight.")] = 1,
     state: Annotated[
         Literal["Open", "Closed"], typer.Option("--state", "-S", help="Its state.")
@@ -48,6 +48,7 @@ def create(
 ) -> None:
     """Create a queue."""
     with failing_to("create queue"):
+        key = _key(queue_name)
         spec: dict[str, Any] = {"weight": weight}
         if parent:
             spec["parent"] = parent
@@ -60,15 +61,16 @@ def create(
         queue = {
             "apiVersion": QUEUES.api_version,
             "kind": QUEUES.kind,
-            "metadata": {"name": queue_name},
+            "metadata": {"name": key.name},
             "spec": spec,
         }
 
         async def make(cluster: Cluster) -> None:
             made = await cluster.create(QUEUES, queue)
+            typer.echo(f"create queue {key.name} successfully")
             # A new queue is opened by its controller: only it can close it again.
             if state == "Closed":
-                await cluster.create(COMMANDS, command_for(made, "CloseQueue"))
+                await order(cluster, QUEUES, made, "CloseQueue")
 
         ask(Where(kubeconfig, master, context), make)
 
@@ -85,6 +87,7 @@ def delete(
     with failing_to("delete queue"):
         key = _key(queue_name)
         ask(Where(kubeconfig, master, context), lambda cluster: cluster.delete(QUEUES, key))
+        typer.echo(f"delete queue {key.name} successfully")
 
 
 @app.command("operate", cls=Command)
@@ -106,6 +109,7 @@ def operate(
             return
         change = {"spec": {"weight": _weight(key, weight, action)}}
         ask(where, lambda cluster: cluster.merge(QUEUES, key, change))
+        typer.echo(f"update queue {key.name} successfully")
 
 
 @app.command("list", cls=Command)
@@ -164,8 +168,7 @@ def _table(counts: queue_rows.Tally) -> output.Table:
 
 
 async def _order(cluster: Cluster, key: Key, action: Action) -> None:
-    queue = await cluster.get(QUEUES, key)
-    await cluster.create(COMMANDS, command_for(queue, action))
+    await order(cluster, QUEUES, await cluster.get(QUEUES, key), action)
 
 
 def _key(queue_name: str) -> Key:

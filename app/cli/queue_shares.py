@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.cli.amounts import rounded
 from app.cli.queue_rows import held
 from app.cli.tables import Column, fitted, resources, table
 from app.wire import quantity
@@ -166,6 +167,10 @@ def _texts(amounts: Amounts) -> dict[str, str]:
     return {key: quantity.text(key, amount) for key, amount in sorted(amounts.items())}
 
 
+def _rounded(amounts: Amounts) -> dict[str, str]:
+    return {key: rounded(key, amount) for key, amount in amounts.items()}
+
+
 def _line(share: Share) -> Object:
     return {
         "name": "  " * share.depth + share.name,
@@ -173,15 +178,15 @@ def _line(share: Share) -> Object:
         "weight": share.weight,
         "share": bar(share.share),
         "resource": share.resource or "-",
-        "allocated": resources(_texts(share.allocated)),
+        "allocated": resources(_rounded(share.allocated)),
         "deserved": resources(_entitlement(share)),
-        "capability": resources(_texts(share.capability)),
+        "capability": resources(_rounded(share.capability)),
     }
 
 
 def _entitlement(share: Share) -> dict[str, str]:
     """What it is entitled to; what follows from weights is not what somebody wrote."""
-    texts = _texts(share.entitled)
+    texts = _rounded(share.entitled)
     return {key: text if key in share.deserved else f"~{text}" for key, text in texts.items()}
 
 

@@ -1,6 +1,5 @@
 """The ``pumice`` command: one file per subcommand, registered here."""
 
-from importlib.metadata import version as installed_version
 from logging import getLogger
 
 import typer
@@ -15,6 +14,7 @@ from app.cli import (
     together,
     top,
     vcctl,
+    versions,
     webhooks,
 )
 from app.cli.commands import HELP, Command, Group
@@ -36,6 +36,13 @@ app = typer.Typer(
     help="Batch scheduling for Kubernetes on the stock kube-scheduler.",
     epilog=CODES,
 )
+
+
+@app.callback()
+def pumice(version: versions.Version = None) -> None:
+    """What may stand in front of every command."""
+
+
 app.command("extender", cls=process(ExtenderSettings))(extender.extender)
 app.command("controllers", cls=process(ControllersSettings))(controllers.controllers)
 app.command("webhooks", cls=process(WebhookSettings))(webhooks.webhooks)
@@ -53,7 +60,7 @@ app.command("explain", cls=Command)(explain.explain)
 @app.command("version")
 def version() -> None:
     """Print the version."""
-    typer.echo(f"pumice {installed_version('pumice')}")
+    versions.say()
 
 
 def main() -> None:

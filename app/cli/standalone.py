@@ -28,6 +28,7 @@ from app.cli.job_flags import (
     Words,
 )
 from app.cli.queue import census
+from app.cli.versions import Version
 from app.telemetry import logging
 from app.wire.kinds import QUEUES
 from app.wire.unstructured import Object
@@ -65,6 +66,7 @@ def submit(
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",
+    _version: Version = None,
 ) -> None:
     """Submit a job."""
     with failing_to("run job"):
@@ -96,6 +98,7 @@ def jobs(
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",
+    _version: Version = None,
 ) -> None:
     """List jobs, or show one that is named."""
     with failing_to("view job" if name else "list job"):
@@ -117,6 +120,7 @@ def queues(
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",
+    _version: Version = None,
 ) -> None:
     """List queues, or show one that is named."""
     with failing_to("get queue" if name else "list queue"):
@@ -137,6 +141,7 @@ def cancel(
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",
+    _version: Version = None,
 ) -> None:
     """Cancel a job: delete it and its pods."""
     with failing_to("cancel job"):
@@ -151,6 +156,7 @@ def suspend(
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",
+    _version: Version = None,
 ) -> None:
     """Abort a job; it can be resumed."""
     with failing_to("suspend job"):
@@ -165,6 +171,7 @@ def resume(
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",
+    _version: Version = None,
 ) -> None:
     """Resume a job that was aborted."""
     with failing_to("resume job"):

@@ -16,6 +16,7 @@ from app.cli.processes import (
     refusal,
     settings_of,
 )
+from app.cli.versions import Version
 from app.main.together_settings import roles_of
 from app.telemetry import logging
 
@@ -62,6 +63,7 @@ def together(  # noqa: PLR0917 - one parameter per flag, all given by name
     ] = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
+    version: Version = None,
 ) -> None:
     """Run the extender, the controllers and the webhooks in one process.
 

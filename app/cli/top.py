@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from app.cli import output, queue_shares
-from app.cli.cluster import Cluster, Where, ask
+from app.cli.cluster import Cluster, Where, ask, warn
 from app.cli.commands import Command, Context, Kubeconfig, Master, group
 from app.cli.endings import failing_to
 from app.cli.queue_shares import Share
@@ -56,7 +56,8 @@ async def look(cluster: Cluster) -> list[Share]:
     queues = await cluster.list(QUEUES)
     try:
         nodes = await cluster.list(NODES)
-    except errors.Forbidden:
+    except errors.Forbidden as error:
+        warn(f"shares of what queues deserve by weight are not shown: {error.message}")
         nodes = []
     return queue_shares.shares(queues, queue_shares.cluster_total(nodes))
 

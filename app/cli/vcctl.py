@@ -7,6 +7,7 @@ import typer
 from app.cli import flows, job, pod, queue
 from app.cli.commands import HELP, Command, Group
 from app.cli.endings import CODES, run
+from app.cli.versions import Version
 from app.telemetry import logging
 from app.wire.kinds import JOBS
 
@@ -30,6 +31,11 @@ app = typer.Typer(
 )
 for name, commands in GROUPS.items():
     app.add_typer(commands, name=name)
+
+
+@app.callback()
+def vcctl(version: Version = None) -> None:
+    """What may stand in front of every command."""
 
 
 @app.command("version", cls=Command)

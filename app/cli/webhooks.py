@@ -17,6 +17,7 @@ from app.cli.processes import (
     refusal,
     settings_of,
 )
+from app.cli.versions import Version
 from app.main.webhooks_settings import WebhookSettings
 from app.telemetry import logging
 
@@ -94,6 +95,7 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
     kube_api_burst: Burst = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
+    version: Version = None,
 ) -> None:
     """Complete and judge jobs, PodGroups, queues and pods when they are created or changed.
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import yaml
 
+from app.cli.standalone import PROGRAMS
 from app.kube import errors
 from app.kube.client import ApiClient
 from app.wire.kinds import JOBS, QUEUES
@@ -416,11 +417,18 @@ def test_who_may_see_little_still_gets_an_answer(
 
     monkeypatch.setattr(ApiClient, "get", narrow_get)
     monkeypatch.setattr(ApiClient, "list", narrow_list)
-    text = stand.printed("explain", "a")
+    warned = "Warning: events are not shown: events is forbidden\n"
+    done = stand.run("explain", "a")
+    assert (done.code, done.err) == (0, warned)
+    text = done.out
     assert text.startswith("job default/a is Pending: 3/3 tasks in gang unschedulable\n")
     assert "Queue:      default, not to be seen\n" in text
     assert "ExecuteAction" not in text
-    assert stand.printed("job", "view", "-N", "a").endswith("Events: \t<none>\n")
+    viewed = stand.run("job", "view", "-N", "a")
+    assert (viewed.code, viewed.err) == (0, warned)
+    assert viewed.out.endswith("Events: \t<not to be seen>\n")
+    named = stand.run("-n", "a", program=PROGRAMS["vjobs"])
+    assert (named.out.splitlines()[-1], named.err) == (viewed.out.splitlines()[-1], warned)
 
 
 def test_what_is_not_there_is_code_3(stand: Stand) -> None:

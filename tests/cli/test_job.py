@@ -265,7 +265,7 @@ def test_view_prints_the_object(stand: Stand) -> None:
 @pytest.mark.parametrize(("verb", "action"), [("suspend", "AbortJob"), ("resume", "ResumeJob")])
 def test_suspend_and_resume_are_commands(verb: str, action: str, stand: Stand) -> None:
     [made] = stand.create(job("a"))
-    assert stand.printed("job", verb, "-N", "a") == ""
+    assert stand.printed("job", verb, "-N", "a") == f"asked the controllers to {verb} job a\n"
     [command] = stand.all(COMMANDS)
     reference = {
         "apiVersion": "batch.volcano.sh/v1alpha1",

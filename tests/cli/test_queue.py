@@ -21,9 +21,9 @@ HEAD = line("Name", "Weight", "State", "Parent", *COUNTED)
 
 
 def test_create_makes_the_queue_that_volcano_makes(stand: Stand) -> None:
-    assert stand.printed("queue", "create") == ""
+    assert stand.printed("queue", "create", "-n", "a") == "create queue a successfully\n"
     [made] = stand.all(QUEUES)
-    assert made["metadata"]["name"] == "test"
+    assert made["metadata"]["name"] == "a"
     assert made["spec"]["weight"] == 1
     assert set(made["spec"]) <= {"weight", "dequeueStrategy"}
 
@@ -47,7 +47,8 @@ def test_create_takes_limits_and_a_parent(stand: Stand) -> None:
 
 
 def test_a_queue_that_is_to_be_closed_is_closed_by_a_command(stand: Stand) -> None:
-    stand.printed("queue", "create", "-n", "a", "-S", "Closed")
+    said = stand.printed("queue", "create", "-n", "a", "-S", "Closed")
+    assert said == "create queue a successfully\nasked the controllers to close queue a\n"
     [command] = stand.all(COMMANDS)
     assert (command["action"], command["target"]["name"]) == ("CloseQueue", "a")
 
@@ -55,7 +56,8 @@ def test_a_queue_that_is_to_be_closed_is_closed_by_a_command(stand: Stand) -> No
 @pytest.mark.parametrize(("action", "sent"), [("open", "OpenQueue"), ("close", "CloseQueue")])
 def test_open_and_close_are_commands(action: str, sent: str, stand: Stand) -> None:
     [made] = stand.create(queue("a"))
-    assert stand.printed("queue", "operate", "-n", "a", "-a", action) == ""
+    said = f"asked the controllers to {action} queue a\n"
+    assert stand.printed("queue", "operate", "-n", "a", "-a", action) == said
     [command] = stand.all(COMMANDS)
     assert command["action"] == sent
     assert command["metadata"]["namespace"] == "default"
@@ -66,7 +68,8 @@ def test_open_and_close_are_commands(action: str, sent: str, stand: Stand) -> No
 
 def test_update_changes_the_weight_alone(stand: Stand) -> None:
     stand.create(queue("a", capability={"cpu": "1"}))
-    assert stand.printed("queue", "operate", "-n", "a", "-a", "update", "-w", "7") == ""
+    said = stand.printed("queue", "operate", "-n", "a", "-a", "update", "-w", "7")
+    assert said == "update queue a successfully\n"
     [changed] = stand.all(QUEUES)
     assert (changed["spec"]["weight"], changed["spec"]["capability"]) == (7, {"cpu": "1"})
 
@@ -139,15 +142,16 @@ def test_no_queue_at_all(stand: Stand) -> None:
     assert stand.printed("queue", "list") == "No resources found\n"
 
 
-def test_delete_deletes_silently(stand: Stand) -> None:
+def test_delete_deletes_and_says_so(stand: Stand) -> None:
     stand.create(queue("a"))
-    assert stand.printed("queue", "delete", "-n", "a") == ""
+    assert stand.printed("queue", "delete", "-n", "a") == "delete queue a successfully\n"
     assert stand.all(QUEUES) == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
+        (["create"], "queue name must be specified"),
         (["delete"], "queue name must be specified"),
         (["operate"], "queue name must be specified"),
         (["operate", "-n", "a"], "action can not be null"),
@@ -161,7 +165,7 @@ def test_delete_deletes_silently(stand: Stand) -> None:
         ),
         (["get"], "name is mandatory to get the particular queue details"),
         (
-            ["create", "--capability", "8"],
+            ["create", "-n", "a", "--capability", "8"],
             "--capability: invalid argument syntax 8, expected <resource>=<value>",
         ),
     ],

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from app.cli import queue_shares, top
+from app.cli.amounts import rounded
 from app.cli.cluster import Cluster, Objects
 from app.kube import errors
 from app.wire.kinds import NODES, QUEUES, Resource
 from tests.cli.stand import Object, Stand, queue
 
+TOP = ("top", "queues")
 CLUSTER = {"cpu": 10_000, "memory": 10 * 2**30}
 
 
@@ -147,6 +149,44 @@ def test_the_tree_is_printed(busy: Stand) -> None:
     )
 
 
+def test_the_tree_is_printed_in_a_few_digits_and_told_to_programs_in_full(stand: Stand) -> None:
+    stand.create(
+        {**node("n1", "40"), "status": {"allocatable": {"cpu": "40", "memory": "10000000000"}}},
+        queue("root"),
+        *(queue(name, parent="root") for name in "abc"),
+    )
+    stand.status(QUEUES, "a", {"state": "Open", "allocated": {"cpu": "13333m", "memory": "1G"}})
+    row = next(
+        line for line in stand.printed("top", "queues").splitlines() if line.startswith("  a ")
+    )
+    assert "cpu=13.3,memory=953.67Mi" in row
+    assert "cpu=~13.3,memory=~3.10Gi" in row
+    exact = {share["name"]: share for share in json.loads(stand.printed(*TOP, "-o", "json"))}
+    assert exact["a"]["allocated"] == {"cpu": "13333m", "memory": "1000000000"}
+    assert exact["b"]["entitled"] == {"cpu": "13333m", "memory": "3333333333"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [
+        ("cpu", 13_333, "13.3"),
+        ("cpu", 99_999, "100"),
+        ("cpu", 999_999, "1000"),
+        ("cpu", 133_333, "133"),
+        ("cpu", 1_333, "1.33"),
+        ("cpu", 250, "0.25"),
+        ("cpu", 1, "0.001"),
+        ("cpu", 0, "0"),
+        ("cpu", 4_000, "4"),
+        ("memory", 8 * 2**30, "8Gi"),
+        ("memory", 3_333_333_333, "3.10Gi"),
+        ("nvidia.com/gpu", 7, "7"),
+    ],
+)
+def test_amounts_at_a_glance(resource: str, amount: int, text: str) -> None:
+    assert rounded(resource, amount) == text
+
+
 def bar(full: int, percent: int) -> str:
     return f"[{'#' * full}{'.' * (10 - full)}] {percent:3}%"
 
@@ -217,6 +257,9 @@ class Narrow(Cluster):
         return [held("root", "1"), held("a", "1", deserved={"cpu": "2"})]
 
 
-def test_who_may_not_see_nodes_sees_what_queues_say() -> None:
+def test_who_may_not_see_nodes_sees_what_queues_say(capsys: pytest.CaptureFixture[str]) -> None:
     root, a = asyncio.run(top.look(Narrow()))
     assert (root.share, a.share) == (None, 0.5)
+    assert capsys.readouterr().err == (
+        "Warning: shares of what queues deserve by weight are not shown: nodes is forbidden\n"
+    )

@@ -6,10 +6,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 from typer.testing import CliRunner
 
+from app.cli import vcctl
 from app.cli.root import app
+from app.cli.standalone import PROGRAMS
 
 COMMAND = Path(sys.executable).with_name("pumice")
 runner = CliRunner()
@@ -18,6 +21,35 @@ runner = CliRunner()
 def test_it_says_its_version() -> None:
     done = runner.invoke(app, ["version"])
     assert (done.exit_code, done.output) == (0, f"pumice {version('pumice')}\n")
+
+
+@pytest.mark.parametrize("process", ["extender", "controllers", "webhooks", "all"])
+def test_every_process_says_its_version(process: str) -> None:
+    done = runner.invoke(app, [process, "--version"])
+    assert (done.exit_code, done.output) == (0, f"pumice {version('pumice')}\n")
+
+
+@pytest.mark.parametrize("program", [app, vcctl.app, *PROGRAMS.values()])
+def test_every_program_says_its_version(program: typer.Typer) -> None:
+    done = runner.invoke(program, ["--version"])
+    assert (done.exit_code, done.output) == (0, f"pumice {version('pumice')}\n")
+
+
+@pytest.mark.parametrize("program", [app, vcctl.app, *PROGRAMS.values()])
+@pytest.mark.parametrize("flag", ["--install-completion", "--show-completion"])
+@pytest.mark.parametrize("form", ["{} {}", "{}={}"])
+def test_what_is_no_shell_is_not_completed(program: typer.Typer, flag: str, form: str) -> None:
+    done = runner.invoke(program, form.format(flag, "nonsense").split())
+    assert done.exit_code == 2
+    why = f"Error: Invalid value: {flag}: 'nonsense' is none of bash, zsh, fish, powershell, pwsh"
+    assert done.output.splitlines()[-1] == why
+
+
+@pytest.mark.parametrize(("shell", "word"), [("bash", "COMPREPLY"), ("zsh", "compdef")])
+def test_a_shell_may_be_named_for_completion(shell: str, word: str) -> None:
+    done = runner.invoke(app, ["--show-completion", shell])
+    assert done.exit_code == 0
+    assert word in done.output
 
 
 def test_the_installed_command_is_the_same() -> None:

@@ -96,7 +96,8 @@ def test_vcancel_deletes(stand: Stand) -> None:
 def test_vsuspend_and_vresume_are_commands(name: str, action: str, stand: Stand) -> None:
     stand.create(job("a"))
     program, verb = PROGRAMS[name], name.removeprefix("v")
-    assert stand.printed("-n", "a", "-N", "default", program=program) == ""
+    said = stand.printed("-n", "a", "-N", "default", program=program)
+    assert said == f"asked the controllers to {verb} job a\n"
     [command] = stand.all(COMMANDS)
     assert (command["action"], command["target"]["name"]) == (action, "a")
     assert stand.refusal("-n", "gone", program=program)[0] == 3
