@@ -92,10 +92,12 @@ def test_a_job_is_suspended_and_resumed_and_deleted(cpu: str, sandbox: Started) 
     flags = ["-n", "paused", "-r", "3", "-m", "3", "-c", "sleep 600", *amounts]
     assert run(sandbox, "vsub", *flags).code == 0
     until(begun)
-    assert run(sandbox, "vcctl", "job", "suspend", "-N", "paused") == Done(0, "", "")
+    asked = "asked the controllers to suspend job paused\n"
+    assert run(sandbox, "vcctl", "job", "suspend", "-N", "paused") == Done(0, asked, "")
     until("Aborted")
     assert pods(sandbox, "paused") == []
-    assert run(sandbox, "vresume", "-n", "paused") == Done(0, "", "")
+    asked = "asked the controllers to resume job paused\n"
+    assert run(sandbox, "vresume", "-n", "paused") == Done(0, asked, "")
     until(begun)
     if begun == "Running":
         assert pods(sandbox, "paused") == ["Running"] * 3

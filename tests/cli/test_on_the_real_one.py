@@ -88,7 +88,8 @@ def test_a_wait_in_vain_is_code_4(shell: Shell) -> None:
 
 def test_queues_come_and_go(shell: Shell) -> None:
     limits = ["--capability", "cpu=4,memory=8Gi", "--deserved", "cpu=2"]
-    assert shell.run("queue", "create", "-n", QUEUE, "-w", "2", *limits) == Done(0, "", "")
+    made = Done(0, f"create queue {QUEUE} successfully\n", "")
+    assert shell.run("queue", "create", "-n", QUEUE, "-w", "2", *limits) == made
     assert shell.run("queue", "operate", "-n", QUEUE, "-a", "update", "-w", "5").code == 0
     assert shell.run("queue", "operate", "-n", QUEUE, "-a", "close").code == 0
     row = shell.run("queue", "get", "-n", QUEUE).out.splitlines()[1]
