@@ -83,7 +83,7 @@ def _own_fault(found: Findings, reason: str) -> str:
     """Where members are missing that nothing but a change of the job will bring."""
     if found.job is None or reason not in _MAY_LACK_MEMBERS:
         return ""
-    why = waits_for_itself(spec(found.job))
+    why = waits_for_itself(found.job)
     return f"spec.minAvailable: {why}" if why else ""
 
 

@@ -16,6 +16,9 @@ NO_QUEUE = QueueName("")
 ROOT_QUEUE = QueueName("root")
 DEFAULT_QUEUE = QueueName("default")
 
+FILLED_IN = "pumice.sh/filled-in"
+"""The annotation of a job in which admission notes the minima that it has filled in."""
+
 
 def group_key(namespace: str, name: str) -> GroupKey:
     """Key of the PodGroup ``name`` in ``namespace``."""

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from app.webhooks.reading import amounts, mapping, text
+from app.webhooks.reading import amounts, integer, mapping, text
 from app.wire import kinds
 from app.wire.kinds import Resource
 from app.wire.unstructured import Key, Object, annotations, key_of, name, spec, status
@@ -26,8 +26,8 @@ def _size(node: Object) -> Size:
     return tuple(sorted(amounts(mapping(status(node)).get("allocatable")).items()))
 
 
-def _nothing(_item: Object) -> None:
-    return None
+def _value(priority_class: Object) -> int:
+    return integer(priority_class.get("value"))
 
 
 def _whole(queue: Object) -> Object:
@@ -37,7 +37,7 @@ def _whole(queue: Object) -> Object:
 _KEPT: Final[Mapping[Resource, Callable[[Object], Any]]] = {
     kinds.QUEUES: _whole,
     kinds.POD_GROUPS: _group_queue,
-    kinds.PRIORITY_CLASSES: _nothing,
+    kinds.PRIORITY_CLASSES: _value,
     kinds.NODES: _size,
     NAMESPACES: annotations,
 }
@@ -91,6 +91,11 @@ class ClusterFacts:
     def has_priority_class(self, name: str) -> bool:
         """Whether there is one of that name."""
         return Key("", name) in self._kept[kinds.PRIORITY_CLASSES]
+
+    def priority(self, name: str) -> int:
+        """The value of the priority class of that name; 0 without one."""
+        value: int = self._kept[kinds.PRIORITY_CLASSES].get(Key("", name), 0)
+        return value
 
     def node_sizes(self) -> Iterable[Mapping[str, int]]:
         """What the nodes can give; nodes that can give the same count once."""

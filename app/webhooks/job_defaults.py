@@ -5,7 +5,8 @@ from typing import Any
 
 from app.core.jobplugins import catalogue
 from app.model.ids import DEFAULT_QUEUE
-from app.webhooks.reading import integer, mapping, sequence
+from app.webhooks.minimums import default_least, default_of_job, filled_in, noted, unsaid
+from app.webhooks.reading import mapping
 from app.webhooks.world import Request, World
 from app.wire.unstructured import Object
 
@@ -24,10 +25,10 @@ def default_job(request: Request, world: World) -> Object:
     spec["maxRetry"] = spec.get("maxRetry") or MAX_RETRY
     if isinstance(spec.get("tasks"), list):
         spec["tasks"] = [task_in_full(index, task) for index, task in enumerate(spec["tasks"])]
-    spec["minAvailable"] = spec.get("minAvailable") or _least(spec.get("tasks"))
+    spec["minAvailable"] = spec.get("minAvailable") or default_of_job(spec)
     if isinstance(spec.get("plugins"), dict):
         spec["plugins"] = _plugins(spec["plugins"])
-    return {**job, "spec": spec}
+    return noted({**job, "spec": spec}, filled_in(job), unsaid(job["spec"]))
 
 
 def task_in_full(index: int, task: Any) -> Any:
@@ -48,17 +49,6 @@ def task_in_full(index: int, task: Any) -> Any:
 def needs_dns_policy(pod: Mapping[str, Any]) -> bool:
     """Whether pods of this spec use the host's network and would not find services by its names."""
     return pod.get("hostNetwork") is True and not pod.get("dnsPolicy")
-
-
-def default_least(task: Mapping[str, Any]) -> int:
-    """The minimum of a task that says none."""
-    partition = mapping(task.get("partitionPolicy"))
-    least = integer(partition.get("minPartitions")) * integer(partition.get("partitionSize"))
-    return least if integer(partition.get("minPartitions")) > 0 else integer(task.get("replicas"))
-
-
-def _least(tasks: object) -> int:
-    return sum(integer(mapping(task).get("minAvailable")) for task in sequence(tasks))
 
 
 def _plugins(plugins: Mapping[str, Any]) -> Object:

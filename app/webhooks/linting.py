@@ -7,15 +7,15 @@ class may be created. Each text has the numbers.
 from collections.abc import Mapping
 from typing import Any
 
+from app.core.gang_minimum import Part, pods_needed
 from app.model.amounts import PODS
 from app.webhooks.findings import Findings, at
-from app.webhooks.job_defaults import default_least
+from app.webhooks.minimums import default_of_job, filled_in, least_of, unsaid
 from app.webhooks.reading import (
     amounts,
     integer,
     mapping,
     mappings,
-    number_or_none,
     text,
     texts,
 )
@@ -25,12 +25,14 @@ from app.webhooks.world import Facts
 from app.wire import quantity
 from app.wire.unstructured import Object, spec
 
+_MOST_NAMED = 3
+"""Tasks that one warning names."""
+
 
 def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
     """A job: pods that fit nowhere, minima out of reach, unknown classes, what has no effect."""
     body = mapping(job.get("spec"))
     lint_topology(body, "spec", findings)
-    minimum: dict[str, int] = {}
     replicas = 0
     for index, task in enumerate(mappings(body.get("tasks"))):
         path = at("spec.tasks", index)
@@ -41,15 +43,22 @@ def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
         lint_topology(mapping(task.get("partitionPolicy")), at(path, "partitionPolicy"), findings)
         if asks_for_topology(task):
             findings.warn(at(path, "topologyPolicy"), NOT_HEEDED)
-        minimum = added(minimum, asked, times=max(0, integer(task.get("minAvailable"))))
         replicas += max(0, integer(task.get("replicas")))
     _lint_class(body, "spec", facts, findings)
     if integer(body.get("minSuccess")) > replicas:
         findings.warn(
             "spec.minSuccess", f"{body['minSuccess']} of {replicas} pods can never succeed"
         )
-    _lint_dependencies(body, findings)
-    lint_limit(minimum, "spec.queue", text(body.get("queue")), facts=facts, findings=findings)
+    if why := waits_for_itself(job):
+        findings.warn("spec.minAvailable", why)
+    lint_limit(
+        _minimum_asked(body, facts),
+        "spec.queue",
+        text(body.get("queue")),
+        facts=facts,
+        findings=findings,
+        note=_filled_in(job),
+    )
 
 
 def lint_size(asked: Mapping[str, int], path: str, facts: Facts, findings: Findings) -> None:
@@ -69,9 +78,15 @@ def lint_size(asked: Mapping[str, int], path: str, facts: Facts, findings: Findi
 
 
 def lint_limit(
-    minimum: Mapping[str, int], path: str, queue: str, *, facts: Facts, findings: Findings
+    minimum: Mapping[str, int],
+    path: str,
+    queue: str,
+    *,
+    facts: Facts,
+    findings: Findings,
+    note: str = "",
 ) -> None:
-    """A minimum that the queue's capability never lets in."""
+    """A minimum that the queue's capability never lets in; ``note``: where it comes from."""
     found = facts.queue(queue)
     limits = amounts(spec(found).get("capability")) if found else {}
     for name, most in sorted(limits.items()):
@@ -79,7 +94,7 @@ def lint_limit(
             findings.warn(
                 path,
                 f"the minimum asks for {name} {quantity.text(name, minimum[name])}, more than "
-                f"queue {queue} may ever use ({quantity.text(name, most)})",
+                f"queue {queue} may ever use ({quantity.text(name, most)}){note}",
             )
 
 
@@ -95,24 +110,58 @@ def lint_queue_name(name: str, path: str, facts: Facts, findings: Findings) -> N
         findings.warn(path, f"there is no queue {name}")
 
 
-def _lint_dependencies(job: Mapping[str, Any], findings: Findings) -> None:
-    if why := waits_for_itself(job):
-        findings.warn("spec.minAvailable", why)
+def _minimum_asked(spec: Mapping[str, Any], facts: Facts) -> Mapping[str, int]:
+    """What the pods ask for together that the gang takes at the least."""
+    tasks = mappings(spec.get("tasks"))
+    pods = [mapping(mapping(task.get("template")).get("spec")) for task in tasks]
+    parts = [
+        Part(
+            facts.priority(
+                text(pod.get("priorityClassName")) or text(spec.get("priorityClassName"))
+            ),
+            max(0, least_of(task)),
+            max(0, integer(task.get("replicas"))),
+        )
+        for task, pod in zip(tasks, pods, strict=True)
+    ]
+    least = integer(spec.get("minAvailable")) or default_of_job(spec)
+    asked: Mapping[str, int] = {}
+    for pod, number in zip(pods, pods_needed(parts, least), strict=True):
+        asked = added(asked, pod_requests(pod), times=number)
+    return asked
 
 
-def waits_for_itself(job: Mapping[str, Any]) -> str:
+def _filled_in(job: Object) -> str:
+    """Which minima admission filled in; empty where the job itself says how many it takes."""
+    spec = mapping(job.get("spec"))
+    left, noted = unsaid(spec), filled_in(job)
+    tasks = mappings(spec.get("tasks"))
+    places = sorted(left.tasks | noted.tasks)
+    if not places or not (left.of_job or noted.of_job):
+        return ""
+    told = [f"{at('spec.tasks', n, 'minAvailable')} {least_of(tasks[n])}" for n in places]
+    more = f" and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""
+    return (
+        "; the job says no minimum, so admission filled in: "
+        f"{', '.join([f'spec.minAvailable {default_of_job(spec)}', *told[:_MOST_NAMED]])}{more}"
+    )
+
+
+def waits_for_itself(job: Object) -> str:
     """What is wrong with a gang that needs pods which are made only when others of it run."""
-    tasks = list(mappings(job.get("tasks")))
-    minima = {text(task.get("name")): _least(task) for task in tasks}
+    body = mapping(job.get("spec"))
+    tasks = mappings(body.get("tasks"))
+    minima = {text(task.get("name")): least_of(task) for task in tasks}
     late = [task for task in tasks if _waits(task, minima)]
-    waiting = [text(task.get("name")) for task in late if _least(task) > 0]
+    waiting = [text(task.get("name")) for task in late if least_of(task) > 0]
     pods = sum(integer(task.get("replicas")) for task in tasks if task not in late)
-    least = integer(job.get("minAvailable")) or sum(minima.values())
+    least = integer(body.get("minAvailable")) or sum(minima.values())
     if not waiting or (least <= pods and least < sum(minima.values())):
         return ""
     return (
         f"{least} takes pods of {', '.join(waiting)}, which wait for other tasks, and none "
         f"runs before all {least} are there: lower it, so that the first tasks are enough"
+        f"{_filled_in(job)}"
     )
 
 
@@ -121,11 +170,6 @@ def _waits(task: Mapping[str, Any], minima: Mapping[str, int]) -> bool:
     depends = mapping(task.get("dependsOn"))
     up = [minima.get(name, 0) == 0 for name in texts(depends.get("name"))]
     return not (any(up) if text(depends.get("iteration")) == "any" and up else all(up))
-
-
-def _least(task: Mapping[str, Any]) -> int:
-    least = number_or_none(task.get("minAvailable"))
-    return default_least(task) if least is None else least
 
 
 def _lint_class(holder: Mapping[str, Any], path: str, facts: Facts, findings: Findings) -> None:

@@ -25,6 +25,9 @@ class Facts(Protocol):
     def has_priority_class(self, name: str) -> bool:
         """Whether there is one of that name."""
 
+    def priority(self, name: str) -> int:
+        """The value of the priority class of that name; 0 without one."""
+
     def node_sizes(self) -> Iterable[Mapping[str, int]]:
         """What the nodes can give; nodes that can give the same count once."""
 

@@ -77,6 +77,10 @@ def node(called: str, **allocatable: Any) -> Object:
     return {"metadata": {"name": called}, "status": {"allocatable": {"pods": 110, **allocatable}}}
 
 
+def priority_class(called: str, value: int = 1000) -> Object:
+    return {"metadata": {"name": called}, "value": value}
+
+
 def facts(
     *queues: Object,
     nodes: tuple[Object, ...] = (),
@@ -92,7 +96,7 @@ def facts(
         *((kinds.QUEUES, each) for each in queues),
         *((kinds.NODES, each) for each in nodes),
         *((kinds.POD_GROUPS, each) for each in groups),
-        *((kinds.PRIORITY_CLASSES, {"metadata": {"name": each}}) for each in classes),
+        *((kinds.PRIORITY_CLASSES, priority_class(each)) for each in classes),
     ]
     for called, given in (namespaces or {}).items():
         items.append((NAMESPACES, {"metadata": {"name": called, "annotations": given}}))

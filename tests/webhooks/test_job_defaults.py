@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.model.ids import FILLED_IN
 from app.webhooks.world import Options
 from app.wire.unstructured import Object
 from tests.webhooks.objects import ask, job, patched, pod_spec, task
@@ -72,6 +73,48 @@ def test_the_minimum_of_a_task(fields: Object, least: int) -> None:
 def test_the_minimum_of_a_job_is_that_of_its_tasks() -> None:
     assert filled(job(task("a", 2), task("b", 5, minAvailable=3)))["minAvailable"] == 5
     assert filled(job(task("a", 2), minAvailable=1))["minAvailable"] == 1
+
+
+def noted(given: Object) -> Any:
+    """What admission notes of the minima that it fills in."""
+    made = patched(copy.deepcopy(given), ask("/jobs/mutate", given))
+    return made["metadata"].get("annotations", {}).get(FILLED_IN)
+
+
+SAID: dict[str, Any] = {"minAvailable": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "note"),
+    [
+        (job(task("a"), task("b")), "minAvailable,tasks[*]"),
+        (job(task("a"), task("b"), **SAID), "tasks[*]"),
+        (job(task("a", **SAID), task("b"), task("c"), **SAID), "tasks[1],tasks[2]"),
+        (job(task("a", **SAID)), "minAvailable"),
+        (job(task("a", **SAID), **SAID), None),
+    ],
+    ids=["all", "of all tasks", "of some tasks", "of the job", "none"],
+)
+def test_what_is_filled_in_is_noted(given: Object, note: str | None) -> None:
+    assert noted(given) == note
+
+
+def test_a_note_of_others_holds_no_longer_than_it_is_true() -> None:
+    made = patched(
+        job(task("a", 2), task("b", 3)), ask("/jobs/mutate", job(task("a", 2), task("b", 3)))
+    )
+    assert noted(copy.deepcopy(made)) == "minAvailable,tasks[*]"
+    made["spec"]["tasks"][0]["minAvailable"] = 1
+    assert noted(copy.deepcopy(made)) == "tasks[1]"
+    made["spec"]["tasks"][1]["minAvailable"] = 1
+    assert noted(made) is None
+
+
+def test_other_annotations_stay() -> None:
+    given = job()
+    given["metadata"]["annotations"] = {"a": "b"}
+    made = patched(copy.deepcopy(given), ask("/jobs/mutate", given))
+    assert made["metadata"]["annotations"]["a"] == "b"
 
 
 @pytest.mark.parametrize(

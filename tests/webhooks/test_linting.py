@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 
 from app.wire.unstructured import Object
-from tests.webhooks.objects import ask, asking, facts, job, node, pod_spec, queue, task
+from tests.webhooks.objects import (
+    ask,
+    asking,
+    facts,
+    job,
+    node,
+    patched,
+    pod_spec,
+    queue,
+    task,
+)
 
 CLUSTER = facts(
     queue("small", capability={"cpu": 4}),
@@ -86,6 +97,78 @@ def test_a_warning_is_given(given: Object, warning: str) -> None:
     verdict = ask("/jobs/validate", given, cluster=CLUSTER)
     assert verdict.message == ""
     assert verdict.warnings == (warning,)
+
+
+def unsaid(name: str, replicas: int, *, of: str = "", cpu: int = 1) -> Object:
+    """A task that says no minimum, of pods of that priority class."""
+    pod = {**asking(cpu=cpu), **({"priorityClassName": of} if of else {})}
+    return task(name, replicas, template={"spec": pod})
+
+
+def as_stored(given: Object) -> Any:
+    """As admission completes it."""
+    return patched(copy.deepcopy(given), ask("/jobs/mutate", given))
+
+
+def warnings_of(given: Object) -> tuple[str, ...]:
+    return ask("/jobs/validate", as_stored(given), cluster=CLUSTER).warnings
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        job(unsaid("a", 8), minAvailable=1, queue="small"),
+        job(unsaid("a", 3), unsaid("b", 9), minAvailable=4, queue="small"),
+        job(unsaid("a", 9), unsaid("b", 2, of="high"), minAvailable=2, queue="small"),
+        job(unsaid("a", 2, cpu=4), unsaid("b", 2, of="high"), minAvailable=2, queue="small"),
+        job({**unsaid("a", 4), "minAvailable": 0}, minAvailable=4, queue="small"),
+    ],
+    ids=["the job says less", "over two tasks", "two classes", "the class goes first", "no task"],
+)
+def test_a_minimum_within_the_limit_is_not_warned_of(given: Object) -> None:
+    assert warnings_of(given) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "cpus"),
+    [
+        (job(unsaid("a", 8), minAvailable=5, queue="small"), 5),
+        (job(unsaid("a", 2), unsaid("b", 2, of="high", cpu=3), minAvailable=2, queue="small"), 6),
+        (job(unsaid("a", 8, cpu=1) | {"minAvailable": 1}, minAvailable=6, queue="small"), 6),
+        (job(sized(5, cpu=1), queue="small"), 5),
+    ],
+    ids=["of the job", "the class goes first", "beyond those of its tasks", "of its tasks"],
+)
+def test_a_minimum_that_the_job_says_is_not_called_filled_in(given: Object, cpus: int) -> None:
+    assert warnings_of(given) == (
+        f"spec.queue: the minimum asks for cpu {cpus}, more than queue small may ever use (4)",
+    )
+
+
+def test_a_minimum_that_was_filled_in_is_said_to_be() -> None:
+    some = [unsaid("a", 3), {**unsaid("b", 2), "minAvailable": 1}, unsaid("c", 2)]
+    told = (
+        "spec.queue: the minimum asks for cpu 6, more than queue small may ever use (4); the job "
+        "says no minimum, so admission filled in: spec.minAvailable 6, "
+        "spec.tasks[0].minAvailable 3, spec.tasks[2].minAvailable 2"
+    )
+    assert warnings_of(job(*some, queue="small")) == (told,)
+    assert ask("/jobs/validate", job(*some, queue="small"), cluster=CLUSTER).warnings == (told,)
+
+
+def test_of_many_minima_that_were_filled_in_the_first_are_named() -> None:
+    (told,) = warnings_of(job(*(unsaid(f"t{n}", 1) for n in range(9)), queue="small"))
+    assert told.endswith(
+        "spec.minAvailable 9, "
+        + ", ".join(f"spec.tasks[{n}].minAvailable 1" for n in range(3))
+        + " and 6 more"
+    )
+
+
+def test_a_gang_that_waits_for_itself_by_what_was_filled_in_is_told_so() -> None:
+    (told,) = warnings_of(job(task("a"), task("late", dependsOn={"name": ["a"]})))
+    assert told.startswith("spec.minAvailable: 2 takes pods of late")
+    assert "the job says no minimum, so admission filled in: spec.minAvailable 2" in told
 
 
 def after(*names: str, replicas: int = 1, **fields: Any) -> Object:

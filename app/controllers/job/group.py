@@ -1,10 +1,12 @@
 """The PodGroup of a job."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from app.controllers.job.view import Job, Task
 from app.controllers.job.vocabulary import ACCEPTED_COMMAND, JOB_SIZE, PARTITION_ID
+from app.core.gang_minimum import Part, pods_needed
+from app.model.ids import FILLED_IN
 from app.model.pod import TASK_SPEC
 from app.wire import quantity, unstructured
 from app.wire.errors import DecodeError
@@ -15,7 +17,7 @@ from app.wire.unstructured import Key, Object
 _SET_ONCE: Final = "queue"
 """A job's never changes, and for `default` admission may have put the namespace's there."""
 _NOT_COPIED: Final = frozenset(
-    {"kubectl.kubernetes.io/last-applied-configuration", ACCEPTED_COMMAND}
+    {"kubectl.kubernetes.io/last-applied-configuration", ACCEPTED_COMMAND, FILLED_IN}
 )
 
 
@@ -138,33 +140,15 @@ def _part(task: Task) -> Object:
 
 
 def min_resources(job: Job, priorities: Mapping[str, int]) -> dict[str, str]:
-    """What the pods without which the job cannot run ask for, and their limits.
-
-    Tasks of higher priority come first. When the job needs fewer pods than its tasks do together,
-    it is the first ``minAvailable`` pods; else every task's minimum, and further pods up to it.
-    """
+    """What the pods without which the job cannot run ask for, and their limits."""
     total: dict[str, int] = {}
-    for task, pods in _needed(job, priorities):
+    parts = [
+        Part(_priority(job, task, priorities), task.minimum, task.replicas) for task in job.tasks
+    ]
+    for task, pods in zip(job.tasks, pods_needed(parts, job.min_available), strict=True):
         for name, amount in _claim(task).items():
             total[name] = total.get(name, 0) + amount * pods
     return {name: quantity.text(name, amount) for name, amount in sorted(total.items())}
-
-
-def _needed(job: Job, priorities: Mapping[str, int]) -> Iterator[tuple[Task, int]]:
-    tasks = sorted(job.tasks, key=lambda task: -_priority(job, task, priorities))
-    minimum = sum(task.minimum for task in tasks)
-    left = job.min_available
-    if left < minimum:
-        for task in tasks:
-            pods = min(left, task.replicas)
-            left -= pods
-            yield task, pods
-        return
-    left -= minimum
-    for task in tasks:
-        more = min(left, max(task.replicas - task.minimum, 0))
-        left -= more
-        yield task, task.minimum + more
 
 
 def _priority(job: Job, task: Task, priorities: Mapping[str, int]) -> int:
