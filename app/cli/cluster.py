@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -135,19 +135,16 @@ def warn(text: str) -> None:
 
 def connection(where: Where) -> Connection:
     """How to reach the cluster; an address alone will do, for a server that asks for no name."""
-    from urllib3 import PoolManager
-
     from app.kube import config
 
     host = _address(where.master) if where.master else ""
     file = where.kubeconfig or _usual_file()
     if host and where.kubeconfig is None and not _is_there(file):
-        return config.Connection(host=host, headers=dict, tls=lambda: None, pool=PoolManager)
+        return config.at(host)
     if file is not None and not _is_there(file):
         why = f"there is no kubeconfig {file}: name one by --kubeconfig or the variable KUBECONFIG"
         raise CommandFailed(Code.USAGE, why)
-    found = config.load(file, context=where.context or None)
-    return replace(found, host=host) if host else found
+    return config.load(file, context=where.context or None, server=host or None)
 
 
 def _usual_file() -> Path | None:

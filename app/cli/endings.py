@@ -76,7 +76,7 @@ def of(error: errors.KubeError | ConfigError) -> CommandFailed:
     if isinstance(error, ConfigError):
         return CommandFailed(Code.USAGE, str(error))
     if isinstance(error, errors.Transport):
-        return CommandFailed(Code.UNREACHABLE, f"the API server does not answer: {error.message}")
+        return CommandFailed(Code.UNREACHABLE, f"the API server is not reached: {error.message}")
     message = error.message or error.reason or f"the API server answered {error.status}"
     if isinstance(error, errors.Unauthorized):
         message = f"the API server does not accept the credentials: {message}"

@@ -16,6 +16,7 @@ from app.cli.findings import Findings, Story
 from app.cli.job_view import last_seen
 from app.cli.pod_rows import JOB_LABEL
 from app.kube import errors
+from app.kube.web_url import is_loopback
 from app.wire.kinds import JOBS, POD_GROUPS, PODS, QUEUES, Resource
 from app.wire.unstructured import Key, Object, annotations, key_of, name, owner_of, uid
 
@@ -43,10 +44,14 @@ def ask_extender(url: str, about: Key) -> Story | None:
 
     try:
         answer = httpx2.get(
-            f"{url.rstrip('/')}/explain/{about.namespace}/{about.name}", timeout=_DEADLINE_S
+            f"{url.rstrip('/')}/explain/{about.namespace}/{about.name}",
+            timeout=_DEADLINE_S,
+            trust_env=not is_loopback(url),  # where proxies stand
         )
         return _story(answer.content) if answer.status_code == httpx2.codes.OK else None
     except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError):
+        return None
+    except (ImportError, ValueError):  # a proxy of the environment that nobody can use
         return None
 
 

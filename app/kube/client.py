@@ -31,6 +31,7 @@ from app.kube.config import Connection
 from app.kube.connector import connector
 from app.kube.credentials import Credentials
 from app.kube.envelopes import next_token
+from app.kube.failures import failure, shown
 from app.kube.limiter import Clock, RateLimiter, Sleep
 from app.kube.warning_headers import warnings_in
 from app.telemetry import metrics
@@ -39,6 +40,11 @@ Body = bytes | Mapping[str, object] | Sequence[object]
 Params = Mapping[str, str]
 
 PAGE_LIMIT: Final = 500
+_NOT_SENT: Final = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ConnectionTimeoutError,
+)
 
 
 class ContentType(StrEnum):
@@ -243,11 +249,13 @@ class ApiClient:
                     for text in warnings_in(answer.headers.getall("Warning", ())):
                         self._warn(text)
                 return status, body, answer.headers
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise errors.Transport(f"{verb} {url.path}: {error}", sent=False) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            text = f"{verb} {url.path}: {str(error) or type(error).__name__}"
-            raise errors.Transport(text, sent=True) from error
+            raise failure(
+                error,
+                request=f"{verb} {shown(str(url.with_query(None)))}",
+                proxy=self._connection.proxy,
+                sent=not isinstance(error, _NOT_SENT),
+            ) from error
         finally:
             _requests(verb, status).inc()
             _seconds(verb).observe(self._clock() - began)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.request import getproxies
 
 import urllib3
 import yaml
@@ -26,7 +27,7 @@ from app.kube import unverified
 from app.kube.errors import ConfigError as ConfigError  # whoever loads needs it too
 from app.kube.login import HEADER, Headers, Login
 from app.kube.tls import Tls
-from app.kube.web_url import is_web_url
+from app.kube.web_url import is_loopback, is_web_url
 
 SERVICE_HOST = "KUBERNETES_SERVICE_HOST"
 
@@ -55,8 +56,13 @@ class Connection:
     proxy: str | None = None
 
 
-def load(kubeconfig: Path | None = None, *, context: str | None = None) -> Connection:
-    """Connection from that kubeconfig; without one, from the pod we run in, else from kubectl's."""
+def load(
+    kubeconfig: Path | None = None, *, context: str | None = None, server: str | None = None
+) -> Connection:
+    """Connection from that kubeconfig; without one, from the pod we run in, else from kubectl's.
+
+    With a ``server``, to that one instead, by the credentials found.
+    """
     in_pod = kubeconfig is None and bool(os.environ.get(SERVICE_HOST))
     source = "the service account" if in_pod else str(kubeconfig or "kubectl's kubeconfig")
     configuration = Configuration()
@@ -74,6 +80,8 @@ def load(kubeconfig: Path | None = None, *, context: str | None = None) -> Conne
         # The package takes for granted that the file is YAML and has the shape of a kubeconfig.
         raise ConfigError(f"{source} is not a kubeconfig: {error}") from error
     configuration.keep_alive = True
+    if server is not None:
+        configuration.host = server
     try:
         return from_configuration(configuration, login)
     except OSError as error:  # so are those of TLS
@@ -90,6 +98,7 @@ def from_configuration(configuration: Configuration, login: Login | None = None)
     host = str(configuration.host).rstrip("/")
     if not is_web_url(host):
         raise ValueError(f"the server {host!r} is no http or https URL")
+    _spare_loopback(configuration)
     tls = None
     if host.startswith("https:"):
         tls = Tls(configuration, login.certificate if login else None)
@@ -102,6 +111,17 @@ def from_configuration(configuration: Configuration, login: Login | None = None)
         server_name=configuration.tls_server_name or None,
         proxy=_proxy(configuration),
     )
+
+
+def at(server: str) -> Connection:
+    """Connection to a server that asks for no name."""
+    return from_configuration(Configuration(host=server))
+
+
+def _spare_loopback(configuration: Configuration) -> None:
+    """No proxy of the environment for this machine itself: kubectl asks none either."""
+    if is_loopback(configuration.host) and configuration.proxy in getproxies().values():
+        configuration.proxy = None
 
 
 def _pool(configuration: Configuration, tls: Tls | None) -> urllib3.PoolManager:

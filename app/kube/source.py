@@ -24,6 +24,7 @@ from urllib3.util import wait_for_read
 
 from app.kube import errors
 from app.kube.config import Connection
+from app.kube.failures import failure, shown
 
 CONNECT_S: Final = 3.0
 PIECE: Final = 1 << 14
@@ -103,7 +104,10 @@ class Source:
         except errors.ConfigError as error:
             raise errors.Unauthorized(str(error)) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise errors.Transport(f"GET {path}: {error}", sent=True) from error
+            request = f"GET {shown(self._connection.host)}{path}"
+            raise failure(
+                error, request=request, proxy=self._connection.proxy, sent=True
+            ) from error
         finally:
             if response is not None:
                 # What was not read to its end cannot be used for another request.

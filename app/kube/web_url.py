@@ -1,5 +1,6 @@
 """Whether a text is the URL of a web server: what every client takes, and kube-scheduler too."""
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 
@@ -10,6 +11,15 @@ def is_web_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def is_loopback(url: str) -> bool:
+    """Whether it leads to this machine itself."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
 

@@ -78,10 +78,39 @@ def test_a_kind_that_is_not_served_is_said_with_what_helps(stand: Stand) -> None
 def test_an_api_server_that_is_not_there_is_code_5(stand: Stand) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    code, why = stand.refusal("job", "list", "--master", f"http://127.0.0.1:{port}")
-    assert code == 5
-    assert why.startswith("Failed to list job: the API server does not answer: GET /apis/")
-    assert why.count("\n") == 1
+    server = f"http://127.0.0.1:{port}"
+    path = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+    assert stand.refusal("job", "list", "--master", server) == (
+        5,
+        "Failed to list job: the API server is not reached: "
+        f"GET {server}{path}: Connection refused\n",
+    )
+
+
+def test_a_proxy_of_the_environment_is_named_when_it_fails(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:secret@127.0.0.1:1")
+    server = "https://api.invalid:6443"
+    path = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+    for more in ([], ["--kubeconfig", ""]):
+        assert stand.refusal("job", "list", "--master", server, *more) == (
+            5,
+            "Failed to list job: the API server is not reached: "
+            f"GET {server}{path} through the proxy http://127.0.0.1:1: "
+            "the proxy cannot be reached: Connection refused\n",
+        )
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY", "http_proxy"])
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    variable: str, stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "http://127.0.0.1:1")
+    assert stand.printed("job", "list") == "No resources found\n"
+    here = stand.url.replace("127.0.0.1", "localhost")
+    assert stand.printed("job", "list", "--master", here) == "No resources found\n"
+    assert stand.printed("job", "list", "-s", here, "-k", "") == "No resources found\n"
 
 
 @pytest.mark.parametrize(

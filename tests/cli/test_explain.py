@@ -151,6 +151,29 @@ def test_an_extender_that_does_not_tell_is_no_failure(
     assert shown["source"].endswith(f"; the extender at {url} does not tell")
 
 
+def test_a_proxy_of_the_environment_is_not_asked_for_an_extender_of_this_machine(
+    stand: Stand,
+) -> None:
+    waiting(stand, AGAINST)
+    with answering(json.dumps(STORY).encode()) as (url, asked):
+        done = stand.run(
+            "explain", "job/a", "--extender-url", url, env={"HTTP_PROXY": "http://127.0.0.1:1"}
+        )
+    assert (done.code, done.err, len(asked)) == (0, "", 1)
+    assert f"Source:     the extender at {url}\n" in done.out
+
+
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:1", "socks5://127.0.0.1:1", "nonsense"])
+def test_an_extender_behind_a_proxy_that_does_not_work_is_no_failure(
+    proxy: str, stand: Stand
+) -> None:
+    waiting(stand, AGAINST)
+    url = "http://extender.invalid"
+    done = stand.run("explain", "a", "--extender-url", url, env={"ALL_PROXY": proxy})
+    assert (done.code, done.err) == (0, "")
+    assert f"; the extender at {url} does not tell\n" in done.out
+
+
 def test_an_extender_that_is_not_there_is_no_failure(stand: Stand) -> None:
     waiting(stand, AGAINST)
     done = stand.run("explain", "a", env={"PUMICE_EXTENDER_URL": "http://127.0.0.1:1"})

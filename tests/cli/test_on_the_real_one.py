@@ -47,7 +47,8 @@ def test_jobs_come_and_go(shell: Shell) -> None:
     assert [row.split()[0] for row in listed.out.splitlines()] == ["Name", "of-a-file", "of-flags"]
     assert shell.job("view", "-N", "of-flags").out.startswith("Name:       \tof-flags\n")
     for verb in ("suspend", "resume"):
-        assert shell.job(verb, "-N", "of-flags") == Done(0, "", "")
+        asked = f"asked the controllers to {verb} job of-flags\n"
+        assert shell.job(verb, "-N", "of-flags") == Done(0, asked, "")
     assert shell.job("delete", "-N", "of-flags").out == "delete job of-flags successfully\n"
     assert [row.split()[0] for row in shell.job("list", "-o", "wide").out.splitlines()] == [
         "Name",
@@ -98,7 +99,8 @@ def test_queues_come_and_go(shell: Shell) -> None:
     [mine] = [share for share in shares if share["name"] == QUEUE]
     assert mine["capability"] == {"cpu": "4", "memory": "8Gi"}
     assert (mine["deserved"], mine["share"]) == ({"cpu": "2"}, 0.0)
-    assert shell.run("queue", "delete", "-n", QUEUE) == Done(0, "", "")
+    gone = Done(0, f"delete queue {QUEUE} successfully\n", "")
+    assert shell.run("queue", "delete", "-n", QUEUE) == gone
     assert shell.run("queue", "get", "-n", QUEUE).code == 3
 
 

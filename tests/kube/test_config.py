@@ -127,9 +127,40 @@ def test_what_no_proxy_does_not_name_goes_through_the_proxy(
 ) -> None:
     monkeypatch.setenv("http_proxy", NO_PROXY_THERE)
     monkeypatch.setenv("no_proxy", "10.0.0.0/8,.example.org")
-    connection = load(server.kubeconfig(tmp_path))
-    with pytest.raises(Transport, match=r"127\.0\.0\.1:9"):
+    far = {"server": "http://api.invalid:6443"}
+    connection = load(server.kubeconfig(tmp_path, cluster=far))
+    with pytest.raises(Transport) as caught:
         get_version(connection)
+    assert caught.value.message == (
+        f"GET http://api.invalid:6443/version through the proxy {NO_PROXY_THERE}: "
+        "the proxy cannot be reached: Connection refused"
+    )
+    assert not caught.value.sent
+    assert isinstance(connection.pool(), ProxyManager)
+    source = Source(connection)
+    with pytest.raises(Transport) as read:
+        source.read("/version", {}, silence_s=5.0)
+    source.close()
+    assert read.value.message == caught.value.message
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "[::1]"])
+@pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    host: str, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, NO_PROXY_THERE)
+    with ScriptedServer() as server:
+        connection = load(server.kubeconfig(tmp_path, cluster={"server": f"http://{host}:1"}))
+    assert connection.proxy is None
+    assert not isinstance(connection.pool(), ProxyManager)
+
+
+def test_a_proxy_of_the_kubeconfig_is_asked_for_this_machine_too(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    connection = load(server.kubeconfig(tmp_path, cluster={"proxy-url": NO_PROXY_THERE}))
+    assert connection.proxy == NO_PROXY_THERE
     assert isinstance(connection.pool(), ProxyManager)
 
 
