@@ -7,7 +7,7 @@ Every new text that Filter answers with costs the stock scheduler a PATCH of the
 from collections.abc import Mapping
 
 from app.core.quantities import amount_text
-from app.model.reason import Cause, Holder, Refusal, Shortfall
+from app.model.reason import Cause, Holder, Never, Refusal, Shortfall
 
 _FILTER: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_TASKS: "waiting for the other members of the group",
@@ -55,6 +55,23 @@ _STATEMENT: Mapping[Cause, str] = {
 }
 """What to say of the subject where there are no numbers."""
 
+NEVER: Mapping[Never, str] = {
+    Never.QUEUE: "never: more than the queue may hold",
+    Never.GUARANTEES: "never: more than the cluster can leave to the queue",
+    Never.NAMESPACE: "never: more than the namespace may hold",
+    Never.CLUSTER: "never: more than the whole cluster has",
+    Never.ABSENT: "never: no node has that resource",
+    Never.NODES: "never: more than any node has that the pod may go to",
+    Never.RULED_OUT: "never: selector, affinity or taints rule out every node",
+}
+"""How a sentence ends that tells of a request which cannot be met whatever ends."""
+
+_AVAILABLE: Mapping[Cause, str] = {
+    Cause.NOT_ENOUGH_TASKS: "present",
+    Cause.NOT_ENOUGH_PODS_OF_TASK: "present",
+    Cause.GATED: "ungated",
+}
+
 
 def filter_text(cause: Cause) -> str:
     """What Filter answers for ``cause``: always the same text."""
@@ -66,13 +83,24 @@ def is_filter_text(message: str) -> bool:
     return any(text in message for text in _FILTER.values())
 
 
+def available_word(cause: str) -> str:
+    """What the number is called that ``asked`` is compared with, by the cause of the refusal."""
+    return next((word for known, word in _AVAILABLE.items() if known == cause), "free")
+
+
+def never_of(sentence: str) -> Never | None:
+    """What a sentence of :func:`describe` ends with, if it tells of a request that is too large."""
+    return next((never for never, text in NEVER.items() if sentence.endswith(text)), None)
+
+
 def describe(refusal: Refusal) -> str:
     """One sentence: where, what was asked, what is free, who holds the rest."""
     where = refusal.where
     subject = f"{_SUBJECT.get(refusal.cause, '')} {where}".strip() if where else ""
     parts: list[str] = []
     if refusal.shortfalls:
-        numbers = ", ".join(_shortfall(s) for s in refusal.shortfalls)
+        word = available_word(refusal.cause)
+        numbers = ", ".join(_shortfall(s, word) for s in refusal.shortfalls)
         parts.append(f"{subject}: {numbers}" if subject else numbers)
     if refusal.nodes or refusal.total_nodes:
         parts.append(_nodes(refusal))
@@ -80,6 +108,8 @@ def describe(refusal: Refusal) -> str:
         parts.append(_plain(refusal, subject))
     if refusal.holders:
         parts.append("held by " + ", ".join(_holder(h) for h in refusal.holders))
+    if refusal.never is not None:
+        parts.append(NEVER[refusal.never])
     return "; ".join(parts)
 
 
@@ -92,10 +122,16 @@ def _plain(refusal: Refusal, subject: str) -> str:
     return f"{subject}: {filter_text(refusal.cause)}" if subject else filter_text(refusal.cause)
 
 
-def _shortfall(lack: Shortfall) -> str:
+def _shortfall(lack: Shortfall, available: str) -> str:
     asked, free = amount_text(lack.resource, lack.asked), amount_text(lack.resource, lack.free)
     limit = "" if lack.limit is None else f" of {amount_text(lack.resource, lack.limit)}"
-    return f"{lack.resource} asked {asked}, free {free}{limit}"
+    return f"{lack.resource} asked {asked}, {available} {free}{limit}{_stretched(lack)}"
+
+
+def _stretched(lack: Shortfall) -> str:
+    if lack.stretched_from is None:
+        return ""
+    return f" ({amount_text(lack.resource, lack.stretched_from)} stretched by overcommit)"
 
 
 def _nodes(refusal: Refusal) -> str:

@@ -62,6 +62,22 @@ MEMBERS_MISSING = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.NOT_ENOUGH_PODS_OF_TA
 """Causes that no room takes away: members have to be created."""
 
 
+class Never(StrEnum):
+    """What keeps a request from ever being met, whatever else ends; the value is for programs.
+
+    Only a change of the request, of a limit or of the nodes helps. The sentence of a refusal names
+    it (:mod:`app.core.texts`).
+    """
+
+    QUEUE = "QueueTooSmall"
+    GUARANTEES = "GuaranteesTooLarge"
+    NAMESPACE = "ResourceQuotaTooSmall"
+    CLUSTER = "ClusterTooSmall"
+    ABSENT = "ResourceAbsent"
+    NODES = "NodesTooSmall"
+    RULED_OUT = "NodesRuledOut"
+
+
 @dataclass(frozen=True, slots=True)
 class Shortfall:
     """``resource``: ``asked`` is more than ``free`` of ``limit`` (base units of the axis)."""
@@ -71,6 +87,8 @@ class Shortfall:
     free: int
     limit: int | None = None
     """What there is in all, free or not; None: not known or not meaningful."""
+    stretched_from: int | None = None
+    """What there really is, where ``limit`` and ``free`` are stretched by overcommit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +127,5 @@ class Refusal:
     detail: str = ""
     lacking: int = 0
     """Of a group: how many members of its minimum find no place while the others would."""
+    never: Never | None = None
+    """Why no end of other pods helps; None: it may."""

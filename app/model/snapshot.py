@@ -35,6 +35,15 @@ class NodeTable:
     cordoned: tuple[int, ...]
     generation: int
 
+    def sizes(self) -> Matrix:
+        """What each node has to give, shape ``(N, R)``, also those that are ``away``."""
+        if not self.away:
+            return self.allocatable
+        sizes = self.allocatable.copy()
+        for row in self.away:
+            sizes[row] = np.maximum(sizes[row], self.axis.vector(self.nodes[row].allocatable))
+        return sizes
+
     def total_with(
         self, used: Callable[[list[int]], Matrix], *, asked_of_cordoned: Vector | None
     ) -> Vector:

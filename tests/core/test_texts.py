@@ -57,7 +57,7 @@ GIB = 1 << 30
                 where="default/job-1",
                 shortfalls=(Shortfall("pods", asked=3, free=2),),
             ),
-            "group default/job-1: pods asked 3, free 2",
+            "group default/job-1: pods asked 3, present 2",
         ),
         (
             Refusal(

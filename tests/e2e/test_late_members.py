@@ -66,7 +66,7 @@ def test_a_group_that_is_left_behind_keeps_no_room_until_a_member_comes(place: P
     place.wait_bound("left", 4)
     for pod in workloads.members("left", 4):
         place.delete_pod(pod["metadata"]["name"])
-    place.wait_condition("left", "Reserved", "False", says="pods asked 4, free 0")
+    place.wait_condition("left", "Reserved", "False", says="pods asked 4, present 0")
 
     place.submit(workloads.members("left", 3))
     place.wait_held("left", 3)

@@ -113,7 +113,7 @@ def test_a_group_with_too_few_pods_says_how_many_there_are(place: Place) -> None
     place.add_nodes(1, cpu="4")
     place.add_group("few", 4)
     told = place.wait_condition("few", "Reserved", "False", reason="NotEnoughTasks")
-    assert "pods asked 4, free 0" in told["message"]
+    assert "pods asked 4, present 0" in told["message"]
 
 
 def test_a_gang_that_lacks_the_member_of_one_role_is_not_scheduled(place: Place) -> None:

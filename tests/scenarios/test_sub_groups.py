@@ -78,7 +78,7 @@ def test_a_group_of_which_too_few_pairs_exist_waits_whole(place: Place) -> None:
         "g", "Unschedulable", says="Not enough valid subGroups of each task for gang-scheduling"
     )
     assert told["reason"] == "NotEnoughPodsOfTask"
-    place.wait_summary("g", "task pairs: sub-groups asked 2, free 1")
+    place.wait_summary("g", "task pairs: sub-groups asked 2, present 1")
     assert not place.bound("g")
     place.submit(pod for pod in pairs("g", "y") if pod["metadata"]["name"] == "g-y-b")
     place.wait_bound("g", 4)

@@ -159,7 +159,7 @@ def test_a_gang_that_waits_for_members_nobody_has_created_says_how_many_there_ar
             "room is kept for 2 members that do not exist yet",
         )
         assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
-        assert story(rig, rig.key("g")).summary == "group default/g: pods asked 3, free 1"
+        assert story(rig, rig.key("g")).summary == "group default/g: pods asked 3, present 1"
 
     run(scenario())
 
@@ -180,7 +180,7 @@ def test_a_gang_that_waits_for_a_member_of_one_role_says_so_though_it_has_enough
         assert "Scheduled" not in said
         assert said["Reserved"][0] == "True"
         assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
-        assert story(rig, rig.key("g")).summary == "task ps: pods asked 1, free 0"
+        assert story(rig, rig.key("g")).summary == "task ps: pods asked 1, present 0"
 
     run(scenario())
 
@@ -271,7 +271,7 @@ def test_gates_of_others_are_named(roles: dict[str, int]) -> None:
         await rig.cycle()
         told = story(rig, rig.key("g")).summary
         assert told == (
-            "group default/g: pods asked 3, free 1; held by gate example.com/q (pods 2)"
+            "group default/g: pods asked 3, ungated 1; held by gate example.com/q (pods 2)"
         )
 
     run(scenario())
@@ -294,7 +294,7 @@ def test_gates_of_others_are_the_reason_while_room_is_kept_for_whom_they_hold(
                 rig.pod(name, group="g", annotations=role, created=clock(), gates=("x.io/gate",))
             await advance(CREATING_S + TOLD_S + 1)
         assert len(rig.cache.groups[rig.key("g")].slots) == 2
-        text = "group default/g: pods asked 3, free 1; held by gate x.io/gate (pods 2)"
+        text = "group default/g: pods asked 3, ungated 1; held by gate x.io/gate (pods 2)"
         assert story(rig, rig.key("g")).summary == text
         whole = f"2/3 tasks in gang unschedulable: {text}"
         assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughResources", whole)
@@ -325,7 +325,7 @@ def test_who_bound_the_pods_that_a_group_waits_for_is_named(late: bool) -> None:
             of_others(rig, "g-2", scheduler="kai")
             await advance(TOLD_S + 10)
         text = (
-            "group default/g: pods asked 3, free 0; "
+            "group default/g: pods asked 3, present 0; "
             "held by scheduler default-scheduler (pods 2), scheduler kai (pods 1)"
         )
         assert story(rig, rig.key("g")).summary == text
@@ -348,7 +348,7 @@ def test_they_are_named_as_long_as_they_are_there() -> None:
             rig.delete("g-1")
             of_others(rig, "g-2", group="")
             await advance(TOLD_S + 10)
-        assert story(rig, rig.key("g")).summary == "group default/g: pods asked 2, free 1"
+        assert story(rig, rig.key("g")).summary == "group default/g: pods asked 2, present 1"
 
     run(scenario())
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.core.actions.futility import Futility
+from app.core.actions.outlook import Judge
 from app.core.actions.ports import NodeFinder
 from app.core.actions.turns import Line
 from app.core.holders import Holders
@@ -53,8 +54,10 @@ class Cycle:
     _shown: list[PodUid] = field(default_factory=list)
     _served: dict[GroupKey, set[str]] = field(default_factory=dict)
     _free: tuple[int, Vector] | None = None
+    _judge: Judge = field(init=False)
 
     def __post_init__(self) -> None:
+        self._judge = Judge(self.snapshot)
         self.futile = Futility(self.ledger.journal)
 
     # --- who takes part --------------------------------------------------------------------------
@@ -121,7 +124,8 @@ class Cycle:
         others = tuple(holder for holder in refusal.holders if holder.who != gang.called)
         if len(others) < len(refusal.holders):
             refusal = replace(refusal, holders=others)
-        self._refused.setdefault(gang.key, refusal)
+        if gang.key not in self._refused:
+            self._refused[gang.key] = self._judge.judged(gang, refusal)
 
     def show(self, members: Iterable[PodUid]) -> None:
         """Let these members be seen, which only lack nodes."""

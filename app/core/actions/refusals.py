@@ -37,7 +37,7 @@ def of_members(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[T
     asked: Vector = sum((task.request for task in wanted), np.zeros_like(failure.taken))
     if refusal.cause in _OF_LIMITS:
         return _of_limit(refusal, cycle.snapshot.axis, asked=asked, taken=failure.taken)
-    if refusal.cause is not Cause.NOT_ENOUGH_RESOURCES:
+    if refusal.cause is not Cause.NOT_ENOUGH_RESOURCES or refusal.never is not None:
         return refusal
     axis, free = cycle.snapshot.axis, cycle.free()
     short = np.flatnonzero(asked > free).tolist()

@@ -160,6 +160,7 @@ class Placer:
                 facts=self._facts,
                 predicates=self._predicates,
                 free=self._free,
+                sizes=self._snapshot.table.sizes(),
                 rules=self._rules(standing, pinned=pinned),
                 vetoed=standing.vetoed,
                 pinned=-1 if task.pinned and pinned is None else pinned,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.placement.arrays import Mask
+from app.core.placement.outlook import outlook
 from app.core.placement.rules import RuleSet
 from app.core.placement.statics import NodeFacts
 from app.core.policy import Predicates
@@ -36,8 +37,9 @@ def insufficient(resource: str) -> str:
 class Case:
     """A task and everything that decides about it.
 
-    ``free`` has shape ``(R, N)``; ``vetoed`` are nodes that the stock filters refused; ``pinned``
-    is the only row allowed (None: no pin; -1: pinned to a node that is not in the table).
+    ``free`` has shape ``(R, N)``, ``sizes`` (what nodes have when nothing runs there) ``(N, R)``;
+    ``vetoed`` are nodes that the stock filters refused; ``pinned`` is the only row allowed (None:
+    no pin; -1: pinned to a node that is not in the table).
     """
 
     task: Task
@@ -45,6 +47,7 @@ class Case:
     facts: NodeFacts
     predicates: Predicates
     free: Matrix
+    sizes: Matrix
     rules: RuleSet | None
     vetoed: Mask | None
     pinned: int | None
@@ -60,6 +63,7 @@ def explain(case: Case) -> Refusal:
         if hits:
             counts[text] = counts.get(text, 0) + hits
             standing &= ~struck
+    could = outlook(case.task, case.facts, case.predicates, sizes=case.sizes, pinned=case.pinned)
     shortfalls: list[Shortfall] = []
     for column, asked in enumerate(case.task.request.tolist()):
         short = standing & (case.free[column] < asked) if asked else None
@@ -68,13 +72,16 @@ def explain(case: Case) -> Refusal:
         resource = case.axis.names[column]
         counts[insufficient(resource)] = int(short.sum())
         most = int(case.free[column][short].max())
-        shortfalls.append(Shortfall(resource, asked, max(most, 0)))
+        largest = int(case.sizes[could.allowed, column].max(initial=0))
+        limit = largest if largest < asked else None
+        shortfalls.append(Shortfall(resource, asked, max(most, 0), limit))
     return Refusal(
         cause=_cause(short=bool(shortfalls), vetoed=VETOED in counts),
         where=case.task.role,
         shortfalls=tuple(shortfalls),
         nodes=tuple(NodeCount(text, counts[text]) for text in sorted(counts)),
         total_nodes=len(standing),
+        never=could.never,
     )
 
 

@@ -34,6 +34,11 @@ def capability(queue: Queue, axis: ResourceAxis) -> Vector:
     return on_axis(queue.capability, axis, absent=UNLIMITED)
 
 
+def capability_of(queue: Queue, resource: str) -> int:
+    """The queue's own hard limit of one ``resource``."""
+    return _amount(queue.capability, resource)
+
+
 def real_capabilities(snapshot: Snapshot) -> dict[QueueName, Vector]:
     """What each queue of a flat set can ever hold.
 
@@ -130,7 +135,7 @@ def over_limit(queue: Queue, lack: tuple[Shortfall, ...], *, rivals: Sequence[Qu
     Those are the queues whose guarantees it cannot touch; it may be one of them itself.
     """
     first = lack[0]
-    if first.limit is None or first.limit >= _amount(queue.capability, first.resource):
+    if first.limit is None or first.limit >= capability_of(queue, first.resource):
         return no_room(queue.name, lack, cause=Cause.QUEUE_QUOTA)
     kept = {q.name: _amount(q.guarantee, first.resource, absent=0) for q in rivals}
     ranked = sorted((-amount, name) for name, amount in kept.items() if name != queue.name)

@@ -5,6 +5,9 @@ from the claims to the used, and counting either once is right. Claims are what 
 still take of their ``minResources``, in all queues.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 
 from app.core.arguments import Arguments
@@ -36,7 +39,8 @@ def configure(conf: PluginConf) -> OpenPlugin:
 
 def _enqueueable(ledger: Ledger, factor: float) -> Enqueueable:
     snapshot = ledger.snapshot
-    stretched: Vector = np.minimum(snapshot.total * factor, UNLIMITED).astype(np.int64)
+    total = snapshot.total
+    stretched: Vector = np.minimum(total * factor, UNLIMITED).astype(np.int64)
     used = snapshot.used.sum(axis=0)
     root, strays = ledger.queues().get(ROOT_QUEUE), _strays(ledger)
 
@@ -53,7 +57,8 @@ def _enqueueable(ledger: Ledger, factor: float) -> Enqueueable:
         if not short:
             return PERMIT
         lack = limits.shortfalls(short, axis=snapshot.axis, asked=asked, held=held, limit=stretched)
-        return Ballot(Vote.REJECT, _overused(lack))
+        there = {snapshot.axis.names[at]: int(total[at]) for at in short}
+        return Ballot(Vote.REJECT, _overused(tuple(_told(each, there) for each in lack)))
 
     return enqueueable
 
@@ -62,6 +67,12 @@ def _strays(ledger: Ledger) -> tuple[QueueAccount, ...]:
     """Accounts of queues that do not hang below the root: its sums leave them out."""
     accounts = ledger.queues().items()
     return tuple(account for name, account in accounts if ledger.path(name)[-1] != ROOT_QUEUE)
+
+
+def _told(lack: Shortfall, there: Mapping[str, int]) -> Shortfall:
+    """``lack`` with what there really is, where that is less than its limit."""
+    real = there[lack.resource]
+    return lack if real == lack.limit else replace(lack, stretched_from=real)
 
 
 def _overused(lack: tuple[Shortfall, ...]) -> Refusal:

@@ -78,7 +78,7 @@ def test_what_others_hold_is_told() -> None:
 def test_room_that_is_there_in_sum_but_not_where_it_is_needed_is_told_per_node() -> None:
     outcome = cycle(gang_of("g", 1, cpu=3), nodes=cores(2, 2))
     refusal = outcome.refusal("g")
-    assert refusal.shortfalls == (Shortfall("cpu", asked=3000, free=2000),)
+    assert refusal.shortfalls == (Shortfall("cpu", asked=3000, free=2000, limit=2000),)
     assert refusal.nodes == (NodeCount("Insufficient cpu", 2),)
     assert refusal.total_nodes == 2
 

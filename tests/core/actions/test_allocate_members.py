@@ -91,7 +91,7 @@ def test_a_role_with_too_few_members_is_told() -> None:
     refusal = outcome.refusal("g")
     assert refusal.cause is Cause.NOT_ENOUGH_PODS_OF_TASK
     assert refusal.detail == "Not enough valid pods of each task for gang-scheduling"
-    assert outcome.text("g") == "task b: pods asked 1, free 0"
+    assert outcome.text("g") == "task b: pods asked 1, present 0"
 
 
 def test_too_few_members_are_told_in_volcanos_words() -> None:
@@ -115,7 +115,7 @@ def test_more_members_of_another_role_do_not_stand_for_one_behind_a_foreign_gate
     outcome = cycle(gang, nodes=cores(9))
     assert outcome.order == []
     assert outcome.refusal("g").cause is Cause.GATED
-    assert outcome.text("g") == "group default/g: pods asked 4, free 3"
+    assert outcome.text("g") == "group default/g: pods asked 4, ungated 3"
 
 
 def test_so_it_is_however_many_of_the_other_role_have_places() -> None:
@@ -130,7 +130,7 @@ def test_so_it_is_however_many_of_the_other_role_have_places() -> None:
     )
     outcome = cycle(gang, nodes=cores(9))
     assert outcome.refusal("g").cause is Cause.GATED
-    assert outcome.text("g") == "group default/g: pods asked 2, free 1"
+    assert outcome.text("g") == "group default/g: pods asked 2, ungated 1"
 
 
 def test_members_behind_foreign_gates_are_waited_for() -> None:
@@ -139,7 +139,7 @@ def test_members_behind_foreign_gates_are_waited_for() -> None:
     outcome = cycle(gang, nodes=cores(9))
     assert outcome.order == []
     assert outcome.refusal("g").cause is Cause.GATED
-    assert outcome.text("g") == "group default/g: pods asked 3, free 1"
+    assert outcome.text("g") == "group default/g: pods asked 3, ungated 1"
 
 
 # Which members make up the minimum

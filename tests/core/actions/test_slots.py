@@ -180,7 +180,7 @@ def test_slots_are_made_for_the_minimum_only() -> None:
 def test_a_group_that_says_nothing_waits_for_its_pods() -> None:
     outcome = cycle(unseen(3), nodes=cores(9))
     assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_TASKS
-    assert outcome.text("g") == "group default/g: pods asked 3, free 0"
+    assert outcome.text("g") == "group default/g: pods asked 3, present 0"
 
 
 def test_slots_count_against_the_queue() -> None:

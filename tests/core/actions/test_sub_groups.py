@@ -166,14 +166,14 @@ def test_too_few_sub_groups_are_told_in_volcanos_words_and_with_numbers() -> Non
     refusal = outcome.refusal("g")
     assert refusal.cause is Cause.NOT_ENOUGH_PODS_OF_TASK
     assert refusal.detail == "Not enough valid subGroups of each task for gang-scheduling"
-    assert outcome.text("g") == "task s: sub-groups asked 2, free 1"
+    assert outcome.text("g") == "task s: sub-groups asked 2, present 1"
     assert outcome.order == []
 
 
 def test_members_that_make_no_sub_group_whole_do_not_make_the_minimum() -> None:
     outcome = cycle(parted("001", size=2, least=1, minimum=3), nodes=cores(9))
     assert outcome.order == []
-    assert outcome.text("g") == "task s/1: pods asked 2, free 1"
+    assert outcome.text("g") == "task s/1: pods asked 2, present 1"
 
 
 def test_no_room_is_kept_for_members_of_which_nobody_knows_the_sub_group() -> None:
@@ -219,7 +219,7 @@ def test_who_waits_for_the_rest_of_a_sub_group_beyond_the_minimum_is_told_so(siz
     gang = parted(sizes, size=2, least=1, minimum=2)
     outcome = cycle(gang, nodes=cores(9))
     assert placed(outcome, gang) == {"0": 2}
-    assert outcome.text("g") == "task s/1: pods asked 2, free 1"
+    assert outcome.text("g") == "task s/1: pods asked 2, present 1"
 
 
 def test_gates_of_others_that_hold_a_sub_group_are_told_however_many_others_run() -> None:
@@ -232,7 +232,7 @@ def test_gates_of_others_that_hold_a_sub_group_are_told_however_many_others_run(
     )
     outcome = cycle(gang, nodes=cores(9))
     assert outcome.refusal("g").cause is Cause.GATED
-    assert outcome.text("g") == "group default/g: pods asked 2, free 1"
+    assert outcome.text("g") == "group default/g: pods asked 2, ungated 1"
 
 
 def test_a_quota_stops_a_sub_group_as_a_whole() -> None:

@@ -52,7 +52,7 @@ def test_shortfalls_tell_the_most_that_is_free_on_a_node_that_is_short() -> None
     assert refusal.where == "worker"
     assert refusal.total_nodes == 3
     assert refusal.shortfalls == (
-        Shortfall("cpu", asked=4000, free=3000),
+        Shortfall("cpu", asked=4000, free=3000, limit=3000),
         Shortfall("memory", asked=2 * GIB, free=GIB),
     )
 

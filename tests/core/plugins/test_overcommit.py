@@ -72,8 +72,8 @@ def test_a_rejection_tells_every_short_resource() -> None:
     assert refusal.cause is Cause.CLUSTER_OVERUSED
     assert refusal.where == "cluster"
     assert refusal.shortfalls == (
-        Shortfall("cpu", asked=13000, free=12000, limit=12000),
-        Shortfall("memory", asked=30 * GIB, free=24 * GIB, limit=24 * GIB),
+        Shortfall("cpu", asked=13000, free=12000, limit=12000, stretched_from=10000),
+        Shortfall("memory", 30 * GIB, 24 * GIB, 24 * GIB, stretched_from=20 * GIB),
     )
     assert refusal.detail == "resource in cluster is overused: overused cpu, overused memory"
 
@@ -100,7 +100,9 @@ def test_what_is_used_and_claimed_is_not_idle() -> None:
     ledger.admit(claiming("next", cpu=2, queue="q"))
     ballot = hooks.enqueueable(claiming("fits", cpu=4))
     assert ballot.refusal is not None
-    assert ballot.refusal.shortfalls == (Shortfall("cpu", asked=4000, free=2000, limit=12000),)
+    assert ballot.refusal.shortfalls == (
+        Shortfall("cpu", asked=4000, free=2000, limit=12000, stretched_from=10000),
+    )
 
 
 def test_what_a_group_holds_already_is_not_asked_for_again() -> None:
