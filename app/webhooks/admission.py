@@ -69,7 +69,7 @@ WEBHOOKS: Final = (
         path="/jobs/mutate",
         name="mutatejob.volcano.sh",
         resource=kinds.JOBS,
-        operations=_CREATE,
+        operations=_BOTH,
         mutate=default_job,
     ),
     Webhook(

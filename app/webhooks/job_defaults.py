@@ -5,6 +5,7 @@ from typing import Any
 
 from app.core.jobplugins import catalogue
 from app.model.ids import DEFAULT_QUEUE
+from app.webhooks.job_following import followed
 from app.webhooks.minimums import default_least, default_of_job, filled_in, noted, unsaid
 from app.webhooks.reading import mapping
 from app.webhooks.world import Request, World
@@ -15,10 +16,12 @@ HOST_DNS_POLICY = "ClusterFirstWithHostNet"
 
 
 def default_job(request: Request, world: World) -> Object:
-    """The job with every default written out."""
+    """The new job with every default written out, a changed one with its minima brought along."""
     job = request.item
     if not isinstance(job.get("spec"), dict):
         return job
+    if request.operation == "UPDATE":
+        return followed(request)
     spec: Object = dict(job["spec"])
     spec["queue"] = spec.get("queue") or DEFAULT_QUEUE
     spec["schedulerName"] = spec.get("schedulerName") or world.options.schedulers[0]

@@ -51,20 +51,32 @@ def unsaid(spec: Mapping[str, Any]) -> FilledIn:
     )
 
 
-def filled_in(job: Object) -> FilledIn:
-    """What admission has noted of the job, as far as it still stands as it would be filled in."""
-    spec = mapping(job.get("spec"))
-    tasks = mappings(spec.get("tasks"))
-    noted = set(text(_annotations(job).get(FILLED_IN)).split(","))
+def named(job: Object) -> FilledIn:
+    """What the note of the job names."""
+    words = set(text(_annotations(job).get(FILLED_IN)).split(","))
+    places = range(len(mappings(mapping(job.get("spec")).get("tasks"))))
+    every = _ALL_TASKS in words
     return FilledIn(
-        of_job=_OF_JOB in noted and spec.get("minAvailable") == default_of_job(spec),
+        of_job=_OF_JOB in words,
+        tasks=frozenset(at for at in places if every or f"tasks[{at}]" in words),
+    )
+
+
+def as_filled_in(noted: FilledIn, spec: Mapping[str, Any]) -> FilledIn:
+    """What of it stands in this spec as admission would fill it in."""
+    return FilledIn(
+        of_job=noted.of_job and spec.get("minAvailable") == default_of_job(spec),
         tasks=frozenset(
             at
-            for at, task in enumerate(tasks)
-            if (_ALL_TASKS in noted or f"tasks[{at}]" in noted)
-            and task.get("minAvailable") == default_least(task)
+            for at, task in enumerate(mappings(spec.get("tasks")))
+            if at in noted.tasks and task.get("minAvailable") == default_least(task)
         ),
     )
+
+
+def filled_in(job: Object) -> FilledIn:
+    """What admission filled in, and still stands so."""
+    return as_filled_in(named(job), mapping(job.get("spec")))
 
 
 def noted(job: Object, *found: FilledIn) -> Object:

@@ -19,7 +19,7 @@ from tests.clusters.controlplane import ControlPlane
 from tests.clusters.ports import free_port
 from tests.clusters.processes import Process, wait_until
 from tests.clusters.resources import QUEUES, Resource
-from tests.webhooks import test_job_rules, test_queues
+from tests.webhooks import test_job_following, test_job_rules, test_queues
 
 NAMESPACE = "pumice-system"
 MUTATING = Resource(
@@ -113,6 +113,30 @@ def refusal(api: ApiClient, item: Object, *, method: str = "POST") -> str:
             return str(error)
         raise
     return ""
+
+
+def assert_sizes_follow(api: ApiClient) -> None:
+    """Minima that were filled in follow the size of a job, and those of the user stay."""
+    resized, minima = test_job_following.resized, test_job_following.minima
+    for name, (given, size, expected) in test_job_following.FOLLOWING.items():
+        with _job(api, given) as made:
+            for replicas in (resized(9, 9), resized(*size)):
+                replicas(made)
+                made = api.replace(made)
+            assert minima(made) == expected, name
+    for name, (given, message) in test_job_following.STAYING.items():
+        with _job(api, given) as made:
+            resized(1)(made)
+            assert message in refusal(api, made, method="PUT"), name
+
+
+@contextmanager
+def _job(api: ApiClient, given: Object) -> Iterator[Object]:
+    resource = api.resource_of(given)
+    try:
+        yield api.create(given)
+    finally:
+        api.delete(resource, given["metadata"]["name"], namespace="default")
 
 
 def says(message: str, expected: str) -> bool:

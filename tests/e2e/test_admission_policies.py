@@ -275,7 +275,9 @@ def test_the_policies_alone_complete_objects(cluster: ControlPlane, completing: 
     bare["spec"]["tasks"][1]["template"]["spec"]["hostNetwork"] = True
     bare["spec"]["tasks"][1]["name"] = "master"
     del bare["spec"]["queue"]
-    spec = dry_run(cluster.api, bare)["spec"]
+    made = dry_run(cluster.api, bare)
+    spec = made["spec"]
+    assert made["metadata"]["annotations"] == {"pumice.sh/filled-in": "minAvailable,tasks[0]"}
     assert (spec["queue"], spec["schedulerName"], spec["maxRetry"]) == ("default", "volcano", 3)
     assert (spec["minAvailable"], spec["plugins"]) == (4, {"mpi": [], "svc": [], "ssh": []})
     first, second = spec["tasks"]
@@ -290,3 +292,9 @@ def test_the_policies_alone_complete_objects(cluster: ControlPlane, completing: 
         "volcano.sh/hierarchy": "root/a",
         "volcano.sh/hierarchy-weights": "1/2",
     }
+
+
+def test_the_policies_alone_let_minima_follow_the_size(
+    cluster: ControlPlane, completing: None
+) -> None:
+    admission.assert_sizes_follow(cluster.api)

@@ -121,6 +121,10 @@ def assert_changes(api: ApiClient, stored: Object) -> None:
         api.delete(api.resource_of(stored), "j", namespace="default")
 
 
+def test_minima_follow_the_size(cluster: ControlPlane, webhooks: Webhooks) -> None:
+    admission.assert_sizes_follow(cluster.api)
+
+
 def test_a_manifest_applied_again_changes_nothing(
     cluster: ControlPlane, webhooks: Webhooks
 ) -> None:

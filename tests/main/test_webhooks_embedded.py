@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from app.main.webhooks_embedded import EmbeddedWebhooks
 from app.sandbox.apiserver.errors import ApiError
+from app.sandbox.apiserver.patches import MERGE_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import WallClock
 from app.sandbox.documents import ObjectName
@@ -39,6 +42,16 @@ def test_objects_are_completed(server: ApiServer) -> None:
     assert stored["spec"]["minAvailable"] == 2
     assert stored["spec"]["tasks"][0]["name"] == "default0"
     assert stored["spec"]["plugins"] == {"tensorflow": [], "svc": []}
+
+
+def test_a_job_can_be_made_smaller_that_says_no_minimum(server: ApiServer) -> None:
+    made = copy.deepcopy(server.create(job(task("w", 5))))
+    made["spec"]["tasks"][0]["replicas"] = 1
+    jobs = server.target("batch.volcano.sh/jobs", ObjectName("default", "j"))
+    change = {"spec": {"tasks": made["spec"]["tasks"]}}
+    stored = server.operations.patch(jobs, change, content_type=MERGE_PATCH).document
+    assert stored["spec"]["minAvailable"] == 1
+    assert stored["spec"]["tasks"][0]["minAvailable"] == 1
 
 
 def test_clients_are_warned(server: ApiServer) -> None:

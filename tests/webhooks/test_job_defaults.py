@@ -10,7 +10,7 @@ import pytest
 from app.model.ids import FILLED_IN
 from app.webhooks.world import Options
 from app.wire.unstructured import Object
-from tests.webhooks.objects import ask, job, patched, pod_spec, task
+from tests.webhooks.objects import ask, job, new_queue, patched, pod_spec, task
 
 
 def filled(given: Object, *, options: Options | None = None) -> Any:
@@ -163,7 +163,7 @@ def test_a_job_without_a_spec_is_passed_on() -> None:
     assert ask("/jobs/mutate", given).patch == []
 
 
-def test_only_creation_is_expected() -> None:
-    verdict = ask("/jobs/mutate", job(), old=job())
+def test_of_queues_only_creation_is_expected() -> None:
+    verdict = ask("/queues/mutate", new_queue(), old=new_queue())
     assert not verdict.allowed
     assert verdict.message == "expect operation to be 'CREATE' "
