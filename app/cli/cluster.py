@@ -33,6 +33,7 @@ Objects = list[Object]  # an alias, because Cluster has a method named list
 
 DEADLINE_S = 30.0
 MANAGER = "pumice-cli"
+DEFAULT_NAMESPACE = "default"
 
 _EVENTS = Resource("Event", "v1", "events")
 
@@ -145,6 +146,18 @@ def connection(where: Where) -> Connection:
         why = f"there is no kubeconfig {file}: name one by --kubeconfig or the variable KUBECONFIG"
         raise CommandFailed(Code.USAGE, why)
     return config.load(file, context=where.context or None, server=host or None)
+
+
+def namespace_for(where: Where, given: str | None) -> str:
+    """The namespace that is given, else that of the context as with kubectl, else ``default``."""
+    if given is not None:
+        return given
+    from app.kube import config
+
+    file = where.kubeconfig or _usual_file()
+    if file is not None and not _is_there(file):
+        return DEFAULT_NAMESPACE  # there may be a --master; else connecting says so
+    return config.namespace(file, context=where.context or None) or DEFAULT_NAMESPACE
 
 
 def _usual_file() -> Path | None:

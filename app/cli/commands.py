@@ -128,7 +128,8 @@ Master = Annotated[
     str, typer.Option("--master", "-s", help="Address of the API server, before the kubeconfig's.")
 ]
 Context = Annotated[str, typer.Option("--context", help="Which context of the kubeconfig.")]
-Namespace = Annotated[str, typer.Option("--namespace", "-n", help="The namespace.")]
+NAMESPACE_HELP = "The namespace. (default: the context's, else default)"
+Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help=NAMESPACE_HELP)]
 AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")]
 JobName = Annotated[str, typer.Option("--name", "-N", help="The name of the job.")]
 QueueName = Annotated[str, typer.Option("--name", "-n", help="The name of the queue.")]

@@ -12,7 +12,7 @@ import typer
 
 from app.cli import explain_text, output
 from app.cli.checked import checked, unless_empty
-from app.cli.cluster import Where, ask
+from app.cli.cluster import Where, ask, namespace_for
 from app.cli.commands import Context, Kubeconfig, Master, Namespace
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.findings import Findings, tells_of
@@ -35,7 +35,7 @@ _SEARCHED = (JOBS, POD_GROUPS, PODS)
 def explain(
     what: Annotated[str, typer.Argument(metavar="[job/|podgroup/|pod/]NAME", help="What waits.")],
     *,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     extender_url: Annotated[
         str,
         typer.Option(
@@ -54,8 +54,8 @@ def explain(
 ) -> None:
     """Say why a job, a PodGroup or a pod waits, and what would help."""
     with failing_to(f"explain {what}"):
-        resources, key = _wanted(what, namespace)
         where = Where(kubeconfig, master, context)
+        resources, key = _wanted(what, namespace_for(where, namespace))
         found = ask(where, lambda cluster: gather(cluster, resources, key))
         found, source = _told(found, extender_url)
         if form == "table":

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 import typer
 
 from app.cli import documents, output
-from app.cli.cluster import Cluster, Where, ask
+from app.cli.cluster import Cluster, Where, ask, namespace_for
 from app.cli.endings import Code, CommandFailed, of
 from app.kube import errors
 from app.wire.kinds import Resource
@@ -31,7 +31,7 @@ def create(where: Where, family: Family, file: str) -> None:
     """Create what is in a file; the rest of it also where one is refused."""
     if not file:
         raise CommandFailed(Code.USAGE, "the path to a YAML file (--file or -f) is mandatory")
-    items = documents.read(file, family.resource, namespace="default")
+    items = documents.read(file, family.resource, namespace=namespace_for(where, None))
 
     async def make(cluster: Cluster, item: Object) -> None:
         made = await cluster.create(family.resource, item)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from app.cli import flow_actions, flow_rows, output
-from app.cli.cluster import Where
+from app.cli.cluster import Where, namespace_for
 from app.cli.commands import (
     AllNamespaces,
     Command,
@@ -54,7 +54,7 @@ class Verbs:
     def list(
         self,
         *,
-        namespace: Namespace = "default",
+        namespace: Namespace = None,
         all_namespaces: AllNamespaces = False,
         form: output.Output = "table",
         kubeconfig: Kubeconfig = None,
@@ -64,14 +64,14 @@ class Verbs:
         """List those of a namespace."""
         with failing_to(f"list {self._command}"):
             where = Where(kubeconfig, master, context)
-            chosen = "" if all_namespaces else namespace
+            chosen = "" if all_namespaces else namespace_for(where, namespace)
             flow_actions.show_all(where, self._family, chosen, form=form, table=self._table)
 
     def get(
         self,
         *,
         name: Name = "",
-        namespace: Namespace = "default",
+        namespace: Namespace = None,
         form: output.Output = "table",
         kubeconfig: Kubeconfig = None,
         master: Master = "",
@@ -80,14 +80,14 @@ class Verbs:
         """Show one in a line."""
         with failing_to(f"get {self._command}"):
             where = Where(kubeconfig, master, context)
-            key = Key(namespace, name)
+            key = Key(namespace_for(where, namespace), name)
             flow_actions.show_one(where, self._family, key, form=form, table=self._table)
 
     def describe(
         self,
         *,
         name: Name = "",
-        namespace: Namespace = "default",
+        namespace: Namespace = None,
         form: Format = "yaml",
         kubeconfig: Kubeconfig = None,
         master: Master = "",
@@ -96,13 +96,15 @@ class Verbs:
         """Show everything about one, or about all of a namespace."""
         with failing_to(f"describe {self._command}"):
             where = Where(kubeconfig, master, context)
-            flow_actions.describe(where, self._family, Key(namespace, name), form=form)
+            flow_actions.describe(
+                where, self._family, Key(namespace_for(where, namespace), name), form=form
+            )
 
     def delete(
         self,
         *,
         name: Name = "",
-        namespace: Namespace = "default",
+        namespace: Namespace = None,
         file: File = "",
         kubeconfig: Kubeconfig = None,
         master: Master = "",
@@ -111,7 +113,9 @@ class Verbs:
         """Delete one, or what is in a file."""
         with failing_to(f"delete {self._command}"):
             where = Where(kubeconfig, master, context)
-            flow_actions.delete(where, self._family, Key(namespace, name), file=file)
+            flow_actions.delete(
+                where, self._family, Key(namespace_for(where, namespace), name), file=file
+            )
 
 
 def _group(about: str, verbs: Verbs) -> typer.Typer:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from app.cli import job_actions, output
-from app.cli.cluster import Where
+from app.cli.cluster import Where, namespace_for
 from app.cli.commands import (
     AllNamespaces,
     Command,
@@ -39,9 +39,6 @@ from app.wire.unstructured import Object
 from app.wire.unstructured import name as name_of
 from app.wire.unstructured import namespace as namespace_of
 
-ANY = "default"
-"""The namespace that is asked for where none is."""
-
 app = group("Run jobs, look at them, stop them.")
 
 
@@ -49,7 +46,7 @@ app = group("Run jobs, look at them, stop them.")
 def run(
     *,
     image: Annotated[str, typer.Option("--image", "-i", help="The image.")] = "busybox",
-    namespace: Namespace = ANY,
+    namespace: Namespace = None,
     job_name: JobName = "",
     minimum: Minimum = 1,
     replicas: Replicas = 1,
@@ -72,29 +69,30 @@ def run(
     context: Context = "",
 ) -> None:
     """Run a job made of flags, or the jobs of a file."""
-    order = Order(
-        name=job_name,
-        namespace=namespace,
-        image=image,
-        minimum=minimum,
-        replicas=replicas,
-        requests=requests,
-        limits=limits,
-        scheduler=scheduler,
-        queue=queue,
-        command=command,
-    )
     with failing_to("run job"):
-        jobs = _of_file(file, namespace) if file else [job_of(order)]
-        job_actions.submit(Where(kubeconfig, master, context), jobs, Wish(form, wait, timeout))
+        where = Where(kubeconfig, master, context)
+        order = Order(
+            name=job_name,
+            namespace=namespace_for(where, namespace),
+            image=image,
+            minimum=minimum,
+            replicas=replicas,
+            requests=requests,
+            limits=limits,
+            scheduler=scheduler,
+            queue=queue,
+            command=command,
+        )
+        jobs = _of_file(file, where, namespace) if file else [job_of(order)]
+        job_actions.submit(where, jobs, Wish(form, wait, timeout))
 
 
-def _of_file(file: str, namespace: str) -> list[Object]:
+def _of_file(file: str, where: Where, namespace: str | None) -> list[Object]:
     """Its jobs; where none is asked for, each is in the namespace that it names."""
     expect_yaml(file)
-    jobs = read(file, JOBS, namespace=namespace)
+    jobs = read(file, JOBS, namespace=namespace_for(where, namespace))
     for job in jobs:
-        if namespace not in {ANY, namespace_of(job)}:
+        if namespace not in {None, namespace_of(job)}:
             raise CommandFailed(
                 Code.USAGE,
                 f"{name_of(job)} is in the namespace {namespace_of(job)}: the namespace of the "
@@ -107,7 +105,7 @@ def _of_file(file: str, namespace: str) -> list[Object]:
 def list_jobs(
     *,
     queue: Annotated[str, typer.Option("--queue", "-q", help="Only jobs of this queue.")] = "",
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     scheduler: OfScheduler = "",
     all_namespaces: AllNamespaces = False,
     selector: Selector = "",
@@ -119,7 +117,8 @@ def list_jobs(
     """List jobs."""
     with failing_to("list job"):
         chosen = Choice(
-            namespace="" if all_namespaces else namespace,
+            namespace=namespace,
+            all_namespaces=all_namespaces,
             queue=queue,
             scheduler=scheduler,
             selector=selector,
@@ -130,7 +129,7 @@ def list_jobs(
 @app.command("view", cls=Command)
 def view(
     *,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     job_name: JobName = "",
     form: output.Output = "table",
     kubeconfig: Kubeconfig = None,
@@ -139,14 +138,16 @@ def view(
 ) -> None:
     """Show everything about one job."""
     with failing_to("view job"):
-        key = key_for("view", namespace, job_name, hint=" (specified by --name or -N)")
-        job_actions.describe(Where(kubeconfig, master, context), key, form=form)
+        where = Where(kubeconfig, master, context)
+        hint = " (specified by --name or -N)"
+        key = key_for(where, namespace, job_name, verb="view", hint=hint)
+        job_actions.describe(where, key, form=form)
 
 
 @app.command("suspend", cls=Command)
 def suspend(
     *,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     job_name: JobName = "",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -154,14 +155,15 @@ def suspend(
 ) -> None:
     """Abort a job; it can be resumed."""
     with failing_to("suspend job"):
-        key = key_for("suspend", namespace, job_name)
-        job_actions.order(Where(kubeconfig, master, context), key, "AbortJob")
+        where = Where(kubeconfig, master, context)
+        key = key_for(where, namespace, job_name, verb="suspend")
+        job_actions.order(where, key, "AbortJob")
 
 
 @app.command("resume", cls=Command)
 def resume(
     *,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     job_name: JobName = "",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -169,14 +171,15 @@ def resume(
 ) -> None:
     """Resume a job that was aborted."""
     with failing_to("resume job"):
-        key = key_for("resume", namespace, job_name)
-        job_actions.order(Where(kubeconfig, master, context), key, "ResumeJob")
+        where = Where(kubeconfig, master, context)
+        key = key_for(where, namespace, job_name, verb="resume")
+        job_actions.order(where, key, "ResumeJob")
 
 
 @app.command("delete", cls=Command)
 def delete(
     *,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     job_name: JobName = "",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -184,5 +187,6 @@ def delete(
 ) -> None:
     """Delete a job and its pods."""
     with failing_to("delete job"):
-        key = key_for("delete", namespace, job_name)
-        job_actions.delete(Where(kubeconfig, master, context), key, said="delete")
+        where = Where(kubeconfig, master, context)
+        key = key_for(where, namespace, job_name, verb="delete")
+        job_actions.delete(where, key, said="delete")

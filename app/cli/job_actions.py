@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import typer
 
 from app.cli import job_rows, job_view, orders, output
-from app.cli.cluster import Cluster, Where, ask
+from app.cli.cluster import Cluster, Where, ask, namespace_for
 from app.cli.endings import Code, CommandFailed
 from app.cli.orders import Action
 from app.cli.waiting import Patience, wait_for
@@ -27,20 +27,23 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which jobs to list; empty: any."""
+    """Which jobs to list; empty: any. Without a namespace those of the usual one."""
 
-    namespace: str = ""
+    namespace: str | None = None
+    all_namespaces: bool = False
     queue: str = ""
     scheduler: str = ""
     selector: str = ""
 
 
-def key_for(verb: str, namespace: str, job_name: str, *, hint: str = "") -> Key:
+def key_for(
+    where: Where, namespace: str | None, job_name: str, *, verb: str, hint: str = ""
+) -> Key:
     """The job a verb is about; CommandFailed when it is not named."""
     if not job_name:
         why = f"job name{hint} is mandatory to {verb} a particular job"
         raise CommandFailed(Code.USAGE, why)
-    return Key(namespace, job_name)
+    return Key(namespace_for(where, namespace), job_name)
 
 
 def submit(where: Where, jobs: Sequence[Object], wish: Wish) -> None:
@@ -65,13 +68,14 @@ def submit(where: Where, jobs: Sequence[Object], wish: Wish) -> None:
 
 def show_all(where: Where, choice: Choice, *, form: output.Form) -> None:
     """List jobs."""
-    jobs = ask(where, lambda cluster: cluster.list(JOBS, namespace=choice.namespace))
+    space = "" if choice.all_namespaces else namespace_for(where, choice.namespace)
+    jobs = ask(where, lambda cluster: cluster.list(JOBS, namespace=space))
     chosen = job_rows.matching(
         jobs, queue=choice.queue, scheduler=choice.scheduler, selector=choice.selector
     )
 
     def table(items: Sequence[Object], wide: bool) -> str:
-        return job_rows.rows(items, wide=wide, all_namespaces=not choice.namespace)
+        return job_rows.rows(items, wide=wide, all_namespaces=not space)
 
     typer.echo(output.listed(chosen, form=form, resource=JOBS, table=table), nl=False)
 

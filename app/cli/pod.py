@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import output, pod_rows
-from app.cli.cluster import Cluster, Where, ask
+from app.cli.cluster import Cluster, Where, ask, namespace_for
 from app.cli.commands import (
     AllNamespaces,
     Command,
@@ -34,7 +34,7 @@ def list_pods(
     *,
     queue: Annotated[str, typer.Option("--queue", "-q", help="Only pods of this queue.")] = "",
     job: Annotated[str, typer.Option("--job", "-j", help="Only pods of this job.")] = "",
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
     form: output.Output = "table",
     kubeconfig: Kubeconfig = None,
@@ -43,8 +43,8 @@ def list_pods(
 ) -> None:
     """List pods: of a job, of a queue, or of all jobs."""
     with failing_to("list pod"):
-        space = "" if all_namespaces else namespace
         where = Where(kubeconfig, master, context)
+        space = "" if all_namespaces else namespace_for(where, namespace)
         found = ask(where, lambda cluster: select(cluster, space, job=job, queue=queue))
 
         def table(items: Sequence[Object], wide: bool) -> str:

@@ -11,8 +11,16 @@ from typing import Annotated, Any
 import typer
 
 from app.cli import job_actions, output, queue_rows
-from app.cli.cluster import Where, ask
-from app.cli.commands import HELP, AllNamespaces, Command, Context, Kubeconfig, Master
+from app.cli.cluster import Where, ask, namespace_for
+from app.cli.commands import (
+    HELP,
+    NAMESPACE_HELP,
+    AllNamespaces,
+    Command,
+    Context,
+    Kubeconfig,
+    Master,
+)
 from app.cli.endings import CODES, failing_to, run
 from app.cli.job_actions import Choice, Wish, key_for
 from app.cli.job_build import DEFAULT_AMOUNTS, Order, job_of
@@ -34,7 +42,7 @@ from app.wire.kinds import QUEUES
 from app.wire.unstructured import Object
 
 Name = Annotated[str, typer.Option("--name", "-n", help="The name.")]
-Namespace = Annotated[str, typer.Option("--namespace", "-N", help="The namespace.")]
+Namespace = Annotated[str | None, typer.Option("--namespace", "-N", help=NAMESPACE_HELP)]
 
 
 def submit(
@@ -43,11 +51,11 @@ def submit(
         str, typer.Option("--image", "-i", envvar="VOLCANO_DEFAULT_IMAGE", help="The image.")
     ] = "busybox",
     namespace: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--namespace", "-N", envvar="VOLCANO_DEFAULT_JOB_NAMESPACE", help="The namespace."
+            "--namespace", "-N", envvar="VOLCANO_DEFAULT_JOB_NAMESPACE", help=NAMESPACE_HELP
         ),
-    ] = "default",
+    ] = None,
     name: Name = "",
     minimum: Minimum = 1,
     replicas: Replicas = 1,
@@ -70,10 +78,11 @@ def submit(
 ) -> None:
     """Submit a job."""
     with failing_to("run job"):
+        where = Where(kubeconfig, master, context)
         job = job_of(
             Order(
                 name=name,
-                namespace=namespace,
+                namespace=namespace_for(where, namespace),
                 image=image,
                 minimum=minimum,
                 replicas=replicas,
@@ -83,13 +92,12 @@ def submit(
                 command=command,
             )
         )
-        where = Where(kubeconfig, master, context)
         job_actions.submit(where, [job], Wish(form, wait, timeout))
 
 
 def jobs(
     *,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     name: Name = "",
     scheduler: OfScheduler = "",
     all_namespaces: AllNamespaces = False,
@@ -104,11 +112,14 @@ def jobs(
     with failing_to("view job" if name else "list job"):
         where = Where(kubeconfig, master, context)
         if name:
-            key = key_for("view", namespace, name)
+            key = key_for(where, namespace, name, verb="view")
             job_actions.describe(where, key, form=form, conditions=False)
             return
         chosen = Choice(
-            namespace="" if all_namespaces else namespace, scheduler=scheduler, selector=selector
+            namespace=namespace,
+            all_namespaces=all_namespaces,
+            scheduler=scheduler,
+            selector=selector,
         )
         job_actions.show_all(where, chosen, form=form)
 
@@ -136,7 +147,7 @@ def queues(
 
 def cancel(
     *,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     name: Name = "",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -145,13 +156,14 @@ def cancel(
 ) -> None:
     """Cancel a job: delete it and its pods."""
     with failing_to("cancel job"):
-        key = key_for("cancel", namespace, name)
-        job_actions.delete(Where(kubeconfig, master, context), key, said="cancel")
+        where = Where(kubeconfig, master, context)
+        key = key_for(where, namespace, name, verb="cancel")
+        job_actions.delete(where, key, said="cancel")
 
 
 def suspend(
     *,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     name: Name = "",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -160,13 +172,14 @@ def suspend(
 ) -> None:
     """Abort a job; it can be resumed."""
     with failing_to("suspend job"):
-        key = key_for("suspend", namespace, name)
-        job_actions.order(Where(kubeconfig, master, context), key, "AbortJob")
+        where = Where(kubeconfig, master, context)
+        key = key_for(where, namespace, name, verb="suspend")
+        job_actions.order(where, key, "AbortJob")
 
 
 def resume(
     *,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     name: Name = "",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -175,8 +188,9 @@ def resume(
 ) -> None:
     """Resume a job that was aborted."""
     with failing_to("resume job"):
-        key = key_for("resume", namespace, name)
-        job_actions.order(Where(kubeconfig, master, context), key, "ResumeJob")
+        where = Where(kubeconfig, master, context)
+        key = key_for(where, namespace, name, verb="resume")
+        job_actions.order(where, key, "ResumeJob")
 
 
 def _command(action: Callable[..., Any]) -> typer.Typer:

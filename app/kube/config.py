@@ -10,7 +10,8 @@ and never from the event loop.
 import os
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,7 @@ from app.kube.tls import Tls
 from app.kube.web_url import is_loopback, is_web_url
 
 SERVICE_HOST = "KUBERNETES_SERVICE_HOST"
+SERVICE_ACCOUNT_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
 def _heedless(headers: Mapping[str, str]) -> None:
@@ -63,22 +65,16 @@ def load(
 
     With a ``server``, to that one instead, by the credentials found.
     """
-    in_pod = kubeconfig is None and bool(os.environ.get(SERVICE_HOST))
-    source = "the service account" if in_pod else str(kubeconfig or "kubectl's kubeconfig")
     configuration = Configuration()
     login: Login | None = None
-    try:
-        if in_pod:
+    source = _source(kubeconfig)
+    with _reading(source):
+        if _in_pod(kubeconfig):
             load_incluster_config(  # type: ignore[no-untyped-call]  # only `client` is typed
                 client_configuration=configuration
             )
         else:
             login = kubeconfigs.load(configuration, kubeconfig, context)
-    except (ConfigException, OSError) as error:
-        raise ConfigError(f"no connection from {source}: {error}") from error
-    except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # The package takes for granted that the file is YAML and has the shape of a kubeconfig.
-        raise ConfigError(f"{source} is not a kubeconfig: {error}") from error
     configuration.keep_alive = True
     if server is not None:
         configuration.host = server
@@ -88,6 +84,38 @@ def load(
         raise ConfigError(f"the certificates of {source} cannot be read: {error}") from error
     except ValueError as error:
         raise ConfigError(f"no connection from {source}: {error}") from error
+
+
+def namespace(kubeconfig: Path | None = None, *, context: str | None = None) -> str:
+    """The namespace that the context names, in a pod the pod's; empty where none is named."""
+    with _reading(_source(kubeconfig)):
+        if not _in_pod(kubeconfig):
+            return kubeconfigs.namespace(kubeconfig, context)
+        file = Path(SERVICE_ACCOUNT_NAMESPACE)
+        return file.read_text(encoding="utf-8").strip() if file.exists() else ""
+
+
+def _in_pod(kubeconfig: Path | None) -> bool:
+    return kubeconfig is None and bool(os.environ.get(SERVICE_HOST))
+
+
+def _source(kubeconfig: Path | None) -> str:
+    """What an error names."""
+    if _in_pod(kubeconfig):
+        return "the service account"
+    return str(kubeconfig or "kubectl's kubeconfig")
+
+
+@contextmanager
+def _reading(source: str) -> Iterator[None]:
+    """Raises ConfigError for what goes wrong inside."""
+    try:
+        yield
+    except (ConfigException, OSError) as error:
+        raise ConfigError(f"no connection from {source}: {error}") from error
+    except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # The package takes for granted that the file is YAML and has the shape of a kubeconfig.
+        raise ConfigError(f"{source} is not a kubeconfig: {error}") from error
 
 
 def from_configuration(configuration: Configuration, login: Login | None = None) -> Connection:

@@ -32,10 +32,7 @@ def load(configuration: Configuration, file: Path | None, context: str | None) -
 
     Returns how to log in, where that is more than what the configuration now holds.
     """
-    paths = str(file or KUBE_CONFIG_DEFAULT_LOCATION)
-    files = KubeconfigFiles(paths)  # type: ignore[no-untyped-call]
-    if files.config is None:
-        raise ConfigException("there is no such file, or nothing in it")
+    files = _files(file)
     merged: ConfigNode = files.config
     login = _login(merged, _context(merged, context))
     configuration.host = ""  # not localhost, where no server is named
@@ -46,6 +43,21 @@ def load(configuration: Configuration, file: Path | None, context: str | None) -
         config_persister=files.save_changes,
     ).load_and_set(configuration)
     return login
+
+
+def namespace(file: Path | None, context: str | None) -> str:
+    """The namespace that the context names, empty where it names none."""
+    found = _context(_files(file).config, context)
+    return str(found.safe_get("namespace") or "")  # type: ignore[no-untyped-call]
+
+
+def _files(file: Path | None) -> KubeconfigFiles:
+    """Those that are named, else kubectl's."""
+    paths = str(file or KUBE_CONFIG_DEFAULT_LOCATION)
+    files = KubeconfigFiles(paths)  # type: ignore[no-untyped-call]
+    if files.config is None:
+        raise ConfigException("there is no such file, or nothing in it")
+    return files
 
 
 def _context(merged: ConfigNode, name: str | None) -> ConfigNode:
