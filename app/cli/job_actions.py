@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import typer
 
@@ -14,6 +15,8 @@ from app.core.durations import parse_duration
 from app.main.clock import steady_clock
 from app.wire.kinds import JOBS
 from app.wire.unstructured import Key, Object, name
+
+_ENDED: Final = frozenset({"Completed", "Failed", "Terminated"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,11 @@ def order(where: Where, key: Key, action: Action) -> None:
     """Ask the controller for something, by a Command."""
 
     async def send(cluster: Cluster) -> None:
-        await orders.order(cluster, JOBS, await cluster.get(JOBS, key), action)
+        job = await cluster.get(JOBS, key)
+        phase = job_rows.phase(job)
+        if phase in _ENDED:
+            raise CommandFailed(Code.REFUSED, f"job {key} has ended: it is {phase}")
+        await orders.order(cluster, JOBS, job, action)
 
     ask(where, send)
 

@@ -282,6 +282,18 @@ def test_suspend_and_resume_are_commands(verb: str, action: str, stand: Stand) -
     assert command["metadata"]["name"].startswith(f"a-{action.lower()}-")
 
 
+@pytest.mark.parametrize("verb", ["suspend", "resume"])
+@pytest.mark.parametrize("phase", ["Completed", "Failed", "Terminated"])
+def test_a_job_that_has_ended_is_not_suspended_or_resumed(
+    phase: str, verb: str, stand: Stand
+) -> None:
+    stand.create(job("a"))
+    stand.status(JOBS, "a", {"state": {"phase": phase}})
+    why = f"Failed to {verb} job: job default/a has ended: it is {phase}\n"
+    assert stand.refusal("job", verb, "-N", "a") == (6, why)
+    assert stand.all(COMMANDS) == []
+
+
 def test_delete_deletes(stand: Stand) -> None:
     stand.create(job("a"))
     assert stand.printed("job", "delete", "-N", "a") == "delete job a successfully\n"

@@ -8,9 +8,10 @@ is counted from when its cause began, so it goes on where it was when the contro
 from dataclasses import dataclass
 
 from app.controllers.job import events, machine, policies
-from app.controllers.job.machine import Kill, KillTarget
+from app.controllers.job.machine import Refuse
 from app.controllers.job.memory import Memory
-from app.controllers.job.policies import Happening
+from app.controllers.job.policies import Decision, Happening
+from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import Action
 from app.controllers.job.world import Seen
 
@@ -35,12 +36,14 @@ class Delayed:
 class Answer:
     """``due`` now, the next one in ``wait_s``; ``announced``: delays that are news.
 
-    That may be after their time, when nobody looked before.
+    That may be after their time, when nobody looked before. ``refused``: what policies ask for in
+    vain, as people are told, where that is news.
     """
 
     due: Due | None
     wait_s: float | None
     announced: tuple[Delayed, ...]
+    refused: tuple[str, ...]
 
 
 def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
@@ -52,13 +55,16 @@ def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
         seen.job, seen.members, seen.group, evicted=memory.evicted_at, failed=memory.failed
     )
     memory.forget_but(happened)
-    steps = machine.STEPS[seen.job.phase]
     announced: list[Delayed] = []
+    refused: list[str] = []
     waits: list[float] = []
     due: Due | None = None
     for about in happened:
         decision = policies.decide(seen.job, about)
-        if decision is None or not isinstance(steps[decision.action], Kill | KillTarget):
+        why = _refusal(seen.job, about, decision)
+        if why and memory.refuses(why):
+            refused.append(why)
+        if why or decision is None:
             continue
         since = memory.since(about, now)
         left = since + (decision.timeout_s or 0.0) - now
@@ -71,7 +77,17 @@ def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
         memory.waits(about, decision, since)
         waits.append(left)
     wait_s = None if due is not None else min(waits, default=None)
-    return Answer(due, wait_s, tuple(announced))
+    return Answer(due, wait_s, tuple(announced), tuple(refused))
+
+
+def _refusal(job: Job, about: Happening, decision: Decision | None) -> str:
+    """Why a policy's wish comes to nothing; empty when it does not, or there is none."""
+    if decision is None:
+        return policies.refusal(job, about)
+    step = machine.step(job, decision.action)
+    if not isinstance(step, Refuse):
+        return ""
+    return f"{decision.action.value} on {about.of_task} is not executed: the job {step.why}"
 
 
 def _remember(seen: Seen, memory: Memory, *, now: float) -> None:

@@ -2,15 +2,18 @@
 
 A Command is noted on the job, deleted, executed, and the note is removed. Whoever finds a note
 executes it; the status that comes of it names the Command, so that it is not executed again when
-only the note was left. A controller that dies in between loses no Command and repeats none. One
-that was meant for another job of the same name is not executed, nor one that is being deleted: a
-finalizer can keep it for ever. One for a job that the watch has not shown yet waits for it.
+only the note was left. A controller that dies in between loses no Command and repeats none. A
+Command for a job that the watch has not shown yet waits for it. A Command that cannot be executed,
+in this phase of the job or at all, is refused with an event; of one that is being deleted nothing
+is said, as a finalizer can keep it for ever.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.controllers.job import machine
+from app.controllers.job.machine import KillTarget, Refuse
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import ACCEPTED_COMMAND, Action
 from app.controllers.job.world import World
@@ -73,20 +76,35 @@ class Commands:
             return noted
         for command in self._waiting(job.key):
             action = _action(command)
-            stranger = _stranger(command, job)
-            if action is not None and not stranger:
+            other = _other_job(command, job)
+            why = _refusal(job, action, other)
+            if action is not None and not why:
                 return await self._accept(job, command, action)
-            if stranger:
+            if other:
                 await self._await_job(command, job.key, known=job.uid)
+            name = f"{command.get('action')} of command {unstructured.name(command)}"
+            await self._ignored(job, name, why)
             await self._delete(command)
-            if action is not None:
-                await self._ignored(job, command, stranger)
         return None
+
+    async def refused(self, order: Order) -> bool:
+        """Whether a noted order can no longer be executed, of which people are told."""
+        why = _refusal(order.job, order.action, "")
+        if why:
+            await self._ignored(order.job, order.action.value, why)
+        return bool(why)
 
     async def refuse(self, key: Key, *, going: str) -> None:
         """There is no such job, or only one that is ``going``: nobody will execute its Commands."""
         for command in self._waiting(key):
             await self._await_job(command, key, known=going)
+            await self._world.events.record(
+                command,
+                "Warning",
+                "CommandIgnored",
+                f"{command.get('action')} of command {unstructured.name(command)} is not executed:"
+                f" job {key} {'is being deleted' if going else 'is not there'}",
+            )
             await self._delete(command)
 
     async def done(self, job: Job) -> None:
@@ -117,13 +135,9 @@ class Commands:
             if known != uid == wanted and not unstructured.is_deleting(job):
                 raise Again("the watch has not shown the job yet")
 
-    async def _ignored(self, job: Job, command: Object, stranger: str) -> None:
+    async def _ignored(self, job: Job, what: str, why: str) -> None:
         await self._world.events.record(
-            job.item,
-            "Warning",
-            "CommandIgnored",
-            f"{command['action']} of command {unstructured.name(command)} is not executed: it is"
-            f" for another job of this name, with the UID {stranger}",
+            job.item, "Warning", "CommandIgnored", f"{what} is not executed: {why}"
         )
 
     async def _delete(self, command: Object) -> None:
@@ -161,7 +175,22 @@ def _action(command: Object) -> Action | None:
         return None
 
 
-def _stranger(command: Object, job: Job) -> str:
+def _other_job(command: Object, job: Job) -> str:
     """The UID of the job that it is for, if that is another of the same name."""
     uid = str((command.get("target") or {}).get("uid") or "")
     return "" if uid == job.uid else uid
+
+
+def _refusal(job: Job, action: Action | None, other: str) -> str:
+    """Why a Command is not executed; ``other``: the UID of the job it is for, if not this."""
+    if other:
+        return f"it is for another job of this name, with the UID {other}"
+    if action is None:
+        return "jobs know no such action"
+    step = machine.step(job, action)
+    if isinstance(step, Refuse):
+        phase = job.phase.value or "new"
+        return f"the job is {phase}: it {step.why}"
+    if isinstance(step, KillTarget):
+        return "a Command names no task and no pod; RestartJob is possible"
+    return ""

@@ -21,7 +21,7 @@ from app.controllers.job.policies import Happening
 from app.controllers.job.prepare import Preparation
 from app.controllers.job.slots import SlotSource
 from app.controllers.job.syncing import Syncing
-from app.controllers.job.vocabulary import Action, Phase
+from app.controllers.job.vocabulary import FAILURES, Action, Phase
 from app.controllers.job.world import Seen, World
 from app.controllers.jobplugins import catalogue
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
@@ -137,6 +137,8 @@ class JobController:
             memory.acted(order.action, None)
             raise Again("a command is executed", after_s=0.0)
         answer = answers.find(seen, memory, now=self._world.clock())
+        for text in answer.refused:
+            await self._world.events.record(seen.job.item, "Warning", "PolicyIgnored", text)
         for delayed in answer.announced:
             after = format_duration(delayed.timeout_s)
             text = f"Execute action {delayed.action.value} after {after}"
@@ -158,7 +160,8 @@ class JobController:
     async def _execute(self, order: Order) -> None:
         if not order.is_executed:
             seen = self._world.around(order.job)
-            await self._begin(seen, order.action, None, cause=order.why)
+            if not await self._commands.refused(order):
+                await self._begin(seen, order.action, None, cause=order.why)
         now = self._world.see(order.job.key)
         if now is not None:
             await self._commands.done(now.job)
@@ -170,9 +173,10 @@ class JobController:
         if action is not Action.SYNC_JOB:
             text = f"Start to execute action {action.value} "
             await self._world.events.record(seen.job.item, "Normal", _EXECUTE, text)
-        step = machine.STEPS[seen.job.phase][action]
+        step = machine.step(seen.job, action)
         if isinstance(step, Kill):
-            await self._killing.begin(seen, step, action, cause=cause)
+            failure = about is not None and about.event in FAILURES
+            await self._killing.begin(seen, step, action, cause=cause, failure=failure)
         elif isinstance(step, KillTarget) and about is not None:
             await self._killing.begin_target(seen, step, action, about=about)
 

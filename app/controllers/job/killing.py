@@ -16,7 +16,7 @@ from app.controllers.job.policies import Happening
 from app.controllers.job.prepare import Preparation
 from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.view import Job
-from app.controllers.job.vocabulary import Action, Phase
+from app.controllers.job.vocabulary import FAILURES, Action, Phase
 from app.controllers.job.world import Seen, World, texts_of, without
 from app.controllers.ports import ApiError
 from app.core.jobplugins.problems import PluginError
@@ -31,15 +31,19 @@ class Killing:
         self._world = world
         self._preparation = preparation
 
-    async def begin(self, seen: Seen, step: Kill, action: Action, *, cause: str) -> None:
-        """Enter the phase that takes all pods away."""
+    async def begin(
+        self, seen: Seen, step: Kill, action: Action, *, cause: str, failure: bool = False
+    ) -> None:
+        """Enter the phase that takes all pods away; ``failure``: it is the job's own."""
         job = seen.job
         phase = step.to or job.phase
-        # A restart that is going on takes the pods away whatever it is asked for.
-        reason = Action.RESTART_JOB if step.to is None else action
-        made = self._begun(job, phase, Why(reason.value, cause), retry=step.retry, whole=True)
+        restarted = _of_the_restart(seen) if step.to is not None else []
+        await self._told(job, await self._world.mark(restarted))
+        made = self._begun(
+            job, phase, Why(action.value, cause), retry=step.retry, failure=failure, whole=True
+        )
         doomed = sync.killed(_with(job, made), seen.members)
-        await self._commit(seen, made, doomed)
+        await self._commit(seen, made, [*doomed, *restarted])
 
     async def begin_target(
         self, seen: Seen, step: KillTarget, action: Action, *, about: Happening
@@ -55,7 +59,8 @@ class Killing:
         else:
             why = Why(str(job.state.get("reason") or ""), about.text)
         phase = step.to or job.phase
-        made = self._begun(job, phase, why, retry=step.retry, whole=False)
+        failure = about.event in FAILURES
+        made = self._begun(job, phase, why, retry=step.retry, failure=failure, whole=False)
         job = await self._commit(seen, made, [member for member in found if not member.deleting])
         await self._told(job, await self._world.mark(causes))
 
@@ -81,10 +86,12 @@ class Killing:
         made = status.status(job, counted, phase=phase, now=now, why=why, resources=resources)
         await self._world.write_status(job, made)
 
-    def _begun(self, job: Job, phase: Phase, why: Why, *, retry: bool, whole: bool) -> Object:
+    def _begun(
+        self, job: Job, phase: Phase, why: Why, *, retry: bool, failure: bool, whole: bool
+    ) -> Object:
         now = self._world.clock()
         made = status.status(job, counts.count(()), phase=phase, now=now, why=why)
-        return status.killed(job, made, retry=retry, new_version=whole, now=now)
+        return status.killed(job, made, retry=retry, failure=failure, new_version=whole, now=now)
 
     async def _commit(self, seen: Seen, made: Object, doomed: Sequence[Member]) -> Job:
         counted = counts.count(seen.members, leaving=sync.uids(doomed))
@@ -112,6 +119,11 @@ class Killing:
             raise Again(text)
 
 
+def _of_the_restart(seen: Seen) -> Sequence[Member]:
+    """The pods that a restart has yet to take: they go whatever takes its place."""
+    return sync.killed(seen.job, seen.members) if seen.job.phase is Phase.RESTARTING else ()
+
+
 def _with(job: Job, made: Object) -> Job:
     return Job({**job.item, "status": made}, job.default_scheduler)
 
@@ -120,5 +132,5 @@ def _why(job: Job, phase: Phase) -> Why | None:
     if phase is Phase.PENDING:
         return NOTHING
     if phase is Phase.FAILED:
-        return Why("MaxRetry", f"restarted {job.retries} times of at most {job.max_retry}")
+        return Why("MaxRetry", f"restarted {job.failures} times of at most {job.max_retry}")
     return None

@@ -9,8 +9,10 @@ r"""The life of a job as data: what to do in a phase about an action, and where 
        |     \     `------> Aborting    -> Aborted --.
        |      `-> Restarting -> Pending              | ResumeJob
        |              |  ^---------------------------'
-       |              `-> Failed, when the retries are used up
-       `--> whatever Running goes to on an action
+       |              `-> Failed, when failures have used up the retries
+       `--> whatever Running goes to on an action; so does Restarting
+
+What an action cannot do in a phase it is refused with a sentence, see :class:`Refuse`.
 
 Entering a phase is a write of the status; what the phase wants is then derived from the stored
 status and the pods, as often as need be. So a controller that dies anywhere is continued by the
@@ -64,41 +66,72 @@ class Drain:
     to: Phase | None = None
 
 
-Step = Sync | Kill | KillTarget | Drain
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Do nothing about the action; ``why`` goes on after "the job"."""
+
+    why: str
+
+
+Step = Sync | Kill | KillTarget | Drain | Refuse
 
 _RESUME: Final = Kill(Keep.SOFT, Phase.RESTARTING, retry=True)
+_ENDS: Final[Mapping[Action, Step]] = {
+    Action.ABORT_JOB: Kill(Keep.SOFT, Phase.ABORTING),
+    Action.TERMINATE_JOB: Kill(Keep.SOFT, Phase.TERMINATING),
+    Action.COMPLETE_JOB: Kill(Keep.SOFT, Phase.COMPLETING),
+    Action.RESUME_JOB: Refuse("is not suspended, so there is nothing to resume"),
+    Action.SYNC_JOB: Sync(),
+}
 
 _ALIVE: Final[Mapping[Action, Step]] = {
     Action.RESTART_JOB: Kill(Keep.NONE, Phase.RESTARTING, retry=True),
     **dict.fromkeys(TARGETED, KillTarget(Phase.RESTARTING, retry=True)),
-    Action.ABORT_JOB: Kill(Keep.SOFT, Phase.ABORTING),
-    Action.TERMINATE_JOB: Kill(Keep.SOFT, Phase.TERMINATING),
-    Action.COMPLETE_JOB: Kill(Keep.SOFT, Phase.COMPLETING),
-    Action.RESUME_JOB: Sync(),
-    Action.SYNC_JOB: Sync(),
+    **_ENDS,
 }
 _RESTARTING: Final[Mapping[Action, Step]] = {
-    **dict.fromkeys(Action, Kill(Keep.NONE)),
+    Action.RESTART_JOB: Kill(Keep.NONE),
     **dict.fromkeys(TARGETED, KillTarget()),
-    Action.SYNC_JOB: Sync(),
+    **_ENDS,
 }
 
 
-def _all(step: Step, resume: Step | None = None) -> Mapping[Action, Step]:
-    return {**dict.fromkeys(Action, step), Action.RESUME_JOB: resume or step}
+def _refusing(why: str, **but: Step) -> Mapping[Action, Step]:
+    """Every action is refused, ``but`` those, by the names of their members."""
+    return {action: but.get(action.name, Refuse(why)) for action in Action}
 
+
+_ENDING: Final = "is about to end, and no action changes that"
 
 STEPS: Final[Mapping[Phase, Mapping[Action, Step]]] = {
     Phase.NEW: _ALIVE,
     Phase.PENDING: _ALIVE,
     Phase.RUNNING: _ALIVE,
     Phase.RESTARTING: _RESTARTING,
-    Phase.ABORTING: _all(Drain(Phase.ABORTED), _RESUME),
-    Phase.ABORTED: _all(Drain(), _RESUME),
-    Phase.TERMINATING: _all(Drain(Phase.TERMINATED)),
-    Phase.COMPLETING: _all(Drain(Phase.COMPLETED)),
-    **dict.fromkeys(FINISHED, _all(Drain())),
+    Phase.ABORTING: _refusing(
+        "is being suspended, and only ResumeJob acts on it",
+        ABORT_JOB=Refuse("is being suspended already"),
+        RESUME_JOB=_RESUME,
+        SYNC_JOB=Drain(Phase.ABORTED),
+    ),
+    Phase.ABORTED: _refusing(
+        "is suspended, and only ResumeJob acts on it",
+        ABORT_JOB=Refuse("is suspended already"),
+        RESUME_JOB=_RESUME,
+        SYNC_JOB=Drain(),
+    ),
+    Phase.TERMINATING: _refusing(_ENDING, SYNC_JOB=Drain(Phase.TERMINATED)),
+    Phase.COMPLETING: _refusing(_ENDING, SYNC_JOB=Drain(Phase.COMPLETED)),
+    **dict.fromkeys(FINISHED, _refusing("has ended", SYNC_JOB=Drain())),
 }
+"""A look at a job in its phase is `SyncJob`."""
+
+
+def step(job: Job, action: Action) -> Step:
+    """What to do about an action now."""
+    if job.phase is Phase.RESTARTING and is_last_retry(job) and action is not Action.SYNC_JOB:
+        return Refuse("has failed as often as it may, and no action changes that it ends as Failed")
+    return STEPS[job.phase][action]
 
 
 def after_sync(job: Job, phase: Phase, counts: Counts) -> Phase:
@@ -116,8 +149,12 @@ def after_drain(phase: Phase, counts: Counts) -> Phase:
 
 
 def is_last_retry(job: Job) -> bool:
-    """Whether the restart going on is one too many: what ended is then left to be looked at."""
-    return job.retries >= job.max_retry
+    """Whether the restart going on is one too many: what ended is then left to be looked at.
+
+    Only failures bring it nearer: a job that was suspended and resumed, restarted by a Command or
+    evicted is as healthy as before.
+    """
+    return job.failures >= job.max_retry
 
 
 def _pending(job: Job, counts: Counts) -> Phase:

@@ -55,6 +55,8 @@ class Memory:
     _first_seen: dict[tuple[Identity, float], float] = field(default_factory=dict)
     """By what happened and when it says that was: never, or later than our clock shows."""
     _announced: set[tuple[Identity, int]] = field(default_factory=set)
+    _refused: set[str] = field(default_factory=set)
+    """What policies ask for in vain, as people were told."""
     _told: tuple[str, float] = ("", float("-inf"))
     """Why it waits, as people were told last, and when; empty: it does not any more."""
     _refused_since: float | None = None
@@ -82,6 +84,13 @@ class Memory:
         if entry in self._announced:
             return False
         self._announced.add(entry)
+        return True
+
+    def refuses(self, text: str) -> bool:
+        """Whether people are to be told now that a policy asks for something in vain."""
+        if text in self._refused:
+            return False
+        self._refused.add(text)
         return True
 
     @property

@@ -3,7 +3,7 @@
 The policies of the task that it happened in come first, then those of the job, each in their order;
 the first that matches decides. ``*`` stands for what happens to pods, tasks and the group, not for
 changes of the job itself: those are asked for by name. A pod that is pending only counts for a
-policy that says for how long. What is to restart a partition does nothing where there is none.
+policy that says for how long. What a policy asks for and cannot have, it is told (`refusal`).
 """
 
 from collections.abc import Iterator
@@ -32,11 +32,16 @@ class Happening:
         return (self.event.value, self.task, self.pod if of_place else self.uid)
 
     @property
+    def of_task(self) -> str:
+        """For people: where the pod is of no interest."""
+        return f"{self.event.value} of task {self.task}" if self.task else self.event.value
+
+    @property
     def text(self) -> str:
         """For people."""
         if self.pod:
             return f"{self.event.value} of pod {self.pod}"
-        return f"{self.event.value} of task {self.task}" if self.task else self.event.value
+        return self.of_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,20 @@ def decide(job: Job, happening: Happening) -> Decision | None:
         if _matches(policy, happening):
             return _decision(policy, happening)
     return None
+
+
+def refusal(job: Job, happening: Happening) -> str:
+    """Why what a policy asks for cannot be done, wherever the job is in its life; else empty."""
+    for policy in _policies(job, happening.task):
+        if _matches(policy, happening):
+            why = _impossible(policy, happening)
+            return f"{policy.action} on {happening.of_task} is not executed: {why}" if why else ""
+        if happening.event is Event.POD_PENDING and happening.event.value in policy.events:
+            return (
+                f"{policy.action} on {happening.of_task} is not executed: every pod is pending at"
+                " first, so the policy needs a timeout"
+            )
+    return ""
 
 
 def are_there_any(job: Job) -> bool:
@@ -76,13 +95,26 @@ def _matches(policy: Policy, happening: Happening) -> bool:
     return policy.exit_code is not None and policy.exit_code == happening.exit_code
 
 
-def _decision(policy: Policy, happening: Happening) -> Decision | None:
-    try:
-        action = Action(policy.action)
-    except ValueError:
-        return None
-    if action is Action.SYNC_JOB or (action in TARGETED and not happening.task):
-        return None
+def _impossible(policy: Policy, happening: Happening) -> str:
+    action = _action(policy)
+    if action is None:
+        return "there is no such action"
+    if action in TARGETED and not happening.task:
+        return "it happens to no task, so no pods are meant; RestartJob is possible"
     if action is Action.RESTART_PARTITION and not happening.partition:
+        return "the task has no partitions; RestartTask and RestartPod are possible"
+    return ""
+
+
+def _decision(policy: Policy, happening: Happening) -> Decision | None:
+    action = _action(policy)
+    if action is None or action is Action.SYNC_JOB or _impossible(policy, happening):
         return None
     return Decision(action, policy.timeout_s)
+
+
+def _action(policy: Policy) -> Action | None:
+    try:
+        return Action(policy.action)
+    except ValueError:
+        return None

@@ -15,7 +15,13 @@ from app.core.durations import format_duration
 from app.wire import times, unstructured
 from app.wire.unstructured import Object
 
-_KEPT: Final = ("version", "retryCount", "conditions", "runningDuration")
+_KEPT: Final = (
+    "version",
+    "retryCount",
+    "restartsWithoutFailure",
+    "conditions",
+    "runningDuration",
+)
 _MESSAGE_LIMIT: Final = 1024
 
 
@@ -72,11 +78,14 @@ def counted(made: Object, counts: Counts) -> Object:
     return {key: value for key, value in whole.items() if value or key == "minAvailable"}
 
 
-def killed(job: Job, made: Object, *, retry: bool, new_version: bool, now: float) -> Object:
-    """``made``, at the beginning of a kill."""
+def killed(
+    job: Job, made: Object, *, retry: bool, failure: bool, new_version: bool, now: float
+) -> Object:
+    """``made``, at the beginning of a kill; ``failure``: the retry counts towards `maxRetry`."""
     counted = {
         "version": job.version + new_version,
         "retryCount": job.retries + retry,
+        "restartsWithoutFailure": job.retries - job.failures + (retry and not failure),
     }
     return {
         **made,

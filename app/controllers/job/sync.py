@@ -81,7 +81,7 @@ def killed(job: Job, members: Sequence[Member]) -> list[Member]:
     """Pods that the job's phase takes away."""
     there = [member for member in members if not member.deleting]
     if job.phase is not Phase.RESTARTING:
-        return [member for member in there if not member.ended]
+        return [member for member in there if not member.ended or member.marked]
     if is_targeted(job):
         return [member for member in there if member.marked]
     keep = restart_keeps(job)

@@ -127,6 +127,11 @@ class Job:
         """How often it has been restarted or resumed."""
         return int(self.status.get("retryCount") or 0)
 
+    @property
+    def failures(self) -> int:
+        """How many of these restarts a failure has caused."""
+        return self.retries - int(self.status.get("restartsWithoutFailure") or 0)
+
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """Its tasks in order."""

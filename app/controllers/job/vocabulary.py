@@ -48,6 +48,14 @@ class Event(Enum):
 
 ANY: Final = "*"
 
+FAILURES: Final = frozenset(
+    {Event.POD_FAILED, Event.TASK_FAILED, Event.POD_PENDING, Event.TASK_COMPLETED}
+)
+"""Restarts because of them count towards `maxRetry`: without a bound they could go on for ever.
+
+The rest is the doing of users and of the cluster: Commands, changes, evictions, lost nodes.
+"""
+
 FINISHED: Final = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED})
 TARGETED: Final = frozenset({Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION})
 

@@ -84,6 +84,7 @@ def test_a_status_says_all_there_is_to_say() -> None:
         "terminating": 1,
         "version": 1,
         "retryCount": 1,
+        "restartsWithoutFailure": 1,
         "runningDuration": "0s",
         "controlledResources": {"plugin-env": "env", "volume-pvc-c": "c"},
     }

@@ -6,7 +6,7 @@ import pytest
 
 from app.controllers.job import machine
 from app.controllers.job.counts import Counts, TaskCounts
-from app.controllers.job.machine import Drain, Keep, Kill, KillTarget, Step, Sync
+from app.controllers.job.machine import Drain, Keep, Kill, KillTarget, Refuse, Step, Sync
 from app.controllers.job.vocabulary import Action, Phase
 from tests.controllers.job.jobs import in_phase, make_job
 from tests.controllers.job.rig import task
@@ -28,34 +28,44 @@ def _kill(keep: str, to: str | None = None, *, retry: bool = False) -> Kill:
     return Kill(Keep(keep), Phase(to) if to else None, retry)
 
 
-_ALIVE: list[Step] = [
-    _kill("none", "Restarting", retry=True),
-    *[KillTarget(Phase.RESTARTING, True)] * 3,
+_ENDS: list[Step] = [
     _kill("soft", "Aborting"),
     _kill("soft", "Terminating"),
     _kill("soft", "Completing"),
-    Sync(),
-    Sync(),
-]
-_RESTARTING: list[Step] = [
-    _kill("none"),
-    *[KillTarget()] * 3,
-    *[_kill("none")] * 4,
+    Refuse("is not suspended, so there is nothing to resume"),
     Sync(),
 ]
-_RESUME = _kill("soft", "Restarting", retry=True)
+_ALIVE: list[Step] = [
+    _kill("none", "Restarting", retry=True),
+    *[KillTarget(Phase.RESTARTING, True)] * 3,
+    *_ENDS,
+]
+_RESTARTING: list[Step] = [_kill("none"), *[KillTarget()] * 3, *_ENDS]
+
+
+def _suspended(how: str, then: Phase | None) -> list[Step]:
+    refused = Refuse(f"{how}, and only ResumeJob acts on it")
+    resume = _kill("soft", "Restarting", retry=True)
+    return [*[refused] * 4, Refuse(f"{how} already"), *[refused] * 2, resume, Drain(then)]
+
+
+def _past(how: str, then: Phase | None = None) -> list[Step]:
+    return [*[Refuse(how)] * 8, Drain(then)]
+
+
+_ENDING = "is about to end, and no action changes that"
 _TABLE: dict[str, list[Step]] = {
     "": _ALIVE,
     "Pending": _ALIVE,
     "Running": _ALIVE,
     "Restarting": _RESTARTING,
-    "Aborting": [*[Drain(Phase.ABORTED)] * 7, _RESUME, Drain(Phase.ABORTED)],
-    "Aborted": [*[Drain()] * 7, _RESUME, Drain()],
-    "Terminating": [Drain(Phase.TERMINATED)] * 9,
-    "Completing": [Drain(Phase.COMPLETED)] * 9,
-    "Completed": [Drain()] * 9,
-    "Failed": [Drain()] * 9,
-    "Terminated": [Drain()] * 9,
+    "Aborting": _suspended("is being suspended", Phase.ABORTED),
+    "Aborted": _suspended("is suspended", None),
+    "Terminating": _past(_ENDING, Phase.TERMINATED),
+    "Completing": _past(_ENDING, Phase.COMPLETED),
+    "Completed": _past("has ended"),
+    "Failed": _past("has ended"),
+    "Terminated": _past("has ended"),
 }
 _ROWS = [
     pytest.param(phase, action, step, id=f"{phase or 'new'}-{action}")
@@ -68,7 +78,14 @@ _ROWS = [
 def test_each_action_does_in_each_phase_what_the_table_says(
     phase: str, action: str, step: Step
 ) -> None:
-    assert machine.STEPS[Phase(phase)][Action(action)] == step
+    assert machine.step(make_job(_TWO, status=in_phase(phase)), Action(action)) == step
+
+
+@pytest.mark.parametrize("action", _ACTIONS)
+def test_a_restart_that_is_one_too_many_only_goes_on(action: str) -> None:
+    job = make_job(_TWO, status=in_phase("Restarting", retryCount=3))
+    step = machine.step(job, Action(action))
+    assert isinstance(step, Sync if action == "SyncJob" else Refuse)
 
 
 def test_the_table_is_complete() -> None:
@@ -149,6 +166,13 @@ def test_a_restart_ends_when_enough_pods_can_be_made_or_retries_are_used_up(
     job = make_job({**_TWO, "maxRetry": 3}, status=status)
     counts = _counts(terminating=terminating)
     assert machine.after_sync(job, Phase.RESTARTING, counts).value == then
+
+
+@pytest.mark.parametrize(("others", "then"), [(0, "Failed"), (1, "Pending"), (3, "Pending")])
+def test_only_failures_use_retries_up(others: int, then: str) -> None:
+    status = in_phase("Restarting", retryCount=3, restartsWithoutFailure=others)
+    job = make_job({**_TWO, "maxRetry": 3}, status=status)
+    assert machine.after_sync(job, Phase.RESTARTING, _counts()).value == then
 
 
 @pytest.mark.parametrize(

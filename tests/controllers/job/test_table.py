@@ -127,7 +127,11 @@ _TABLE: dict[str, dict[str, _Then]] = {
     "Pending": _ALIVE_ROW,
     "Running": _ALIVE_ROW,
     "Restarting": {
-        **dict.fromkeys(_COMMANDS, _KILLED_AGAIN),
+        "RestartJob": _KILLED_AGAIN,
+        "AbortJob": _Then(["Aborting", "Aborted"], [], retries=1, version=2),
+        "TerminateJob": _Then(["Terminating", "Terminated"], [], retries=1, version=2),
+        "CompleteJob": _Then(["Completing", "Completed"], [], retries=1, version=2),
+        "ResumeJob": _Then(["Pending"], [], retries=1, version=1, group="new"),
         "RestartTask": _Then(["Pending"], [], retries=1, group="same"),
         "RestartPod": _Then(["Pending"], _ENDED, retries=1, group="same"),
         "RestartPartition": _Then(["Pending"], _ENDED, retries=1, group="same"),
@@ -207,10 +211,19 @@ def test_the_last_restart_leaves_what_has_ended(most: int, before: int, kept: li
 
     async def scenario(rig: Rig) -> None:
         rig.start()
-        rig.submit({"minAvailable": 4, "maxRetry": most, "tasks": [task(replicas=4)]})
-        for number in range(before):
+        rule = policy("PodFailed", "RestartJob", timeout="1s")
+        rig.submit(
+            {
+                "minAvailable": 4,
+                "maxRetry": most,
+                "tasks": [task(replicas=4)],
+                "policies": [rule],
+            }
+        )
+        for _ in range(before):
             await rig.settle()
-            rig.command("RestartJob", name=f"before-{number}")
+            rig.fail("job-main-1")
+            await rig.later(1)
             await rig.drain()
         await rig.settle()
         rig.succeed("job-main-0")
@@ -218,8 +231,7 @@ def test_the_last_restart_leaves_what_has_ended(most: int, before: int, kept: li
         rig.run(*_ALIVE)
         await rig.settle()
         uids = {pod: uid(rig.pod(pod)) for pod in rig.pods()}
-        rig.command("RestartJob")
-        await rig.settle()
+        await rig.later(1)
         assert [pod for pod in rig.pods() if _is_kept(rig, pod, uids)] == kept
         await rig.drain()
 
@@ -251,4 +263,5 @@ def test_every_action_but_a_sync_is_told(action: str) -> None:
         await rig.drain()
 
     told = play(scenario).events.messages("ExecuteAction")
-    assert told == ([] if action == "SyncJob" else [f"Start to execute action {action} "])
+    quiet = {"SyncJob", "ResumeJob"}
+    assert told == ([] if action in quiet else [f"Start to execute action {action} "])

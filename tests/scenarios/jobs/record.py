@@ -8,6 +8,7 @@ state that the API server has stored is seen, and each phase that a job was ever
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.clusters.client import Event, Object
-from tests.clusters.resources import JOBS, POD_GROUPS, PODS, Resource
+from tests.clusters.resources import COMMANDS, JOBS, POD_GROUPS, PODS, Resource
 from tests.clusters.workloads import is_leaving
 from tests.scenarios.jobs.ground import Ground
 
@@ -36,8 +37,8 @@ class Life:
     """When each was seen."""
     pods: dict[str, Object] = field(default_factory=dict)
     group: Object | None = None
-    accepted: set[str] = field(default_factory=set)
-    """UIDs of Commands."""
+    taken: dict[str, int] = field(default_factory=dict)
+    """UIDs of Commands that are gone, and the version that the job had when that was seen."""
 
     @property
     def status(self) -> dict[str, Any]:
@@ -77,9 +78,13 @@ class Life:
         return found == wanted and len(self.pods) == sum(found.values())
 
     def has_executed(self, command: str) -> bool:
-        """Whether the Command with that UID was taken and is over."""
-        noted = (self.job["metadata"].get("annotations") or {}).get(_ACCEPTED)
-        return command in self.accepted and not noted
+        """Whether the Command with that UID was taken or refused, and is over.
+
+        One that was taken is noted on the job before it is deleted, until it is executed.
+        """
+        metadata = self.job["metadata"]
+        seen = int(metadata["resourceVersion"]) >= self.taken.get(command, sys.maxsize)
+        return seen and not (metadata.get("annotations") or {}).get(_ACCEPTED)
 
     def take_job(self, item: Object) -> None:
         """The job has changed."""
@@ -88,9 +93,6 @@ class Life:
         if phase and phase != self.phase:
             self.phases.append(phase)
             self.times.append(time.monotonic())
-        noted = (item["metadata"].get("annotations") or {}).get(_ACCEPTED)
-        if noted:
-            self.accepted.add(noted.partition("/")[2])
 
 
 class Record:
@@ -104,7 +106,7 @@ class Record:
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
-        for resource in (JOBS, PODS, POD_GROUPS):
+        for resource in (JOBS, PODS, POD_GROUPS, COMMANDS):
             _, version = self._api.list_with_version(resource, namespace=self._namespace)
             watching = threading.Thread(target=self._watch, args=[resource, version])
             self._threads.append(watching)
@@ -138,6 +140,11 @@ class Record:
                 del life.pods[pod]
         elif resource is POD_GROUPS:
             life.group = None if gone else event.object
+        elif resource is COMMANDS:
+            if gone:
+                job = self._api.get(JOBS, name, namespace=self._namespace)
+                version = int(job["metadata"]["resourceVersion"])
+                life.taken[event.object["metadata"]["uid"]] = version
         elif not gone:
             life.take_job(event.object)
         return life

@@ -98,7 +98,10 @@ def _has_group(actor: Actor) -> bool:
 
 
 def _restarting(action: str) -> Scene:
-    """A restart goes on until its pods are gone; what is told meanwhile changes what it takes."""
+    """A restart goes on until its pods are gone, or until the job is to end another way.
+
+    What was to be restarted goes all the same.
+    """
     if action in _TARGETED:
         return _restarting_some(action)
     steps = [
@@ -106,8 +109,15 @@ def _restarting(action: str) -> Scene:
         Step(is_in("Restarting", terminating=1), orders(action), acts=True),
         _LET_GO,
     ]
-    then = Then(["Pending", "Running"], [], retries=1, version=2, group="new")
-    return Scene(make_job(done(), held(), needs=2), steps, then)
+    again = ["Pending", "Running"]
+    thens = {
+        "RestartJob": Then(again, [], retries=1, version=2, group="new"),
+        "AbortJob": Then(["Aborting", "Aborted"], [], retries=1, version=2),
+        "TerminateJob": Then(["Terminating", "Terminated"], [], retries=1, version=2),
+        "CompleteJob": Then(["Completing", "Completed"], [], retries=1, version=2),
+        "ResumeJob": Then(again, [], retries=1, version=1, group="new"),
+    }
+    return Scene(make_job(done(), held(), needs=2), steps, thens[action])
 
 
 def _restarting_some(action: str) -> Scene:

@@ -56,18 +56,39 @@ def _edited(before: Mapping[str, Any], after: Mapping[str, Any], then: Then, *po
     return Scene(before, [step], then, until=_has(*pods))
 
 
-def _restarted(most: int) -> Scene:
-    """A job that may be restarted `most` times is restarted that often."""
-    spec = make_job(done(), bad(minAvailable=0), up(), needs=2, maxRetry=most)
-    steps = [Step(_runs_again(number), orders("RestartJob")) for number in range(most - 1)]
-    last = Step(_runs_again(most - 1), orders("RestartJob"), acts=True)
-    kept = ["bad-0", "done-0"]
-    then = Then(["Restarting", "Failed"], kept, retries=most, version=most)
+def _fails_again(most: int) -> Scene:
+    """A job that may be restarted `most` times fails that often."""
+    rule = policy("PodFailed", "RestartJob")
+    spec = make_job(done(), up(), needs=2, maxRetry=most, policies=[rule])
+
+    def fail(actor: Actor) -> None:
+        actor.ground.ended(actor.pod("up-0"), 1)
+
+    steps = [Step(_runs_again(number), fail) for number in range(most - 1)]
+    last = Step(_runs_again(most - 1), fail, acts=True)
+    then = Then(["Restarting", "Failed"], ["done-0", "up-0"], retries=most, version=most)
     return Scene(spec, [*steps, last], then, until=is_in("Failed", succeeded=1, failed=1))
 
 
+def _stays_healthy(*commands: str) -> Scene:
+    """A job that may not fail once is told to start again, three times over."""
+    spec = make_job(done(), up(), needs=2, maxRetry=1)
+    at = {"AbortJob": "Running", "ResumeJob": "Aborted", "RestartJob": "Running"}
+    steps = [
+        Step(
+            _runs_again(number) if at[told] == "Running" else is_in("Aborted", succeeded=1),
+            orders(told),
+        )
+        for number in range(3)
+        for told in commands
+    ]
+    last = Step(_runs_again(3), lambda _: None, acts=True)
+    then = Then([], ["done-0", "up-0"], retries=3, version=3 * len(commands), group="same")
+    return Scene(spec, [*steps, last], then)
+
+
 def _runs_again(times: int) -> Callable[[Actor], bool]:
-    runs = is_in("Running", running=1, succeeded=1, failed=1)
+    runs = is_in("Running", running=1, succeeded=1)
     return lambda actor: runs(actor) and actor.life.status.get("retryCount", 0) == times
 
 
@@ -138,8 +159,12 @@ _RULES = {
         Then([], ["up-0"], group="same"),
         *("up-0", "slow-0", "slow-1"),
     ),
-    "a job with maxRetry 1 fails when it is restarted and keeps what ended": _restarted(1),
-    "a job with maxRetry 2 fails when it is restarted again": _restarted(2),
+    "a job with maxRetry 1 has failed with its first failure and keeps what ended": _fails_again(1),
+    "a job with maxRetry 2 has failed with its second failure": _fails_again(2),
+    "a job that is suspended and resumed again and again is healthy": _stays_healthy(
+        "AbortJob", "ResumeJob"
+    ),
+    "a job that Commands restart again and again is healthy": _stays_healthy("RestartJob"),
     "a job that is resumed goes on with what had succeeded": _resumed(),
     "a restart is over when enough pods are left": _enough_left(),
 }
