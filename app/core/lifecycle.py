@@ -6,12 +6,14 @@ to write comes out. The phase is decided in the order of the table there:
 1. some members run and the gang lacks its minimum -> Unknown
 2. enough members reached a node and all of those are finished -> Completed
 3. enough members reached a node -> Running
-4. some members run, and who takes the place of those that are gone has one -> as it was
-5. it is not in the queue -> Pending; else it stays Inqueue
+4. it was Completed, and what is left of its members has finished or is terminating -> Completed
+5. some members run, and who takes the place of those that are gone has one -> as it was
+6. it is not in the queue -> Pending; else it stays Inqueue
 
 A group that nobody has created pods for is none of 1 to 3, whatever its minimum. Room that is kept
-for members that do not exist changes no phase. Without 4, a job's group would be Pending for the
-moment in which a pod that was made anew is bound.
+for members that do not exist changes no phase. Without 4, a group whose finished pods are deleted
+would be let in again and claim room for members that nobody will create; in Volcano it is. Without
+5, a job's group would be Pending for the moment in which a pod that was made anew is bound.
 """
 
 from collections.abc import Callable
@@ -83,6 +85,8 @@ def next_phase(gang: Gang) -> GroupPhase:
     if counts.scheduled and counts.scheduled >= gang.min_member:
         done = counts.scheduled == counts.completed
         return GroupPhase.COMPLETED if done else GroupPhase.RUNNING
+    if gang.phase is GroupPhase.COMPLETED and not counts.unfinished:
+        return gang.phase
     if counts.running and gang.phase in RAN:
         return gang.phase
     return GroupPhase.INQUEUE if gang.phase is GroupPhase.INQUEUE else GroupPhase.PENDING

@@ -98,6 +98,11 @@ class Counts:
         return self.succeeded + self.failed
 
     @property
+    def unfinished(self) -> int:
+        """Members that have not finished and are not terminating."""
+        return self.tasks - self.completed - self.releasing
+
+    @property
     def tasks(self) -> int:
         """All members that exist."""
         return (
@@ -194,7 +199,12 @@ class Gang:
 
     @property
     def inqueue(self) -> bool:
-        """Whether the enqueue action has let it in (or it runs already)."""
+        """Whether the enqueue action has let it in (or it runs already).
+
+        One that has run to its end, and whose pods are gone, needs that anew for new ones.
+        """
+        if self.phase is GroupPhase.COMPLETED:
+            return self.counts.scheduled >= self.min_member
         return self.phase not in (GroupPhase.NEW, GroupPhase.PENDING)
 
     @property

@@ -96,7 +96,11 @@ def said(wanted: GroupStatus) -> dict[str, tuple[str, str, str]]:
         (RUNNING, {"failed": 3}, COMPLETED),
         (RUNNING, {"succeeded": 3, "pending": 1}, COMPLETED),
         (COMPLETED, {"succeeded": 3}, COMPLETED),
-        (COMPLETED, {"succeeded": 2}, PENDING),
+        (COMPLETED, {"succeeded": 2}, COMPLETED),
+        (COMPLETED, {}, COMPLETED),
+        (COMPLETED, {"failed": 1, "releasing": 2, "releasing_placed": 1}, COMPLETED),
+        (COMPLETED, {"succeeded": 2, "pending": 1}, PENDING),
+        (COMPLETED, {"pending": 1}, PENDING),
     ],
     ids=lambda value: (
         value.name.lower()
@@ -108,6 +112,12 @@ def test_the_phase_follows_the_members(
     before: GroupPhase, counts: dict[str, int], after: GroupPhase
 ) -> None:
     assert lifecycle.next_phase(group(before, **counts)) is after
+
+
+def test_a_completed_group_whose_pods_are_gone_is_put_to_the_vote_when_members_come() -> None:
+    assert group(COMPLETED, succeeded=3, pending=1).inqueue
+    assert not group(COMPLETED, pending=1).inqueue
+    assert not group(COMPLETED, pending=1).claims
 
 
 def test_a_group_without_a_minimum_and_members_stays_what_it_is() -> None:

@@ -34,6 +34,26 @@ def test_a_group_goes_from_pending_over_inqueue_to_running_and_completed(place: 
     place.wait_phase("gang", "Completed")
 
 
+def test_a_completed_group_whose_pods_are_deleted_stays_so_and_claims_nothing(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    queue = place.add_queue("four", capability={"cpu": "4"})
+    place.add_gang("old", 1, cpu="3", spec={"queue": queue, "minResources": {"cpu": "3"}})
+    place.wait_bound("old", 1)
+    place.set_pod_phase("old-0", "Succeeded")
+    place.wait_phase("old", "Completed")
+    place.delete_pod("old-0")
+    place.wait_group("old", lambda group: not group["status"].get("succeeded"))
+
+    place.add_gang("new", 1, cpu="4", spec={"queue": queue, "minResources": {"cpu": "4"}})
+    place.wait_bound("new", 1)
+    assert place.group("old")["status"]["phase"] == "Completed"
+
+    place.submit_one(workloads.pod("old-1", group="old"))
+    place.wait_phase("old", "Pending")
+    place.delete_gang("new")
+    place.wait_bound("old", 1)
+
+
 def test_a_gang_that_loses_a_member_is_unknown_until_it_is_back(place: Place) -> None:
     place.add_nodes(1, cpu="2")
     place.add_gang("gang", 2)
