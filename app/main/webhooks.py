@@ -220,7 +220,7 @@ def _options(settings: WebhookSettings, groups: tuple[ResourceGroup, ...] | None
         loose_volumes=settings.loose_volumes,
         gate_pods=settings.gate_pods,
         queue_gates=settings.queue_gates(),
-        resource_groups=groups,
+        resource_groups=groups or (),
     )
 
 

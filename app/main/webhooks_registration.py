@@ -86,7 +86,7 @@ def registration_of(
     """
     if not settings.register_webhooks:
         return None
-    changes_pods = groups is not None or settings.gate_pods
+    changes_pods = groups is not None or settings.gate_pods or settings.queue_gates()
     return Registration(
         webhooks=[
             webhook

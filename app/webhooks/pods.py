@@ -24,13 +24,12 @@ def change_pod(request: Request, world: World) -> Object:
     pod, options = request.item, world.options
     if not isinstance(pod.get("spec"), dict):
         return pod
-    if options.resource_groups is not None:
-        if options.queue_gates and annotations(pod).get(QUEUE_GATE) == "true":
-            pod = _behind(pod, QUEUE_GATE)
-        for group in options.resource_groups:
-            if group.takes(request.namespace, annotations(pod)):
-                pod = group.applied(pod)
-                break
+    if options.queue_gates and annotations(pod).get(QUEUE_GATE) == "true":
+        pod = _behind(pod, QUEUE_GATE)
+    for group in options.resource_groups:
+        if group.takes(request.namespace, annotations(pod)):
+            pod = group.applied(pod)
+            break
     if options.gate_pods:
         pod = gated(pod, schedulers=frozenset(options.schedulers)) or pod
     return pod

@@ -55,8 +55,7 @@ class Options:
     """Gate pods of ours here, for API servers without mutating policies."""
     queue_gates: bool = False
     """Volcano's feature SchedulingGatesQueueAdmission."""
-    resource_groups: tuple[ResourceGroup, ...] | None = None
-    """None: no admission configuration is loaded."""
+    resource_groups: tuple[ResourceGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

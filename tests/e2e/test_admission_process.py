@@ -159,6 +159,7 @@ def test_options_change_what_is_refused(cluster: ControlPlane, stage: Stage) -> 
         "--max-queue-depth=1",
         "--enable-queue-allocated-pods-check=true",
         "--loose-volumes=true",
+        "--feature-gates=SchedulingGatesQueueAdmission=true",
     )
     roomless = job(queue="above", volumes=[{"mountPath": "/scratch"}])
     api.create(new_queue("above"), resource=QUEUES)
@@ -170,6 +171,10 @@ def test_options_change_what_is_refused(cluster: ControlPlane, stage: Stage) -> 
                 timeout_s=20,
                 what="queues are judged",
             )
+            # Without any file of resource groups.
+            gate = "scheduling.volcano.sh/queue-allocation-gate"
+            spec = dry_run(api, pod(annotations={gate: "true"}))["spec"]
+            assert {"name": gate} in spec["schedulingGates"]
             full = {"status": {"allocated": {"pods": "2"}}}
             api.patch(QUEUES, "above", full, subresource="status")
             wait_until(

@@ -117,6 +117,8 @@ def test_pods_are_asked_about_when_something_may_change_in_them() -> None:
     everything = {webhook.path for webhook in WEBHOOKS}
     assert registered(None) == everything - {"/pods/mutate"}
     assert registered(None, gate_pods=True) == everything
+    assert registered(None, feature_gates="SchedulingGatesQueueAdmission=true") == everything
+    assert registered(None, feature_gates="SchedulingGatesQueueAdmission=false") != everything
     assert registered(GROUPS) == registered(()) == everything
 
 

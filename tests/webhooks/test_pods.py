@@ -91,9 +91,9 @@ def test_applying_a_group_again_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
-        (Options(queue_gates=True, resource_groups=()), True),
-        (Options(queue_gates=True), False),
-        (Options(resource_groups=()), False),
+        (Options(queue_gates=True, resource_groups=GROUPS), True),
+        (Options(queue_gates=True), True),
+        (Options(resource_groups=GROUPS), False),
     ],
     ids=["on", "without a configuration", "off"],
 )
@@ -108,7 +108,7 @@ def test_the_queue_s_gate_is_added_once(options: Options, wanted: bool) -> None:
 @pytest.mark.parametrize("value", ["false", "", "True", None])
 def test_the_queue_s_gate_is_asked_for_in_one_way(value: str | None) -> None:
     annotations = {} if value is None else {QUEUE_GATE: value}
-    options = Options(queue_gates=True, resource_groups=())
+    options = Options(queue_gates=True)
     assert "schedulingGates" not in changed(pod(annotations=annotations), options=options)
 
 
