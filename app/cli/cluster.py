@@ -117,7 +117,7 @@ def ask(where: Where, use: Callable[[Cluster], Awaitable[T]]) -> T:
     try:
         return asyncio.run(_ask(to, use))
     except (msgspec.MsgspecError, errors.Unreadable) as error:
-        why = f"what answers at {to.host} is no API server: {error}"
+        why = f"what answers at {to.host} is no API server"
         raise CommandFailed(Code.UNREACHABLE, why) from error
 
 

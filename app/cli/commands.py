@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from app.cli.complaints import retold
 from app.cli.completion import complete
 from app.cli.endings import CODES
 from app.cli.truths import truth
@@ -35,7 +36,10 @@ class Command(TyperCommand):
         for parameter in self.params:
             is_switch = getattr(parameter, "is_flag", False)
             (switches if is_switch else valued).update(parameter.opts)
-        return super().parse_args(ctx, list(_usual(args, switches, valued)))
+        try:
+            return super().parse_args(ctx, list(_usual(args, switches, valued)))
+        except typer.BadParameter as error:
+            raise retold(error) from error.__cause__
 
 
 class Group(TyperGroup):

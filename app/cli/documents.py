@@ -14,6 +14,7 @@ import yaml
 
 from app.cli.endings import Code, CommandFailed
 from app.cli.kubernetes_yaml import Loader
+from app.wire import go_yaml
 from app.wire.kinds import Resource
 from app.wire.unstructured import Object
 
@@ -46,9 +47,11 @@ def _documents(file: str) -> Iterator[tuple[int, Any]]:
     try:
         loaded = list(yaml.load_all(_text(file), Loader))
     except yaml.YAMLError as error:
-        raise _wrong(file, f"not YAML: {error}") from error
-    except (RecursionError, ValueError) as error:
-        raise _wrong(file, f"not YAML: {type(error).__name__}: {error}") from error
+        raise _wrong(file, f"not YAML: {go_yaml.problem(error)}") from error
+    except RecursionError as error:
+        raise _wrong(file, "not YAML: nested too deeply") from error
+    except ValueError as error:
+        raise _wrong(file, "not YAML: a number in it cannot be read") from error
     for number, document in enumerate(loaded, start=1):
         _check_json(document, f"{file}: document {number}")
         if isinstance(document, dict) and document.get("kind") == "List":
@@ -64,8 +67,12 @@ def _check_json(document: Any, where: str) -> None:
     """YAML can say more than an API server can be told: circles, sets, bytes, infinity."""
     try:
         json.dumps(document, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _wrong(where, f"cannot be said in JSON: {error}") from error
+    except TypeError as error:
+        why = "a set, bytes, or a key that is neither text nor a number"
+        raise _wrong(where, f"cannot be said in JSON: {why}") from error
+    except (ValueError, RecursionError) as error:
+        why = "an infinite number, an object that holds itself, or too many levels"
+        raise _wrong(where, f"cannot be said in JSON: {why}") from error
 
 
 def _text(file: str) -> str:
@@ -83,9 +90,11 @@ def _text(file: str) -> str:
 
 def _checked(document: Any, where: str, resource: Resource, *, namespace: str) -> Object:
     if not isinstance(document, dict):
-        raise _wrong(where, f"a {type(document).__name__} is no object")
+        raise _wrong(where, f"{_kind(document)} is no object")
     for field, wanted in (("apiVersion", resource.api_version), ("kind", resource.kind)):
-        if document.get(field) != wanted:
+        if field not in document:
+            raise _wrong(where, f"{field}: is missing; {wanted!r} is expected")
+        if document[field] != wanted:
             raise _wrong(where, f"{field}: {document.get(field)!r} is not {wanted!r}")
     about = document.get("metadata")
     if not isinstance(about, dict):
@@ -98,6 +107,12 @@ def _checked(document: Any, where: str, resource: Resource, *, namespace: str) -
     if not isinstance(document.get("spec"), dict):
         raise _wrong(where, "spec: is missing")
     return {**document, "metadata": {**about, "namespace": about.get("namespace") or namespace}}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, list):
+        return "a list"
+    return "text" if isinstance(value, str) else f"{value!r}"
 
 
 def _wrong(where: str, why: str) -> CommandFailed:

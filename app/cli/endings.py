@@ -67,7 +67,7 @@ def failing_to(what: str) -> Iterator[None]:
     except (errors.KubeError, ConfigError) as error:
         raise _end(what, of(error)) from error
     except UnicodeError as error:
-        why = CommandFailed(Code.USAGE, f"what was given is not UTF-8 text: {error}")
+        why = CommandFailed(Code.USAGE, "what was given is not UTF-8 text")
         raise _end(what, why) from error
 
 

@@ -11,6 +11,8 @@ import typer
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from app.cli.complaints import said
+
 if TYPE_CHECKING:
     from app.main.server import Bind
 
@@ -76,6 +78,5 @@ def refusal(*lines: str) -> typer.Exit:
 
 def _complaint(error: ErrorDetails) -> str:
     """What is wrong with which option."""
-    message = error["msg"].removeprefix("Value error, ")
     where = "".join(f"--{name}: ".replace("_", "-") for name in error["loc"][:1])
-    return f"{where}{message}"
+    return f"{where}{said(error)}"

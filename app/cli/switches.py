@@ -8,8 +8,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import typer
 from typer.core import TyperCommand
 
+from app.cli.complaints import retold
 from app.cli.processes import Switch
 from app.cli.truths import TRUTHS, switch
 
@@ -23,7 +25,10 @@ class Process(TyperCommand):
         for parameter in self.params:
             if not getattr(parameter, "is_flag", False):
                 (switches if _is_switch(parameter) else valued).update(parameter.opts)
-        return super().parse_args(ctx, list(_usual(args, switches, valued)))
+        try:
+            return super().parse_args(ctx, list(_usual(args, switches, valued)))
+        except typer.BadParameter as error:
+            raise retold(error) from error.__cause__
 
 
 def _is_switch(parameter: Any) -> bool:

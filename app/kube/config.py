@@ -28,6 +28,7 @@ from app.kube import unverified
 from app.kube.errors import ConfigError as ConfigError  # whoever loads needs it too
 from app.kube.login import HEADER, Headers, Login
 from app.kube.tls import Tls
+from app.kube.unusable import why
 from app.kube.web_url import is_loopback, is_web_url
 
 SERVICE_HOST = "KUBERNETES_SERVICE_HOST"
@@ -81,7 +82,7 @@ def load(
     try:
         return from_configuration(configuration, login)
     except OSError as error:  # so are those of TLS
-        raise ConfigError(f"the certificates of {source} cannot be read: {error}") from error
+        raise ConfigError(f"the certificates of {source} cannot be read: {why(error)}") from error
     except ValueError as error:
         raise ConfigError(f"no connection from {source}: {error}") from error
 
@@ -112,10 +113,10 @@ def _reading(source: str) -> Iterator[None]:
     try:
         yield
     except (ConfigException, OSError) as error:
-        raise ConfigError(f"no connection from {source}: {error}") from error
+        raise ConfigError(f"no connection from {source}: {why(error)}") from error
     except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError) as error:
         # The package takes for granted that the file is YAML and has the shape of a kubeconfig.
-        raise ConfigError(f"{source} is not a kubeconfig: {error}") from error
+        raise ConfigError(f"{source} is not a kubeconfig: {why(error)}") from error
 
 
 def from_configuration(configuration: Configuration, login: Login | None = None) -> Connection:
@@ -183,7 +184,7 @@ def _logged_in(login: Login, tls: Tls | None) -> Callable[[], Headers]:
                 tls.follow(login.certificate)
         except OSError as error:
             login.refused(found)  # ask for another one
-            raise ConfigError(f"the credentials cannot be renewed: {error}") from error
+            raise ConfigError(f"the credentials cannot be renewed: {why(error)}") from error
         return found
 
     return headers
@@ -197,7 +198,7 @@ def _header_source(configuration: Configuration) -> Callable[[], Headers]:
             with lock:
                 token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         except (ConfigException, OSError) as error:
-            raise ConfigError(f"the credentials cannot be renewed: {error}") from error
+            raise ConfigError(f"the credentials cannot be renewed: {why(error)}") from error
         return {HEADER: token.strip()} if token else {}
 
     return headers

@@ -16,6 +16,7 @@ from kubernetes.config.kube_config import ConfigNode
 
 from app.kube.limiter import Clock
 from app.kube.login import Certificate, Given
+from app.kube.unusable import why
 
 EARLY_S: Final = 60.0
 """So long before it expires it is replaced: longer than headers are kept for the writes."""
@@ -47,7 +48,7 @@ class ExecPlugin:
         except (LookupError, ValueError) as error:
             raise self._failure(f"it printed no ExecCredential ({error})") from error
         except (ConfigException, OSError) as error:
-            raise self._failure(str(error)) from error
+            raise self._failure(why(error)) from error
         if not given.token and given.certificate is None:
             raise self._failure("it gave neither a token nor a certificate with its key")
         return given

@@ -16,6 +16,7 @@ from kubernetes.config import ConfigException
 
 from app.kube.errors import ConfigError
 from app.kube.limiter import Clock
+from app.kube.unusable import why
 
 Headers = dict[str, str]
 
@@ -85,7 +86,7 @@ class Login:
         try:
             return self._ask()
         except (ConfigException, OSError, ValueError) as error:
-            raise ConfigError(f"the credentials cannot be renewed: {error}") from error
+            raise ConfigError(f"the credentials cannot be renewed: {why(error)}") from error
 
     def _take(self, given: Given) -> None:
         now = self._clock()

@@ -172,7 +172,8 @@ def chosen(names: str) -> dict[str, Offer]:
     known = {"*", *OFFERS, *UNNEEDED}
     unknown = sorted({name.removeprefix("-") for name in asked} - known)
     if unknown:
-        raise ValueError(f"no controllers {unknown}; there are {sorted(OFFERS)}")
+        there = ", ".join(sorted(OFFERS))
+        raise ValueError(f"--controllers: {', '.join(unknown)}: not among {there}")
     without = {name.removeprefix("-") for name in asked if name.startswith("-")}
     return {
         name: offer

@@ -131,5 +131,7 @@ def _affinity(given: object, at: str) -> Source:
 def _yaml(text: str, at: str) -> Any:
     try:
         return go_yaml.load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ConfError(f"{at}: not YAML: {' '.join(str(error).split())}") from error
+    except yaml.YAMLError as error:
+        raise ConfError(f"{at}: not YAML: {go_yaml.problem(error)}") from error
+    except RecursionError as error:
+        raise ConfError(f"{at}: not YAML: nested too deeply") from error

@@ -52,13 +52,24 @@ class Loader(yaml.SafeLoader):
         try:
             return super().construct_object(node, deep)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            problem = f"{UNREADABLE}: {error}"
             raise yaml.constructor.ConstructorError(
-                problem=problem, problem_mark=node.start_mark
+                problem=UNREADABLE, problem_mark=node.start_mark
             ) from error
 
 
 Loader.add_implicit_resolver(_BOOLEAN, re.compile("[yYnN]$"), list("yYnN"))
+
+
+def problem(error: yaml.YAMLError) -> str:
+    """What is wrong and where, on one line."""
+    if isinstance(error, yaml.reader.ReaderError):
+        code = error.character if isinstance(error.character, int) else ord(error.character[:1])
+        return f"character {int(error.position) + 1}: U+{code:04X} may not stand in YAML"
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        return " ".join(str(error).split())
+    said = getattr(error, "problem", None) or getattr(error, "context", None)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {said}"
 
 
 def load(text: str) -> Any:

@@ -64,12 +64,8 @@ def parse_scheduler_conf(text: str) -> SchedulerConf:
 def _load(text: str) -> tuple[Any, bool]:
     try:
         return go_yaml.load_first(text)
-    except yaml.MarkedYAMLError as err:
-        mark = err.problem_mark
-        at = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
-        raise ConfError(f"not valid YAML: {at}{err.problem}") from err
     except yaml.YAMLError as err:
-        raise ConfError(f"not valid YAML: {err}") from err
+        raise ConfError(f"not valid YAML: {go_yaml.problem(err)}") from err
     except RecursionError as err:
         raise ConfError("not valid YAML: nested too deeply") from err
 

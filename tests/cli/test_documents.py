@@ -105,8 +105,11 @@ def test_standard_input_that_is_closed_is_said(monkeypatch: pytest.MonkeyPatch) 
         ("", "there is no document in it"),
         ("---\n---\n", "there is no document in it"),
         ("- a\n", "document 1: a list is no object"),
-        (GOOD + "---\njust text\n", "document 2: a str is no object"),
-        ("kind: Job\n", "document 1: apiVersion: None is not 'batch.volcano.sh/v1alpha1'"),
+        (GOOD + "---\njust text\n", "document 2: text is no object"),
+        (
+            "kind: Job\n",
+            "document 1: apiVersion: is missing; 'batch.volcano.sh/v1alpha1' is expected",
+        ),
         (GOOD.replace("kind: Job", "kind: Pod"), "document 1: kind: 'Pod' is not 'Job'"),
         (f"{HEAD}spec: {{}}\n", "document 1: metadata: is missing"),
         (GOOD.replace("name: a", "labels: {}"), "document 1: metadata.name: is missing"),
@@ -116,7 +119,7 @@ def test_standard_input_that_is_closed_is_said(monkeypatch: pytest.MonkeyPatch) 
             "document 1: metadata.namespace: ['b'] is no text",
         ),
         (f"{HEAD}metadata: {{name: a}}\n", "document 1: spec: is missing"),
-        ("apiVersion: v1\nkind: List\nitems: [5]\n", "document 1: a int is no object"),
+        ("apiVersion: v1\nkind: List\nitems: [5]\n", "document 1: 5 is no object"),
         ("apiVersion: v1\nkind: List\nitems: 5\n", "document 1: items: is no list"),
     ],
 )
@@ -125,12 +128,26 @@ def test_what_is_wrong_is_said_with_its_place(text: str, why: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "text", ["a: [\n", "a: b: c\n", "\tx", "!!python/object:os.system x", "[" * 5000, "a: *b\n"]
+    ("text", "why"),
+    [
+        ("a: [\n", "line 2, column 1: expected the node content, but found '<stream end>'"),
+        ("x: y\na: b: c\n", "line 2, column 5: mapping values are not allowed here"),
+        ("\tx", "line 1, column 1: found character '\\t' that cannot start any token"),
+        (
+            "!!python/object:os.system x",
+            "line 1, column 1: could not determine a constructor for the tag "
+            "'tag:yaml.org,2002:python/object:os.system'",
+        ),
+        ("[" * 5000, "nested too deeply"),
+        ("a: *b\n", "line 1, column 4: found undefined alias 'b'"),
+        ("a: \x00\n", "character 4: U+0000 may not stand in YAML"),
+        (f"a: {'9' * 5000}\n", "line 1, column 4: the value cannot be read"),
+    ],
 )
-def test_what_is_not_yaml_is_one_line(text: str, tmp_path: Path) -> None:
-    why = refusal(text, tmp_path)
-    assert why.startswith("not YAML: ")
-    assert "\n" not in why
+def test_what_is_not_yaml_is_one_line_with_the_place(text: str, why: str, tmp_path: Path) -> None:
+    said = refusal(text, tmp_path)
+    assert said.startswith("not YAML: ")
+    assert said.removeprefix("not YAML: ") == why
 
 
 @pytest.mark.parametrize(

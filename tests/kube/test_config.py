@@ -185,7 +185,7 @@ def test_an_unusable_kubeconfig_is_named(tmp_path: Path) -> None:
     ("cluster", "why"),
     [
         ({"server": ""}, "the server '' is no http or https URL"),
-        ({"server": None}, "Expected key server"),
+        ({"server": None}, "server is missing in it"),
         ({"server": "127.0.0.1:6443"}, "the server '127.0.0.1:6443' is no http or https URL"),
         ({"server": "https://127.0.0.1:notaport"}, "is no http or https URL"),
         ({"proxy-url": "socks5://me:secret@127.0.0.1:1"}, "the proxy is no http or https URL"),

@@ -62,8 +62,12 @@ def read(text: str) -> Discovery:
             for entry in by_label
             for topology, levels in _types(entry).items()
         }
-    except (yaml.YAMLError, AttributeError, TypeError) as error:
-        raise DiscoveryError(f"networkTopologyDiscovery cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        why = f"not YAML: {go_yaml.problem(error)}"
+        raise DiscoveryError(f"networkTopologyDiscovery cannot be read: {why}") from error
+    except (AttributeError, TypeError) as error:
+        why = "it is not of the expected shape"
+        raise DiscoveryError(f"networkTopologyDiscovery cannot be read: {why}") from error
     return Discovery(topologies if by_label else None, tuple(others))
 
 
