@@ -33,7 +33,7 @@ _SEARCHED = (JOBS, POD_GROUPS, PODS)
 
 
 def explain(
-    what: Annotated[str, typer.Argument(metavar="[job/|podgroup/|pod/]NAME", help="What waits.")],
+    what: Annotated[str, typer.Argument(metavar="[KIND/]NAME", help="What waits.")],
     *,
     namespace: Namespace = None,
     extender_url: Annotated[
@@ -52,11 +52,14 @@ def explain(
     master: Master = "",
     context: Context = "",
 ) -> None:
-    """Say why a job, a PodGroup or a pod waits, and what would help."""
+    """Say why a job, a PodGroup or a pod waits, and what would help.
+
+    NAME may also be that of an object which owns a PodGroup or pods: rayjob/NAME, mpijob/NAME, …
+    """
     with failing_to(f"explain {what}"):
         where = Where(kubeconfig, master, context)
-        resources, key = _wanted(what, namespace_for(where, namespace))
-        found = ask(where, lambda cluster: gather(cluster, resources, key))
+        kind, resources, key = _wanted(what, namespace_for(where, namespace))
+        found = ask(where, lambda cluster: gather(cluster, resources, key, kind=kind))
         found, source = _told(found, extender_url)
         if form == "table":
             text = explain_text.page(found, source=source, now=steady_clock()())
@@ -65,22 +68,27 @@ def explain(
         typer.echo(text, nl=False)
 
 
-def _wanted(what: str, namespace: str) -> tuple[tuple[Resource, ...], Key]:
-    """The kinds to look among, and the name."""
-    kind, slash, name = what.rpartition("/")
+def _wanted(what: str, namespace: str) -> tuple[str, tuple[Resource, ...], Key]:
+    """The kind as it was said, the kinds of ours to look among, and the name."""
+    kind, slash, name = what.partition("/")
     if not slash:
-        return _SEARCHED, Key(namespace, name)
-    if kind.lower() not in _WORDS or not name:
-        raise CommandFailed(Code.USAGE, "say job/NAME, podgroup/NAME or pod/NAME")
-    return (_WORDS[kind.lower()],), Key(namespace, name)
+        return "", _SEARCHED, Key(namespace, what)
+    if not kind or not name:
+        raise CommandFailed(Code.USAGE, "say NAME or KIND/NAME, such as job/NAME")
+    ours = _WORDS.get(kind.lower())
+    if ours is None:
+        return kind, (), Key(namespace, name)
+    return ours.kind, (ours,), Key(namespace, name)
 
 
 def _told(found: Findings, url: str) -> tuple[Findings, str]:
     """With what the extender says, if anything, and who says it."""
-    about = found.group or next(iter(found.pods), None)
+    pod = next(iter(found.pods), None)
+    about = found.hidden_group or (key_of(item) if (item := found.group or pod) else None)
     if not url or about is None:
         return found, FROM_OBJECTS
-    story = ask_extender(url, key_of(about))
-    if story is None or not (found.group or tells_of(story, about)):
+    story = ask_extender(url, about)
+    is_of_group = found.group or found.hidden_group
+    if story is None or not (is_of_group or (pod and tells_of(story, pod))):
         return found, f"{FROM_OBJECTS}; the extender at {url} does not tell"
     return replace(found, story=story), f"the extender at {url}"

@@ -9,6 +9,7 @@ from app.cli.job_view import event_age
 from app.cli.queue_rows import held
 from app.cli.tables import NONE, fitted, resources, table
 from app.core.quantities import amount_text
+from app.core.texts import available_word
 from app.wire.unstructured import Object, key_of, metadata, name, spec, status
 
 _LABEL = 12
@@ -40,6 +41,7 @@ def value(found: Findings, *, source: str) -> Object:
         "reason": conclusion.reason,
         "summary": conclusion.summary,
         "nextStep": conclusion.next_step,
+        "never": conclusion.never,
         "numbers": dict(conclusion.numbers),
         "queue": found.queue_name,
         "queueState": status(found.queue or {}).get("state") or "",
@@ -67,6 +69,8 @@ def _around(found: Findings) -> Iterator[tuple[str, str]]:
         amounts = resources(spec(group).get("minResources"))
         more = f" ({amounts})" if amounts != NONE else ""
         yield "PodGroup", f"{name(group)}, {phase}, {needs}{more}"
+    if found.hidden_group is not None:
+        yield "PodGroup", f"{found.hidden_group.name}, not to be seen"
     if found.group is not None or found.job is not None:
         yield "Queue", _queue(found)
     listed = ", ".join(f"{count} {word}" for word, count in counts(found.pods).items())
@@ -82,12 +86,15 @@ def _queue(found: Findings) -> str:
 
 
 def _numbers(reason: Mapping[str, Any]) -> Iterator[str]:
+    word = available_word(str(reason.get("cause") or ""))
     for short in reason.get("shortfalls") or ():
         resource = short["resource"]
         asked, free = (amount_text(resource, short[key]) for key in ("asked", "free"))
-        limit = short.get("limit")
+        limit, real = short.get("limit"), short.get("stretched_from")
         of = f" of {amount_text(resource, limit)}" if limit is not None else ""
-        yield f"{resource}: asked {asked}, free {free}{of}"
+        if real is not None:
+            of += f" ({amount_text(resource, real)} stretched by overcommit)"
+        yield f"{resource}: asked {asked}, {word} {free}{of}"
     for refused in reason.get("nodes") or ():
         yield f"{refused['nodes']} of {reason.get('total_nodes')} nodes: {refused['text']}"
     for holder in reason.get("holders") or ():

@@ -10,20 +10,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.cli.claims import OF_VOLUMES, Claim, advice
 from app.cli.job_rows import phase
 from app.cli.next_steps import next_step
 from app.cli.pod_rows import QUEUE_ANNOTATION
 from app.cli.waiting import is_over
+from app.core import lifecycle
+from app.core.lifecycle import RESERVED, SCHEDULED, UNSCHEDULABLE
+from app.core.texts import never_of
+from app.model.pod import GATE, QUEUE_GATE
+from app.model.reason import Cause
 from app.sandbox.apiserver.pod_columns import pod_status
 from app.webhooks.linting import waits_for_itself
-from app.wire.unstructured import Object, annotations, key_of, metadata, name, spec, status
+from app.wire.unstructured import Key, Object, annotations, key_of, metadata, name, spec, status
 
 Story = Mapping[str, Any]
 """An answer of the extender's ``/explain``."""
 
+Verdict = tuple[str, str] | None
+"""A reason in a word and in a sentence, if there is one."""
+
 FINE = "nothing is missing"
+BEHIND_GATES = "SchedulingGated"
 _MAY_LACK_MEMBERS = frozenset({"CoolingDown", "NotEnoughTasks", "NotEnoughPodsOfTask"})
 """Causes of groups whose members may not be there; one cools down when nobody created them."""
+NOT_CREATED = "FailedCreate"
+"""The event of a controller whose pods the API server refuses."""
 PLACED = "pumice.sh/Placed"
 """The condition in which the extender says on pods behind the gate why they are there."""
 
@@ -37,7 +49,11 @@ class Findings:
     group: Object | None = None
     queue: Object | None = None
     sees_queue: bool = True
-    """Whether whoever asks may see queues: only then is one that is not found missing."""
+    """Whether the user may see queues: only then is one that is not found missing."""
+    hidden_group: Key | None = None
+    """The PodGroup that belongs to it, where the user may not see that."""
+    claims: Sequence[Claim] = ()
+    """Those of its pods that have no node yet."""
     pods: Sequence[Object] = ()
     events: Sequence[Object] = ()
     story: Story | None = None
@@ -68,15 +84,35 @@ class Conclusion:
     reason: str
     summary: str
     next_step: str = ""
+    never: str = ""
+    """Why no end of other pods helps, in a word; empty: it may."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
 
 def conclude(found: Findings) -> Conclusion:
     """The one reason to name first."""
     reason, summary = _ended(found) or _told(found) or _queue(found) or _objects(found)
-    step = _own_fault(found, reason) or next_step(reason, summary, queue=found.queue_name)
+    reason, summary = _not_created(found, reason) or (reason, summary)
+    step = (
+        _own_fault(found, reason)
+        or _unclaimed(found, reason)
+        or next_step(reason, summary, queue=found.queue_name)
+    )
     numbers = (found.story or {}).get("reason") or {}
-    return Conclusion(reason, summary, step, numbers)
+    return Conclusion(reason, summary, step, never_of(summary) or "", numbers)
+
+
+def _not_created(found: Findings, reason: str) -> Verdict:
+    """Where members are missing as the API server refuses them: the last event that says so."""
+    if reason not in _MAY_LACK_MEMBERS:
+        return None
+    refused = [event for event in found.events if event.get("reason") == NOT_CREATED]
+    return (NOT_CREATED, str(refused[-1].get("message") or "")) if refused else None
+
+
+def _unclaimed(found: Findings, reason: str) -> str:
+    """Where a volume may be what is missing."""
+    return advice(found.claims) if reason in OF_VOLUMES else ""
 
 
 def _own_fault(found: Findings, reason: str) -> str:
@@ -96,9 +132,6 @@ def tells_of(story: Story, pod: Object) -> bool:
     """Whether the pod is in it: a PodGroup of other pods may have the name of the pod."""
     members = story.get("members") or ()
     return any(member["pod"] == str(key_of(pod)) for member in members)
-
-
-Verdict = tuple[str, str] | None
 
 
 def _ended(found: Findings) -> Verdict:
@@ -151,22 +184,26 @@ def _objects(found: Findings) -> tuple[str, str]:
 def _conditions(found: Findings) -> Verdict:
     """The last of the group's conditions that speaks against it.
 
-    `Scheduled` never does: where it is taken back, others say why. `Reserved` has the cause, and
-    `Unschedulable` one word for many causes: the first goes before, whenever they were written.
+    `Scheduled` never does: where it is taken back, others say why. `Reserved` has the cause (also
+    that of a group with all its places), and `Unschedulable` one word for many causes: the first
+    goes before, whenever they were written.
     """
     conditions = status(found.group or {}).get("conditions") or ()
-    against = [
-        c
-        for c in conditions
-        if c["type"] != "Scheduled"
-        and (c.get("status") == "True") == (c["type"] == "Unschedulable")
-    ]
+    against = [c for c in conditions if _speaks_against(c)]
     if not against:
         return None
-    if any(c["type"] == "Reserved" for c in against):
-        against = [c for c in against if c["type"] != "Unschedulable"]
+    if any(c["type"] == RESERVED for c in against):
+        against = [c for c in against if c["type"] != UNSCHEDULABLE]
     last = max(against, key=lambda each: str(each.get("lastTransitionTime") or ""))
     return str(last.get("reason") or last["type"]), str(last.get("message") or last["type"])
+
+
+def _speaks_against(condition: Object) -> bool:
+    met: bool = condition.get("status") == "True"
+    if condition["type"] == RESERVED and met:
+        return condition.get("reason") not in {None, "", lifecycle.PLACED}
+    is_against: bool = met == (condition["type"] == UNSCHEDULABLE)
+    return is_against and condition["type"] != SCHEDULED
 
 
 def _gates(found: Findings) -> Verdict:
@@ -181,6 +218,8 @@ def _gates(found: Findings) -> Verdict:
 def _pods(found: Findings) -> Verdict:
     for pod in found.pods:
         unmet = _unmet(pod, "PodScheduled")
+        if unmet is not None and unmet.get("reason") == BEHIND_GATES:
+            return _behind_gates(pod)
         if unmet is not None:
             said = unmet.get("message") or "is not scheduled"
             return str(unmet.get("reason") or ""), f"pod {key_of(pod)}: {said}"
@@ -192,11 +231,27 @@ def _pods(found: Findings) -> Verdict:
     return None
 
 
+def _behind_gates(pod: Object) -> tuple[str, str]:
+    """Whose gates they are; the sentence of the condition does not tell."""
+    gates = [str(gate.get("name")) for gate in spec(pod).get("schedulingGates") or ()]
+    others = [gate for gate in gates if gate not in {GATE, QUEUE_GATE}]
+    if others:
+        return Cause.GATED, f"pod {key_of(pod)} waits for its scheduling gates: {', '.join(others)}"
+    placed = _condition(pod, PLACED)
+    if placed is not None and placed.get("status") == "True":
+        return BEHIND_GATES, f"pod {key_of(pod)} has its place, and its gate is to be opened"
+    return BEHIND_GATES, f"pod {key_of(pod)} waits behind the gate {', '.join(gates)}"
+
+
+def _condition(pod: Object, kind: str) -> Object | None:
+    conditions = status(pod).get("conditions") or ()
+    return next((c for c in conditions if c.get("type") == kind), None)
+
+
 def _unmet(pod: Object, kind: str) -> Object | None:
     """The pod's condition of that kind, if it is False."""
-    conditions = status(pod).get("conditions") or ()
-    unmet = (c for c in conditions if c.get("type") == kind and c.get("status") == "False")
-    return next(unmet, None)
+    found = _condition(pod, kind)
+    return found if found is not None and found.get("status") == "False" else None
 
 
 def _warning(found: Findings) -> Verdict:
@@ -208,6 +263,8 @@ def _warning(found: Findings) -> Verdict:
 
 
 def _quiet(found: Findings) -> str:
+    if found.hidden_group is not None:
+        return "what can be seen does not say why: its PodGroup is not to be seen"
     if found.job is not None and found.group is None:
         return "the job has no PodGroup yet; are the controllers running?"
     if found.group is not None and not status(found.group).get("phase"):

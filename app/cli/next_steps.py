@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from app.model.reason import GUARANTEE, MEMBERS_MISSING, SCHEDULER
+from app.core.texts import never_of
+from app.model.reason import GUARANTEE, MEMBERS_MISSING, SCHEDULER, Never
 
 _NEXT: Final[Mapping[str, str]] = {
     "QueueMissing": "create the queue, or name another one",
@@ -35,7 +36,22 @@ _NEXT: Final[Mapping[str, str]] = {
     "NotEnoughPodsOfTask": "create the missing pods, or lower minAvailable of the task",
     "Gated": "remove the scheduling gates that are not ours",
     "PodGroupMissing": "create the PodGroup that the pods name",
+    "FailedCreate": "mend what refuses the pods, as the message says: a ResourceQuota, a policy, "
+    "a webhook or a field of the pod template; the controllers try again by themselves",
+    "SchedulingGated": "see that the extender runs and that its /readyz answers: it opens the gate "
+    "of pods that have a place, and says of the others why they wait",
 }
+_INSTEAD: Final[Mapping[Never, str]] = {
+    Never.QUEUE: "raise the capability of {limiting}, or ask for less",
+    Never.GUARANTEES: "{guarantees}add nodes, or ask for less",
+    Never.NAMESPACE: "raise the ResourceQuota of the namespace, or ask for less",
+    Never.CLUSTER: "add nodes, or ask for less",
+    Never.ABSENT: "add nodes that have the resource (a device plugin lists it there), "
+    "or ask for another one",
+    Never.NODES: "add a larger node, or ask for less per pod",
+    Never.RULED_OUT: "compare node selectors, affinity and tolerations with the nodes",
+}
+_NO_END_HELPS: Final = "; no end of other jobs is enough"
 _MADE_FOR_PODS: Final = (
     "see in the events of its pods why the controllers do not make it, and that they run"
 )
@@ -53,7 +69,9 @@ def next_step(reason: str, summary: str, *, queue: str) -> str:
     schedulers = _SCHEDULERS.findall(summary) if reason in MEMBERS_MISSING else ()
     if schedulers:
         return _TAKEN.format(schedulers=" and ".join(schedulers))
-    return _NEXT.get(reason, "").format(
+    never = never_of(summary)
+    step = _NEXT.get(reason, "") if never is None else _INSTEAD[never] + _NO_END_HELPS
+    return step.format(
         queue=queue, limiting=_limiting(summary, queue), guarantees=_guarantees(summary)
     )
 

@@ -27,6 +27,8 @@ from app.model.workload import Condition, GroupPhase, PodGroup
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULED = "Scheduled"
 RESERVED = "Reserved"
+PLACED = "Placed"
+"""The reason of a `Reserved` condition that nothing else is to be said of."""
 
 _READY = "tasks in gang are ready to be scheduled"
 _OPPOSITE = {SCHEDULED: UNSCHEDULABLE, UNSCHEDULABLE: SCHEDULED}
@@ -36,6 +38,8 @@ _REASONS = {
 }
 _OF_PLACED = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.SCHEDULER_REFUSES, Cause.IN_PREBIND})
 """Causes that also keep a gang waiting that has room for its minimum."""
+_OF_SCHEDULER = frozenset({Cause.SCHEDULER_REFUSES, Cause.IN_PREBIND})
+"""Those of them that are not about places: the condition that tells of these gives the cause."""
 _BEFORE_RUNNING = frozenset(
     {GroupPhase.NEW, GroupPhase.PENDING, GroupPhase.INQUEUE, GroupPhase.UNKNOWN}
 )
@@ -187,7 +191,9 @@ def _reserved(gang: Gang, refusal: Refusal | None, describe: Describe) -> Condit
     counts = gang.counts
     enough = not _unready(gang)
     if enough and (counts.tasks or counts.slots):
-        return Condition(RESERVED, "True", "Placed", _kept_for(counts))
+        if refusal is not None and refusal.cause in _OF_SCHEDULER:
+            return Condition(RESERVED, "True", refusal.cause.value, describe(refusal))
+        return Condition(RESERVED, "True", PLACED, _kept_for(counts))
     if refusal is None:
         return None
     return Condition(RESERVED, "False", refusal.cause.value, describe(refusal))

@@ -404,8 +404,8 @@ def test_what_the_extender_says_of_one_pod_goes_before_the_gates_of_all(stand: S
 
 def test_a_pod_that_has_a_place_no_longer_waits_for_one(stand: Stand) -> None:
     put(stand, gated(placed("True", "Planned", "planned on n1")))
-    gates = "Scheduling is blocked due to non-empty scheduling gates"
-    assert first(stand, "p") == f"pod default/p is SchedulingGated: pod default/p: {gates}"
+    said = "pod default/p has its place, and its gate is to be opened"
+    assert first(stand, "p") == f"pod default/p is SchedulingGated: {said}"
 
 
 def test_what_else_there_is_to_say(stand: Stand) -> None:
@@ -465,11 +465,11 @@ def test_what_is_not_there_is_code_3(stand: Stand) -> None:
     )
 
 
-@pytest.mark.parametrize("what", ["node/a", "job/", "/a"])
+@pytest.mark.parametrize("what", ["node/", "job/", "/a"])
 def test_what_cannot_be_explained_is_code_2(what: str, stand: Stand) -> None:
     assert stand.refusal("explain", what) == (
         2,
-        f"Failed to explain {what}: say job/NAME, podgroup/NAME or pod/NAME\n",
+        f"Failed to explain {what}: say NAME or KIND/NAME, such as job/NAME\n",
     )
 
 

@@ -132,6 +132,8 @@ def test_a_pod_waits_for_the_claim_that_it_names(place: Place) -> None:
         "False",
         says='persistentvolumeclaim "nope" not found. not found',
     )
+    refused = "kube-scheduler refuses pod"
+    place.wait_condition("data", "Reserved", reason="SchedulerRefuses", says=refused)
 
 
 def test_a_node_takes_no_more_pods_than_it_says(place: Place) -> None:

@@ -146,3 +146,24 @@ def test_a_gang_that_lacks_the_member_of_one_role_is_not_scheduled(place: Place)
     place.submit_one(workloads.pod("ps", group="roles", role="ps"))
     place.wait_phase("roles", "Running")
     place.wait_condition("roles", "Scheduled", "True")
+
+
+def test_what_no_end_of_other_pods_brings_is_said_to_be_never(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    place.add_gang("holds", 1, cpu="3")
+    place.wait_bound("holds", 1)
+    device = {"cpu": "1", "example.com/none": "1"}
+    nothing_has = {"requests": device, "limits": {"example.com/none": "1"}}
+    place.add_gang("large", 1, cpu="5")
+    place.add_gang("huge", 9)
+    place.add_gang("device", 1, resources=nothing_has)
+    place.add_gang("waits", 2, cpu="3")
+
+    place.wait_condition("large", "Reserved", "False", says="of 4; 0/2 nodes are available")
+    place.wait_summary("large", "; never: more than any node has that the pod may go to")
+    place.wait_summary("huge", "; never: more than the whole cluster has")
+    place.wait_summary("device", "example.com/none asked 1, free 0 of 0")
+    place.wait_summary("device", "; never: no node has that resource")
+    place.wait_summary("waits", "cpu asked 6, free 5 of 8")
+    told = {name: place.explain(name)["reason"]["never"] for name in ("large", "huge", "waits")}
+    assert told == {"large": "NodesTooSmall", "huge": "ClusterTooSmall", "waits": None}

@@ -45,7 +45,7 @@ def test_what_kube_scheduler_says_of_a_placed_member_is_the_reason_of_its_gang()
         refused = f"kube-scheduler refuses pod default/g-1: {UNBOUND}"
         text = f"1/2 tasks in gang unschedulable: {refused}"
         assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughResources", text)
-        assert conditions(rig, "g")["Reserved"] == ("True", "Placed", "")
+        assert conditions(rig, "g")["Reserved"] == ("True", "SchedulerRefuses", refused)
         assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
         assert story(rig, rig.key("g")).summary == refused
 
@@ -123,6 +123,7 @@ def test_it_is_one_while_a_role_of_a_gang_that_runs_lacks_its_own_minimum() -> N
         refused = f"kube-scheduler refuses pod default/leader: {UNBOUND}"
         assert story(rig, rig.key("g")).summary == refused
         assert refused in conditions(rig, "g")["Unschedulable"][2]
+        assert conditions(rig, "g")["Reserved"] == ("True", "SchedulerRefuses", refused)
 
     run(scenario())
 
