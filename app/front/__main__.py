@@ -18,7 +18,7 @@ from typing import Final, cast
 import uvloop
 
 from app.front import doors
-from app.front.clients import Clients
+from app.front.clients import Clients, most
 from app.front.control import Control
 from app.front.priority import end_with, go_first
 from app.telemetry import logging
@@ -43,7 +43,7 @@ async def serve(sockets: Sockets) -> None:
     """Until the extender ends."""
     loop = asyncio.get_running_loop()
     control = Control()
-    clients = Clients(control, give_away=partial(doors.give, sockets.doors))
+    clients = Clients(control, give_away=partial(doors.give, sockets.doors), limit=most())
     await loop.create_connection(lambda: control, sock=sockets.control)
     server = await loop.create_server(clients.connect, sock=sockets.listener)
 

@@ -1,15 +1,42 @@
-"""All connections of clients."""
+"""All connections of clients, and no more of them than there may be.
+
+When there is no room for another one, some end on which no call is awaited. Where more than a
+quarter of all have asked nothing yet, they are the oldest of these; else they are those that have
+been idle longest. Several end at once, as looking for them takes time that Filter calls wait for.
+Where all wait for answers, the new connection ends.
+"""
 
 import asyncio
+import resource
 from contextlib import suppress
+from heapq import nsmallest
+from typing import Final
 
 from app.front.connection import Client, Extender, GiveAway
 
+MOST: Final = 10_000
+"""Each member of a gang holds one until the last has come to Bind."""
+
+ENDED_AT_ONCE: Final = 64
+
+_SHARE_OF_NEW: Final = 4
+"""One of so many connections may be one that has asked nothing yet."""
+
+_KEPT: Final = 64
+"""Descriptors for all that is no connection of a client."""
+
+
+def most() -> int:
+    """How many connections there may be in this process."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST if soft == resource.RLIM_INFINITY else min(MOST, max(soft - _KEPT, _KEPT))
+
 
 class Clients:
-    """Those that there are."""
+    """Those that there are, ``limit`` at most."""
 
-    def __init__(self, extender: Extender, *, give_away: GiveAway) -> None:
+    def __init__(self, extender: Extender, *, give_away: GiveAway, limit: int = MOST) -> None:
+        self._limit = limit
         self._extender = extender
         self._give_away = give_away
         self._connected: set[Client] = set()
@@ -19,9 +46,25 @@ class Clients:
     def connect(self) -> Client:
         """One more."""
         client = Client(self._extender, give_away=self._give_away, over=self._over)
+        if not self._make_room():
+            client.end()
         self._connected.add(client)
         self._nobody.clear()
         return client
+
+    def _make_room(self) -> bool:
+        """Whether there is room for one more, once others may have ended for it."""
+        if len(self._connected) < self._limit:
+            return True
+        can_end = [each for each in self._connected if each.can_end]
+        new = sum(not each.has_asked for each in can_end)
+        many = new * _SHARE_OF_NEW > self._limit
+        count = min(ENDED_AT_ONCE, -(-self._limit // (2 * _SHARE_OF_NEW)))
+        ended = nsmallest(count, can_end, key=lambda it: (it.has_asked is many, it.since))
+        for each in ended:
+            each.end_now()
+            self._connected.discard(each)
+        return bool(ended)
 
     def _over(self, client: Client) -> None:
         self._connected.discard(client)

@@ -18,6 +18,9 @@ from app.wire.paths import VERB_OF, VERBS
 KEEP_ALIVE_S: Final = 120.0
 """Longer than kube-scheduler keeps an idle connection (90 s), so it never meets a closed one."""
 
+REQUEST_S: Final = 30.0
+"""From the first byte of a call to its last."""
+
 AGAIN_S: Final = 0.002
 
 GiveAway = Callable[[int, bytes], bool]
@@ -67,6 +70,10 @@ class Client(asyncio.Protocol):
         self._is_there = self._leaves = self._ends = False
         self._loop = asyncio.get_running_loop()
         self._last = self._loop.time()
+        self._part: float | None = None
+        """When the first byte came of a call that is not whole."""
+        self.has_asked = False
+        """Whether a whole call has come."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is there, a turn of the loop after it was accepted."""
@@ -76,9 +83,27 @@ class Client(asyncio.Protocol):
             transport.close()
 
     def end_if_idle(self) -> None:
-        """End it when nothing is awaited and nothing was said for long, or taken."""
-        if not self._call and self._last < self._loop.time() - KEEP_ALIVE_S:
+        """End it when nothing is awaited and nothing was said for long, or taken, or all said."""
+        if self._call or not self._is_there:
+            return
+        now = self._loop.time()
+        is_slow = self._part is not None and self._part < now - REQUEST_S
+        if is_slow or self._last < now - KEEP_ALIVE_S:
             self._transport.abort()
+
+    @property
+    def can_end(self) -> bool:
+        """Whether it is there and nothing is awaited on it."""
+        return self._is_there and not self._call
+
+    @property
+    def since(self) -> float:
+        """When its call began that is not whole, else when something came or was answered last."""
+        return self._last if self._part is None else self._part
+
+    def end_now(self) -> None:
+        """End it for another one."""
+        self._transport.abort()
 
     def end_soon(self) -> None:
         """End it, after the answer if one is awaited."""
@@ -101,7 +126,12 @@ class Client(asyncio.Protocol):
                 self._transport.pause_reading()
             return
         match self._requests.feed(data):
+            case Seen.PART:
+                if self._part is None:
+                    self._part = self._last
             case Seen.WHOLE:
+                self._part = None
+                self.has_asked = True
                 self._serve()
             case Seen.OTHER:
                 self._leave()

@@ -33,7 +33,7 @@ from app.main.connecting import open_client
 from app.main.front import Front
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.ports import ClusterPorts
-from app.main.server import Bind, Server, opened, server
+from app.main.server import CALL_CONNECTIONS, Bind, Server, opened, server
 from app.main.serving_tls import CertificateFiles, follow_files
 from app.main.signals import stop_asked
 from app.main.slots_here import SlotsHere
@@ -148,7 +148,7 @@ class ExtenderProcess:
         """The servers, and the sockets they listen on: none where a front listens."""
         where = self._settings.listen_address
         try:
-            first = server(create_app(services, calls), bind)
+            first = server(create_app(services, calls), bind, most=CALL_CONNECTIONS)
         except OSError as error:
             raise StartError(f"the certificate or its key cannot be used: {error}") from error
         webs = [(first, [] if self._settings.has_front else [listener])]

@@ -52,7 +52,6 @@ class Front:
         )
         self._link: Link | None = None
         self._draining = False
-        self._adopting: set[asyncio.Task[None]] = set()
         self._seconds = metrics.CALLS.labels("filter")
         self._answers = metrics.ANSWERS.labels("filter", "chosen")
 
@@ -110,9 +109,7 @@ class Front:
 
     def _adopt(self, connection: socket.socket, begun: bytes) -> None:
         connection.setblocking(False)
-        adopting = asyncio.get_running_loop().create_task(self._server.adopt(connection, begun))
-        self._adopting.add(adopting)
-        adopting.add_done_callback(self._adopting.discard)
+        self._server.adopt(connection, begun)
 
 
 def start(

@@ -46,6 +46,10 @@ class _HeadWithBody(asyncio.Transport):
         self._send_head()
         self._inner.close()
 
+    def abort(self) -> None:
+        self._head = b""
+        self._inner.abort()
+
     def _send_head(self) -> None:
         if self._head:
             head, self._head = self._head, b""

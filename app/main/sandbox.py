@@ -19,7 +19,7 @@ import yaml
 from app.main.connecting import open_client
 from app.main.controllers import open_controllers
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess
-from app.main.server import Bind, listen, server
+from app.main.server import CALL_CONNECTIONS, Bind, listen, server
 from app.main.signals import interruptible, until_signal
 from app.main.stock_types import stock_type
 from app.main.webhooks_embedded import EmbeddedWebhooks
@@ -160,7 +160,7 @@ def _cluster(options: SandboxOptions, extender: HttpExtender) -> Sandbox:
 async def _served(sandbox: Sandbox, port: int) -> AsyncIterator[str]:
     """The API server on a socket; hands over its URL."""
     with opened(port) as listener:
-        web = server(sandbox.app, Bind(host=LOOPBACK, port=port))
+        web = server(sandbox.app, Bind(host=LOOPBACK, port=port), most=CALL_CONNECTIONS)
         serving = asyncio.create_task(web.serve(sockets=[listener]))
         try:
             yield url_of(listener)

@@ -25,7 +25,7 @@ from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
 from app.main.election import lead
 from app.main.object_api import ObjectApi
-from app.main.server import Bind, Server, server
+from app.main.server import REVIEW_CONNECTIONS, Bind, Server, server
 from app.main.serving_tls import CertificateFiles, follow_files
 from app.main.signals import stop_asked
 from app.main.start_error import StartError
@@ -227,7 +227,7 @@ def _options(settings: WebhookSettings, groups: tuple[ResourceGroup, ...] | None
 def _server(services: WebhookServices, bind: Bind, files: CertificateFiles) -> Server:
     secured = Bind(host=bind.host, port=bind.port, cert_file=files.certificate, key_file=files.key)
     try:
-        return server(create_webhooks_app(services), secured)
+        return server(create_webhooks_app(services), secured, most=REVIEW_CONNECTIONS)
     except OSError as error:
         raise StartError(f"the certificate or its key cannot be used: {error}") from error
 

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.api.app import create_app
 from app.api.extender import extender_calls
 from app.api.services import MAX_BODY
-from app.main.server import Bind, listen, server
+from app.main.server import CONNECTIONS, Bind, listen, server
 from app.model.ids import GroupKey, PodUid
 from app.sandbox.controlplane.certificates import Authority
 from tests.api.stand import args, binding, services_of
@@ -37,7 +37,9 @@ def application(rig: Rig | None = None) -> ASGIApp:
 
 
 @contextmanager
-def served(bind: Bind = LOCAL, *, app: ASGIApp | None = None) -> Iterator[tuple[str, int]]:
+def served(
+    bind: Bind = LOCAL, *, app: ASGIApp | None = None, most: int = CONNECTIONS
+) -> Iterator[tuple[str, int]]:
     """Host and port of the running server; calls that come before it runs wait in the socket."""
 
     def run() -> None:
@@ -45,7 +47,7 @@ def served(bind: Bind = LOCAL, *, app: ASGIApp | None = None) -> Iterator[tuple[
             runner.run(web.serve(sockets=[listener]))
 
     listener = listen(bind)
-    web = server(app or application(), bind)
+    web = server(app or application(), bind, most=most)
     thread = threading.Thread(target=run)
     host, port = listener.getsockname()[:2]
     thread.start()
