@@ -19,6 +19,7 @@ from app.webhooks.patching import Step, json_patch
 from app.webhooks.podgroups import check_new_group, default_group
 from app.webhooks.pods import change_pod, check_new_pod
 from app.webhooks.queues import check_queue_or_deletion, default_queue
+from app.webhooks.schema_words import beyond_schema
 from app.webhooks.world import Operation, Request, World
 from app.wire import kinds
 from app.wire.kinds import Resource
@@ -171,6 +172,8 @@ def decide(webhook: Webhook, request: Request, world: World) -> Verdict:
     if not is_readable(webhook.resource, request.item):
         return Verdict(True)
     findings = webhook.validate(request, world)
+    if findings.errors:
+        findings.errors += beyond_schema(webhook.resource, request.item)
     return Verdict(
         allowed=not findings.errors,
         message=findings.message(),

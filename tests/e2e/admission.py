@@ -19,7 +19,12 @@ from tests.clusters.controlplane import ControlPlane
 from tests.clusters.ports import free_port
 from tests.clusters.processes import Process, wait_until
 from tests.clusters.resources import QUEUES, Resource
-from tests.webhooks import test_job_following, test_job_rules, test_queues
+from tests.webhooks import (
+    test_job_following,
+    test_job_rules,
+    test_queues,
+    test_schema_words,
+)
 
 NAMESPACE = "pumice-system"
 MUTATING = Resource(
@@ -113,6 +118,17 @@ def refusal(api: ApiClient, item: Object, *, method: str = "POST") -> str:
             return str(error)
         raise
     return ""
+
+
+def assert_both_words(api: ApiClient) -> None:
+    """What the schema refuses too is refused in our words and in the API server's."""
+    told = {name: refusal(api, given) for name, (given, *_) in test_schema_words.BEYOND.items()}
+    wrong = {
+        name: told[name]
+        for name, (_, ours, theirs) in test_schema_words.BEYOND.items()
+        if ours.removesuffix(";") not in told[name] or theirs not in told[name]
+    }
+    assert wrong == {}, wrong
 
 
 def assert_sizes_follow(api: ApiClient) -> None:

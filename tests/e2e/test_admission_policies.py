@@ -15,7 +15,7 @@ from tests.clusters.processes import wait_until
 from tests.clusters.resources import QUEUES
 from tests.e2e import admission
 from tests.e2e.admission import dry_run, refusal, says
-from tests.webhooks import test_job_rules
+from tests.webhooks import test_job_rules, test_schema_words
 from tests.webhooks.objects import group, job, new_queue, pod, task
 
 pytestmark = pytest.mark.real
@@ -292,6 +292,12 @@ def test_the_policies_alone_complete_objects(cluster: ControlPlane, completing: 
         "volcano.sh/hierarchy": "root/a",
         "volcano.sh/hierarchy-weights": "1/2",
     }
+
+
+def test_the_schema_alone_has_both_words(cluster: ControlPlane) -> None:
+    admission.assert_both_words(cluster.api)
+    given, _, theirs = test_schema_words.BEYOND_A_PATTERN
+    assert theirs in refusal(cluster.api, given)
 
 
 def test_the_policies_alone_let_minima_follow_the_size(

@@ -21,7 +21,7 @@ from tests.clusters.resources import QUEUES
 from tests.e2e import admission
 from tests.e2e.admission import Webhooks, deletion, kubectl, refusal, says, start, with_key_pair
 from tests.e2e.test_admission_policies import cron, flow, kind
-from tests.webhooks import test_job_rules, test_job_updates, test_queues
+from tests.webhooks import test_job_rules, test_job_updates, test_queues, test_schema_words
 from tests.webhooks.objects import asking, group, job, new_queue, pod, task
 
 pytestmark = pytest.mark.real
@@ -119,6 +119,12 @@ def assert_changes(api: ApiClient, stored: Object) -> None:
         assert refusal(api, again, method="PUT") == ""
     finally:
         api.delete(api.resource_of(stored), "j", namespace="default")
+
+
+def test_a_refusal_has_both_words(cluster: ControlPlane, webhooks: Webhooks) -> None:
+    admission.assert_both_words(cluster.api)
+    given, *words = test_schema_words.BEYOND_A_PATTERN
+    assert all(each in refusal(cluster.api, given) for each in words)
 
 
 def test_minima_follow_the_size(cluster: ControlPlane, webhooks: Webhooks) -> None:

@@ -15,6 +15,7 @@ from app.sandbox.documents import ObjectName
 from app.sandbox.story.jobs import manifests as story_manifests
 from app.webhooks.world import Options
 from app.wire import manifests
+from tests.webhooks import test_schema_words
 from tests.webhooks.objects import job, new_queue, pod, task
 
 QUEUES = "scheduling.volcano.sh/queues"
@@ -42,6 +43,13 @@ def test_objects_are_completed(server: ApiServer) -> None:
     assert stored["spec"]["minAvailable"] == 2
     assert stored["spec"]["tasks"][0]["name"] == "default0"
     assert stored["spec"]["plugins"] == {"tensorflow": [], "svc": []}
+
+
+def test_a_refusal_has_the_schema_s_words_too(server: ApiServer) -> None:
+    for given, ours, theirs in test_schema_words.BEYOND.values():
+        message = refused(server, given)
+        assert ours in message
+        assert theirs in message
 
 
 def test_a_job_can_be_made_smaller_that_says_no_minimum(server: ApiServer) -> None:
