@@ -10,6 +10,7 @@ from app.cli.queue_rows import held
 from app.cli.tables import NONE, fitted, resources, table
 from app.core.quantities import amount_text
 from app.core.texts import available_word
+from app.model.amounts import COUNTED_PODS, PODS, REQUESTS
 from app.wire.unstructured import Object, key_of, metadata, name, spec, status
 
 _LABEL = 12
@@ -66,7 +67,7 @@ def _around(found: Findings) -> Iterator[tuple[str, str]]:
         group = found.group
         phase = status(group).get("phase") or "no phase yet"
         needs = f"needs {int(spec(group).get('minMember') or 0)} pods at once"
-        amounts = resources(spec(group).get("minResources"))
+        amounts = resources(_once(spec(group).get("minResources") or {}))
         more = f" ({amounts})" if amounts != NONE else ""
         yield "PodGroup", f"{name(group)}, {phase}, {needs}{more}"
     if found.hidden_group is not None:
@@ -75,6 +76,15 @@ def _around(found: Findings) -> Iterator[tuple[str, str]]:
         yield "Queue", _queue(found)
     listed = ", ".join(f"{count} {word}" for word, count in counts(found.pods).items())
     yield "Pods", listed or "none yet"
+
+
+def _once(amounts: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is there for quotas alone, under a second name, and the number of pods."""
+    return {
+        name: amount
+        for name, amount in amounts.items()
+        if name != PODS and not name.startswith((REQUESTS, COUNTED_PODS))
+    }
 
 
 def _queue(found: Findings) -> str:

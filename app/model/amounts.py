@@ -15,7 +15,11 @@ _NATIVE = frozenset({CPU, MEMORY, PODS, "ephemeral-storage"})
 _NATIVE_FAMILIES = ("hugepages-", "attachable-volumes-")
 LIMITS = "limits."
 """What a quota calls the limits of pods begins so: ``limits.cpu``."""
-_OF_QUOTAS = ("count/", "requests.", LIMITS)
+REQUESTS = "requests."
+"""And their requests: ``requests.cpu`` beside ``cpu``, ``requests.nvidia.com/gpu``."""
+COUNTED_PODS = "count/pods"
+"""The number of pods in quotas, of those that have ended too."""
+_OF_QUOTAS = ("count/", REQUESTS, LIMITS)
 
 Amounts = tuple[tuple[str, int], ...]
 """Sorted ``(resource, amount)`` pairs: hashable, independent of any axis."""

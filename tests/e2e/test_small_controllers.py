@@ -35,6 +35,7 @@ from tests.clusters.resources import (
     Resource,
 )
 from tests.clusters.rig import NAMESPACE, account
+from tests.controllers.quota_names import least
 
 pytestmark = pytest.mark.real
 
@@ -164,7 +165,7 @@ def test_pods_of_a_replica_set_get_one_group(api: ApiClient, namespace: str) -> 
     )
     found = api.get(POD_GROUPS, group, namespace=namespace)
     assert found["spec"]["minMember"] == 2
-    assert found["spec"]["minResources"] == {"cpu": "200m"}
+    assert found["spec"]["minResources"] == least(2, cpu="200m")
 
     api.patch(REPLICA_SETS, "set", {"spec": {"replicas": 0}}, namespace=namespace)
     api.until_gone(POD_GROUPS, group, namespace=namespace)

@@ -21,7 +21,7 @@ import numpy as np
 from app.core.plugins import limits
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
 from app.core.quantities import amount_text
-from app.model.amounts import LIMITS
+from app.model.amounts import LIMITS, REQUESTS
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 from app.model.reason import Cause, Refusal, Shortfall
@@ -29,7 +29,7 @@ from app.model.resources import ResourceAxis, Vector
 from app.model.snapshot import Snapshot
 from app.model.workload import Quota
 
-_REQUESTS, _COUNT = "requests.", "count/"
+_COUNT = "count/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _lines(quota: Quota, axis: ResourceAxis) -> tuple[Limit, ...]:
     used = dict(quota.used)
     lines: list[Limit] = []
     for resource, hard in quota.hard:
-        asked = resource.removeprefix(_COUNT).removeprefix(_REQUESTS)
+        asked = resource.removeprefix(_COUNT).removeprefix(REQUESTS)
         position = axis.index.get(resource, axis.index.get(asked))
         if position is not None:
             lines.append(Limit(resource, position, hard=hard, used=used.get(resource, 0)))

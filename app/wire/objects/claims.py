@@ -1,8 +1,9 @@
 """What one pod adds to the ``minResources`` of its PodGroup, read from its spec or template.
 
-What it asks of its node, and its limits by the names that quotas have for them (``limits.cpu``):
-admission compares both with the quotas of the namespace before there is a pod. Volcano adds all
-that quotas count, by every name (``count/pods``, ``requests.cpu``); the others follow from these.
+These are all lines that quotas have for a pod, by the names that they have there, as in Volcano:
+admission compares them with the quotas of the namespace before there is a pod, and clients read
+them. What nodes have is among them: ``cpu`` beside ``requests.cpu``, ``nvidia.com/gpu`` beside
+``requests.nvidia.com/gpu``.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from app.model.amounts import LIMITS, PODS
+from app.model.amounts import COUNTED_PODS, LIMITS, PODS, REQUESTS
 from app.wire.errors import Reader
 from app.wire.objects import containers
 from app.wire.objects.containers import Containers
@@ -18,6 +19,8 @@ from app.wire.objects.shapes import SpecJson
 
 _LIMITED: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 """What quotas have lines of limits for."""
+_OF_KUBERNETES: Final = "kubernetes.io/"
+"""What has it in its name is no extended resource, and quotas do not count it."""
 
 _read: Reader[SpecJson] = Reader(SpecJson)
 
@@ -26,7 +29,17 @@ def claim(spec: Mapping[str, Any]) -> dict[str, int]:
     """By name, in base units; raises `DecodeError`."""
     json = _read(msgspec.json.encode(spec))
     inside = Containers(json.containers or [], json.init_containers or [])
-    asked = containers.requests(inside, whole=json.resources, overhead=json.overhead)
+    asked = dict(containers.requests(inside, whole=json.resources, overhead=json.overhead))
     limited = containers.limits(inside, whole=json.resources, overhead=json.overhead)
-    claimed = {name: amount for name, amount in asked if name != PODS}
-    return claimed | {f"{LIMITS}{name}": n for name, n in limited if name in _LIMITED}
+    return {
+        **asked,
+        **{f"{REQUESTS}{name}": n for name, n in asked.items() if _is_counted(name)},
+        **{f"{LIMITS}{name}": n for name, n in limited if name in _LIMITED},
+        PODS: 1,
+        COUNTED_PODS: 1,
+    }
+
+
+def _is_counted(name: str) -> bool:
+    """Whether quotas have a line for requests of it."""
+    return name != PODS and _OF_KUBERNETES not in name

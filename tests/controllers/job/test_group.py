@@ -9,6 +9,7 @@ from app.controllers.job import group
 from app.wire.unstructured import Key, Object
 from tests.controllers.job.jobs import make_job
 from tests.controllers.job.rig import task
+from tests.controllers.quota_names import least
 
 
 def _asking(
@@ -53,7 +54,7 @@ def test_it_takes_over_what_the_job_says() -> None:
         "queue": "q",
         "priorityClassName": "high",
         "networkTopology": {"mode": "hard", "highestTierAllowed": 2},
-        "minResources": {},
+        "minResources": least(2),
     }
 
 
@@ -118,7 +119,7 @@ def test_a_change_of_priority_is_a_change_of_the_group(priority: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("least", "tasks", "cpu"),
+    ("minimum", "tasks", "cpu"),
     [
         (3, [_asking("a", 3, cpu="1")], "3"),
         (2, [_asking("a", 3, cpu="1", minAvailable=1)], "2"),
@@ -154,28 +155,35 @@ def test_a_change_of_priority_is_a_change_of_the_group(priority: str) -> None:
     ],
 )
 def test_its_resources_are_those_of_the_pods_it_cannot_do_without(
-    least: int, tasks: list[Any], cpu: str
+    minimum: int, tasks: list[Any], cpu: str
 ) -> None:
-    made = _group({"minAvailable": least, "tasks": tasks})
-    assert made["spec"]["minResources"] == {"cpu": cpu, "memory": f"{least}Gi"}
+    made = _group({"minAvailable": minimum, "tasks": tasks})
+    assert made["spec"]["minResources"] == least(minimum, cpu=cpu, memory=f"{minimum}Gi")
 
 
-def test_what_quotas_count_of_limits_is_told_too() -> None:
+def test_all_that_quotas_count_is_told_by_their_names() -> None:
     resources = {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}
     spec = {"containers": [{"name": "c", "resources": resources}]}
     made = _group({"minAvailable": 2, "tasks": [task(replicas=3, spec=spec)]})
-    assert made["spec"]["minResources"] == {
-        "cpu": "2",
-        "memory": "2Gi",
-        "limits.cpu": "4",
-        "limits.memory": "2Gi",
-    }
+    limits = {"cpu": "4", "memory": "2Gi"}
+    assert made["spec"]["minResources"] == least(2, cpu="2", memory="2Gi", limits=limits)
+
+
+def test_devices_are_told_by_both_names() -> None:
+    wanted = {"nvidia.com/gpu": 2, "hugepages-2Mi": "4Mi", "memory": "1Gi"}
+    spec = {"containers": [{"name": "c", "resources": {"requests": wanted, "limits": wanted}}]}
+    made = _group({"minAvailable": 3, "tasks": [task(replicas=3, spec=spec)]})
+    asked = {"nvidia.com/gpu": "6", "hugepages-2Mi": "12Mi", "memory": "3Gi"}
+    assert made["spec"]["minResources"] == least(3, **asked, limits={"memory": "3Gi"})
 
 
 def test_a_template_that_cannot_be_read_asks_for_nothing() -> None:
     spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "much"}}}]}
     made = _group({"minAvailable": 2, "tasks": [task(spec=spec)]})
     assert made["spec"]["minResources"] == {}
+
+
+_ASKED = ("cpu", "memory", "requests.cpu", "requests.memory")
 
 
 def _stored(made: Object) -> Object:
@@ -203,7 +211,7 @@ def test_a_change_names_only_what_differs() -> None:
         "spec": {
             "minMember": 3,
             "minTaskMember": {"a": 3},
-            "minResources": {"cpu": "3", "memory": "3Gi"},
+            "minResources": least(3, cpu="3", memory="3Gi"),
         },
     }
 
@@ -221,14 +229,17 @@ def test_a_job_that_needs_no_pod_any_more_has_a_group_that_needs_none() -> None:
         _stored(_group({"tasks": tasks})), _group({"minAvailable": 0, "tasks": tasks})
     )
     assert change is not None
-    assert change["spec"] == {"minMember": 0, "minResources": {"cpu": "0", "memory": "0"}}
+    assert change["spec"] == {"minMember": 0, "minResources": least(0, cpu="0", memory="0")}
 
 
 def test_a_change_takes_away_what_is_no_longer_said() -> None:
     before = _group({"priorityClassName": "high", "tasks": [_asking("a", 1, cpu="1")]})
     after = _group({"tasks": [task("a", 1)]})
     assert group.change(_stored(before), after) == {
-        "spec": {"minResources": {"cpu": None, "memory": None}, "priorityClassName": None}
+        "spec": {
+            "minResources": {**least(1), **dict.fromkeys(_ASKED)},
+            "priorityClassName": None,
+        }
     }
 
 

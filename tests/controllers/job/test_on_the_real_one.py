@@ -246,3 +246,33 @@ def test_annotations_of_owners_are_inherited_or_not(jobs: Stand, *, inherits: bo
         assert ("volcano.sh/team" in group["metadata"].get("annotations", {})) is inherits
     finally:
         jobs.api.delete(REPLICA_SETS, "set", namespace=jobs.name)
+
+
+def test_a_group_asks_for_what_a_quota_counts_of_its_pods(jobs: Stand) -> None:
+    """By the same names, and as much of it."""
+    spec = _spec("sleep 600")
+    container = spec["tasks"][0]["template"]["spec"]["containers"][0]
+    container["resources"]["limits"] = {"cpu": "100m", "memory": "64Mi"}
+    jobs.create(RESOURCE_QUOTAS, "all", {"hard": dict.fromkeys(_COUNTED, "10Gi")})
+
+    def counted(quotas: Objects) -> bool:
+        return bool((quotas[0].get("status") or {}).get("used"))
+
+    jobs.api.until(RESOURCE_QUOTAS, counted, namespace=jobs.name, what="counted")
+    jobs.submit("job", spec)
+    jobs.wait_phase("Running", "job")
+    [group], [quota] = jobs.all(POD_GROUPS), jobs.all(RESOURCE_QUOTAS)
+    used = quota["status"]["used"]
+    assert group["spec"]["minResources"] == {name: used[name] for name in _COUNTED}
+
+
+_COUNTED = [
+    "count/pods",
+    "pods",
+    "cpu",
+    "memory",
+    "requests.cpu",
+    "requests.memory",
+    "limits.cpu",
+    "limits.memory",
+]

@@ -21,6 +21,7 @@ from app.wire.unstructured import Key, Object, annotations, controlled_by, spec,
 from tests.controllers import play
 from tests.controllers.fake_api import Request
 from tests.controllers.play import Play, item
+from tests.controllers.quota_names import least
 
 GROUP = "scheduling.k8s.io/group-name"
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
@@ -99,7 +100,7 @@ def test_a_plain_pod_gets_a_group_and_learns_its_name() -> None:
         pod(stage, "grouped", annotations={GROUP: "own"})
         await stage.settle()
         name = f"podgroup-{uid(made)}"
-        assert groups(stage) == {name: {"minMember": 1, "minResources": {"cpu": "1"}}}
+        assert groups(stage) == {name: {"minMember": 1, "minResources": least(1, cpu="1")}}
         assert [group_of(stage, p) for p in ("p", "other", "grouped")] == [name, "", "own"]
 
     run(scenario)
@@ -113,7 +114,7 @@ def test_pods_of_a_workload_share_a_group(resource: Resource) -> None:
             pod(stage, f"p{number}", owner)
         await stage.settle()
         name = f"podgroup-{uid(owner)}"
-        assert groups(stage) == {name: {"minMember": 2, "minResources": {"cpu": "2"}}}
+        assert groups(stage) == {name: {"minMember": 2, "minResources": least(2, cpu="2")}}
         assert {group_of(stage, f"p{n}") for n in range(3)} == {name}
         assert stage.fake.created == {(POD_GROUPS, name): 1}
         assert annotations(stage.stored(POD_GROUPS, Key("ns", name))) == {"volcano.sh/x": "y"}
@@ -266,7 +267,7 @@ def test_the_group_follows_its_workload(scheduler: str) -> None:
         told = {MIN_MEMBER: "4", "volcano.sh/preemptable": "true"}
         workload(stage, said=told, scheduler=scheduler)
         await stage.settle()
-        assert groups(stage)[name] == {"minMember": 4, "minResources": {"cpu": "4"}}
+        assert groups(stage)[name] == {"minMember": 4, "minResources": least(4, cpu="4")}
         assert annotations(stage.stored(POD_GROUPS, Key("ns", name))) == {
             "volcano.sh/preemptable": "true"
         }
@@ -283,7 +284,7 @@ def test_pods_of_other_schedulers_say_nothing_about_the_group() -> None:
         pod(stage, "a", owner, scheduler="default-scheduler", cpu="3")
         pod(stage, "b", owner)
         await stage.settle()
-        assert groups(stage)[f"podgroup-{uid(owner)}"]["minResources"] == {"cpu": "1"}
+        assert groups(stage)[f"podgroup-{uid(owner)}"]["minResources"] == least(1, cpu="1")
 
     run(scenario)
 
@@ -298,7 +299,7 @@ def test_the_group_of_a_stateful_set_is_that_of_its_newest_pods() -> None:
         pod(stage, "p1", owner, labels={revision: "new"}, cpu="3")
         await stage.settle()
         assert groups(stage) == {
-            f"podgroup-{uid(owner)}": {"minMember": 1, "minResources": {"cpu": "3"}}
+            f"podgroup-{uid(owner)}": {"minMember": 1, "minResources": least(1, cpu="3")}
         }
 
     run(scenario)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from app.controllers.podgroup.group import difference, group_for, min_member, wants_group
 from app.wire.errors import DecodeError
 from app.wire.unstructured import Object, annotations, labels, metadata, name, spec
+from tests.controllers.quota_names import least
 
 OWNER_REFERENCE = {
     "apiVersion": "apps/v1",
@@ -58,7 +59,7 @@ def test_a_pod_alone_owns_its_group() -> None:
             "blockOwnerDeletion": True,
         }
     ]
-    assert spec(made) == {"minMember": 1, "minResources": {"cpu": "500m", "memory": "1Gi"}}
+    assert spec(made) == {"minMember": 1, "minResources": least(1, cpu="500m", memory="1Gi")}
     assert made["status"] == {"phase": "Pending"}
 
 
@@ -68,19 +69,19 @@ def test_pods_of_a_controller_share_a_group_that_has_their_owners() -> None:
     assert name(made) == "podgroup-rs-uid"
     assert [each["uid"] for each in metadata(made)["ownerReferences"]] == ["o", "rs-uid"]
     assert spec(made)["minMember"] == 3
-    assert spec(made)["minResources"] == {"cpu": "1500m", "memory": "3Gi"}
+    assert spec(made)["minResources"] == least(3, cpu="1500m", memory="3Gi")
 
 
 def test_an_owner_that_nothing_is_inherited_from_does_not_say_how_many() -> None:
     made = group(pod(owned=True), owner(**{MIN_MEMBER: "3"}), inherit=False)
 
-    assert spec(made) == {"minMember": 1, "minResources": {"cpu": "500m", "memory": "1Gi"}}
+    assert spec(made) == {"minMember": 1, "minResources": least(1, cpu="500m", memory="1Gi")}
 
 
-def test_limits_are_told_by_the_names_that_quotas_have_for_them() -> None:
+def test_all_that_quotas_count_is_told_by_their_names() -> None:
     container = {"name": "c", "resources": {"limits": {"cpu": "500m"}}}
     made = group(pod(owned=True, pod_spec={"containers": [container]}), owner(**{MIN_MEMBER: "3"}))
-    assert spec(made)["minResources"] == {"cpu": "1500m", "limits.cpu": "1500m"}
+    assert spec(made)["minResources"] == least(3, cpu="1500m", limits={"cpu": "1500m"})
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,7 @@ def test_what_has_changed_is_written_and_what_is_gone_is_taken_away() -> None:
     assert difference(stored(before), after) == {
         "spec": {
             "minMember": 2,
-            "minResources": {"cpu": "1", "memory": "2Gi"},
+            "minResources": least(2, cpu="1", memory="2Gi"),
             "queue": "q",
             "priorityClassName": None,
         },

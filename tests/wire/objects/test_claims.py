@@ -33,12 +33,24 @@ def test_a_pod_claims_its_requests_and_its_limits() -> None:
         "limits.cpu": 2000,
         "limits.memory": 2 * GIB,
         "limits.ephemeral-storage": 3,
+        "requests.cpu": 1000,
+        "requests.memory": GIB,
+        "requests.ephemeral-storage": 3,
+        "requests.nvidia.com/gpu": 1,
+        "pods": 1,
+        "count/pods": 1,
     }
 
 
 def test_without_limits_it_claims_none() -> None:
     assert limits(containers=[container(cpu="1")]) == {}
-    assert claim({}) == {}
+    assert claim({}) == {"pods": 1, "count/pods": 1}
+
+
+def test_a_resource_of_kubernetes_itself_is_no_line_of_a_quota() -> None:
+    resources = {"requests": {"kubernetes.io/batch-cpu": "1"}}
+    found = claim({"containers": [container(resources=resources)]})
+    assert found == {"kubernetes.io/batch-cpu": 1, "pods": 1, "count/pods": 1}
 
 
 def test_the_largest_moment_of_the_limits_counts() -> None:
