@@ -51,8 +51,12 @@ def waiting(stand: Stand, *conditions: Object, **spec: object) -> Object:
     made, _ = stand.create(job("a", **spec), queue("default"))
     stand.status(QUEUES, "default", {"state": "Open"})
     name = f"a-{made['metadata']['uid']}"
-    stand.create(group(name, phase="Pending", conditions=conditions, minResources={"cpu": "3"}))
+    stand.create(group(name, phase="Pending", conditions=conditions, minResources=LEAST))
     return made
+
+
+LEAST = {"cpu": "3", "requests.cpu": "3", "pods": "2", "count/pods": "2"}
+"""As controllers write it; a page for people names every resource once."""
 
 
 GROUP_MISSING = "default/not-there: waiting for the pod group to exist"
