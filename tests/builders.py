@@ -1,6 +1,7 @@
 """Builders of model values: keyword defaults, so a test states only what it is about."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,7 @@ def make_gang(
         "kept": zero,
         "min_request": None,
         "gated_request": zero,
+        "releasing": zero,
         "role_valid": roles,
         "role_shapes": {t.role: t.shape for t in waiting},
     }
@@ -168,7 +170,7 @@ def make_snapshot(
 ) -> Snapshot:
     """A snapshot with empty nodes; queues ``root`` and ``default`` exist unless given.
 
-    Queue usage is summed from ``gangs`` (allocated, request) when not given.
+    Queue usage is summed from ``gangs`` (allocated, request, releasing) when not given.
     """
     table = fields.pop("table", None) or make_table(nodes, axis=axis)
     known = {q.name: q for q in (make_queue("root"), make_queue("default"), *queues)}
@@ -182,7 +184,11 @@ def make_snapshot(
             inqueue=at.inqueue,
             elastic=at.elastic,
             groups=at.groups + 1,
+            releasing=at.releasing,
         )
+        if gang.releasing.any():
+            before = zero if at.releasing is None else at.releasing
+            sums[gang.queue] = replace(sums[gang.queue], releasing=before + gang.releasing)
     defaults: dict[str, Any] = {
         "generation": 1,
         "used": np.zeros_like(table.allocatable),

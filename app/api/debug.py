@@ -52,6 +52,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
     async def queues() -> Response:
         """Every queue: limits, state, what its groups hold, ask and may still claim, and its share.
 
+        ``terminating`` is what its pods have that go; it is in none of the other sums.
         ``entitled`` is what it deserves at this moment, whoever works that out; null: nobody does.
         """
         figures = planning.queue_figures()
@@ -99,6 +100,7 @@ def _queue(services: ExtenderServices, name: QueueName, figures: QueueFigures) -
             "request": dict(axis.amounts(usage.request)),
             "inqueue": dict(axis.amounts(usage.inqueue)),
             "elastic": dict(axis.amounts(usage.elastic)),
+            "terminating": _amounts(axis, usage.releasing) or {},
             "groups": usage.groups,
         }
     return {

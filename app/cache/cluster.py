@@ -10,7 +10,7 @@ node; nothing else.
 from collections.abc import Iterable
 
 from app.cache.groups import Group
-from app.cache.members import Member
+from app.cache.members import Kind, Member
 from app.cache.pods import Pods
 from app.cache.views import task_of
 from app.model.disruption import DisruptionBudget
@@ -19,6 +19,7 @@ from app.model.ids import (
     ROOT_QUEUE,
     GroupKey,
     NodeName,
+    PodUid,
     QueueName,
 )
 from app.model.node import DeviceClass, Node
@@ -49,8 +50,11 @@ class ClusterCache(Pods):
 
     def set_node(self, node: Node) -> None:
         """Add or replace a node; promises on a node that no longer takes pods are given back."""
+        was_up = self.rooms.is_up(node.name)
         if not self.rooms.set_node(node):
             return
+        if node.ready is not was_up:
+            self._count_lingering(node.name)
         self.signals.dirty = True
         self._lose_promises(node.name, CLOSED)
         self._relieve(node.name, SMALLER)
@@ -59,7 +63,20 @@ class ClusterCache(Pods):
         """Forget a node; promises on it are given back."""
         if self.rooms.drop_node(name):
             self.signals.dirty = True
+            self._count_lingering(name)
             self._lose_promises(name, NODE_GONE)
+
+    def _count_lingering(self, name: NodeName) -> None:
+        """Count the terminating pods of a node that came up or went down anew."""
+        there = (self.members.get(PodUid(holder)) for holder in self.rooms.holders(name))
+        for member in filter(None, there):
+            if member.kind is Kind.RELEASING_PLACED:
+                group = self.groups[member.group]
+                group.remove(member)
+                self._look_whether_it_lingers(member)
+                group.add(member)
+                self.registry.changed(group, replan=False)
+                self.signals.overfull |= member.lingers
 
     def set_device_class(self, device_class: DeviceClass) -> None:
         """Add or replace a DeviceClass."""

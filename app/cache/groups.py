@@ -24,7 +24,7 @@ from app.cache.tally import bump
 from app.model.amounts import Amounts
 from app.model.gang import Counts, Gang
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, PodUid, QueueName
-from app.model.job import Template
+from app.model.job import QUEUE_NAME, Template
 from app.model.parts import (
     Part,
     Policies,
@@ -61,6 +61,8 @@ class Group:
     """The one that its namespace names for what names none; None: the namespace is not known yet.
     """
     pod_group: PodGroup | None = None
+    former_queue: QueueName = NO_QUEUE
+    """That of its PodGroup, for members that outlive it."""
     phase: GroupPhase = GroupPhase.NEW
     members: dict[PodUid, Member] = field(default_factory=dict)
     waiting: dict[PodUid, Member] = field(default_factory=dict)
@@ -81,6 +83,8 @@ class Group:
     """The same for members that wait behind gates of others."""
     wanted: dict[Amounts, int] = field(default_factory=dict)
     """The same for all others that wait."""
+    lingering: dict[Amounts, int] = field(default_factory=dict)
+    """The same for members that linger (:attr:`Member.lingers`)."""
     role_shapes: dict[str, PodShape] = field(default_factory=dict)
     """What the members of each role ask for, as the latest of them that came without a node."""
     templates: Mapping[str, Template] = field(default_factory=dict)
@@ -111,6 +115,8 @@ class Group:
 
     def follow(self, pod_group: PodGroup | None) -> None:
         """Be what ``pod_group`` says, which may part the members in another way."""
+        if self.pod_group is not None:
+            self.former_queue = self.pod_group.queue
         new = pod_group.sub_groups if pod_group is not None else ()
         if new == self.sub_groups:
             self.pod_group = pod_group
@@ -165,6 +171,8 @@ class Group:
         elif kind in PLACED_KINDS:
             bump(self.held, request, sign)
             self.arrivals.count(member, sign)
+        elif member.lingers:
+            bump(self.lingering, request, sign)
 
     def begin_anew(self) -> None:
         """It asks for something else than what did not come together."""
@@ -235,17 +243,16 @@ class Group:
         """The queue it is charged to."""
         if self.pod_group is not None:
             return self.pod_group.queue
-        named = self._named_queue
+        named = self.former_queue or self._named_queue
         if named in _NONE_NAMED:
             named = self.namespace_queue or named
         return QueueName(named) if named else self.default_queue
 
     @property
     def _named_queue(self) -> str:
-        """What its pod names, if it has no PodGroup."""
-        return next(
-            (m.pod.annotations.get(QUEUE_ANNOTATION, "") for m in self.members.values()), ""
-        )
+        """What its pods name, if it has no PodGroup: those of a vcjob name the queue of that."""
+        said = next((member.pod.annotations for member in self.members.values()), {})
+        return said.get(QUEUE_ANNOTATION) or ("" if self.solo else said.get(QUEUE_NAME, ""))
 
     def asks_like(self, view: Gang) -> bool:
         """Whether it is the group of an earlier view, of the same queue and the same minimum."""

@@ -141,6 +141,9 @@ class Member:
     """Whether only a Filter call has shown it so far, and not the watch."""
     part: Part = _NO_PART
     """What its group counts it for, as long as it does."""
+    lingers: bool = False
+    """Whether it is terminating on a node that is up: until it is gone, the capability of its queue
+    counts what it has there."""
 
     @property
     def evicted_for_on(self) -> NodeName:

@@ -195,6 +195,7 @@ class Pods(Promises):
             return
         group = self.registry.open(member.group, solo=not member.pod.grouped)
         self.members[member.pod.uid] = member
+        self._look_whether_it_lingers(member)
         group.add(member)
         group.given_up = False
         self.signals.overfull |= member.kind in PLACED_KINDS and group.queue != left
@@ -204,6 +205,10 @@ class Pods(Promises):
             self._adopt_slot(group, member, now=now)  # first: it need not have room besides
         self._charge(member)
         self.registry.changed(group, replan=group.wants_planning)
+
+    def _look_whether_it_lingers(self, member: Member) -> None:
+        on_node = member.kind is Kind.RELEASING_PLACED
+        member.lingers = on_node and self.rooms.is_up(member.pod.node)
 
     def _leave(self, member: Member) -> None:
         group = self.groups[member.group]
@@ -251,6 +256,7 @@ class Pods(Promises):
             self._await_not(group, pod.uid)
             self._await_owner(group, member)
         member.task = task_of(pod, self.rooms.vector)
+        self._look_whether_it_lingers(member)
         group.add(member)
         grows = before not in PLACED_KINDS or requests != pod.shape.requests
         self.signals.overfull |= grows and member.kind in PLACED_KINDS

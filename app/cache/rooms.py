@@ -323,6 +323,11 @@ class Rooms:
         best = cpu[fits].min() if pack else cpu[fits].max()
         return min(compress(known, (fits & (cpu == best)).tolist()))
 
+    def is_up(self, node: NodeName) -> bool:
+        """Whether ``node`` is known and ready, cordoned or not."""
+        known = self.nodes.get(node)
+        return known is not None and known.ready
+
     def takes(self, node: NodeName, shape: PodShape) -> bool:
         """Whether ``node`` is known, ready, and not cordoned for pods of ``shape``."""
         known = self.nodes.get(node)

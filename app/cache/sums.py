@@ -1,6 +1,6 @@
 """What the groups of each queue amount to, kept by differences.
 
-A group's *part* is a matrix of shape ``(4, R)`` whose rows are the vectors of
+A group's *part* is a matrix of shape ``(5, R)`` whose rows are the vectors of
 :class:`~app.model.snapshot.QueueUsage`, so that taking one part off and putting another on are two
 additions.
 """
@@ -14,23 +14,24 @@ from app.cache.rooms import read_only
 from app.core.ledger import claimable
 from app.model.gang import Gang
 from app.model.ids import QueueName
-from app.model.resources import Matrix
+from app.model.resources import Matrix, Vector
 from app.model.snapshot import QueueUsage
 
 Part = tuple[QueueName, Matrix]
 
-_ALLOCATED, _REQUEST, _INQUEUE, _ELASTIC = range(4)
+_ALLOCATED, _REQUEST, _INQUEUE, _ELASTIC, _RELEASING = range(5)
 
 
 def part_of(gang: Gang) -> Part:
     """What ``gang`` adds to its queue (volcano.md §3.6, proportion)."""
-    part = np.zeros((4, len(gang.allocated)), dtype=np.int64)
+    part = np.zeros((5, len(gang.allocated)), dtype=np.int64)
     part[_ALLOCATED] = gang.allocated
     part[_REQUEST] = gang.request
     if gang.claims:
         part[_INQUEUE] = claimable(gang)
     least = 0 if gang.min_request is None else gang.min_request
     np.maximum(gang.allocated - least, 0, out=part[_ELASTIC])
+    part[_RELEASING] = gang.releasing
     return gang.queue, part
 
 
@@ -56,12 +57,14 @@ def changed(usage: QueueUsage, change: Change, *, instead_of: Change | None) -> 
     amounts, groups = change
     if instead_of is not None:
         amounts, groups = amounts - instead_of.amounts, groups - instead_of.groups
+    before = 0 if usage.releasing is None else usage.releasing
     return QueueUsage(
         allocated=usage.allocated + amounts[_ALLOCATED],
         request=usage.request + amounts[_REQUEST],
         inqueue=usage.inqueue + amounts[_INQUEUE],
         elastic=usage.elastic + amounts[_ELASTIC],
         groups=usage.groups + groups,
+        releasing=_unless_zero(before + amounts[_RELEASING]),
     )
 
 
@@ -102,8 +105,17 @@ class QueueSums:
     def usage(self) -> dict[QueueName, QueueUsage]:
         """All sums as they are now; later changes do not show in what was returned."""
         for name in self._sums.keys() - self._usage.keys():
-            allocated, request, inqueue, elastic = read_only(self._sums[name].copy())
+            allocated, request, inqueue, elastic, releasing = read_only(self._sums[name].copy())
             self._usage[name] = QueueUsage(
-                allocated, request, inqueue, elastic, groups=self._groups[name]
+                allocated,
+                request,
+                inqueue,
+                elastic,
+                groups=self._groups[name],
+                releasing=_unless_zero(releasing),
             )
         return dict(self._usage)
+
+
+def _unless_zero(sums: Vector) -> Vector | None:
+    return sums if sums.any() else None

@@ -89,6 +89,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         min_request=None if minimum is None else vector(minimum),
         min_limits=pod_group.min_limits if pod_group else (),
         gated_request=gated,
+        releasing=_sum(group.lingering, vector),
         waiting=waiting,
         queue_first=_queue_first(group, waiting),
         role_minimum=group.role_minimum,
@@ -122,7 +123,12 @@ def _name_alone(group: Group) -> str:
 
 
 def _solo_request(group: Group) -> Amounts | None:
-    """A pod alone asks for itself, as the group made for a plain pod does (volcano.md §5.3)."""
+    """A pod alone asks for itself, as the group made for a plain pod does (volcano.md §5.3).
+
+    Pods whose PodGroup is gone claim nothing.
+    """
+    if not group.solo:
+        return None
     return next((m.pod.shape.requests for m in group.members.values()), None)
 
 

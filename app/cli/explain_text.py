@@ -104,6 +104,8 @@ def _numbers(reason: Mapping[str, Any]) -> Iterator[str]:
         of = f" of {amount_text(resource, limit)}" if limit is not None else ""
         if real is not None:
             of += f" ({amount_text(resource, real)} stretched by overcommit)"
+        if going := short.get("terminating"):
+            of += f", {amount_text(resource, going)} terminating"
         yield f"{resource}: asked {asked}, {word} {free}{of}"
     for refused in reason.get("nodes") or ():
         yield f"{refused['nodes']} of {reason.get('total_nodes')} nodes: {refused['text']}"

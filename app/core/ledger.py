@@ -37,6 +37,9 @@ class QueueAccount:
     tree_inqueue: Vector
     tree_elastic: Vector
     groups: int
+    releasing: Vector | None = None
+    """What terminating members have until they are gone; in no other sum. None: nothing."""
+    tree_releasing: Vector | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -192,6 +195,14 @@ class Ledger:
             return None
         return (self._tree_reserved if below else self._reserved).get(queue)
 
+    def terminating(self, queue: QueueName, *, below: bool) -> Vector | None:
+        """What ``queue`` has besides until its terminating members are gone; None: nothing.
+
+        With ``below`` its descendants count with it.
+        """
+        account = self._queues[queue]
+        return account.tree_releasing if below else account.releasing
+
     def trial(self) -> Trial:
         """What-if: everything placed inside ``with`` is undone at the end unless kept."""
         return Trial(self)
@@ -243,6 +254,9 @@ class Ledger:
                 above.tree_request = above.tree_request + own.request
                 above.tree_inqueue = above.tree_inqueue + own.inqueue
                 above.tree_elastic = above.tree_elastic + own.elastic
+                if own.releasing is not None:
+                    there = above.tree_releasing
+                    above.tree_releasing = own.releasing if there is None else there + own.releasing
         return accounts
 
 
@@ -270,6 +284,8 @@ def _account(own: QueueUsage) -> QueueAccount:
         tree_inqueue=own.inqueue,
         tree_elastic=own.elastic,
         groups=own.groups,
+        releasing=own.releasing,
+        tree_releasing=own.releasing,
     )
 
 

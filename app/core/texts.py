@@ -125,13 +125,23 @@ def _plain(refusal: Refusal, subject: str) -> str:
 def _shortfall(lack: Shortfall, available: str) -> str:
     asked, free = amount_text(lack.resource, lack.asked), amount_text(lack.resource, lack.free)
     limit = "" if lack.limit is None else f" of {amount_text(lack.resource, lack.limit)}"
-    return f"{lack.resource} asked {asked}, {available} {free}{limit}{_stretched(lack)}"
+    said = f"{lack.resource} asked {asked}, {available} {free}{limit}"
+    return f"{said}{_stretched(lack)}{_going(lack)}"
 
 
 def _stretched(lack: Shortfall) -> str:
     if lack.stretched_from is None:
         return ""
     return f" ({amount_text(lack.resource, lack.stretched_from)} stretched by overcommit)"
+
+
+def _going(lack: Shortfall) -> str:
+    if not lack.terminating:
+        return ""
+    amount = amount_text(lack.resource, lack.terminating)
+    if lack.limit is None:
+        return f" ({amount} terminating)"
+    return f", of which {amount} {'is' if amount == '1' else 'are'} terminating"
 
 
 def _nodes(refusal: Refusal) -> str:

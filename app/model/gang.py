@@ -125,11 +125,12 @@ class Gang:
     particular order. ``allocated`` sums the requests of members with a place, slots included
     (``kept``: of slots only); ``request`` adds the waiting ones. ``min_request`` is
     ``minResources`` (None: unset), ``min_limits`` the lines of these that quotas have for limits,
-    ``gated_request`` sums members held by foreign gates. ``role_shapes`` has a sibling's shape per
-    role for slots; ``role_ready`` counts members and slots with a place per role, ``role_valid``
-    those plus waiting ones, foreign gates or not. ``partial`` is set when some members are bound
-    and ``min_member``, or the minimum of a role, is not reached, as a crash in the middle of
-    binding leaves it: the rest goes first.
+    ``gated_request`` sums members held by foreign gates, ``releasing`` those that terminate on
+    nodes that are up, which are in none of the other sums. ``role_shapes`` has a sibling's shape
+    per role for slots; ``role_ready`` counts members and slots with a place per role,
+    ``role_valid`` those plus waiting ones, foreign gates or not. ``partial`` is set when some
+    members are bound and ``min_member``, or the minimum of a role, is not reached, as a crash in
+    the middle of binding leaves it: the rest goes first.
     """
 
     key: GroupKey
@@ -147,6 +148,7 @@ class Gang:
     request: Vector
     min_request: Vector | None
     gated_request: Vector
+    releasing: Vector
     waiting: tuple[Task, ...] = ()
     queue_first: tuple[Task, ...] = ()
     """Of ``waiting``: those whose gates go as soon as their queue has room."""

@@ -89,6 +89,8 @@ class Shortfall:
     """What there is in all, free or not; None: not known or not meaningful."""
     stretched_from: int | None = None
     """What there really is, where ``limit`` and ``free`` are stretched by overcommit."""
+    terminating: int = 0
+    """Of what is not free: what terminating pods have."""
 
 
 @dataclass(frozen=True, slots=True)

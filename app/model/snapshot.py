@@ -72,7 +72,9 @@ class QueueUsage:
     ``allocated``: members with a place, slots included. ``request``: those and the waiting ones.
     ``inqueue``: what admitted groups may still claim of their ``minResources``.
     ``elastic``: what groups hold beyond their ``minResources``, where these are unset all of it.
-    ``groups`` counts them.
+    ``groups`` counts them. ``releasing``: members that terminate on nodes that are up, which count
+    in none of the others (None: there are none). What the queue gets now must fit beside them; what
+    it deserves, or holds of that, they do not change.
     """
 
     allocated: Vector
@@ -80,6 +82,7 @@ class QueueUsage:
     inqueue: Vector
     elastic: Vector
     groups: int = 0
+    releasing: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)

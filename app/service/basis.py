@@ -61,8 +61,17 @@ def _have_grown(
 
 def _has_grown(before: QueueUsage | None, now: QueueUsage) -> bool:
     if before is None:
-        return bool(now.allocated.any() or now.inqueue.any())
-    return has_more(before.allocated, now.allocated) or has_more(claimed(before), claimed(now))
+        return bool(taken(now).any() or now.inqueue.any())
+    return (
+        has_more(before.allocated, now.allocated)
+        or has_more(taken(before), taken(now))
+        or has_more(claimed(before), claimed(now))
+    )
+
+
+def taken(usage: QueueUsage) -> Vector:
+    """What its groups hold, and what those of their members have that are terminating."""
+    return usage.allocated if usage.releasing is None else usage.allocated + usage.releasing
 
 
 def claimed(usage: QueueUsage) -> Vector:

@@ -17,8 +17,10 @@ from app.cache.roster import Occupant
 from app.cache.sums import part_of
 from app.cache.views import gang_view
 from app.model.gang import Gang
+from app.model.ids import QueueName
 from app.model.job import Template
 from app.model.residents import NOBODY, Codes, Residents, terms_of
+from app.model.resources import Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 from tests.cache.machine import TERMINAL, Machine
@@ -94,7 +96,7 @@ class Checks(Machine):
                 assert pod.status in TERMINAL
                 assert pod.grouped
                 assert pod.group not in self.api.groups
-        counted = recount(tracked, promises, self.api.groups)
+        counted = recount(tracked, promises, self.api)
         assert set(self.cache.groups) == set(counted) | set(self.api.groups)
         for key, expected in counted.items():
             group = self.cache.groups[key]
@@ -107,6 +109,7 @@ class Checks(Machine):
             assert group.held == dict(expected.held)
             assert group.gated == dict(expected.gated)
             assert group.wanted == dict(expected.wanted)
+            assert group.lingering == dict(+expected.lingering)
             assert set(group.waiting) == expected.waiting
             assert group.best_effort_waiting == expected.best_effort
             stored = self.api.groups.get(key)
@@ -180,6 +183,7 @@ class Checks(Machine):
             phase=group.phase,
             templates=self.templates_of(group),
             awaits=group.awaits,
+            former_queue=group.former_queue,
             hold_until=group.hold_until,
             given_up=group.given_up,
         )
@@ -254,9 +258,23 @@ class Checks(Machine):
         for queue, usage in snapshot.usage.items():
             parts = [part_of(v)[1] for v in snapshot.gangs.values() if v.queue == queue]
             assert usage.groups == len(parts)
-            names = ("allocated", "request", "inqueue", "elastic")
-            for name, total in zip(names, np.add.reduce(parts), strict=True):
+            *sums, releasing = np.add.reduce(parts)
+            for name, total in zip(
+                ("allocated", "request", "inqueue", "elastic"), sums, strict=True
+            ):
                 assert np.array_equal(getattr(usage, name), total), name
+            lingering = self.lingering_of(queue)
+            assert np.array_equal(releasing, lingering)
+            assert (usage.releasing is not None) is bool(lingering.any())
+            assert usage.releasing is None or np.array_equal(usage.releasing, lingering)
+
+    def lingering_of(self, queue: QueueName) -> Vector:
+        """What terminating pods of groups of ``queue`` have on nodes that are up."""
+        total = np.zeros(len(self.cache.rooms.axis), dtype=np.int64)
+        for member in self.cache.members.values():
+            if self.cache.groups[member.group].queue == queue and self.api.lingers(member.pod):
+                total += self.cache.rooms.vector(member.pod.shape.requests)
+        return total
 
     def check_ports(self, snapshot: Snapshot) -> None:
         promises = Promises.read(self.cache)
@@ -298,11 +316,12 @@ def arrays_of(snapshot: Snapshot) -> list[np.ndarray[Any, Any]]:
     table = snapshot.table
     out = [snapshot.used, snapshot.releasing, table.allocatable, table.total]
     for view in snapshot.gangs.values():
-        out += [view.allocated, view.request, view.gated_request]
+        out += [view.allocated, view.request, view.gated_request, view.releasing]
         out += [] if view.min_request is None else [view.min_request]
         out += [task.request for task in view.waiting]
     for usage in snapshot.usage.values():
         out += [usage.allocated, usage.request, usage.inqueue, usage.elastic]
+        out += [] if usage.releasing is None else [usage.releasing]
     return [*out, snapshot.residents.rows, *(column.codes for column in columns_of(snapshot))]
 
 

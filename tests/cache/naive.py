@@ -149,6 +149,11 @@ class Api:
         free = self.idle(one.node, taken)
         return any(amount and free[resource] < 0 for resource, amount in one.requests)
 
+    def lingers(self, pod: Pod) -> bool:
+        """Whether it is terminating on a node that is there and ready."""
+        node = self.nodes.get(pod.node)
+        return pod.status is TaskStatus.RELEASING and node is not None and node.ready
+
     def has_group(self, pod: Pod) -> bool:
         """Whether it can be planned: alone, or its PodGroup is there."""
         return not pod.grouped or pod.group in self.groups
@@ -182,6 +187,7 @@ class Recount:
     held: Counter[Amounts] = field(default_factory=Counter)
     gated: Counter[Amounts] = field(default_factory=Counter)
     wanted: Counter[Amounts] = field(default_factory=Counter)
+    lingering: Counter[Amounts] = field(default_factory=Counter)
     arrived: Counter[Part] = field(default_factory=Counter)
     accepted: Counter[Part] = field(default_factory=Counter)
     unanswered: int = 0
@@ -253,15 +259,14 @@ def part_of(pod: Pod, stored: PodGroup | None) -> Part:
     return Part(pod.role, SubGroup("by-size", pod.labels["size"]))
 
 
-def recount(
-    pods: Iterable[Pod], promises: Promises, stored: Mapping[GroupKey, PodGroup]
-) -> dict[GroupKey, Recount]:
+def recount(pods: Iterable[Pod], promises: Promises, api: Api) -> dict[GroupKey, Recount]:
     """Every group that has a pod of ours or a slot."""
     out: dict[GroupKey, Recount] = {}
     for pod in pods:
         if pod.scheduler == OURS:
             group = out.setdefault(pod.group, Recount())
-            group.add(pod, promises.members.get(pod.uid), stored.get(pod.group))
+            group.add(pod, promises.members.get(pod.uid), api.groups.get(pod.group))
+            group.lingering[pod.shape.requests] += api.lingers(pod)
     for slot in promises.slots.values():
         group = out.setdefault(slot.group, Recount())
         group.slots[slot.role] += 1

@@ -12,7 +12,7 @@ from app.cache.absence import Absences
 from app.cache.cluster import ClusterCache
 from app.cache.snapshotter import Snapshotter
 from app.model.ids import NodeName, PodUid, QueueName, group_key
-from app.model.job import Template
+from app.model.job import QUEUE_NAME, Template
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_ANNOTATION, QUEUE_GATE, TASK_SPEC, Pod
 from app.model.residents import NOBODY
@@ -342,6 +342,33 @@ def test_what_the_task_of_a_job_asks_for_is_on_the_axis_though_no_node_has_it(
     snapshot = rig.now()
     for shape in snapshot.gangs[KEY].role_shapes.values():
         assert snapshot.axis.amounts(snapshot.axis.vector(shape.requests)) == shape.requests
+
+
+def test_pods_that_outlive_their_group_count_for_its_queue_and_claim_nothing(rig: Rig) -> None:
+    rig.group(queue=QueueName("q"), phase=GroupPhase.RUNNING)
+    pods = [rig.pod(name, node=NodeName("a"), phase="Running") for name in ("p", "r")]
+    rig.cache.drop_group(KEY)
+    rig.cache.set_phase(KEY, GroupPhase.RUNNING)
+    rig.cache.set_pod(replace(pods[0], deleting=True), now=1.0)
+
+    def sums() -> tuple[int, int, int]:
+        usage = rig.now().usage[QueueName("q")]
+        going = 0 if usage.releasing is None else int(usage.releasing[0])
+        return int(usage.allocated[0]), int(usage.inqueue[0]), going
+
+    assert sums() == (1000, 0, 1000)
+    rig.cache.set_node(make_node("a", cpu=4000, ready=False))
+    assert sums() == (1000, 0, 0), "its kubelet will not end it"
+    rig.cache.set_node(make_node("a", cpu=4000))
+    assert sums() == (1000, 0, 1000)
+    rig.cache.drop_node(NodeName("a"))
+    assert sums() == (1000, 0, 0)
+
+
+def test_pods_of_a_job_tell_the_queue_of_a_group_that_was_never_seen(rig: Rig) -> None:
+    annotations = {GROUP_ANNOTATION: "gone", QUEUE_NAME: "q"}
+    rig.pod("p", annotations=annotations, node=NodeName("a"), phase="Running", deleting=True)
+    assert rig.now().usage[QueueName("q")].releasing is not None
 
 
 def test_a_priority_class_changes_the_groups_that_name_it(rig: Rig) -> None:

@@ -97,6 +97,17 @@ def pod(
     }
 
 
+def lingering(*, cpu: str = "1") -> dict[str, Any]:
+    """The parts of a pod spec by which it takes its long grace to end, unless it is forced."""
+    container = {
+        "name": "main",
+        "image": "none",
+        "command": ["sh", "-c", "sleep 3600"],
+        "resources": {"requests": {"cpu": cpu}},
+    }
+    return {"terminationGracePeriodSeconds": 600, "containers": [container]}
+
+
 def item(resource: Resource, name: str, **parts: Any) -> Object:
     """An object of any kind; ``metadata`` among the parts is merged into its own."""
     metadata = {"name": name, **parts.pop("metadata", {})}

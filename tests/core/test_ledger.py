@@ -198,13 +198,19 @@ def test_members_without_requests_are_counted_apart_and_slots_are_not() -> None:
 
 def test_the_sums_of_queues_reach_up_to_the_root() -> None:
     one, none = vector(cpu=1), vector()
-    usage = {name: QueueUsage(one, 2 * one, one, none, groups=1) for name in ("left", "right")}
+    usage = {
+        name: QueueUsage(one, 2 * one, one, none, groups=1, releasing=one)
+        for name in ("left", "right")
+    }
     ledger = Ledger(make_snapshot(nodes=cores(8), queues=QUEUES, usage=usage))
     top, root = ledger.queue(QueueName("top")), ledger.queue(QueueName("root"))
     assert (top.groups, root.groups) == (0, 0)
     assert root.tree_allocated.tolist() == top.tree_allocated.tolist() == (2 * one).tolist()
     assert root.tree_request.tolist() == (4 * one).tolist()
     assert root.tree_inqueue.tolist() == (2 * one).tolist()
+    assert root.tree_releasing is not None
+    assert root.tree_releasing.tolist() == (2 * one).tolist()
+    assert root.releasing is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from app.core.tiers import build, open_policies
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang
 from app.model.ids import QueueName
-from app.model.reason import Cause, Refusal
+from app.model.reason import Cause, Refusal, Shortfall
 from app.model.workload import GroupPhase, Queue
 from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot
 from tests.core.plugins.sessions import amounts_of, room, sized_task
@@ -66,6 +66,10 @@ def gang(i: int, leaf: str, cpu: int) -> Gang:
     )
 
 
+def terminating(leaf: str, cpu: int) -> Gang:
+    return make_gang(f"gone-{leaf}", queue=QueueName(leaf), releasing=room(cpu=cpu))
+
+
 def opened_on(
     plugin: str, limits: dict[str, Limits], gangs: tuple[Gang, ...]
 ) -> tuple[Opened, Ledger]:
@@ -76,14 +80,19 @@ def opened_on(
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
-@given(limits=st.fixed_dictionaries(dict.fromkeys(PARENTS, LIMITS)), requests=REQUESTS)
+@given(
+    limits=st.fixed_dictionaries(dict.fromkeys(PARENTS, LIMITS)),
+    requests=REQUESTS,
+    going=st.dictionaries(st.sampled_from(LEAVES), st.integers(0, 5)),
+)
 def test_no_queue_gets_beyond_its_capability(
-    plugin: str, limits: dict[str, Limits], requests: list[tuple[str, int]]
+    plugin: str, limits: dict[str, Limits], requests: list[tuple[str, int]], going: dict[str, int]
 ) -> None:
     gangs = tuple(gang(i, leaf, cpu) for i, (leaf, cpu) in enumerate(requests))
+    gangs += tuple(terminating(leaf, cpu) for leaf, cpu in going.items())
     opened, ledger = opened_on(plugin, limits, gangs)
     refusals: list[Refusal | None] = []
-    for each in gangs:
+    for each in gangs[: len(requests)]:
         refusals.append(opened.enqueueable(each))
         if refusals[-1] is None:
             ledger.admit(each)
@@ -92,14 +101,16 @@ def test_no_queue_gets_beyond_its_capability(
         account = ledger.queue(QueueName(name))
         claimed = account.tree_inqueue if plugin == "tree" else account.inqueue
         assert own.capability is None or claimed[0] <= own.capability * 1000
-    for each in gangs:
+    for each in gangs[: len(requests)]:
         refusals.append(opened.allocatable(each.queue, each.waiting[0]))
         if refusals[-1] is None:
             ledger.place(each, each.waiting[0], node=0)
     for name, own in limits.items():
-        account = ledger.queue(QueueName(name))
-        held = account.tree_allocated if plugin == "tree" else account.allocated
-        assert own.capability is None or held[0] <= own.capability * 1000
+        account, below = ledger.queue(QueueName(name)), plugin == "tree"
+        held = account.tree_allocated if below else account.allocated
+        leaving = ledger.terminating(QueueName(name), below=below)
+        there = 0 if leaving is None else leaving[0]
+        assert own.capability is None or not held[0] or held[0] + there <= own.capability * 1000
     assert all(has_numbers(refusal) for refusal in refusals if refusal is not None)
 
 
@@ -108,3 +119,27 @@ def has_numbers(refusal: Refusal) -> bool:
     assert refusal.where in PARENTS
     assert refusal.detail.startswith("queue resource quota insufficient: insufficient ")
     return all(s.asked > s.free and s.limit is not None for s in refusal.shortfalls)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "of", "where"),
+    [*((plugin, "left", "left") for plugin in PLUGINS), ("tree", "right", "top")],
+)
+def test_terminating_pods_count_for_what_is_placed_now_and_not_for_what_is_claimed(
+    plugin: str, of: str, where: str
+) -> None:
+    """Nor for whose turn it is."""
+    limits = dict.fromkeys(PARENTS, Limits(capability=4, guarantee=0, weight=1))
+    gangs = (gang(0, "left", 2), terminating(of, 3))
+    opened, ledger = opened_on(plugin, limits, gangs)
+    assert opened.enqueueable(gangs[0]) is None
+    ledger.admit(gangs[0])
+    opened.enqueued(gangs[0])
+    assert opened.overused(QueueName("left")) is None
+    assert opened.standings is not None
+    assert opened.standings(QueueName("left")).share == 0
+    refusal = opened.allocatable(QueueName("left"), gangs[0].waiting[0])
+    assert refusal is not None
+    numbers = Shortfall("cpu", asked=2000, free=1000, limit=4000, terminating=3000)
+    assert (refusal.cause, refusal.where) == (Cause.QUEUE_QUOTA, where)
+    assert refusal.shortfalls == (numbers,)

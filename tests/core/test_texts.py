@@ -37,6 +37,22 @@ GIB = 1 << 30
         ),
         (
             Refusal(
+                Cause.QUEUE_QUOTA,
+                where="test",
+                shortfalls=(Shortfall("cpu", asked=1000, free=0, limit=4000, terminating=4000),),
+            ),
+            "queue test: cpu asked 1, free 0 of 4, of which 4 are terminating",
+        ),
+        (
+            Refusal(
+                Cause.NOT_ENOUGH_RESOURCES,
+                where="a/g",
+                shortfalls=(Shortfall("cpu", asked=2000, free=1000, terminating=1000),),
+            ),
+            "group a/g: cpu asked 2, free 1 (1 terminating)",
+        ),
+        (
+            Refusal(
                 Cause.CLUSTER_OVERUSED,
                 where="cluster",
                 shortfalls=(Shortfall("nvidia.com/gpu", asked=8, free=4, limit=12),),

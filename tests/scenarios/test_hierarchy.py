@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.clusters import workloads
 from tests.clusters.place import Place
+from tests.clusters.resources import PODS
 from tests.scenarios.confs import conf
 
 CONF = conf("predicates", {"name": "capacity", "enableHierarchy": True}, "nodeorder")
@@ -29,6 +31,23 @@ def test_children_share_what_their_parent_may_hold(place: Place) -> None:
     )
     assert not place.bound("second")
 
+    place.delete_gang("first")
+    place.wait_bound("second", 2)
+
+
+def test_terminating_pods_of_one_child_count_for_the_other(place: Place) -> None:
+    place.add_nodes(2, cpu="8")
+    parent = place.add_queue("parent", parent="root", capability={"cpu": "4"})
+    one = place.add_queue("one", parent=parent)
+    two = place.add_queue("two", parent=parent)
+    place.add_gang("first", 3, spec={"queue": one}, **workloads.lingering())
+    place.wait_bound("first", 3)
+    for pod in place.pods("first"):
+        place.api.delete(PODS, pod["metadata"]["name"], namespace=place.name)
+    place.add_gang("second", 2, spec={"queue": two})
+
+    says = f"queue {parent}: cpu asked 2, free 1 of 4, of which 3 are terminating"
+    place.wait_condition("second", "Reserved", "False", reason="QueueQuota", says=says)
     place.delete_gang("first")
     place.wait_bound("second", 2)
 

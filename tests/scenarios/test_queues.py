@@ -8,7 +8,7 @@ from tests.clusters import workloads
 from tests.clusters.client import ApiError, Object
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import POD_GROUPS, QUEUES, Resource
+from tests.clusters.resources import NODES, POD_GROUPS, PODS, QUEUES, Resource
 
 BINDINGS = Resource(
     "admissionregistration.k8s.io/v1",
@@ -33,6 +33,63 @@ def test_a_queue_holds_no_more_than_its_capability(place: Place) -> None:
 
     place.delete_gang("first")
     place.wait_bound("second", 1)
+
+
+def leave(place: Place, group: str) -> None:
+    """Delete the group and, politely, its pods."""
+    place.api.delete(POD_GROUPS, group, namespace=place.name)
+    for pod in place.pods(group):
+        place.api.delete(PODS, pod["metadata"]["name"], namespace=place.name)
+        place.wait_leaving(pod["metadata"]["name"])
+
+
+def test_pods_count_in_the_capability_of_their_queue_until_they_are_gone(place: Place) -> None:
+    place.add_nodes(3, cpu="4")
+    small = place.add_queue("small", capability={"cpu": "4"})
+    place.add_gang("first", 4, spec={"queue": small}, **workloads.lingering())
+    place.wait_bound("first", 4)
+    leave(place, "first")
+    place.add_gang("second", 4, spec={"queue": small, "minResources": {"cpu": "4"}})
+
+    says = f"queue {small}: cpu asked 4, free 0 of 4, of which 4 are terminating"
+    place.wait_condition("second", "Reserved", "False", reason="QueueQuota", says=says)
+    assert place.group("second")["status"]["phase"] == "Inqueue"
+    told = place.cluster.extender.get("/debug/queues")[small]
+    assert (told["terminating"]["cpu"], told["allocated"].get("cpu", 0)) == (4000, 0)
+    assert (told["overused"], told["share"]) == (False, 0)
+    assert not place.bound("second")
+
+    place.delete_pods("first")
+    place.wait_bound("second", 4)
+
+
+def test_what_terminates_on_a_node_that_is_down_counts_no_more(place: Place) -> None:
+    (lost,) = place.add_nodes(1, cpu="2")
+    small = place.add_queue("small", capability={"cpu": "2"})
+    place.add_gang("first", 2, spec={"queue": small}, **workloads.lingering())
+    place.wait_bound("first", 2)
+    place.add_nodes(1, cpu="2")
+    leave(place, "first")
+    place.add_gang("second", 2, spec={"queue": small})
+    says = "cpu asked 2, free 0 of 2, of which 2 are terminating"
+    place.wait_condition("second", "Reserved", "False", reason="QueueQuota", says=says)
+
+    down = [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]
+    place.api.patch(NODES, lost, {"status": {"conditions": down}}, subresource="status")
+    place.wait_bound("second", 2)
+
+
+def test_a_pod_waits_for_the_one_that_it_replaces_and_says_so(place: Place) -> None:
+    place.add_nodes(1, cpu="2")
+    place.add_gang("gang", 2, minimum=1, **workloads.lingering())
+    place.wait_bound("gang", 2)
+    place.api.delete(PODS, "gang-0", namespace=place.name)
+    place.wait_leaving("gang-0")
+    place.submit_one(workloads.pod("new", group="gang"))
+
+    place.wait_summary("gang", "cpu asked 1, free 0 of 2, of which 1 is terminating")
+    place.delete_pod("gang-0")
+    place.wait_pod_bound("new")
 
 
 def test_a_gang_that_never_fits_its_queue_is_not_let_in(place: Place) -> None:

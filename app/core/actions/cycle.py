@@ -54,6 +54,7 @@ class Cycle:
     _shown: list[PodUid] = field(default_factory=list)
     _served: dict[GroupKey, set[str]] = field(default_factory=dict)
     _free: tuple[int, Vector] | None = None
+    _terminating: Vector | None = None
     _judge: Judge = field(init=False)
 
     def __post_init__(self) -> None:
@@ -164,6 +165,13 @@ class Cycle:
         if self._free is None or self._free[0] != at:
             self._free = (at, self.ledger.idle.clip(min=0).sum(axis=0))
         return self._free[1]
+
+    def terminating(self) -> Vector:
+        """What terminating pods have on nodes that are not away, shape ``(R,)``."""
+        if self._terminating is None:
+            releasing, away = self.snapshot.releasing, list(self.snapshot.table.away)
+            self._terminating = releasing.sum(axis=0) - releasing[away].sum(axis=0)
+        return self._terminating
 
     def plan(self) -> Plan:
         """The decisions as a value."""

@@ -33,7 +33,7 @@ def place_next(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
         if refusal is None:
             return bool(backlog.tasks) and not backlog.tasks[0].best_effort
         backlog.failed.add(kind)
-        cycle.refuse(backlog.gang, refusals.of_member(backlog.gang, refusal))
+        cycle.refuse(backlog.gang, refusals.of_member(cycle, backlog.gang, refusal))
         yield
     return False
 

@@ -105,7 +105,7 @@ def _try(cycle: Cycle, attempt: Attempt) -> Generator[None, None, futility.Failu
         return futility.Failure(first, attempt.placed, attempt.taken, at)
     backlog.tasks = attempt.left
     if attempt.first is not None:
-        cycle.refuse(backlog.gang, refusals.of_member(backlog.gang, attempt.first))
+        cycle.refuse(backlog.gang, refusals.of_member(cycle, backlog.gang, attempt.first))
     return None
 
 

@@ -35,7 +35,7 @@ class Judge:
     def judged(self, gang: Gang, refusal: Refusal) -> Refusal:
         """``refusal`` of ``gang`` with what makes it final, if anything does.
 
-        Who holds the rest is then no news, as no end of those helps.
+        Who holds the rest is then no news, as no end of those helps; nor what is terminating.
         """
         never = refusal.never or next(
             (why for lack in refusal.shortfalls if (why := self._never(gang, refusal.cause, lack))),
@@ -44,7 +44,8 @@ class Judge:
         if never is None:
             return refusal
         kept = tuple(holder for holder in refusal.holders if holder.who.startswith(GUARANTEE))
-        return replace(refusal, never=never, holders=kept)
+        lacks = tuple(replace(lack, terminating=0) for lack in refusal.shortfalls)
+        return replace(refusal, never=never, holders=kept, shortfalls=lacks)
 
     def _never(self, gang: Gang, cause: Cause, lack: Shortfall) -> Never | None:
         if cause is Cause.NAMESPACE_QUOTA:

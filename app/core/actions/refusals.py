@@ -33,7 +33,7 @@ def of_minimum(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[T
 
 def of_members(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[Task]) -> Refusal:
     """Why the ``wanted`` members do not get places together."""
-    refusal = of_member(gang, failure.refusal)
+    refusal = of_member(cycle, gang, failure.refusal)
     asked: Vector = sum((task.request for task in wanted), np.zeros_like(failure.taken))
     if refusal.cause in _OF_LIMITS:
         return _of_limit(refusal, cycle.snapshot.axis, asked=asked, taken=failure.taken)
@@ -44,9 +44,12 @@ def of_members(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[T
     short = [i for i in short if axis.names[i] != PODS] or short  # else it says little
     if not short:
         return refusal
-    total = cycle.snapshot.total
+    total, going = cycle.snapshot.total, cycle.terminating()
     lacks = tuple(
-        Shortfall(axis.names[i], int(asked[i]), int(free[i]), int(total[i])) for i in short
+        Shortfall(
+            axis.names[i], int(asked[i]), int(free[i]), int(total[i]), terminating=int(going[i])
+        )
+        for i in short
     )
     holders = cycle.holders.most(None, lacks[0].resource) if cycle.holders is not None else ()
     return replace(refusal, shortfalls=lacks, holders=holders)
@@ -63,11 +66,17 @@ def _of_limit(refusal: Refusal, axis: ResourceAxis, *, asked: Vector, taken: Vec
     return replace(refusal, shortfalls=lacks) if all(s.asked > s.free for s in lacks) else refusal
 
 
-def of_member(gang: Gang, refusal: Refusal) -> Refusal:
+def of_member(cycle: Cycle, gang: Gang, refusal: Refusal) -> Refusal:
     """``refusal`` of a member, said of its gang."""
-    if refusal.cause is Cause.NOT_ENOUGH_RESOURCES:
+    if refusal.cause is not Cause.NOT_ENOUGH_RESOURCES:
+        return refusal
+    if refusal.never is not None:
         return replace(refusal, where=gang.key)
-    return refusal
+    index, going = cycle.snapshot.axis.index, cycle.terminating()
+    lacks = tuple(
+        replace(lack, terminating=int(going[index[lack.resource]])) for lack in refusal.shortfalls
+    )
+    return replace(refusal, where=gang.key, shortfalls=lacks)
 
 
 def too_few(gang: Gang) -> Refusal:

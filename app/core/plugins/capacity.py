@@ -133,7 +133,7 @@ class Quota:
         """Whether one more ``task`` fits every limit that counts.
 
         What its queue, and in a tree every queue above, keeps for others that only lack a node is
-        not free (volcano.md §3.6).
+        not free (volcano.md §3.6); nor is what terminating pods have there, until they are gone.
         """
         return self._fit(self.real.__getitem__, queue, task)
 
@@ -145,7 +145,8 @@ class Quota:
         """By how much the queue, or in a tree one above it, holds more than it is given."""
         over: Vector = np.zeros(len(self.ledger.snapshot.axis), dtype=np.int64)
         for name in self.lines.get(queue, ()):
-            over = np.maximum(over, limits.excess(self.held(name), limit=self.given(name)))
+            held = limits.with_terminating(self.held(name), self._terminating(name))
+            over = np.maximum(over, limits.excess(held, limit=self.given(name)))
         return over
 
     def _fit(
@@ -155,11 +156,13 @@ class Quota:
         if line is None:
             return _not_leaf(queue)
         for name in line:
-            held = self.held(name)
+            going = self._terminating(name)
+            held = limits.with_terminating(self.held(name), going)
             kept = self.ledger.reserved(name, against=task, below=self.tree)
             if kept is not None:
                 held = held + kept
-            refusal = self._compare(name, task.request, held=held, limit=limit_of(name))
+            limit = limit_of(name)
+            refusal = self._compare(name, task.request, held=held, limit=limit, terminating=going)
             if refusal is not None:
                 return refusal
         return None
@@ -169,6 +172,9 @@ class Quota:
         account = self.ledger.queue(name)
         return account.tree_allocated if self.tree else account.allocated
 
+    def _terminating(self, name: QueueName) -> Vector | None:
+        return self.ledger.terminating(name, below=self.tree)
+
     def _claimed(self, name: QueueName) -> Vector:
         account = self.ledger.queue(name)
         if self.tree:
@@ -176,13 +182,21 @@ class Quota:
         return account.allocated + account.inqueue - account.elastic
 
     def _compare(
-        self, name: QueueName, asked: Vector, *, held: Vector, limit: Vector
+        self,
+        name: QueueName,
+        asked: Vector,
+        *,
+        held: Vector,
+        limit: Vector,
+        terminating: Vector | None = None,
     ) -> Refusal | None:
         short = limits.exceeding(asked, held=held, limit=limit)
         if not short:
             return None
         axis = self.ledger.snapshot.axis
-        lack = limits.shortfalls(short, axis=axis, asked=asked, held=held, limit=limit)
+        lack = limits.shortfalls(
+            short, axis=axis, asked=asked, held=held, limit=limit, terminating=terminating
+        )
         queue = self.ledger.snapshot.queues[name]
         return limits.over_limit(queue, lack, rivals=self.rivals(queue))
 

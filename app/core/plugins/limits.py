@@ -95,6 +95,11 @@ def exceeding(asked: Vector, *, held: Vector, limit: Vector) -> tuple[int, ...]:
     )
 
 
+def with_terminating(held: Vector, terminating: Vector | None) -> Vector:
+    """What counts against a limit for what is to be placed now."""
+    return held if terminating is None else held + terminating
+
+
 def excess(held: Vector, *, limit: Vector) -> Vector:
     """By how much ``held`` exceeds ``limit``, shape ``(R,)``; never in ``pods``."""
     over: Vector = np.maximum(held - limit, 0)
@@ -103,15 +108,22 @@ def excess(held: Vector, *, limit: Vector) -> Vector:
 
 
 def shortfalls(
-    short: tuple[int, ...], *, axis: ResourceAxis, asked: Vector, held: Vector, limit: Vector
+    short: tuple[int, ...],
+    *,
+    axis: ResourceAxis,
+    asked: Vector,
+    held: Vector,
+    limit: Vector,
+    terminating: Vector | None = None,
 ) -> tuple[Shortfall, ...]:
-    """The numbers at the positions ``short``."""
+    """The numbers at the positions ``short``; ``terminating`` is part of what is ``held``."""
     return tuple(
         Shortfall(
             resource=axis.names[i],
             asked=int(asked[i]),
             free=max(int(limit[i]) - int(held[i]), 0),
             limit=int(limit[i]),
+            terminating=0 if terminating is None else int(terminating[i]),
         )
         for i in short
     )

@@ -76,15 +76,18 @@ class Proportion:
         return PERMIT if refusal is None else Ballot(Vote.REJECT, refusal)
 
     def allocatable(self, queue: QueueName, task: Task) -> Refusal | None:
-        """Whether the queue deserves one more ``task``."""
+        """Whether the queue deserves one more ``task``, and may hold it beside what terminates."""
         self._follow_admissions()
         held = self._ledger.queue(queue).allocated
         deserved = self._entitlement(queue).deserved
         short = limits.exceeding(task.request, held=held, limit=deserved)
-        if not short:
+        going = self._ledger.terminating(queue, below=False)
+        if not short and going is None:
             return None
-        over_quota = self._compare_with(self._real[queue], queue, asked=task.request, held=held)
-        if over_quota is not None:
+        over_quota = self._compare_with(
+            self._real[queue], queue, asked=task.request, held=held, terminating=going
+        )
+        if over_quota is not None or not short:
             return over_quota
         lack = limits.shortfalls(
             short, axis=self._axis, asked=task.request, held=held, limit=deserved
@@ -98,12 +101,15 @@ class Proportion:
         limit = limits.capability(self._ledger.snapshot.queues[queue], self._axis)
         if kept is not None:
             held = held + kept
-        return self._compare_with(limit, queue, asked=task.request, held=held)
+        going = self._ledger.terminating(queue, below=False)
+        return self._compare_with(limit, queue, asked=task.request, held=held, terminating=going)
 
     def excess(self, queue: QueueName) -> Vector:
         """By how much the queue holds more than its capability, if it has one."""
         limit = limits.capability(self._ledger.snapshot.queues[queue], self._axis)
-        return limits.excess(self._ledger.queue(queue).allocated, limit=limit)
+        held = self._ledger.queue(queue).allocated
+        going = self._ledger.terminating(queue, below=False)
+        return limits.excess(limits.with_terminating(held, going), limit=limit)
 
     def overused(self, queue: QueueName) -> Refusal | None:
         """Refuses a queue that holds all it deserves, of every resource."""
@@ -135,7 +141,9 @@ class Proportion:
         used_up = limits.exceeding(one_more, held=held, limit=entitled.deserved)
         if any(held[position] for position in used_up):
             return None
-        if limits.exceeding(asked, held=held, limit=self._real[gang.queue]):
+        going = self._ledger.terminating(gang.queue, below=False)
+        taken = limits.with_terminating(held, going)
+        if limits.exceeding(asked, held=taken, limit=self._real[gang.queue]):
             return None
         lifted = np.maximum(entitled.deserved, held + asked)
         self._entitled[gang.queue] = replace(entitled, deserved=lifted)
@@ -166,10 +174,20 @@ class Proportion:
             self._seen = admitted
 
     def _compare_with(
-        self, limit: Vector, queue: QueueName, *, asked: Vector, held: Vector
+        self,
+        limit: Vector,
+        queue: QueueName,
+        *,
+        asked: Vector,
+        held: Vector,
+        terminating: Vector | None = None,
     ) -> Refusal | None:
-        short = limits.exceeding(asked, held=held, limit=limit)
+        """The refusal if ``asked`` does not fit ``limit`` beside what is held and terminating."""
+        taken = limits.with_terminating(held, terminating)
+        short = limits.exceeding(asked, held=taken, limit=limit)
         if not short:
             return None
-        lack = limits.shortfalls(short, axis=self._axis, asked=asked, held=held, limit=limit)
+        lack = limits.shortfalls(
+            short, axis=self._axis, asked=asked, held=taken, limit=limit, terminating=terminating
+        )
         return limits.over_limit(self._ledger.snapshot.queues[queue], lack, rivals=self._rivals)
