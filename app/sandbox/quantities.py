@@ -17,6 +17,8 @@ NO_QUANTITY = (
 """What the API server says of text that is none."""
 
 _FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?")
+_LARGEST_POWER = 1000
+"""Of ten: what lies beyond is all or nothing, and takes long to write out."""
 _BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
 _DECIMAL = {
     "n": Fraction(1, 10**9),
@@ -43,7 +45,7 @@ def _parse(text: str) -> int:
         raise ValueError(f"quantities must match the regular expression: {text!r}")
     number, suffix = Fraction(found[1]), found[2] or ""
     if suffix[:1] in {"e", "E"} and len(suffix) > 1:
-        number *= Fraction(10) ** int(suffix[1:])
+        number *= Fraction(10) ** max(-_LARGEST_POWER, min(int(suffix[1:]), _LARGEST_POWER))
     elif suffix:
         number *= _SCALE[suffix]
     return -((-number * 1000) // 1)

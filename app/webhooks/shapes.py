@@ -8,6 +8,7 @@ later version.
 """
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -31,8 +32,13 @@ def shapes_of(declared: Shapes) -> Shapes:
 
 
 def _is_quantity(value: object) -> bool:
-    return amount("", value) is not None
+    """Whether it can be read; the policies refuse larger powers too, which cost them minutes."""
+    far = isinstance(value, str) and _FAR.search(value) is not None
+    return not far and amount("", value) is not None
 
+
+_FAR: Final = re.compile(r"[eE][-+]?[0-9]{4}")
+"""A power of four digits or more."""
 
 _PLAIN: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "text": (lambda value: isinstance(value, str), "must be a string"),

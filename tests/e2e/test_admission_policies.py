@@ -304,3 +304,12 @@ def test_the_policies_alone_let_minima_follow_the_size(
     cluster: ControlPlane, completing: None
 ) -> None:
     admission.assert_sizes_follow(cluster.api)
+
+
+def test_the_policies_alone_refuse_quantities_of_very_large_powers_at_once(
+    cluster: ControlPlane,
+) -> None:
+    item, expected = test_job_rules.REFUSED["a quantity of a very large power"]
+    told = refusal(cluster.api, item)
+    assert says(told, expected)
+    assert "'^([+-]?[0-9.]+)" in told

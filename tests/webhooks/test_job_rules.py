@@ -35,6 +35,12 @@ def policy(*policies: Object) -> Object:
     return job(policies=list(policies))
 
 
+FAR: Object = {
+    "requests": {"cpu": "1e999999999", "memory": "1e-999999999"},
+    "limits": {"cpu": "12345678901234567890e999999999", "memory": "1" * 100},
+}
+"""Amounts that a naive reader writes out, which takes it minutes."""
+
 ACCEPTED = {
     "one task": job(),
     "minimum below the replicas": job(task("a", 3, minAvailable=1), minAvailable=1),
@@ -421,6 +427,13 @@ REFUSED = {
         job(task("a", **container(resources={"requests": {"cpu": "much"}}))),
         'spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: Invalid value: "much": '
         "quantities must match the regular expression",
+    ),
+    "a quantity of a very large power": (
+        job(
+            task("a", **container(resources={"requests": {"cpu": "1e999999999"}})),
+            task("b", topologyPolicy="restricted", **container(resources=FAR)),
+        ),
+        "spec.tasks[0].template.spec.containers[0].resources.requests[cpu]: Invalid value: ",
     ),
     "a negative quantity": (
         job(task("a", **container(resources={"requests": {"memory": "-1Gi"}}))),
