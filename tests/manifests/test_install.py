@@ -194,6 +194,29 @@ def test_a_pod_says_where_its_metrics_are(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["scheduler", "controllers", "webhooks"])
+def test_only_ports_that_there_are_can_be_reached_and_memory_has_an_end(name: str) -> None:
+    policy = installed("NetworkPolicy", f"pumice-{name}")["spec"]
+    template = installed("Deployment", f"pumice-{name}")["spec"]["template"]
+    containers = [*template["spec"]["containers"], *template["spec"].get("initContainers", [])]
+    ports = {port["name"] for container in containers for port in container.get("ports", [])}
+    opened = {port["port"] for rule in policy["ingress"] for port in rule["ports"]}
+
+    assert policy["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    assert policy["policyTypes"] == ["Ingress"]
+    assert opened == ports
+    assert all("memory" in container["resources"]["limits"] for container in containers)
+
+
+def test_only_the_controllers_and_who_reads_metrics_reach_the_extender() -> None:
+    rules = installed("NetworkPolicy", "pumice-scheduler")["spec"]["ingress"]
+    controllers = installed("Deployment", "pumice-controllers")["spec"]["template"]["metadata"]
+    near, far = (rule["from"] for rule in rules)
+
+    assert near[0]["podSelector"]["matchLabels"].items() <= controllers["labels"].items()
+    assert far == [{"namespaceSelector": {"matchLabels": {"pumice.sh/reads-metrics": "true"}}}]
+
+
+@pytest.mark.parametrize("name", ["scheduler", "controllers", "webhooks"])
 def test_no_service_of_the_namespace_becomes_an_option(name: str) -> None:
     spec = installed("Deployment", f"pumice-{name}")["spec"]["template"]["spec"]
 
@@ -221,6 +244,7 @@ def test_both_containers_are_confined_and_ask_for_resources() -> None:
             "capabilities": {"drop": ["ALL"]},
         }
         assert set(container["resources"]["requests"]) == {"cpu", "memory"}
+        assert set(container["resources"]["limits"]) == {"memory"}
         assert container["livenessProbe"]
         assert container["readinessProbe"]
 
