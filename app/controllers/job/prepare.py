@@ -6,7 +6,7 @@ lasts.
 """
 
 from app.controllers.job import extras, group, volumes
-from app.controllers.job.extras import ReadPlugins
+from app.controllers.job.extras import InTheWay, ReadPlugins
 from app.controllers.job.memory import Memory
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import JOB_FORWARDING, JOB_SIZE
@@ -28,6 +28,17 @@ class Unready(Exception):
         self.failure = failure
 
 
+class Unlisted(Unready):
+    """The objects of plugins are not as the job is now: its pods must not change before they are.
+
+    ``hopeless``: other objects have their names.
+    """
+
+    def __init__(self, message: str, failure: Failure, *, hopeless: bool = False) -> None:
+        super().__init__("PluginError", message, failure)
+        self.hopeless = hopeless
+
+
 class Preparation:
     """Makes what jobs need before their pods."""
 
@@ -43,10 +54,14 @@ class Preparation:
         """The job as it is then, and its PodGroup; raises `Unready`."""
         job = seen.job
         if memory.prepared != (job.generation, job.version):
+            # Lists of hosts first where there are pods, which are made and deleted after them.
+            if seen.members:
+                await self._objects(job)
             job = await self._forward(job)
             job = await self._name_claims(job)
             await self._claims(job)
-            await self._objects(job)
+            if not seen.members:
+                await self._objects(job)
             memory.prepared = (job.generation, job.version)
         return job, await self._group(job, seen.group, owed=memory.owes_an_answer)
 
@@ -106,7 +121,9 @@ class Preparation:
         try:
             await extras.ensure(self._world.api, self.plugins(job))
         except ApiError as error:
-            raise Unready("PluginError", str(error), error.failure) from error
+            raise Unlisted(str(error), error.failure) from error
+        except InTheWay as error:
+            raise Unlisted(str(error), Failure.PASSING, hopeless=True) from error
 
     async def _group(self, job: Job, stored: Object | None, *, owed: bool) -> Object:
         """``owed``: the size in it stays an older one, so that the answer cannot be forgotten."""

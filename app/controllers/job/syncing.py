@@ -13,7 +13,7 @@ from app.controllers.job import completion, counts, group, machine, pods, status
 from app.controllers.job.members import pinned_node, with_taken
 from app.controllers.job.memory import Memory
 from app.controllers.job.pods import Seat
-from app.controllers.job.prepare import Preparation, Unready
+from app.controllers.job.prepare import Preparation, Unlisted, Unready
 from app.controllers.job.slots import Dealer, SlotSource
 from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.sync import Replica
@@ -74,10 +74,15 @@ class Syncing:
         problem, found = None, None
         try:
             job, found = await self._preparation.prepare(self._world.around(job), memory)
+        except Unlisted as unlisted:
+            if unlisted.hopeless and not seen.members:
+                await self._fail(self._world.around(job), Why(unlisted.reason, str(unlisted)))
+                return None
+            problem = _problem_of(unlisted)
+            await self._conclude(self._world.still(job, seen), (), problem)
+            return problem
         except Unready as unready:
-            problem = Problem(
-                unready.reason, str(unready), refused=unready.failure is Failure.REFUSED
-            )
+            problem = _problem_of(unready)
         seen, failed = await self._remove(self._world.still(job, seen), memory)
         problem = problem or failed
         made: Sequence[Object] = ()
@@ -90,16 +95,20 @@ class Syncing:
         return problem
 
     async def _initiate(self, seen: Seen, memory: Memory) -> Job:
-        """Say what will be made before it is."""
+        """Say what will be made before it is; the rest is told when it is done."""
         job = seen.job
         if memory.prepared == (job.generation, job.version) and job.phase is not Phase.NEW:
+            return job
+        resources = self._preparation.resources(job)
+        told = job.status.get("controlledResources") or {}
+        if job.phase is not Phase.NEW and resources == told:
             return job
         made = status.status(
             job,
             sync.count_without_surplus(job, seen.members),
             phase=Phase.PENDING if job.phase is Phase.NEW else job.phase,
             now=self._world.clock(),
-            resources=self._preparation.resources(job),
+            resources=resources,
         )
         return await self._world.write_status(job, made)
 
@@ -214,6 +223,11 @@ class Syncing:
         await self._world.events.record(job.item, "Warning", reason, text)
         refused = any(error.failure is Failure.REFUSED for error in errors)
         return Problem(reason, text, refused=refused)
+
+
+def _problem_of(unready: Unready) -> Problem:
+    refused = unready.failure is Failure.REFUSED
+    return Problem(unready.reason, str(unready), refused=refused)
 
 
 def _hopeless(job: Job) -> Why | None:

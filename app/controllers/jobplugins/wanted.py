@@ -5,9 +5,8 @@ date key by key; content that is made once (keys) is made again only when it is 
 made before it is known to be missing. Whatever else an object holds is its own.
 
 An object of that name which an earlier job of the same name has left behind would be collected
-together with that job, under the feet of this one: it is removed first. An object that belongs to
-nobody or to somebody else stays where it is and gets the content that pods need; it is not removed
-with the job.
+together with that job, under the feet of this one: it is removed first. An object that has no
+owner or another one is not the job's: it is neither changed nor removed, and is in the way.
 """
 
 from base64 import b64encode
@@ -47,7 +46,12 @@ class Wait:
     """The object is going; look again when it is gone."""
 
 
-Step = Create | Change | Remove | Wait
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The object is not the job's, which cannot have its own as long as it is there."""
+
+
+Step = Create | Change | Remove | Wait | Leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class Wanted:
             return Create(self._whole())
         if self._is_left_over(stored):
             return Remove(uid(stored))
+        if not self.is_ours(stored):
+            return Wait() if is_deleting(stored) else Leave()
         if is_deleting(stored):
             return Wait()
         changed = self._changed(stored.get("data") or {})

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from app.controllers.ports import Failure
 from app.wire import times
-from app.wire.kinds import COMMANDS, CONFIG_MAPS, JOBS
+from app.wire.kinds import COMMANDS, CONFIG_MAPS, JOBS, PODS, QUEUES
 from app.wire.unstructured import Key, name
 from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
 
@@ -46,6 +47,44 @@ def test_a_job_is_scaled_down_and_nobody_calls_it_an_eviction() -> None:
     assert rig.pods() == ["job-main-0"]
     assert rig.status()["running"] == 1
     assert rig.phases == ["Pending", "Running"]
+
+
+@pytest.mark.parametrize("replicas", [1, 4])
+@pytest.mark.parametrize("queue", ["there", "gone"])
+def test_lists_of_hosts_follow_before_pods_and_status(queue: str, replicas: int) -> None:
+    """A client that sees the new number of pods in either then reads the new lists."""
+
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "plugins": {"svc": []}})
+        first = len(rig.api.requests)
+        if queue == "gone":
+            rig.drop(QUEUES, Key("", "default"))
+        rig.edit_job(_scaled(replicas))
+        await rig.settle()
+        writes = [r.resource for r in rig.api.requests[first:] if r.verb != "get"]
+        assert writes[0] is CONFIG_MAPS
+        assert JOBS in writes or PODS in writes
+
+    (hosts,) = play(scenario).api.all(CONFIG_MAPS)
+    assert hosts["data"]["VC_MAIN_NUM"] == str(replicas)
+
+
+def test_pods_stay_while_lists_of_hosts_cannot_be_written() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "plugins": {"svc": []}})
+        rig.api.fail(
+            Failure.PASSING,
+            lambda request: (request.verb, request.resource) == ("patch", CONFIG_MAPS),
+            times=2,
+        )
+        rig.edit_job(_scaled(1))
+        await rig.settle()
+        assert len(rig.pods()) == 2
+        await rig.later(60)
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.pods() == ["job-main-0"]
 
 
 def test_a_job_that_is_scaled_up_while_it_shrinks_takes_nothing_for_evicted() -> None:

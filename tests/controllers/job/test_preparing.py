@@ -1,11 +1,21 @@
 """What a job needs before its pods: queue, claims, objects of plugins."""
 
+import copy
 from typing import Any
 
 import pytest
 
 from app.controllers.ports import Failure
-from app.wire.kinds import CLAIMS, CONFIG_MAPS, POD_GROUPS, QUEUES, SECRETS, SERVICES
+from app.wire.kinds import (
+    CLAIMS,
+    CONFIG_MAPS,
+    NETWORK_POLICIES,
+    POD_GROUPS,
+    QUEUES,
+    SECRETS,
+    SERVICES,
+    Resource,
+)
 from app.wire.unstructured import Key, name
 from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
 
@@ -167,17 +177,71 @@ def test_a_restart_makes_the_objects_of_plugins_anew() -> None:
     assert rig.status()["controlledResources"] == {"plugin-svc": "svc"}
 
 
-def test_a_service_of_somebody_else_stays() -> None:
+_OTHERS: list[tuple[Resource, str]] = [
+    (SERVICES, "job"),
+    (CONFIG_MAPS, "job-svc"),
+    (NETWORK_POLICIES, "job"),
+    (SECRETS, "job-ssh"),
+]
+_PLUGINS: dict[str, list[str]] = {"svc": [], "ssh": []}
+
+
+@pytest.mark.parametrize(("kind", "named"), _OTHERS, ids=lambda part: str(part))
+@pytest.mark.parametrize("owner", [None, "ReplicaSet"])
+def test_an_object_of_others_is_left_alone_and_the_job_says_so(
+    owner: str | None, kind: Resource, named: str
+) -> None:
+    """A tenant's own Secret, say, with the name that a plugin has for the job's."""
+    theirs: dict[str, Any] = {"metadata": {"name": named, "namespace": NAMESPACE}}
+    theirs["data"] = {"authorized_keys": "theirs"}
+    if owner:
+        reference = {"apiVersion": "apps/v1", "kind": owner, "name": "rs", "uid": "u-rs"}
+        theirs["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+
     async def scenario(rig: Rig) -> None:
-        theirs = {"metadata": {"name": "job", "namespace": NAMESPACE}, "spec": {"x": 1}}
-        rig.api.put(SERVICES, theirs)
-        await rig.started({**_GANG, "plugins": {"svc": []}})
-        rig.succeed()
-        await rig.settle()
+        before = copy.deepcopy(rig.api.put(kind, copy.deepcopy(theirs)))
+        rig.start()
+        rig.submit({**_GANG, "plugins": _PLUGINS})
+        await rig.drain()
+        assert rig.api.find(kind, Key(NAMESPACE, named)) == before
 
     rig = play(scenario)
-    assert rig.phase() == "Completed"
-    assert [item["spec"] for item in rig.api.all(SERVICES)] == [{"x": 1}]
+    assert rig.phases == ["Pending", "Failed"]
+    text = f"{kind.kind} ns/{named} does not belong to this job and is left alone"
+    assert text in rig.status()["state"]["message"]
+    assert text in rig.events.messages("PluginError")[0]
+    assert not rig.pods()
+
+
+def test_all_objects_that_are_in_the_way_are_named() -> None:
+    async def scenario(rig: Rig) -> None:
+        for kind, named in _OTHERS:
+            rig.api.put(kind, {"metadata": {"name": named, "namespace": NAMESPACE}})
+        rig.start()
+        rig.submit({**_GANG, "plugins": _PLUGINS})
+        await rig.drain()
+
+    assert play(scenario).status()["state"]["message"] == (
+        "ConfigMap ns/job-svc and Service ns/job and NetworkPolicy ns/job and Secret ns/job-ssh do"
+        " not belong to this job and are left alone; delete them, or give the job another name"
+    )
+
+
+def test_a_job_that_runs_goes_on_beside_an_object_of_others_and_says_so() -> None:
+    """Its own was replaced; no pods are made or taken away until that is over."""
+
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "plugins": {"svc": []}})
+        rig.api.remove(CONFIG_MAPS, Key(NAMESPACE, "job-svc"))
+        rig.api.put(CONFIG_MAPS, {"metadata": {"name": "job-svc", "namespace": NAMESPACE}})
+        rig.edit_job({"spec": {"tasks": [task(replicas=4)]}})
+        await rig.settle()
+        assert (rig.phase(), rig.pods()) == ("Running", ["job-main-0", "job-main-1"])
+        assert "left alone" in rig.events.messages("PluginError")[0]
+        rig.api.remove(CONFIG_MAPS, Key(NAMESPACE, "job-svc"))
+        await rig.later(60)
+
+    assert len(play(scenario).pods()) == 4
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from app.wire.unstructured import Object
 from tests.controllers.jobplugins.jobs import (
     LABELS,
     MADE_AS,
+    OWNER,
     Plugins,
     container,
     job,
@@ -132,7 +133,8 @@ def test_a_task_without_a_name_is_called_as_admission_calls_it() -> None:
 
 
 def test_the_lists_follow_the_replicas() -> None:
-    stored = {"metadata": {"name": "job-svc"}, "data": lists(job(SVC, task("ps", 1), task("a", 1)))}
+    metadata = {"name": "job-svc", "ownerReferences": [OWNER]}
+    stored = {"metadata": metadata, "data": lists(job(SVC, task("ps", 1), task("a", 1)))}
     grown = wanted(job(SVC, task("ps", 2), task("a", 1)))["ConfigMap/job-svc"]
     assert grown.step(stored) == Change(
         {

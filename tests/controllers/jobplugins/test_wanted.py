@@ -4,7 +4,16 @@ from base64 import b64encode
 
 import pytest
 
-from app.controllers.jobplugins.wanted import Change, Create, Once, Remove, Step, Wait, Wanted
+from app.controllers.jobplugins.wanted import (
+    Change,
+    Create,
+    Leave,
+    Once,
+    Remove,
+    Step,
+    Wait,
+    Wanted,
+)
 from app.wire.kinds import CONFIG_MAPS, SECRETS, SERVICES
 from app.wire.unstructured import Key, Object
 from tests.controllers.jobplugins.jobs import OWNER
@@ -35,13 +44,23 @@ ELSE = {**OWNER, "kind": "ReplicaSet", "uid": "u0"}
     [
         (None, Create({**ITEM, "spec": {"a": 1}})),
         (stored(), None),
-        (stored(owner=None), None),
-        (stored(owner=ELSE), None),
+        (stored(owner=None), Leave()),
+        (stored(owner=ELSE), Leave()),
+        (stored(owner=ELSE, going=True), Wait()),
         (stored(owner=EARLIER), Remove("stored")),
         (stored(going=True), Wait()),
         (stored(owner=EARLIER, going=True), Remove("stored")),
     ],
-    ids=["missing", "there", "nobody's", "another's", "left over", "going", "left over, going"],
+    ids=[
+        "missing",
+        "there",
+        "without an owner",
+        "another's",
+        "another's, going",
+        "left over",
+        "going",
+        "left over, going",
+    ],
 )
 def test_a_fixed_object_is_created_once(there: Object | None, step: Step | None) -> None:
     assert FIXED.step(there) == step
@@ -56,7 +75,7 @@ def test_a_fixed_object_is_created_once(there: Object | None, step: Step | None)
         (stored({"a": "1", "b": "0"}), Change({"data": {"b": "2"}})),
         (stored({"a": "1"}), Change({"data": {"b": "2"}})),
         (stored(), Change({"data": {"a": "1", "b": "2"}})),
-        (stored({"mine": "0"}, owner=None), Change({"data": {"a": "1", "b": "2"}})),
+        (stored({"mine": "0"}, owner=None), Leave()),
         (stored({}, owner=EARLIER), Remove("stored")),
         (stored({}, going=True), Wait()),
     ],
