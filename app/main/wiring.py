@@ -89,7 +89,9 @@ def assemble(
         clock=clock,
     )
     status = StatusWriter(cache, planning=planning, groups=ports, events=ports, clock=clock)
-    reasons = PodReasons(cache, planning=planning, pods=ports, clock=clock, failed=log_failure)
+    reasons = PodReasons(
+        cache, planning=planning, pods=ports, events=ports, clock=clock, failed=log_failure
+    )
     late_groups = LateGroups(cache, clock=clock)
     filtering = Filtering(
         cache,

@@ -96,6 +96,20 @@ def test_a_waiting_pod_says_why_in_the_words_of_its_group(place: Place) -> None:
     assert why is None or why["status"] == "True"
 
 
+def test_a_pod_behind_the_gate_has_an_event_that_says_why_and_numbers_that_stay_right(
+    place: Place,
+) -> None:
+    place.add_nodes(1, cpu="2")
+    place.add_gang("big", 2, cpu="2")
+    for name in ("big-0", "big-1"):
+        said = place.wait_event(name, "FailedScheduling", says="cpu asked 4, free 2 of 2")
+        assert said["type"] == "Warning"
+
+    place.add_nodes(1, cpu="1")
+    place.wait_pod_condition("big-0", PLACED, "False", says="cpu asked 4, free 3 of 3")
+    assert len(place.events("big-0")) <= 2, "new numbers of a cause make no event"
+
+
 def test_a_pod_without_a_gate_does_not_go_on_waiting_for_what_has_come(place: Place) -> None:
     def said(text: str) -> bool:
         found = condition(place.pod("big-0"), "PodScheduled")
@@ -121,7 +135,8 @@ def test_explain_tells_the_numbers_of_the_reason(place: Place) -> None:
 
     story = place.explain("second")
     (lack,) = [s for s in story["reason"]["shortfalls"] if s["resource"] == "cpu"]
-    assert lack == {"resource": "cpu", "asked": 2000, "free": 1000, "limit": 4000}
+    numbers = {"resource": "cpu", "asked": 2000, "free": 1000, "limit": 4000}
+    assert lack == numbers | {"stretched_from": None}
     assert story["reason"]["holders"] == [
         {"who": f"{place.name}/first", "resource": "cpu", "amount": 3000}
     ]

@@ -9,7 +9,7 @@ from app.model.ids import NodeName
 from app.model.pod import GATE, GROUP_ANNOTATION, PLACED_CONDITION, Owner
 from app.model.reason import Cause
 from app.service.limits import Hint, Limits
-from app.service.pod_reasons import MISSING_AFTER_S
+from app.service.pod_reasons import MISSING_AFTER_S, TEXT_EVERY_S, TEXTS_PER_S
 from app.service.status import FIRST_EVENT_AFTER_S
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.replicas import lead, replica
@@ -67,20 +67,60 @@ def test_pods_in_the_scheduler_s_queue_are_left_alone() -> None:
     run(scenario())
 
 
-def test_numbers_that_change_are_not_written_a_new_cause_is() -> None:
+def holds_less(rig: Rig, cpu: int) -> None:
+    rig.queue(make_queue("default", capability=make_amounts(cpu=cpu)))
+
+
+def test_numbers_that_are_wrong_are_put_right_after_a_few_seconds() -> None:
     async def scenario() -> None:
         rig = Rig()
-        rig.queue(make_queue("default", capability=make_amounts(cpu=1000)))
-        names = too_big(rig)
+        holds_less(rig, 1000)
+        name = too_big(rig)[0]
         with working(rig):
             await advance(1)
-            assert [c["reason"] for c in said(rig, names[0])] == [Cause.QUEUE_QUOTA]
-            rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))
-            await advance(10)
-            assert len(said(rig, names[0])) == 1
-            rig.queue(make_queue("default"))
-            await advance(10)
-            assert len(said(rig, names[0])) == 2
+            holds_less(rig, 2000)
+            await advance(1)
+            assert len(said(rig, name)) == 1
+            await advance(TEXT_EVERY_S)
+            assert ["free 1 of 1" in c["message"] for c in said(rig, name)] == [True, False]
+            await advance(60)
+            assert len(said(rig, name)) == 2, "what is right is not written again"
+
+    run(scenario())
+
+
+def test_a_cause_that_comes_and_goes_is_not_written_each_time() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        name = too_big(rig)[0]
+        with working(rig):
+            for _ in range(30):
+                holds_less(rig, 1000)
+                await advance(1)
+                rig.queue(make_queue("default"))
+                await advance(1)
+        assert len(said(rig, name)) <= 60 / TEXT_EVERY_S + 1
+
+    run(scenario())
+
+
+def test_a_backlog_of_any_length_costs_a_bounded_number_of_writes() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        holds_less(rig, 1000)
+        for number in range(20):
+            rig.gang(f"g{number}", size=20, gated=True)
+        with working(rig):
+            await advance(45)
+            before, events = len(rig.api.of("pod-status")), len(rig.api.events)
+            for second in range(60):
+                holds_less(rig, 1000 + second)
+                await advance(1)
+            written = len(rig.api.of("pod-status")) - before
+            told = sum(event.about.startswith("Pod ") for event in rig.api.events[events:])
+        assert written <= 60 * TEXTS_PER_S * 1.1, "of 400 pods, 3 a minute each"
+        assert told == 0
 
     run(scenario())
 
