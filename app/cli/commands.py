@@ -6,12 +6,13 @@ command; so here too.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
 
 from app.cli.complaints import retold
 from app.cli.completion import complete
@@ -40,6 +41,8 @@ class Command(TyperCommand):
             return super().parse_args(ctx, list(_usual(args, switches, valued)))
         except typer.BadParameter as error:
             raise retold(error) from error.__cause__
+        except TyperException as error:
+            raise _with_hint(error, self.params) from None
 
 
 class Group(TyperGroup):
@@ -52,7 +55,20 @@ class Group(TyperGroup):
             complete(ctx, rest[:2])
         if rest[:1] == ["help"]:
             rest = [*rest[1:], "--help"]
-        return super().parse_args(ctx, rest)
+        try:
+            return super().parse_args(ctx, rest)
+        except TyperException as error:
+            if error.message.startswith("No such option"):
+                error.message += "; flags of a command stand behind its name"
+            raise
+
+
+def _with_hint(error: TyperException, parameters: Iterable[Any]) -> TyperException:
+    """Who writes the name of an object behind a verb, as with kubectl, is told of the flag."""
+    named = [each.opts for each in parameters if "--name" in each.opts]
+    if named and error.message.startswith("Got unexpected extra argument"):
+        error.message += f"; a name is given by {' or '.join(named[0])}"
+    return error
 
 
 def _completes(command: Any) -> bool:

@@ -80,7 +80,10 @@ def _text(file: str) -> str:
         # The variable is None where a shell has closed it, whatever its type says.
         if not sys.stdin:
             raise _wrong(file, "standard input is closed")
-        return sys.stdin.read()
+        try:
+            return sys.stdin.buffer.read().decode("utf-8")  # whatever the locale says
+        except UnicodeError as error:
+            raise _wrong(file, "not UTF-8 text") from error
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:

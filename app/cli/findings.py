@@ -31,6 +31,8 @@ Verdict = tuple[str, str] | None
 """A reason in a word and in a sentence, if there is one."""
 
 FINE = "nothing is missing"
+_OF_COMMAND = "Command "
+"""What a job says that a Command ended goes on with the Command's UID."""
 BEHIND_GATES = "SchedulingGated"
 _MAY_LACK_MEMBERS = frozenset({"CoolingDown", "NotEnoughTasks", "NotEnoughPodsOfTask"})
 """Causes of groups whose members may not be there; one cools down when nobody created them."""
@@ -96,6 +98,7 @@ def conclude(found: Findings) -> Conclusion:
     step = (
         _own_fault(found, reason)
         or _unclaimed(found, reason)
+        or _suspended(found)
         or next_step(reason, summary, queue=found.queue_name)
     )
     numbers = (found.story or {}).get("reason") or {}
@@ -123,6 +126,14 @@ def _own_fault(found: Findings, reason: str) -> str:
     return f"spec.minAvailable: {why}" if why else ""
 
 
+def _suspended(found: Findings) -> str:
+    """How a job goes on that waits for that."""
+    if found.job is None or phase(found.job) != "Aborted":
+        return ""
+    key = key_of(found.job)
+    return f"resume it: pumice job resume --namespace {key.namespace} --name {key.name}"
+
+
 def counts(pods: Sequence[Object]) -> dict[str, int]:
     """Pods by the word that sums each up."""
     return dict(sorted(Counter(pod_status(pod) for pod in pods).items()))
@@ -139,6 +150,8 @@ def _ended(found: Findings) -> Verdict:
         return None
     state = status(found.job).get("state") or {}
     message = state.get("message") or f"the job has ended: {phase(found.job)}"
+    if str(message).startswith(_OF_COMMAND):
+        message = "a Command asked for it"
     return str(state.get("reason") or phase(found.job)), str(message)
 
 

@@ -1,20 +1,18 @@
 """JobFlows and JobTemplates are handled in the same five ways; this is each way, once."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Literal
 
 import typer
 
 from app.cli import documents, output
 from app.cli.cluster import Cluster, Where, ask, namespace_for
-from app.cli.endings import Code, CommandFailed, of
-from app.kube import errors
+from app.cli.each import each
+from app.cli.endings import Code, CommandFailed
 from app.wire.kinds import Resource
-from app.wire.unstructured import Key, Object, key_of
-
-T = TypeVar("T")
+from app.wire.unstructured import Key, Object, key_of, name
 
 DetailForm = Literal["yaml", "json"]
 
@@ -37,7 +35,7 @@ def create(where: Where, family: Family, file: str) -> None:
         made = await cluster.create(family.resource, item)
         typer.echo(f"Created {family.resource.kind}: {key_of(made)}")
 
-    ask(where, partial(_each, items, make))
+    ask(where, lambda cluster: each(items, partial(make, cluster), name))
 
 
 def show_all(
@@ -89,18 +87,4 @@ def delete(where: Where, family: Family, key: Key, *, file: str) -> None:
         await cluster.delete(family.resource, each)
         typer.echo(f"Deleted {family.resource.kind}: {each}")
 
-    ask(where, partial(_each, keys, remove))
-
-
-async def _each(
-    items: Iterable[T], do: Callable[[Cluster, T], Awaitable[None]], cluster: Cluster
-) -> None:
-    """Do it with all of them; the command then ends as the first that was refused."""
-    failures = []
-    for item in items:
-        try:
-            await do(cluster, item)
-        except (errors.Refused, errors.Outdated) as error:
-            failures.append(of(error))
-    if failures:
-        raise CommandFailed(failures[0].code, "; ".join(map(str, failures)))
+    ask(where, lambda cluster: each(keys, partial(remove, cluster), lambda key: key.name))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from app.cli import job_actions, output
-from app.cli.cluster import Where, namespace_for
+from app.cli.cluster import Where, namespace_for, warn
 from app.cli.commands import (
     AllNamespaces,
     Command,
@@ -83,6 +83,8 @@ def run(
             queue=queue,
             command=command,
         )
+        if file and job_name:
+            warn(f"--name {job_name} is not heeded: the jobs of {file} have names of their own")
         jobs = _of_file(file, where, namespace) if file else [job_of(order)]
         job_actions.submit(where, jobs, Wish(form, wait, timeout))
 

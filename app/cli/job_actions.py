@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import typer
 
 from app.cli import job_rows, job_view, orders, output
-from app.cli.cluster import Cluster, Where, ask, namespace_for
+from app.cli.cluster import Cluster, Where, ask, namespace_for, warn
+from app.cli.each import each
 from app.cli.endings import Code, CommandFailed
 from app.cli.orders import Action
 from app.cli.waiting import Patience, wait_for
@@ -50,19 +52,21 @@ def key_for(
 
 
 def submit(where: Where, jobs: Sequence[Object], wish: Wish) -> None:
-    """Create the jobs, say so, and wait for them if that is wished."""
+    """Create the jobs, say so, and wait for them if that is wished and none was refused."""
     patience = Patience(timeout_s=_seconds(wish.timeout))
     told = wish.form in {"table", "wide"}
 
-    async def create(cluster: Cluster) -> list[Object]:
-        created = []
-        for job in jobs:
-            created.append(await cluster.create(JOBS, job))
-            if told:
-                typer.echo(f"run job {name(created[-1])} successfully")
+    async def create(cluster: Cluster, job: Object) -> Object:
+        created = await cluster.create(JOBS, job)
+        if told:
+            typer.echo(f"run job {name(created)} successfully")
+        return created
+
+    async def run(cluster: Cluster) -> list[Object]:
+        created = await each(jobs, partial(create, cluster), name)
         return await _awaited(cluster, created, patience) if wish.wait else created
 
-    created = ask(where, create)
+    created = ask(where, run)
     if told:
         return
     show = output.listed if len(created) > 1 else output.first
@@ -113,6 +117,9 @@ def order(where: Where, key: Key, action: Action) -> None:
         if phase in _ENDED:
             raise CommandFailed(Code.REFUSED, f"job {key} has ended: it is {phase}")
         await orders.order(cluster, JOBS, job, action)
+        why = orders.refusal(job, action)
+        if why:
+            warn(f"the controllers will refuse it: job {key.name} {why}")
 
     ask(where, send)
 

@@ -84,4 +84,5 @@ def _words(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        raise CommandFailed(Code.USAGE, f"--command: {error}") from error
+        why = "--command: a quotation mark is not closed, or a backslash ends it"
+        raise CommandFailed(Code.USAGE, why) from error

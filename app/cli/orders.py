@@ -10,6 +10,7 @@ from typing import Final, Literal
 import typer
 
 from app.cli.cluster import Cluster
+from app.cli.job_rows import phase
 from app.wire.kinds import COMMANDS, Resource
 from app.wire.unstructured import Object, controlled_by, name, namespace
 
@@ -28,6 +29,18 @@ async def order(cluster: Cluster, resource: Resource, target: Object, action: Ac
     await cluster.create(COMMANDS, command_for(target, action))
     what = f"{_VERBS[action]} {resource.kind.lower()} {name(target)}"
     typer.echo(f"asked the controllers to {what}")
+
+
+def refusal(job: Object, action: Action) -> str:
+    """Why the controllers will not carry it out on the job as it is; empty where they will."""
+    # Takes a while to load, and few commands ask.
+    from app.controllers.job.machine import STEPS, Refuse
+    from app.controllers.job.vocabulary import Action as JobAction
+    from app.controllers.job.vocabulary import Phase
+
+    known = next((each for each in Phase if each.value == phase(job)), Phase.NEW)
+    step = STEPS[known][JobAction(action)]
+    return step.why if isinstance(step, Refuse) else ""
 
 
 def command_for(target: Object, action: Action) -> Object:

@@ -169,6 +169,36 @@ def test_vcctl_says_its_version() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("program", "arguments", "flag"),
+    [
+        (root.app, ["job", "view", "a"], "--name or -N"),
+        (root.app, ["job", "delete", "-N", "a", "b"], "--name or -N"),
+        (vcctl.app, ["queue", "create", "a"], "--name or -n"),
+        (root.app, ["jobflow", "get", "a"], "--name or -N"),
+        (PROGRAMS["vcancel"], ["a"], "--name or -n"),
+    ],
+)
+def test_a_name_behind_the_verb_is_told_its_flag(
+    program: typer.Typer, arguments: list[str], flag: str, stand: Stand
+) -> None:
+    code, why = stand.refusal(*arguments, program=program)
+    assert code == 2
+    surplus = f"Error: Got unexpected extra argument(s) ({arguments[-1]})"
+    assert why.splitlines()[-1] == f"{surplus}; a name is given by {flag}"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--kubeconfig", "x", "job", "list"], ["job", "-n", "x", "list"]]
+)
+def test_a_flag_before_its_command_is_told_its_place(arguments: list[str], stand: Stand) -> None:
+    code, why = stand.refusal(*arguments, program=vcctl.app)
+    assert code == 2
+    last = why.splitlines()[-1]
+    assert last.startswith("Error: No such option: -")
+    assert last.endswith("; flags of a command stand behind its name")
+
+
 def test_the_shell_completes_commands_and_values() -> None:
     def completed(words: str) -> list[str]:
         done = subprocess.run(

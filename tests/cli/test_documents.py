@@ -87,9 +87,22 @@ def test_three_dashes_inside_a_text_do_not_end_a_document(tmp_path: Path) -> Non
     assert item["spec"]["note"] == "a --- b"
 
 
+def given(text: bytes) -> io.TextIOWrapper:
+    """Standard input, opened as in a shell of another language."""
+    return io.TextIOWrapper(io.BytesIO(text), encoding="latin-1")
+
+
 def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(GOOD))
+    text = GOOD.replace("spec:", "spec: # größer\n ")
+    monkeypatch.setattr("sys.stdin", given(text.encode()))
     assert len(read("-", JOBS, namespace="here")) == 1
+
+
+def test_standard_input_in_another_encoding_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", given(b"kind: Job\n\xe9\n"))
+    with pytest.raises(CommandFailed) as failure:
+        read("-", JOBS, namespace="here")
+    assert str(failure.value) == "-: not UTF-8 text"
 
 
 def test_standard_input_that_is_closed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

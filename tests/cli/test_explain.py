@@ -458,6 +458,18 @@ def test_who_may_see_little_still_gets_an_answer(
     assert (named.out.splitlines()[-1], named.err) == (viewed.out.splitlines()[-1], warned)
 
 
+def test_a_suspended_job_is_said_to_be_and_how_it_goes_on(stand: Stand) -> None:
+    stand.create(job("a"))
+    state = {"phase": "Aborted", "reason": "AbortJob", "message": "Command 13a63e38-3718"}
+    stand.status(JOBS, "a", {"state": state})
+    lines = stand.printed("explain", "a").splitlines()
+    assert lines[0] == "job default/a is Aborted: a Command asked for it"
+    assert lines[2:4] == [
+        "Reason:     AbortJob",
+        "Next step:  resume it: pumice job resume --namespace default --name a",
+    ]
+
+
 def test_what_is_not_there_is_code_3(stand: Stand) -> None:
     assert stand.refusal("explain", "a") == (
         3,

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from app.cli.standalone import PROGRAMS
 from app.wire.kinds import COMMANDS, JOBS
 from tests.cli.stand import CREATED, Stand, event, job
+
+QUOTES = "--command: a quotation mark is not closed, or a backslash ends it"
 
 EMPTY = "No resources found\n"
 HEAD = (
@@ -129,7 +132,10 @@ def test_run_shows_what_was_made(stand: Stand) -> None:
             "--requests: invalid argument syntax cpu, expected <resource>=<value>",
         ),
         (["-N", "a", "-L", "cpu=x"], '--limits: cpu: "x" is not a quantity'),
-        (["-N", "a", "-c", "'"], "--command: No closing quotation"),
+        (
+            ["-N", "a", "-c", "'"],
+            QUOTES,
+        ),
         (["-N", "a", "--timeout", "5"], "--timeout: '5' is not a duration such as 1h30m"),
         (["-N", "a", "--timeout=-5s"], "--timeout: '-5s' is less than nothing"),
     ],
@@ -265,6 +271,7 @@ def test_view_prints_the_object(stand: Stand) -> None:
 @pytest.mark.parametrize(("verb", "action"), [("suspend", "AbortJob"), ("resume", "ResumeJob")])
 def test_suspend_and_resume_are_commands(verb: str, action: str, stand: Stand) -> None:
     [made] = stand.create(job("a"))
+    stand.status(JOBS, "a", {"state": {"phase": "Running" if verb == "suspend" else "Aborted"}})
     assert stand.printed("job", verb, "-N", "a") == f"asked the controllers to {verb} job a\n"
     [command] = stand.all(COMMANDS)
     reference = {
@@ -280,6 +287,60 @@ def test_suspend_and_resume_are_commands(verb: str, action: str, stand: Stand) -
     assert command["metadata"]["ownerReferences"] == [reference]
     assert command["metadata"]["namespace"] == "default"
     assert command["metadata"]["name"].startswith(f"a-{action.lower()}-")
+
+
+@pytest.mark.parametrize(
+    ("verb", "phase", "why"),
+    [
+        ("suspend", "Aborted", "is suspended already"),
+        ("suspend", "Aborting", "is being suspended already"),
+        ("suspend", "Completing", "is about to end, and no action changes that"),
+        ("resume", "Running", "is not suspended, so there is nothing to resume"),
+        ("resume", "Terminating", "is about to end, and no action changes that"),
+    ],
+)
+def test_what_the_controllers_will_refuse_is_told_at_once(
+    verb: str, phase: str, why: str, stand: Stand
+) -> None:
+    stand.create(job("a"))
+    stand.status(JOBS, "a", {"state": {"phase": phase}})
+    warned = f"Warning: the controllers will refuse it: job a {why}\n"
+    done = stand.run("job", verb, "-N", "a")
+    assert (done.code, done.out) == (0, f"asked the controllers to {verb} job a\n")
+    assert done.err == warned
+    assert stand.run("-n", "a", program=PROGRAMS[f"v{verb}"]).err == warned
+
+
+def test_the_rest_of_a_file_is_run_though_one_is_refused(stand: Stand, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text("---\n".join(yaml.safe_dump(job(name)) for name in ("a", "B_", "c")))
+    stand.create(job("a"))
+    done = stand.run("job", "run", "-f", str(file))
+    assert (done.code, done.out) == (6, "run job c successfully\n")
+    start, _, rest = done.err.partition("; ")
+    assert start == 'Failed to run job: jobs.batch.volcano.sh "a" already exists'
+    assert 'Job.batch.volcano.sh "B_" is invalid' in rest
+    assert done.err.count("\n") == 1
+
+
+def test_a_name_beside_a_file_is_said_to_have_no_effect(stand: Stand, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(job("a")))
+    done = stand.run("job", "run", "-f", str(file), "-N", "b")
+    assert (done.code, done.out) == (0, "run job a successfully\n")
+    assert done.err == (
+        f"Warning: --name b is not heeded: the jobs of {file} have names of their own\n"
+    )
+
+
+def test_which_of_several_was_refused_is_said(stand: Stand, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    wrong = job("b")
+    wrong["metadata"]["namespace"] = "nowhere"
+    file.write_text("---\n".join(yaml.safe_dump(each) for each in (job("a"), wrong)))
+    done = stand.run("job", "run", "-f", str(file))
+    assert (done.code, done.out) == (3, "run job a successfully\n")
+    assert done.err == 'Failed to run job: b: namespaces "nowhere" not found\n'
 
 
 @pytest.mark.parametrize("verb", ["suspend", "resume"])

@@ -95,6 +95,7 @@ def test_vcancel_deletes(stand: Stand) -> None:
 @pytest.mark.parametrize(("name", "action"), [("vsuspend", "AbortJob"), ("vresume", "ResumeJob")])
 def test_vsuspend_and_vresume_are_commands(name: str, action: str, stand: Stand) -> None:
     stand.create(job("a"))
+    stand.status(JOBS, "a", {"state": {"phase": "Running" if name == "vsuspend" else "Aborted"}})
     program, verb = PROGRAMS[name], name.removeprefix("v")
     said = stand.printed("-n", "a", "-N", "default", program=program)
     assert said == f"asked the controllers to {verb} job a\n"
