@@ -60,6 +60,7 @@ class Memory:
     _told: tuple[str, float] = ("", float("-inf"))
     """Why it waits, as people were told last, and when; empty: it does not any more."""
     _refused_since: float | None = None
+    _absent_since: float | None = None
 
     def since(self, happening: Happening, now: float) -> float:
         """When it happened, or was first seen where nothing tells.
@@ -159,6 +160,16 @@ class Memory:
         if self._refused_since is None:
             self._refused_since = now
         return now - self._refused_since
+
+    def absent_s(self, now: float) -> float:
+        """Another object that the job names is not there: for how long it has not been."""
+        if self._absent_since is None:
+            self._absent_since = now
+        return now - self._absent_since
+
+    def all_there(self) -> None:
+        """Everything that the job names is there."""
+        self._absent_since = None
 
     def granted(self) -> None:
         """It does not, or the job needs nothing now."""

@@ -1,7 +1,12 @@
-"""How long the API server may refuse what a job needs before the job is ended."""
+"""How long a job waits for what it needs: before it is told, and before the job is ended."""
 
 import math
 from typing import Final
+
+SOON_S: Final = 3.0
+"""What is applied together with a job, after it, is there by then: until then nothing is told."""
+LOOK_S: Final = 0.5
+"""How often is looked for it."""
 
 _UNLIMITED: Final = -1
 _FIRST_S: Final = 0.005

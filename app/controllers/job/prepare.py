@@ -39,6 +39,10 @@ class Unlisted(Unready):
         self.hopeless = hopeless
 
 
+class Absent(Unready):
+    """Another object that the user makes is not there, or not yet."""
+
+
 class Preparation:
     """Makes what jobs need before their pods."""
 
@@ -79,7 +83,7 @@ class Preparation:
     async def _forward(self, job: Job) -> Job:
         queue = self._world.queue(job.queue)
         if queue is None:
-            raise Unready("JobStatusError", f"queue {job.queue} is not found")
+            raise Absent("JobStatusError", f"queue {job.queue} is not found")
         if not unstructured.spec(queue).get("extendClusters") or job.is_forwarded:
             return job
         return await self._world.write_job(
@@ -103,7 +107,7 @@ class Preparation:
         if await self._is_there(Key(job.key.namespace, name)):
             return
         if claim is None:
-            raise Unready(
+            raise Absent(
                 "PVCError",
                 f"pvc {name} is not found, the job will be in the Pending state until the PVC is"
                 " created",

@@ -12,8 +12,9 @@ from typing import Final
 from app.controllers.job import completion, counts, group, machine, pods, status, sync, templates
 from app.controllers.job.members import pinned_node, with_taken
 from app.controllers.job.memory import Memory
+from app.controllers.job.patience import SOON_S
 from app.controllers.job.pods import Seat
-from app.controllers.job.prepare import Preparation, Unlisted, Unready
+from app.controllers.job.prepare import Absent, Preparation, Unlisted, Unready
 from app.controllers.job.slots import Dealer, SlotSource
 from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.sync import Replica
@@ -35,11 +36,15 @@ _FAILED_DELETE: Final = ("FailedDelete", "Error deleting pods")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What kept a sync from its end; ``refused``: the same again will be refused again."""
+    """What kept a sync from its end.
+
+    ``refused``: the same again will be refused again; ``told``: the user is to know of it.
+    """
 
     reason: str
     message: str
     refused: bool
+    told: bool = True
 
 
 class Syncing:
@@ -74,6 +79,7 @@ class Syncing:
         problem, found = None, None
         try:
             job, found = await self._preparation.prepare(self._world.around(job), memory)
+            memory.all_there()
         except Unlisted as unlisted:
             if unlisted.hopeless and not seen.members:
                 await self._fail(self._world.around(job), Why(unlisted.reason, str(unlisted)))
@@ -82,7 +88,7 @@ class Syncing:
             await self._conclude(self._world.still(job, seen), (), problem)
             return problem
         except Unready as unready:
-            problem = _problem_of(unready)
+            problem = replace(_problem_of(unready), told=not self._may_come(unready, memory))
         seen, failed = await self._remove(self._world.still(job, seen), memory)
         problem = problem or failed
         made: Sequence[Object] = ()
@@ -91,8 +97,13 @@ class Syncing:
             if group.is_admitted(found):
                 made, failed = await self._create(seen, found, memory)
                 problem = failed or problem
-        await self._conclude(seen, made, problem)
+        await self._conclude(seen, made, problem if problem is None or problem.told else None)
         return problem
+
+    def _may_come(self, unready: Unready, memory: Memory) -> bool:
+        """Whether what is not there may be applied together with the job, a moment later."""
+        absent = isinstance(unready, Absent)
+        return absent and memory.absent_s(self._world.clock()) < SOON_S
 
     async def _initiate(self, seen: Seen, memory: Memory) -> Job:
         """Say what will be made before it is; the rest is told when it is done."""

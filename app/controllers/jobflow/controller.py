@@ -49,6 +49,8 @@ _PROBE_S: Final = 5.0
 """Pods are asked again after that long."""
 _REFUSED_S: Final = 30.0
 """The pause after a job was refused; what refuses it (a closed queue, a quota) may change."""
+_SOON_S: Final = 3.0
+"""Templates that are applied together with a flow, after it, are there by then."""
 
 
 @dataclass(slots=True)
@@ -56,11 +58,13 @@ class _Memory:
     """What there is to remember of a flow.
 
     By step: ``asked`` is when pods were asked, ``told`` what was said last about why it does not
-    start. By name: ``gone`` are jobs that went after their end.
+    start, ``missed`` since when there is no template. By name: ``gone`` are jobs that went after
+    their end.
     """
 
     asked: dict[str, float] = field(default_factory=dict)
     told: dict[str, Why] = field(default_factory=dict)
+    missed: dict[str, float] = field(default_factory=dict)
     gone: dict[str, Object] = field(default_factory=dict)
 
 
@@ -210,9 +214,14 @@ class JobFlowController:
     async def _make(self, flow: Object, step: Step, jobs: dict[str, Object]) -> float | None:
         """Make the job; returns after how long to try again if it could not be made."""
         template = self._stores[JOB_TEMPLATES].get(Key(namespace(flow), step.name))
+        missed = self._memory(key_of(flow)).missed
         if template is None:
+            left = missed.setdefault(step.name, self._clock()) + _SOON_S - self._clock()
+            if left > 0:
+                return left
             await self._tell(flow, step, f"there is no JobTemplate {step.name}")
             return None
+        missed.pop(step.name, None)
         try:
             job = await self._api.create(JOBS, job_of(step, flow, template))
         except ApiError as error:

@@ -16,7 +16,7 @@ from app.wire.kinds import (
     SERVICES,
     Resource,
 )
-from app.wire.unstructured import Key, name
+from app.wire.unstructured import Key, Object, name
 from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
 
 _GANG: dict[str, Any] = {"minAvailable": 2, "tasks": [task()]}
@@ -111,6 +111,7 @@ def test_a_job_waits_for_its_queue() -> None:
         rig.start()
         rig.submit({**_GANG, "queue": "q"})
         await rig.settle()
+        await rig.later(4)
         assert rig.status()["state"]["message"] == "queue q is not found"
         assert set(rig.events.told) == {("Warning", "JobStatusError", "queue q is not found")}
         assert not rig.api.all(POD_GROUPS)
@@ -121,6 +122,35 @@ def test_a_job_waits_for_its_queue() -> None:
     rig = play(scenario)
     assert rig.group()["spec"]["queue"] == "q"
     assert "message" not in rig.status()["state"]
+
+
+def _applied_before(resource: Resource, item: Object, job: dict[str, Any]) -> Rig:
+    """The job is there a moment before what it names."""
+
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(job)
+        await rig.settle()
+        await rig.later(1)
+        assert rig.phase() == "Pending"
+        rig.api.put(resource, item)
+        await rig.later(1)
+
+    return play(scenario)
+
+
+def test_a_job_that_is_applied_together_with_its_queue_is_not_warned_of() -> None:
+    queue = {"metadata": {"name": "q"}, "spec": {}}
+    rig = _applied_before(QUEUES, queue, {**_GANG, "queue": "q"})
+    assert rig.group()["spec"]["queue"] == "q"
+    assert [told for told in rig.events.told if told[0] == "Warning"] == []
+
+
+def test_a_job_that_is_applied_together_with_its_claim_is_not_warned_of() -> None:
+    claim = {"metadata": {"name": "c", "namespace": NAMESPACE}, "spec": {}}
+    rig = _applied_before(CLAIMS, claim, _with_volume(volumeClaimName="c"))
+    assert len(rig.pods()) == 2
+    assert [told for told in rig.events.told if told[0] == "Warning"] == []
 
 
 def test_a_job_of_a_queue_that_extends_to_other_clusters_is_forwarded() -> None:

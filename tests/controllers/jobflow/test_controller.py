@@ -245,6 +245,18 @@ def test_a_flow_waits_for_its_template_and_says_so_once() -> None:
     assert run(scenario).told.messages("FailedCreate") == ["there is no JobTemplate a"]
 
 
+def test_a_flow_that_is_applied_together_with_its_template_is_not_warned_of() -> None:
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        submit(stage, step("a"))
+        await stage.later(1)
+        template(stage, "a")
+        await stage.settle()
+        assert jobs(stage) == ["flow-a"]
+
+    assert run(scenario).told.messages("FailedCreate") == []
+
+
 def test_jobs_go_when_all_have_succeeded_if_they_are_not_to_be_kept() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
         await stage.start()
