@@ -7,6 +7,7 @@ a node (bound or promised) and is not done, one for every slot, and one for ever
 node; nothing else.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 
 from app.cache.groups import Group
@@ -98,8 +99,11 @@ class ClusterCache(Pods):
         """Add or replace a PodGroup; its phase is taken over only the first time we see it."""
         before = self._before(pod_group)
         group = self.registry.open(pod_group.key, solo=False)
+        group.note_reached()
+        asked_before = group.asks
         if before is None:
             group.phase = pod_group.phase
+            group.reached = Counter(pod_group.reached)
         if before is None or before.minimum != pod_group.minimum:
             group.begin_anew()
         self.registry.specify(group, pod_group)
@@ -109,6 +113,7 @@ class ClusterCache(Pods):
             self.members[pod.uid] = member = Member(pod, group.key, task_of(pod, self.rooms.vector))
             group.add(member)
         if before is not None:
+            group.ask_otherwise(asked_before)
             self._take_back(group, before=before, now=pod_group)
         self.registry.changed(group)
 
@@ -146,6 +151,7 @@ class ClusterCache(Pods):
         self._revoke(group, why="PodGroup was deleted")
         self.registry.specify(group, None)
         group.phase = GroupPhase.NEW
+        group.reached = Counter()
         self.registry.changed(group)
         for member in list(group.members.values()):
             if member.pod.status in TERMINAL:

@@ -28,10 +28,12 @@ from app.model.job import QUEUE_NAME, Template
 from app.model.parts import (
     Part,
     Policies,
+    by_role,
     make_up,
     part_of,
 )
 from app.model.pod import QUEUE_ANNOTATION
+from app.model.reached import MEMBERS, Numbers, asked, counted
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase, PodGroup
 
@@ -96,6 +98,10 @@ class Group:
     yields_until: float = 0.0
     given_up: bool = False
     filled_at: float = 0.0
+    lost: int = 0
+    """Members that are as good as gone: another one is awaited in the stead of each."""
+    reached: Numbers = field(default_factory=Counter)
+    """The largest minimum that it has had on nodes, never more than it asks for now."""
     serial: int = 0
     """Counts slots ever made, for their names."""
 
@@ -157,6 +163,7 @@ class Group:
     def _count(self, member: Member, sign: int) -> None:
         kind, request = member.kind, member.pod.shape.requests
         self.kinds[kind] += sign
+        self.lost += sign * member.lost
         bump(self.part_kinds, (member.part, kind), sign)
         if kind is Kind.WAITING:
             self.best_effort_waiting += sign * member.task.best_effort
@@ -275,12 +282,15 @@ class Group:
         """Whether enough members have come to Bind for all of them to go (design §4, bind).
 
         Members on a node count, and so does every role's minimum, and what makes sub-groups whole.
+        A gang that has lost some of a smaller minimum, and asks for more by now, may have that
+        smaller minimum back.
         """
-        return self._makes_minimum(self.arrivals.at_bind)
+        return self.complete_with(_NOBODY)
 
     def complete_with(self, coming: Counter[Part]) -> bool:
         """Whether that holds once so many more per part have come."""
-        return self._makes_minimum(self.arrivals.at_bind + coming)
+        come = self.arrivals.at_bind + coming
+        return self._makes_minimum(come) or self._makes_up_for_losses(come)
 
     def complete_without(self, leaving: Counter[Part]) -> bool:
         """Whether it holds without so many per part of those on nodes or at Bind."""
@@ -316,6 +326,55 @@ class Group:
         """Whether these are enough for its roles and sub-groups."""
         return make_up(have, role_minimum=self.role_minimum, policies=self.sub_groups)
 
+    # --- what it has had -------------------------------------------------------------------------
+
+    @property
+    def asks(self) -> Numbers:
+        """Its minimum as numbers."""
+        return asked(self.min_member, self.role_minimum, self.sub_groups)
+
+    def note_reached(self) -> None:
+        """Remember its minimum as one that it has had, if it has it on nodes."""
+        if self.on_nodes and self.reached_minimum:
+            self.reached = self.asks
+
+    def ask_otherwise(self, before: Numbers) -> None:
+        """Its minimum was ``before`` and is another one now.
+
+        What it has by then is not what it asks for newly, members beyond the minimum included.
+        """
+        if self.asks != before:
+            come = self.arrivals.accepted
+            on_the_way = Counter({MEMBERS: self.arrivals.unanswered})
+            has = self._numbers(come) + on_the_way
+            self.reached = (self.reached | has) & self.asks
+
+    @property
+    def owed(self) -> Numbers:
+        """The minimum that it must be brought back to before all others; none: it is not torn.
+
+        That is the one that it had and has lost a part of. If it is bound in part beyond that, as a
+        crash in the middle of binding leaves it, it is the whole minimum.
+        """
+        if self.on_nodes == self.kinds[Kind.SUCCEEDED] or self.reached_minimum:
+            return Counter()
+        asks, has = self.asks, self._numbers(_NOBODY)
+        had = self.reached & asks
+        if has[MEMBERS] > had[MEMBERS]:
+            return asks
+        return had if had - has else Counter()
+
+    def _makes_up_for_losses(self, come: Counter[Part]) -> bool:
+        owed = self.owed
+        return bool(owed) and not owed - self._numbers(come)
+
+    def _numbers(self, come: Counter[Part]) -> Numbers:
+        """What it has on nodes, and so many per part that came."""
+        parts: Counter[Part] = Counter()
+        if self.role_minimum or self.sub_groups:
+            parts = self.parts(ON_NODE_KINDS) + come
+        return counted(self.on_nodes + come.total(), parts, self.sub_groups)
+
     def parts(self, kinds: Collection[Kind]) -> Counter[Part]:
         """How many members of these kinds count for what."""
         found: Counter[Part] = Counter()
@@ -323,6 +382,15 @@ class Group:
             if kind in kinds:
                 found[part] += count
         return found
+
+    def lacks(self, role: str) -> bool:
+        """Whether its minimum takes one more member of ``role`` than have places, kept or taken."""
+        there = self.on_nodes + self.kinds[Kind.PLACED] + len(self.slots)
+        if there < self.min_member or self.sub_groups:
+            return not self.placed_minimum
+        kept = self.open_slots.counts().get(role, 0)
+        least = self.role_minimum.get(role, 0)
+        return least > 0 and least > by_role(self.parts(READY_KINDS))[role] + kept
 
     @property
     def placed_minimum(self) -> bool:
@@ -395,4 +463,5 @@ class Group:
             pending_best_effort=self.best_effort_waiting,
             gated=of[Kind.GATED],
             slots=len(self.slots),
+            lost=self.lost,
         )

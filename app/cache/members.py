@@ -139,6 +139,8 @@ class Member:
     """Since when it is."""
     observed: bool = False
     """Whether only a Filter call has shown it so far, and not the watch."""
+    lost: bool = False
+    """Whether its gang needs another one in its stead: it ended, or ends where none may follow."""
     part: Part = _NO_PART
     """What its group counts it for, as long as it does."""
     lingers: bool = False
@@ -154,7 +156,7 @@ class Member:
     def kind(self) -> Kind:
         """What its group counts it as."""
         status = self.pod.status
-        if status is TaskStatus.RELEASING:
+        if status is TaskStatus.RELEASING or (self.lost and self.pod.deleting):
             return Kind.RELEASING_PLACED if self.pod.node else Kind.RELEASING
         if status is not TaskStatus.PENDING:
             return _KIND_OF[status]

@@ -1,7 +1,8 @@
 """Members of a minimum that nobody has created, and the room that is kept for them.
 
-Slots are made by the plan (:mod:`app.core.actions.slots`); as members come, or the minimum changes,
-there may be more of them than members are missing.
+Slots are made by the plan (:mod:`app.core.actions.slots`), or for a member that was lost where it
+was (:mod:`app.service.heirs`). As members come, or the minimum changes, there may be more of them
+than members are missing.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from app.model.parts import by_role, by_sub_group, least_missing
 
 def missing(group: Group) -> int:
     """How many members its minimum takes, and those of its parts, that are not there yet."""
-    of_all = group.min_member - len(group.members)
+    of_all = group.min_member - len(group.members) + group.lost
     return max(of_all, sum(_lacking_of_roles(group).values()), _lacking_of_sub_groups(group), 0)
 
 

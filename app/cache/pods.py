@@ -4,6 +4,8 @@ Those of others count with the room that they have on their nodes. Those that ar
 PodGroup that is known do not count: they are kept as history, should there be one.
 """
 
+from collections import Counter
+
 from app.cache.awaited import AwaitedPods
 from app.cache.departed import Departed
 from app.cache.groups import Group
@@ -11,11 +13,11 @@ from app.cache.history import History
 from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
 from app.cache.moving import brings_place, moved
 from app.cache.nominated import NominatedOthers
-from app.cache.promises import Lost, Promises
+from app.cache.promises import Lost, Promises, Vacated
 from app.cache.roster import Occupant, Roster
 from app.cache.strangers import Strangers
 from app.cache.views import task_of
-from app.model.ids import NO_NODE, NO_QUEUE, PodUid, QueueName
+from app.model.ids import NO_NODE, NO_QUEUE, NodeName, PodUid, QueueName
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.workload import GroupPhase
@@ -95,6 +97,7 @@ class Pods(Promises):
             since=now,
             refused=bool(pod.complaint),
             hinted=pod.left_nomination,
+            lost=pod.deleting and bool(pod.node) and pod.status is TaskStatus.FAILED,
             observed=observed,
         )
 
@@ -128,7 +131,16 @@ class Pods(Promises):
             return
         if member.promised:
             self.lost.append(Lost(uid, member.group, "pod was deleted"))
+        self._vacate(member, member.charged_node)
         self._leave(member)
+        group = self.groups.get(member.group)
+        if group is not None and not group.on_nodes:
+            group.reached = Counter()  # if it comes again it comes whole
+
+    def _vacate(self, member: Member, node: NodeName) -> None:
+        """It leaves what it had on ``node``."""
+        if node and member.pod.grouped:
+            self.vacated.append(Vacated(member.group, member.pod, node))
 
     def _is_past(self, pod: Pod) -> bool:
         """Whether it is gone or over, though kube-scheduler does not know that yet."""
@@ -207,7 +219,7 @@ class Pods(Promises):
         self.registry.changed(group, replan=group.wants_planning)
 
     def _look_whether_it_lingers(self, member: Member) -> None:
-        on_node = member.kind is Kind.RELEASING_PLACED
+        on_node = bool(member.pod.node) and member.pod.status is TaskStatus.RELEASING
         member.lingers = on_node and self.rooms.is_up(member.pod.node)
 
     def _leave(self, member: Member) -> None:
@@ -244,14 +256,14 @@ class Pods(Promises):
     def _replace(self, member: Member, pod: Pod, *, now: float) -> None:
         group = self.groups[member.group]
         before, requests, queue = member.kind, member.pod.shape.requests, group.queue
+        had = member.charged_node
         group.remove(member)
         member.pod, member.observed = pod, False
         if member.promised and pod.status is not TaskStatus.PENDING:
             why = "pod is being deleted" if pod.deleting else "pod is over"
             self.lost.append(Lost(pod.uid, member.group, why))
             member.stage, member.node = Stage.WAITING, NO_NODE
-        if pod.status is TaskStatus.FAILED and pod.node and before in PLACED_KINDS:
-            member.failed_at = now
+        self._note_end(member, before, now=now)
         if group.awaits:
             self._await_not(group, pod.uid)
             self._await_owner(group, member)
@@ -262,6 +274,8 @@ class Pods(Promises):
         self.signals.overfull |= grows and member.kind in PLACED_KINDS
         self.registry.moved(group, queue)
         moved = self._charge(member)
+        if pod.status in TERMINAL:
+            self._vacate(member, had)
         self.rooms.tell(pod.uid)
         stays = before in PLACED_KINDS and member.kind in PLACED_KINDS and not moved
         self.registry.changed(group, replan=not stays)
@@ -269,6 +283,25 @@ class Pods(Promises):
             self._retire(member)
         elif group.slots and before is Kind.GATED and member.kind is Kind.WAITING:
             self._adopt_slot(group, member, now=now)
+
+    def _note_end(self, member: Member, before: Kind, *, now: float) -> None:
+        pod = member.pod
+        if pod.status is TaskStatus.FAILED and pod.node and before in PLACED_KINDS:
+            member.failed_at = now
+        member.lost = self._is_lost(member, before)
+
+    def _is_lost(self, member: Member, before: Kind) -> bool:
+        """Whether its gang needs another one in its stead.
+
+        So it does when the pod ended since it was deleted, or terminates where none may follow it.
+        """
+        pod = member.pod
+        if not (pod.deleting and pod.node):
+            return member.lost
+        if pod.status in TERMINAL:
+            return pod.status is TaskStatus.FAILED or before is Kind.RELEASING_PLACED
+        closed = pod.node in self.rooms.nodes and not self.rooms.takes(pod.node, pod.shape)
+        return member.lost or closed
 
     # --- pods whose owner may want a gang --------------------------------------------------------
 

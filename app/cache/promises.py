@@ -22,7 +22,7 @@ from app.cache.shortages import Shortages
 from app.core.placement.single import SingleNode
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import GangPlacement
-from app.model.pod import TaskStatus
+from app.model.pod import Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.resources import Vector
 from app.model.shape import PodShape
@@ -38,6 +38,15 @@ class Lost:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Vacated:
+    """What a member of a group had on a node until it ended or went."""
+
+    group: GroupKey
+    pod: Pod
+    node: NodeName
+
+
 class Promises:
     """Members, their groups and the room they hold; that of slots is in :attr:`slots`."""
 
@@ -51,6 +60,8 @@ class Promises:
         self.rules = Rules()
         self.slots = KeptSlots(self.rooms, self.registry, self.rules)
         self.lost: list[Lost] = []
+        self.vacated: list[Vacated] = []
+        """What members of gangs had that are over or gone, for whoever keeps it for their gang."""
         self.housed: list[PodUid] = []
         """Members that came into a slot, for whoever tells pods their places."""
 
@@ -267,11 +278,15 @@ class Promises:
         return late
 
     def stale_slots(self, *, before: float) -> list[Group]:
-        """Groups with slots older than that time, none of which was filled since."""
+        """Groups with slots older than that time, none of which was filled since.
+
+        A job makes a member anew that its gang has lost, however long that takes: not its slots.
+        """
         return [
             group
             for group in self.registry.promised.values()
             if group.filled_at < before
+            and not (group.owed and group.templates)
             and any(slot.since < before for slot in group.slots.values())
         ]
 
@@ -360,12 +375,31 @@ class Promises:
         for holder in sorted(self.rooms.holders(node)):
             shape = self._promised_shape(holder)
             if shape is None:
+                self._follow_closed(holder)
                 continue
             if single is not None and self.rooms.takes(node, shape) and single.lets_in(shape):
                 continue
             if not self._lose(holder, why):  # its Binding is under way: if that fails it is lost
                 member = self.members[PodUid(holder)]
                 self.groups[member.group].arrivals.avoid(member)
+
+    def _follow_closed(self, holder: str) -> None:
+        """Its node takes no pods any more: none may follow there when it ends."""
+        member = self.members.get(PodUid(holder))
+        if member is None or member.kind is not Kind.RELEASING_PLACED:
+            return
+        if not self.rooms.takes(member.pod.node, member.pod.shape):
+            self.replace_by_another(member, lost=True)
+
+    def replace_by_another(self, member: Member, *, lost: bool) -> None:
+        """Another member is awaited in its stead from now on, or not any more."""
+        if member.lost is lost:
+            return
+        group = self.groups[member.group]
+        group.remove(member)
+        member.lost = lost
+        group.add(member)
+        self.registry.changed(group)
 
     def _promised_shape(self, holder: str) -> PodShape | None:
         """What a member or slot asks for; None for a pod that is on a node."""

@@ -198,6 +198,7 @@ class Registry:
         if self._grown:
             self._recount()
         for key, group in self._unviewed.items():
+            group.note_reached()
             view = self._view(group)
             self._views.put(view, pending=key in self.pending)
             self._forget_part(key)

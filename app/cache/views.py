@@ -69,6 +69,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
     pod_group = group.pod_group
     minimum = pod_group.min_resources if pod_group else _solo_request(group)
     counts = group.counts()
+    owed = group.owed
     roles, parted = _roles(group), _parted(group)
     described = {role: template.shape for role, template in group.templates.items()}
     namespace, _, name = group.key.partition("/")
@@ -105,7 +106,9 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         sub_group_scheduled=parted.scheduled,
         annotations=pod_group.annotations if pod_group else {},
         solo=group.solo,
-        partial=bool(group.on_nodes) and not group.reached_minimum and not counts.completed,
+        partial=bool(owed),
+        owed=owed,
+        reached=group.reached,
         hold_until=group.hold_until,
         given_up=group.awaits_nobody,
         unused=frozenset(group.unused),

@@ -16,8 +16,8 @@ would be let in again and claim room for members that nobody will create; in Vol
 5, a job's group would be Pending for the moment in which a pod that was made anew is bound.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from app.model.gang import Counts, Gang
 from app.model.parts import least_missing
@@ -58,6 +58,8 @@ class GroupStatus:
     succeeded: int
     failed: int
     conditions: tuple[Condition, ...]
+    reached: Mapping[str, int] = field(default_factory=dict)
+    """The largest minimum that it has had (:mod:`app.model.reached`), an annotation."""
 
 
 def lacks_minimum(gang: Gang) -> bool:
@@ -107,7 +109,13 @@ def desired_status(
         succeeded=counts.succeeded,
         failed=counts.failed,
         conditions=_conditions(gang, stored, refusal, describe),
+        reached=_reached(gang, stored),
     )
+
+
+def _reached(gang: Gang, stored: PodGroup) -> Mapping[str, int]:
+    """What must be stored of that: of a gang of one it would say nothing."""
+    return stored.reached if gang.is_of_one else dict(gang.reached)
 
 
 def differs(wanted: GroupStatus, stored: PodGroup) -> bool:
@@ -119,9 +127,11 @@ def differs(wanted: GroupStatus, stored: PodGroup) -> bool:
 
 
 def summary(wanted: GroupStatus, stored: PodGroup) -> str:
-    """What changes beside the texts: ``phase``, ``counts``, or nothing."""
+    """What changes beside the texts: ``phase``, ``counts``, ``reached``, or nothing."""
     if wanted.phase is not stored.phase:
         return "phase"
+    if wanted.reached != stored.reached:
+        return "reached"
     now = (wanted.running, wanted.succeeded, wanted.failed)
     return "" if now == (stored.running, stored.succeeded, stored.failed) else "counts"
 

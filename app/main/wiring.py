@@ -24,6 +24,7 @@ from app.service.feed import Feed
 from app.service.filtering import Filtering
 from app.service.gates import Gates
 from app.service.giving_back import forgive
+from app.service.heirs import Heirs
 from app.service.limits import Limits
 from app.service.owners import Owners
 from app.service.planning import Planning
@@ -119,6 +120,7 @@ def assemble(
         limits=limits,
         clock=clock,
     )
+    heirs = Heirs(cache, activity=activity, limits=limits, clock=clock, told=planning.published)
     owners = Owners(cache, reader=ports, clock=clock, settled=planning.notice, failed=log_failure)
     planning.published.append(actuator.placed)
     planning.after += [
@@ -127,11 +129,13 @@ def assemble(
         barrier.settle,
         filtering.after_cycle,
         partial(forgive, cache),
+        lambda _changed: heirs.expire(clock()),
     ]
     planning.stood_by += [barrier.settle, status.forget, actuator.stood_by]
 
     def settled(changed: Iterable[GroupKey]) -> None:
         planning.follow_lead()
+        heirs.settle()
         barrier.settle(changed)
         actuator.housed()
         if planning.has_news:

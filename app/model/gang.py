@@ -7,13 +7,14 @@ snapshot's axis.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from app.model.amounts import Amounts
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
 from app.model.parts import Policies, SubGroup, lacking_sub_groups, least_missing
+from app.model.reached import MEMBERS, Numbers, asked, of_policy, of_role
 from app.model.resources import PODS_COLUMN, Vector
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
@@ -69,6 +70,8 @@ class Counts:
     pending_best_effort: int = 0
     gated: int = 0
     """Of ``pending``: held by somebody else's scheduling gate."""
+    lost: int = 0
+    """Of ``releasing`` and ``failed``: those in whose stead another member is awaited."""
     slots: int = 0
     """Places promised to members that do not exist yet."""
 
@@ -103,6 +106,11 @@ class Counts:
         return self.tasks - self.completed - self.releasing
 
     @property
+    def there(self) -> int:
+        """All members that exist but those in whose stead another one is awaited, and slots."""
+        return self.tasks - self.lost + self.slots
+
+    @property
     def tasks(self) -> int:
         """All members that exist."""
         return (
@@ -128,9 +136,10 @@ class Gang:
     ``gated_request`` sums members held by foreign gates, ``releasing`` those that terminate on
     nodes that are up, which are in none of the other sums. ``role_shapes`` has a sibling's shape
     per role for slots; ``role_ready`` counts members and slots with a place per role,
-    ``role_valid`` those plus waiting ones, foreign gates or not. ``partial`` is set when some
-    members are bound and ``min_member``, or the minimum of a role, is not reached, as a crash in
-    the middle of binding leaves it: the rest goes first.
+    ``role_valid`` those plus waiting ones, foreign gates or not. ``partial`` is set when the gang
+    has lost members of its minimum that it had on nodes, or is bound in part, as a crash in the
+    middle of binding leaves it: the rest goes first. ``owed`` is the minimum that it must be
+    brought back to first, ``reached`` the largest one that it has had (:mod:`app.model.reached`).
     """
 
     key: GroupKey
@@ -174,6 +183,8 @@ class Gang:
     annotations: Mapping[str, str] = field(default_factory=dict)
     solo: bool = False
     partial: bool = False
+    owed: Numbers = field(default_factory=Counter)
+    reached: Numbers = field(default_factory=Counter)
     hold_until: float = 0.0
     """Not to be planned before this time: its last reservation was never used."""
     given_up: bool = False
@@ -188,6 +199,24 @@ class Gang:
     def called(self) -> str:
         """``namespace/name``: its key but for a pod alone, whose key has its UID."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def as_it_was(self) -> "Gang":
+        """The gang with the minimum that it must be brought back to first.
+
+        What it asks for beyond that takes its queue's turn.
+        """
+        if not self.owed or self.owed == asked(self.min_member, self.role_minimum, self.sub_groups):
+            return self
+        return replace(
+            self,
+            min_member=self.owed[MEMBERS],
+            role_minimum={role: of_role(self.owed, role) for role in self.role_minimum},
+            sub_groups=tuple(
+                replace(policy, least=of_policy(self.owed, policy.name))
+                for policy in self.sub_groups
+            ),
+        )
 
     @property
     def is_of_one(self) -> bool:
@@ -217,7 +246,7 @@ class Gang:
         """
         if self.min_request is None:
             return None
-        lacking = max(self.min_member - self.counts.tasks, 0)
+        lacking = max(self.min_member - self.counts.tasks + self.counts.lost, 0)
         if self.counts.tasks and not lacking:
             return np.zeros_like(self.min_request)
         rest: Vector = np.maximum(self.min_request - (self.request - self.kept), 0)
@@ -293,7 +322,7 @@ class Gang:
         Of a role too, or of sub-groups, where others exist that cannot be placed: they may be of
         that role.
         """
-        if self.counts.tasks + self.counts.slots < self.min_member:
+        if self.counts.there < self.min_member:
             return True
         if self.lacking_of_roles(self.role_valid):
             return True

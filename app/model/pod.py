@@ -80,6 +80,7 @@ class Pod:
     ``complaint`` is what kube-scheduler said when it last found no node for the pod, or empty;
     ``refused_for`` is the reason that :data:`PLACED_CONDITION` gives for its having no place, which
     another process of ours may have written, or empty. A pod with a node shows neither.
+    ``preempted``: kube-scheduler evicts the pod for another one, which is to have the room.
     """
 
     uid: PodUid
@@ -104,6 +105,7 @@ class Pod:
     started: float = 0.0
     complaint: str = ""
     refused_for: str = ""
+    preempted: bool = False
 
     @property
     def key(self) -> str:

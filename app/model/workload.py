@@ -75,6 +75,8 @@ class PodGroup:
     """Kind of the controlling owner (``Job`` of ``batch.volcano.sh`` for a vcjob's group)."""
     owner_uid: str = ""
     generation: int = 0
+    reached: Mapping[str, int] = field(default_factory=dict)
+    """The largest minimum that the gang has had on nodes (:mod:`app.model.reached`), as stored."""
 
     @property
     def key(self) -> GroupKey:

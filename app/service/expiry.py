@@ -56,12 +56,13 @@ class Expiry:
         """Release gangs that hold part of their room and cannot get the rest of it.
 
         That happens when a member turns out bigger than the room kept for it, or loses its node.
-        After a moment (another cycle may find the rest) others may have what they hold.
+        After a moment (another cycle may find the rest) others may have what they hold. Not so what
+        is kept for members that a gang has lost: that gang goes first.
         """
         stuck = {
             key
             for key in refused
-            if key in self.cache.registry.promised and not self.cache.groups[key].placed_minimum
+            if key in self.cache.registry.promised and _may_be_stuck(self.cache.groups[key])
         }
         self._stuck = {key: self._stuck.get(key, now) for key in stuck}
         for key, since in list(self._stuck.items()):
@@ -71,3 +72,7 @@ class Expiry:
 
     def _give_back(self, group: Group, now: float, why: Why) -> None:
         give_back(self.cache, group, why=why, limits=self.limits, now=now)
+
+
+def _may_be_stuck(group: Group) -> bool:
+    return not group.placed_minimum and not group.owed

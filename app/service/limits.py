@@ -42,6 +42,8 @@ class Limits:
     ten times as long."""
     slot_s: float = 60.0
     """Room kept for pods nobody creates is given back."""
+    failed_s: float = 3.0
+    """Room that a failed member left is given to others when its owner has done nothing by then."""
     observed_s: float = 30.0
     """A pod seen in a Filter call that the watch never shows is forgotten."""
     stuck_s: float = 3.0

@@ -35,6 +35,8 @@ def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal 
     if refusal.cause is Cause.GATED:
         return replace(refusal, holders=_gates(group))
     if refusal.cause in MEMBERS_MISSING:
+        if group.given_up and refusal.detail:
+            refusal = replace(refusal, detail=f"{refusal.detail}: {_given_up(planning)}")
         return replace(refusal, holders=_other_schedulers(cache, group))
     return refusal
 
@@ -51,6 +53,11 @@ def _reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal
         known = _stuck_in_prebind(group, planning) or _complaint(group, of=_UNBOUND)
         return known or replace(refusal, detail=_until(group))
     return refusal
+
+
+def _given_up(planning: Planning) -> str:
+    kept_s = planning.limits.slot_s
+    return f"room was kept for {kept_s:g} s and is given up until another member comes"
 
 
 def _missing(group: Group) -> Refusal:

@@ -34,7 +34,7 @@ from app.service.planning import Planning
 from app.service.ports import Clock, EventSink, EventType, GroupWriter, WriteError
 from app.service.reasons import reason_of, settles_in_s
 from app.service.workqueue import Again
-from app.wire import patches, times
+from app.wire import patches, reached, times
 
 SETTLING_S = 2.0
 """A change that leaves the phase is written so long after it began: pods come, and start, one by
@@ -232,6 +232,8 @@ class StatusWriter:
             failed=wanted.failed,
             conditions=patches.with_conditions(stored.conditions, conditions),
         )
+        if wanted.reached != stored.reached:
+            body |= reached.annotation(wanted.reached, uid=stored.uid)
         try:
             await self._groups.patch_pod_group(stored.namespace, stored.name, body)
         except WriteError as error:

@@ -24,7 +24,7 @@ from app.model.resources import Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 from tests.cache.machine import TERMINAL, Machine
-from tests.cache.naive import OURS, Promises, Taken, recount
+from tests.cache.naive import OURS, Promises, Taken, has_failed_leaving, recount
 from tests.residents import Resident, read_residents
 
 
@@ -96,7 +96,9 @@ class Checks(Machine):
                 assert pod.status in TERMINAL
                 assert pod.grouped
                 assert pod.group not in self.api.groups
-        counted = recount(tracked, promises, self.api)
+        lost = {uid for uid, member in self.cache.members.items() if member.lost}
+        assert {p.uid for p in tracked if has_failed_leaving(p)} <= lost
+        counted = recount(tracked, promises, self.api, lost=lost)
         assert set(self.cache.groups) == set(counted) | set(self.api.groups)
         for key, expected in counted.items():
             group = self.cache.groups[key]
@@ -112,6 +114,7 @@ class Checks(Machine):
             assert group.lingering == dict(+expected.lingering)
             assert set(group.waiting) == expected.waiting
             assert group.best_effort_waiting == expected.best_effort
+            assert group.lost == expected.lost
             stored = self.api.groups.get(key)
             if stored is not None:
                 assert group.phase is self.phases[key]
@@ -186,6 +189,7 @@ class Checks(Machine):
             former_queue=group.former_queue,
             hold_until=group.hold_until,
             given_up=group.given_up,
+            reached=group.reached,
         )
         for member in group.members.values():
             anew.add(member)

@@ -275,5 +275,6 @@ class Decisions(Machine):
             slot.group
             for slot in now.slots.values()
             if max(slot.since, self.cache.groups[slot.group].filled_at) < before
+            if not (self.cache.groups[slot.group].owed and self.cache.groups[slot.group].templates)
         }
         assert {group.key for group in self.cache.stale_slots(before=before)} == stale

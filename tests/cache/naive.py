@@ -7,7 +7,7 @@ these everything else follows.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
@@ -165,8 +165,15 @@ def is_held(pod: Pod) -> bool:
     return bool(set(pod.gates) - {GATE} - ({QUEUE_GATE} if asked else set()))
 
 
-def kind_of(pod: Pod, *, promised: bool) -> Kind:
+def has_failed_leaving(pod: Pod) -> bool:
+    """Whether it ended on its node while it was being deleted."""
+    return pod.deleting and bool(pod.node) and pod.status is TaskStatus.FAILED
+
+
+def kind_of(pod: Pod, *, promised: bool, lost: bool) -> Kind:
     """The state its group must count it under."""
+    if lost and pod.deleting:
+        return Kind.RELEASING_PLACED if pod.node else Kind.RELEASING
     match pod.status:
         case TaskStatus.PENDING:
             if promised:
@@ -195,9 +202,14 @@ class Recount:
     waiting: set[PodUid] = field(default_factory=set)
     best_effort: int = 0
     slots: Counter[str] = field(default_factory=Counter)
+    lost: int = 0
 
-    def add(self, pod: Pod, promise: Promise | None, stored: PodGroup | None) -> None:
-        kind, part = kind_of(pod, promised=promise is not None), part_of(pod, stored)
+    def add(
+        self, pod: Pod, promise: Promise | None, stored: PodGroup | None, *, lost: bool
+    ) -> None:
+        kind = kind_of(pod, promised=promise is not None, lost=lost)
+        part = part_of(pod, stored)
+        self.lost += lost
         self.kinds[kind] += 1
         self.parts[part, kind] += 1
         if kind in (Kind.PLACED, Kind.BOUND, Kind.RUNNING):
@@ -259,13 +271,16 @@ def part_of(pod: Pod, stored: PodGroup | None) -> Part:
     return Part(pod.role, SubGroup("by-size", pod.labels["size"]))
 
 
-def recount(pods: Iterable[Pod], promises: Promises, api: Api) -> dict[GroupKey, Recount]:
+def recount(
+    pods: Iterable[Pod], promises: Promises, api: Api, *, lost: Collection[PodUid]
+) -> dict[GroupKey, Recount]:
     """Every group that has a pod of ours or a slot."""
     out: dict[GroupKey, Recount] = {}
     for pod in pods:
         if pod.scheduler == OURS:
             group = out.setdefault(pod.group, Recount())
-            group.add(pod, promises.members.get(pod.uid), api.groups.get(pod.group))
+            promise, of = promises.members.get(pod.uid), api.groups.get(pod.group)
+            group.add(pod, promise, of, lost=pod.uid in lost)
             group.lingering[pod.shape.requests] += api.lingers(pod)
     for slot in promises.slots.values():
         group = out.setdefault(slot.group, Recount())

@@ -114,6 +114,7 @@ NO_NEWS: dict[str, Any] = {
     "started": 5.0,
     "complaint": "0/3 nodes",
     "refused_for": "QueueQuota",
+    "preempted": True,
 }
 
 

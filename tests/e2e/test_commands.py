@@ -3,66 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from app.cli.orders import command_for
 from tests.clusters import installation
-from tests.clusters.client import ApiClient, ApiError, Object, tls_context
+from tests.clusters.client import ApiClient, ApiError, Object
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.processes import wait_until
 from tests.clusters.resources import QUEUES
+from tests.e2e.accounts import account
 
 pytestmark = pytest.mark.real
 
-RBAC = "rbac.authorization.k8s.io"
-COMMANDS = {"apiGroups": ["bus.volcano.sh"], "resources": ["commands"], "verbs": ["*"]}
+OWN = {"apiGroups": ["bus.volcano.sh"], "resources": ["commands"], "verbs": ["*"]}
 IN_THE_WAY = "needs the right to update that queue"
-
-
-def account(
-    cluster: ControlPlane, namespace: str, name: str, *rules: Object
-) -> Iterator[ApiClient]:
-    """A user with every right on Commands of the namespace, and with ``rules`` in the cluster."""
-    api = cluster.api
-    subjects = [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]
-    metadata = {"name": name, "namespace": namespace}
-    whole = {"name": f"{namespace}-{name}"}
-    made: list[dict[str, Any]] = [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
-        {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": [COMMANDS]},
-        {
-            "apiVersion": f"{RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": name},
-            "subjects": subjects,
-        },
-        {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": whole, "rules": [*rules]},
-        {
-            "apiVersion": f"{RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": whole,
-            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": whole["name"]},
-            "subjects": subjects,
-        },
-    ]
-    for item in made:
-        api.create(item)
-    token = cluster.service_account_token(namespace, name)
-    trust = tls_context(cluster.authority.certificate)
-    with ApiClient(cluster.url, verify=trust, token=token) as client:
-        yield client
-    for item in made:
-        if "namespace" not in item["metadata"]:
-            api.delete(api.resource_of(item), item["metadata"]["name"])
 
 
 @pytest.fixture
 def tenant(installed: ControlPlane, namespace: str) -> Iterator[ApiClient]:
     """A user with rights in one namespace only."""
-    yield from account(installed, namespace, "tenant")
+    yield from account(installed, namespace, "tenant", OWN)
 
 
 @pytest.fixture
@@ -74,7 +35,7 @@ def operator(installed: ControlPlane, namespace: str) -> Iterator[ApiClient]:
         "resourceNames": ["default"],
         "verbs": ["get", "patch"],
     }
-    yield from account(installed, namespace, "operator", rule)
+    yield from account(installed, namespace, "operator", OWN, rule)
 
 
 def command(namespace: str, queue: str = "default") -> Object:

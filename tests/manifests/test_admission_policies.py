@@ -14,6 +14,7 @@ from app.webhooks import job_policies
 POLICY = Path(__file__).resolve().parents[2] / "manifests" / "policy"
 FILES = (
     "complete-objects.yaml",
+    "reserve-annotations.yaml",
     "validate-commands.yaml",
     "validate-jobs.yaml",
     "validate-queues.yaml",

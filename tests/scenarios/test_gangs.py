@@ -6,7 +6,7 @@ import pytest
 
 from tests.clusters import workloads
 from tests.clusters.place import Place
-from tests.clusters.resources import POD_GROUPS
+from tests.clusters.resources import POD_GROUPS, PODS
 
 
 def test_a_gang_that_fits_runs_whole(place: Place) -> None:
@@ -117,6 +117,48 @@ def test_the_room_of_a_lost_member_stays_its_gang_s(place: Place, *, at_the_gate
     place.submit_one(workloads.pod("gang-0", group="gang"))
     place.wait_bound("gang", 4)
     assert not place.bound("rival")
+
+
+def test_nor_do_others_get_the_room_of_a_member_that_terminates(place: Place) -> None:
+    """It ends as `Failed` before its object is gone, and its room is free from then on."""
+    place.add_nodes(1, cpu="4")
+    place.add_group("gang", 4)
+    pods = workloads.members("gang", 4)
+    pods[0]["metadata"]["finalizers"] = ["example.com/look-at-it"]
+    place.submit(pods)
+    place.wait_phase("gang", "Running")
+    place.add_group("rival", 1, queue=place.add_queue("idle"))
+    place.submit(workloads.members("rival", 1))
+    place.wait_condition("rival", "Reserved", "False")
+
+    place.delete_pod("gang-0")
+    place.set_pod_phase("gang-0", "Failed")
+    place.wait_condition("gang", "Reserved", says="room is kept for 1 members")
+    place.api.patch(PODS, "gang-0", {"metadata": {"finalizers": None}}, namespace=place.name)
+    place.api.until_gone(PODS, "gang-0", namespace=place.name)
+    place.submit_one(workloads.pod("gang-0", group="gang"))
+    place.wait_bound("gang", 4)
+    assert not place.bound("rival")
+
+
+def test_a_gang_that_asks_for_more_than_it_had_takes_its_queue_s_turn(place: Place) -> None:
+    place.add_nodes(1, cpu="8")
+    first, second = place.add_queue("first"), place.add_queue("second")
+    place.add_gang("scaled", 2, spec={"queue": second})
+    place.wait_phase("scaled", "Running")
+    place.add_gang("filler", 1, cpu="6", spec={"queue": first})
+    place.wait_phase("filler", "Running")
+    place.add_gang("older", 4, spec={"queue": first})
+    place.wait_condition("older", "Reserved", "False")
+
+    place.api.patch(POD_GROUPS, "scaled", {"spec": {"minMember": 7}}, namespace=place.name)
+    place.submit(workloads.pod(f"scaled-{i}", group="scaled") for i in range(2, 7))
+    place.wait_known("scaled", pods=7)
+    place.delete_gang("filler")
+    place.wait_bound("older", 4)
+    assert len(place.bound("scaled")) == 2
+    annotations = place.group("scaled")["metadata"]["annotations"]
+    assert '"members":2' in annotations["pumice.sh/reached"]
 
 
 def test_a_pod_without_a_group_is_a_gang_of_one(place: Place) -> None:

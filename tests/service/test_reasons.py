@@ -210,6 +210,7 @@ def test_a_running_gang_that_lost_the_only_member_of_a_role_says_so_at_once_and_
             text = "Not enough valid pods of each task for gang-scheduling"
             assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughPodsOfTask", text)
             await advance(rig.planning.limits.slot_s + TOLD_S)
+            text += ": room was kept for 60 s and is given up until another member comes"
             assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughPodsOfTask", text)
         assert phases(rig, "g") == ["Running", "Unknown"]
         assert not [event for event in rig.api.events if "used up" in event.message]

@@ -262,6 +262,7 @@ def test_a_gang_with_a_finished_member_that_loses_another_lacks_it_and_no_share_
             text = "Not enough valid tasks for gang-scheduling, valid: 2, min: 3"
             assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughTasks", text)
             await advance(rig.planning.limits.slot_s + 2 * status_module.TEXT_EVERY_S)
+            text += ": room was kept for 60 s and is given up until another member comes"
             assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughTasks", text)
         assert not [event for event in rig.api.events if "used up" in event.message]
 

@@ -8,6 +8,7 @@ from app.controllers.job.vocabulary import ACCEPTED_COMMAND, JOB_SIZE, PARTITION
 from app.core.gang_minimum import Part, pods_needed
 from app.model.ids import FILLED_IN
 from app.model.pod import TASK_SPEC
+from app.model.reached import REACHED
 from app.wire import quantity, unstructured
 from app.wire.errors import DecodeError
 from app.wire.kinds import POD_GROUPS
@@ -17,7 +18,7 @@ from app.wire.unstructured import Key, Object
 _SET_ONCE: Final = "queue"
 """A job's never changes, and for `default` admission may have put the namespace's there."""
 _NOT_COPIED: Final = frozenset(
-    {"kubectl.kubernetes.io/last-applied-configuration", ACCEPTED_COMMAND, FILLED_IN}
+    {"kubectl.kubernetes.io/last-applied-configuration", ACCEPTED_COMMAND, FILLED_IN, REACHED}
 )
 
 

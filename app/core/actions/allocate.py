@@ -3,9 +3,10 @@
 Queues take turns by their order. In a turn the first gang of the queue gets its minimum, whole, or
 nothing; one that has it gets one member more and goes back in line while more wait, so queues and
 gangs share what is beyond the minimums. A queue that holds all it deserves gets no more turns.
-Gangs that are bound in part come before all turns: what they lack is less than what newcomers want,
-and nothing else makes what they hold of use. After them, and before all turns as well, pods get the
-room that was made for them (:mod:`app.core.actions.made_room`).
+Gangs that have lost members, or are bound in part, come before all turns: what they lack is less
+than what newcomers want, and nothing else makes what they hold of use. They come so for the minimum
+that they had; what they ask for beyond it takes its turn. After them, and before all turns as well,
+pods get the room that was made for them (:mod:`app.core.actions.made_room`).
 What is left in the end may be lent (:mod:`app.core.actions.lending`). Last of all come members
 beyond the minimum that had a place before and that nobody came for: they may have what nobody else
 wants, or they would keep it from everybody else for ever.
@@ -49,7 +50,7 @@ def allocate(cycle: Cycle) -> Steps:
     made_room.hold(cycle, precedence.before)
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
-            if gang.partial and not is_reached(cycle, gang):
+            if gang.partial and not is_reached(cycle, gang.as_it_was):
                 torn.append(gang)
             elif precedence.covers(gang):
                 heappush(first, (precedence.place(gang), gang))
@@ -60,13 +61,26 @@ def allocate(cycle: Cycle) -> Steps:
         if number % _PIECE == 0:
             yield
     for gang in sorted(torn, key=cycle.opened.gang_key):
-        yield from _serve(cycle, turns, Backlog(gang))
+        yield from _serve_torn(cycle, turns, gang)
         yield
     yield from _serve_first(cycle, turns, _in_order(first))
     made_room.hold(cycle, precedence.beside)
     yield from _take(cycle, turns)
     yield from lend(cycle)
     yield from _take(cycle, last)
+
+
+def _serve_torn(cycle: Cycle, turns: Turns[Backlog], gang: Gang) -> Steps:
+    """Give the gang back what it had; what it asks for beyond that takes its queue's turn."""
+    as_it_was = gang.as_it_was
+    if as_it_was is gang:
+        yield from _serve(cycle, turns, Backlog(gang))
+        return
+    backlog = Backlog(as_it_was)
+    yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key)
+    placed = yield from place_minimum(cycle, backlog)
+    if placed:
+        turns.add(Backlog(gang))
 
 
 def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> Steps:

@@ -7,10 +7,11 @@ that are known. Its shape is that of the role (a sibling's, or what the owning v
 sibling's, else an equal part of what ``minResources`` leaves after the known members.
 
 Members that exist but cannot be placed (terminating, failed, held by somebody else's gate) are not
-missing: no room is kept for them. Nor again for members that nobody created while it was, nor for a
-gang that lacks more of them than all nodes take: ``minMember`` is any 32-bit number, and a slot is
-an object. Nor for a gang that lacks whole sub-groups: the labels of members that nobody has created
-would tell in which they will be.
+missing: no room is kept for them, unless another one is awaited in the stead of one that the gang
+has lost (:attr:`app.model.gang.Counts.lost`). Nor again for members that nobody created while it
+was, nor for a gang that lacks more of them than all nodes take: ``minMember`` is any 32-bit number,
+and a slot is an object. Nor for a gang that lacks whole sub-groups: the labels of members that
+nobody has created would tell in which they will be.
 """
 
 from collections import Counter
@@ -105,7 +106,7 @@ def _count_missing(gang: Gang, lacking: Mapping[str, int]) -> int:
     Of those that exist and count for no role any may be of one that lacks some.
     """
     counts = gang.counts
-    existing = counts.tasks + counts.slots
+    existing = counts.there
     hidden = existing - counts.ready - len(gang.waiting) - counts.gated
     return max(gang.min_member - existing, sum(lacking.values()) - hidden, 0)
 

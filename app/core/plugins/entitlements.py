@@ -84,7 +84,7 @@ def _owed(ledger: Ledger, names: Sequence[QueueName]) -> Matrix:
         torn[gang.queue].append(gang)
     for row, name in enumerate(names):
         if name in torn:
-            rests = limits.total((rest_of(gang, ledger) for gang in torn[name]), axis)
+            rests = limits.total((rest_of(gang.as_it_was, ledger) for gang in torn[name]), axis)
             owed[row] = ledger.queue(name).allocated + rests
     return owed
 

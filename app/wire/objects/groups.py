@@ -8,7 +8,7 @@ from app.model.amounts import LARGEST, LIMITS, Amounts, is_of_nodes
 from app.model.ids import DEFAULT_QUEUE, QueueName
 from app.model.parts import Policies, SubGroupPolicy
 from app.model.workload import Condition, GroupPhase, PodGroup
-from app.wire import quantity, times
+from app.wire import quantity, reached, times
 from app.wire.errors import Bytes, DecodeError, Reader
 from app.wire.objects import meta
 from app.wire.objects.meta import MetaJson
@@ -65,10 +65,11 @@ def decode_pod_group(text: Bytes) -> PodGroup:
     json = _read(text)
     head, spec, status = json.metadata, json.spec or _NO_SPEC, json.status or _NO_STATUS
     owner = meta.owner(head.owner_references)
+    uid, annotations = meta.identified(head), meta.annotations(head.annotations)
     return PodGroup(
         namespace=head.namespace or "",
         name=meta.named(head),
-        uid=meta.identified(head),
+        uid=uid,
         resource_version=head.resource_version,
         created=times.epoch(head.creation_timestamp),
         min_member=spec.min_member or 0,
@@ -79,7 +80,7 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         min_resources=_min_resources(spec.min_resources, is_of_nodes),
         min_limits=_min_resources(spec.min_resources, _is_limit) or (),
         labels=meta.labels(head.labels),
-        annotations=meta.annotations(head.annotations),
+        annotations=annotations,
         phase=_phase(status.phase),
         conditions=tuple(_condition(entry) for entry in status.conditions or ()),
         running=status.running or 0,
@@ -89,6 +90,7 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         owner_kind=owner.kind if owner is not None else "",
         owner_uid=owner.uid if owner is not None else "",
         generation=head.generation or 0,
+        reached=reached.read(annotations, uid=uid),
     )
 
 

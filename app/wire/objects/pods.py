@@ -26,6 +26,8 @@ class _PodJson(Struct, gc=False):
 
 _read: Reader[_PodJson] = Reader(_PodJson)
 _NO_STATUS = StatusJson()
+_PREEMPTED = b'"PreemptionByScheduler"'
+"""The reason of the condition `DisruptionTarget` of such a pod. Conditions are not read for it."""
 
 
 def decode_pod(text: Bytes) -> Pod:
@@ -62,6 +64,7 @@ def decode_pod(text: Bytes) -> Pod:
         started=times.epoch(status.start_time),
         complaint=complaint,
         refused_for=refused_for,
+        preempted=bool(spec.node_name) and _PREEMPTED in bytes(status.conditions),
     )
 
 
