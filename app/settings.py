@@ -128,6 +128,8 @@ class ExtenderSettings(ProcessSettings):
     protect_above: int = Field(default=36, ge=0)
     urgency: int = Field(default=20, ge=0, le=20)
     """By how much the niceness is lowered, where that is permitted."""
+    bind_foreign_pods: bool = False
+    """Whether pods of other schedulers are bound too: kube-scheduler sends them in form C only."""
     front: bool = True
     """Whether a process of its own answers Filter for pods that have their places."""
 
@@ -166,6 +168,7 @@ class ExtenderSettings(ProcessSettings):
             veto_s=self.veto_time,
             protect_above=self.protect_above,
             hint=self.placement,
+            binds_foreign=self.bind_foreign_pods,
         )
 
 

@@ -85,6 +85,10 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     urgency: Annotated[
         int | None, typer.Option(help="By how much the niceness is lowered, where permitted.")
     ] = None,
+    bind_foreign_pods: Annotated[
+        Switch | None,
+        typer.Option(help="Bind pods of other schedulers too: form C sends them. (default: false)"),
+    ] = None,
     front: Annotated[
         Switch | None,
         typer.Option(help="Whether a process of its own answers Filter for planned pods (no TLS)."),

@@ -22,6 +22,10 @@ from app.settings import label_name, object_name
 from app.wire import manifests
 
 _OUR_PROFILE = "volcano"
+_OPEN = (
+    "note: without https every process on the host's network of that machine can have pods bound;"
+    " forms B and C show certificates by default, the README says how to make them"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,12 @@ def _set_extender(
         raise ValueError("a client certificate and its key go together")
     for extender in config["extenders"]:
         extender["urlPrefix"] = prefix
+        if urlsplit(url).scheme != "https":
+            extender.pop("tlsConfig", None)
+            extender.pop("enableHTTPS", None)
         if tls:
             extender["tlsConfig"] = tls
+            extender.pop("enableHTTPS", None)
         # With enableHTTPS but no authority the scheduler would trust anybody; without it, it trusts
         # the authorities of its image.
         if tls and "caFile" in tls:
@@ -195,4 +203,6 @@ def scheduler_config(
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+    if form != "a" and urlsplit(extender_url).scheme != "https":
+        typer.echo(_OPEN, err=True)
     typer.echo(text, nl=False)

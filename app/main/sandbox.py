@@ -118,6 +118,7 @@ async def running(options: SandboxOptions) -> AsyncIterator[Running]:
             kubeconfig=config,
             leader_elect=False,
             scheduler_conf=options.scheduler_conf,
+            bind_foreign_pods=options.form == "c",
             front=False,  # all of a sandbox is one process
         )
         extending = await stack.enter_async_context(extended(settings, listener))

@@ -117,6 +117,7 @@ async def _serve(
         kubeconfig=kubeconfig,
         leader_elect=False,
         scheduler_conf=options.scheduler_conf,
+        bind_foreign_pods=options.form == "c",
         front=False,  # all of a sandbox is one process
     )
     connection = config.load(kubeconfig)

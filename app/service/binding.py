@@ -34,6 +34,7 @@ _NO_PLACE = "the place was given back; the pod is planned again"
 _UNDER_WAY = "its Binding is under way for an earlier call"
 _BROKEN_OFF = "call was broken off"
 _LATE = "its turn came too late"
+_FOREIGN = "not a pod of our schedulers: such pods are bound with --bind-foreign-pods only (form C)"
 _FALLEN = "not tried again: the gang is not what it was"
 
 
@@ -75,10 +76,10 @@ class Binding:
         """The call that speaks for a pod: kube-scheduler may call again before we answered."""
 
     async def bind(self, call: BindCall, *, gone: Gone) -> str:
-        """Bind a pod of ours once its gang is complete; other pods are bound at once."""
+        """Bind a pod of ours once its gang is complete; foreign pods, if at all, are at once."""
         member = self._cache.members.get(call.uid)
         if member is None:
-            return await self._bind_stranger(call, gone=gone)
+            return await self._bind_unknown(call, gone=gone)
         if member.pod.node:
             return _already(member, call)
         refusal = self._take_place(member, call)
@@ -137,8 +138,12 @@ class Binding:
     def _start(self, call: BindCall) -> str:
         return OPEN if self._cache.binding(call.uid, now=self._clock()) else _NO_PLACE
 
-    async def _bind_stranger(self, call: BindCall, *, gone: Gone) -> str:
-        """A pod that is not ours (form C), or that the watch has not shown: look, then bind."""
+    async def _bind_unknown(self, call: BindCall, *, gone: Gone) -> str:
+        """A foreign pod, or one that the watch has not shown: look, then bind it if it is foreign.
+
+        Only form C sends foreign pods. Elsewhere such a call comes from another client, which may
+        not have that pod bound.
+        """
         try:
             pod = await self._binder.read_pod(call.namespace, call.name)
         except WriteError as error:
@@ -147,6 +152,8 @@ class Binding:
             return "pod does not exist any more"
         if self._cache.ours(pod):
             return "pod is not planned yet"
+        if not self._limits.binds_foreign:
+            return _FOREIGN
         return await self._post(call, gone=gone, ours=False)
 
     async def _post(self, call: BindCall, *, gone: Gone, ours: bool) -> str:

@@ -62,3 +62,5 @@ class Limits:
     its client is gone."""
     writes_in_flight: int = 32
     hint: Hint = Hint.AUTO
+    binds_foreign: bool = False
+    """Whether pods of other schedulers are bound too, as form C needs it."""

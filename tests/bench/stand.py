@@ -117,7 +117,11 @@ class Stand:
             return False
         self.stop_side()
         if side.has_extender:
-            flags = (f"--scheduler-name={workloads.SCHEDULER},{_PROBES}",)
+            foreign = "true" if side is Side.FORM_C else "false"
+            flags = (
+                f"--scheduler-name={workloads.SCHEDULER},{_PROBES}",
+                f"--bind-foreign-pods={foreign}",
+            )
             self.extender = pumice.start_extender(self.plane, flags=flags)
         if side not in {Side.FORM_A, Side.FORM_B, Side.FORM_C}:
             self.scheduler = self._start_stock(all_nodes=side is Side.STOCK_ALL)

@@ -77,6 +77,7 @@ VALUES: dict[str, tuple[str, object]] = {
     "veto_time": ("0", 0.0),
     "protect_above": ("0", 0),
     "urgency": ("0", 0),
+    "bind_foreign_pods": ("true", True),
     "front": ("false", False),
     "log_level": ("warning", "WARNING"),
     "log_format": ("json", "json"),

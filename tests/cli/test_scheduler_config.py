@@ -17,6 +17,7 @@ from app.cli.scheduler_config import Lease, render, scheduler_config
 from app.wire import manifests
 
 URL = "http://127.0.0.1:9000"
+SECURED = "https://127.0.0.1:9000"
 FORMS: tuple[manifests.Form, ...] = ("a", "b", "c")
 
 
@@ -34,9 +35,29 @@ def invoke(*arguments: str, env: dict[str, str] | None = None) -> Result:
 @pytest.mark.parametrize("form", FORMS)
 def test_only_the_url_differs_from_the_file_by_default(form: manifests.Form) -> None:
     expected: Any = manifests.scheduler_config(form)
-    expected["extenders"][0]["urlPrefix"] = URL
+    url = SECURED if form != "a" else URL
+    expected["extenders"][0]["urlPrefix"] = url
 
-    assert rendered(form=form) == expected
+    assert rendered(form=form, extender_url=url) == expected
+
+
+@pytest.mark.parametrize("form", FORMS[1:])
+def test_a_shared_scheduler_shows_a_certificate_and_asks_for_one(form: manifests.Form) -> None:
+    (extender,) = manifests.scheduler_config(form)["extenders"]
+
+    assert extender["urlPrefix"].startswith("https://")
+    assert extender["enableHTTPS"] is True
+    assert set(extender["tlsConfig"]) == {"caFile", "certFile", "keyFile"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_plain_url_takes_the_certificates_away_and_is_told_of(form: manifests.Form) -> None:
+    (extender,) = rendered(form=form)["extenders"]
+    told = invoke(f"--extender-url={URL}", f"--form={form}")
+
+    assert "tlsConfig" not in extender
+    assert "enableHTTPS" not in extender
+    assert ("can have pods bound" in told.stderr) is (form != "a")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -77,7 +77,7 @@ class Rig:
             port=port,
             kubeconfig=given.kubeconfig or account(self.controlplane, "pumice-extender"),
             conf=given.conf,
-            flags=given.flags,
+            flags=(*given.flags, f"--bind-foreign-pods={'true' if given.form == 'c' else 'false'}"),
             env=given.env,
             name=given.extender_name,
             leader_elect=given.leader_elect,

@@ -386,13 +386,24 @@ def stranger(rig: Rig, *, scheduler: str, **fields: str) -> Call:
     return rig.bind("x", "n1")
 
 
-def test_a_pod_of_another_scheduler_is_bound_for_it() -> None:
+def test_a_pod_of_another_scheduler_is_bound_for_it_where_such_pods_are_sent() -> None:
     async def scenario() -> None:
-        rig = placed()
+        rig = placed(limits=Limits(binds_foreign=True))
         call = stranger(rig, scheduler="default-scheduler")
         await settle()
         assert call.answer == ""
         assert rig.api.bound() == {"x": "n1"}
+
+    run(scenario())
+
+
+def test_elsewhere_a_pod_of_another_scheduler_is_not_bound() -> None:
+    async def scenario() -> None:
+        rig = placed()
+        call = stranger(rig, scheduler="default-scheduler")
+        await settle()
+        assert "--bind-foreign-pods" in str(call.answer)
+        assert rig.api.bound() == {}
 
     run(scenario())
 
