@@ -12,7 +12,7 @@ from tests.clusters import installation
 from tests.clusters.client import ApiError, Object
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import QUEUES
+from tests.clusters.resources import JOB_FLOWS, QUEUES
 from tests.e2e import admission
 from tests.e2e.admission import dry_run, refusal, says
 from tests.webhooks import test_job_rules, test_schema_words
@@ -113,6 +113,20 @@ def test_the_policies_alone_refuse_other_objects(
 def test_the_policies_alone_accept_other_objects(cluster: ControlPlane) -> None:
     for item in GOOD:
         assert refusal(cluster.api, item) == "", item
+
+
+def test_the_policies_alone_let_no_flow_be_added_to_a_job_flow_that_has_ended(
+    cluster: ControlPlane,
+) -> None:
+    api = cluster.api
+    api.create(flow(("a", [])), namespace="default")
+    ended = {"status": {"state": {"phase": "Succeed"}}}
+    api.patch(JOB_FLOWS, "x", ended, namespace="default", subresource="status")
+    more = {"spec": flow(("a", []), ("b", []))["spec"]}
+    with pytest.raises(ApiError, match=r"has ended \(Succeed\), .* to run: \[b\];"):
+        api.patch(JOB_FLOWS, "x", more, namespace="default")
+    api.patch(JOB_FLOWS, "x", {"metadata": {"labels": {"a": "b"}}}, namespace="default")
+    api.delete(JOB_FLOWS, "x", namespace="default")
 
 
 def test_the_policies_alone_keep_what_the_root_has(cluster: ControlPlane) -> None:

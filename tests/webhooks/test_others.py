@@ -119,6 +119,30 @@ def test_a_flow_is_refused(given: Object, message: str) -> None:
         assert message in verdict.message
 
 
+@pytest.mark.parametrize("phase", ["Succeed", "Failed", "Terminating"])
+def test_flows_are_not_added_to_a_job_flow_that_has_ended(phase: str) -> None:
+    old = {**flow(("a", [])), "status": {"state": {"phase": phase}}}
+    verdict = ask("/jobflows/validate", flow(("a", []), ("b", ["a"]), ("c", [])), old=old)
+    assert verdict.message == (
+        f"spec.flows: the JobFlow has ended ({phase}), create another one for flows that are to"
+        " run: [b c];"
+    )
+
+
+@pytest.mark.parametrize(
+    ("phase", "given"),
+    [
+        ("Running", flow(("a", []), ("b", ["a"]))),
+        ("Pending", flow(("a", []), ("b", ["a"]))),
+        ("Succeed", flow(("a", []))),
+        ("Succeed", flow()),
+    ],
+)
+def test_a_job_flow_may_change_otherwise(phase: str, given: Object) -> None:
+    old = {**flow(("a", [])), "status": {"state": {"phase": phase}}}
+    assert ask("/jobflows/validate", given, old=old).allowed
+
+
 def cron(called: str = "c", **spec: Any) -> Object:
     body = {"schedule": "*/5 * * * *", "jobTemplate": {"spec": job()["spec"]}, **spec}
     return {"metadata": {"name": called, "namespace": "default"}, "spec": body}

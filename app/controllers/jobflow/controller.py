@@ -116,7 +116,7 @@ class JobFlowController:
             return
         phase = phase_of(flow)
         if phase is Phase.SUCCEED:
-            self._memories.pop(key, None)
+            await self._tell_added(flow)
             if spec(flow).get("jobRetainPolicy") == "delete":
                 await self._delete_jobs(flow)
             return
@@ -139,6 +139,22 @@ class JobFlowController:
             raise failure
         if pause is not None:
             raise Again("a step waits", after_s=pause)
+
+    async def _tell_added(self, flow: Object) -> None:
+        """Say of flows that admission did not keep from being added that they do not run.
+
+        Those of a JobFlow whose status knows of no end are left out: it may be Volcano's, where
+        jobs that are deleted leave nothing.
+        """
+        done = ended(flow)
+        added = [step for step in steps_of(flow).values() if step.job.name not in done]
+        if not added or not done:
+            self._memories.pop(key_of(flow), None)
+            return
+        self._memory(key_of(flow)).gone.clear()
+        for step in added:
+            why = f"{step.name} does not run: the JobFlow has ended, create another one for it"
+            await self._tell(flow, step, why, reason="FlowIgnored")
 
     def _memory(self, flow: Key) -> _Memory:
         return self._memories.setdefault(flow, _Memory())

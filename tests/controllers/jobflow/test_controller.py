@@ -356,6 +356,26 @@ def test_an_older_note_that_the_watch_shows_late_tells_nothing() -> None:
     run(scenario)
 
 
+def test_a_step_that_is_added_after_the_end_does_not_run_and_is_told_of_once() -> None:
+    async def scenario(stage: Play, _: FakeProber) -> None:
+        await stage.start()
+        template(stage, "a", "b")
+        submit(stage, step("a"))
+        await stage.settle()
+        await move(stage, "a", "Completed")
+        assert phase(stage) == "Succeed"
+        for replicas in (1, 2):
+            patched = step("b", patch={"jobSpec": {"minAvailable": replicas}})
+            stage.fake.edit(JOB_FLOWS, FLOW, {"spec": {"flows": [step("a"), patched]}})
+            await stage.settle()
+        assert jobs(stage) == ["flow-a"]
+        assert stage.events.messages("FlowIgnored") == [
+            "b does not run: the JobFlow has ended, create another one for it"
+        ]
+
+    run(scenario)
+
+
 def test_a_step_that_is_taken_out_counts_no_more() -> None:
     async def scenario(stage: Play, _: FakeProber) -> None:
         await stage.start()
