@@ -1,7 +1,7 @@
 """Life-cycle policies of a job or a task: what to do on which event (volcano.md §6.2)."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from app.webhooks.durations import check_duration
 from app.webhooks.findings import Findings, at, listed
@@ -33,9 +33,24 @@ ACTIONS = (
 _VALID = f"valid events are {listed(EVENTS)}, valid actions are {listed(ACTIONS)}"
 
 
-def check_policies(policies: object, path: str, findings: Findings) -> None:
-    """The policies at ``path``."""
-    checking = _Checking(path, findings)
+_OF_PODS: Final = frozenset({"RestartTask", "RestartPod", "RestartPartition"})
+_OF_NO_TASK: Final = frozenset({"Unknown", "JobUpdated"})
+_WITHOUT_TIMEOUT: Final = (
+    "PodPending without a timeout has no effect, as every pod is pending at first; say how long a"
+    " pod may be pending, as in timeout: 10m"
+)
+_RESUMING: Final = (
+    "ResumeJob has no effect as a policy, as nothing happens to the pods of a suspended job; resume"
+    " it by a Command"
+)
+_NO_PARTITIONS: Final = (
+    "RestartPartition has no effect without a partitionPolicy; RestartTask and RestartPod have"
+)
+
+
+def check_policies(policies: object, path: str, findings: Findings, *, partitions: bool) -> None:
+    """The policies at ``path``; ``partitions``: of tasks some of which are split into these."""
+    checking = _Checking(path, findings, partitions=partitions)
     for index, policy in enumerate(mappings(policies)):
         checking.add(index, policy)
     checking.end()
@@ -44,9 +59,10 @@ def check_policies(policies: object, path: str, findings: Findings) -> None:
 class _Checking:
     """One list of policies: what has been seen of it."""
 
-    def __init__(self, path: str, findings: Findings) -> None:
+    def __init__(self, path: str, findings: Findings, *, partitions: bool) -> None:
         self._path = path
         self._findings = findings
+        self._partitions = partitions
         self._events: set[str] = set()
         self._exit_codes: set[int] = set()
 
@@ -62,9 +78,13 @@ class _Checking:
         if not events and code is None:
             self._refuse(path, "either event and exitCode should be specified")
             return
-        self._check_action(at(path, "action"), text(policy.get("action")))
+        action = text(policy.get("action"))
+        self._check_action(at(path, "action"), action)
         for event in events:
             self._check_event(path, event)
+        self._lint_action(at(path, "action"), action, events)
+        if "PodPending" in events and not policy.get("timeout"):
+            self._findings.warn(at(path, "event"), _WITHOUT_TIMEOUT)
         if not events:
             self._check_code(at(path, "exitCode"), number_or_none(code))
 
@@ -76,6 +96,20 @@ class _Checking:
     def _check_action(self, path: str, action: str) -> None:
         if action not in ACTIONS:
             self._refuse(path, "invalid policy action")
+
+    def _lint_action(self, path: str, action: str, events: Sequence[str]) -> None:
+        """Whether the action can ever be carried out."""
+        alone = [event for event in events if event in _OF_NO_TASK]
+        if action == "ResumeJob":
+            self._findings.warn(path, _RESUMING)
+        elif action == "RestartPartition" and not self._partitions:
+            self._findings.warn(path, _NO_PARTITIONS)
+        elif action in _OF_PODS and alone:
+            self._findings.warn(
+                path,
+                f"{action} on {' and '.join(alone)} has no effect, as that happens to no task;"
+                " RestartJob has one",
+            )
 
     def _check_event(self, path: str, event: str) -> None:
         if event not in EVENTS:

@@ -10,7 +10,7 @@ from app.webhooks.graphs import on_cycles, undefined
 from app.webhooks.job_plugins import check_plugins
 from app.webhooks.job_policies import check_policies
 from app.webhooks.job_queue import check_job_queue
-from app.webhooks.job_tasks import check_tasks
+from app.webhooks.job_tasks import check_tasks, has_partitions
 from app.webhooks.job_volumes import check_volumes
 from app.webhooks.linting import lint_job
 from app.webhooks.reading import integer, mapping, mappings, text, texts
@@ -47,7 +47,8 @@ def check_job_spec(job: Object, options: Options, findings: Findings) -> None:
     _check_counts(spec, findings)
     check_topology(spec, "spec", findings)
     check_tasks(job, findings)
-    check_policies(spec.get("policies"), "spec.policies", findings)
+    split = any(map(has_partitions, mappings(spec.get("tasks"))))
+    check_policies(spec.get("policies"), "spec.policies", findings, partitions=split)
     check_duration(spec.get("runningEstimate"), "spec.runningEstimate", findings)
     check_volumes(spec, options, findings)
     check_plugins(job, findings)

@@ -25,8 +25,14 @@ def check_tasks(job: Object, findings: Findings) -> None:
         _check_counts(task, path, findings, job_name=job_name)
         _check_names(task, index, findings, job_name=job_name)
         check_partitions(task, path, findings, job_name=job_name)
-        check_policies(task.get("policies"), at(path, "policies"), findings)
+        split = has_partitions(task)
+        check_policies(task.get("policies"), at(path, "policies"), findings, partitions=split)
         _check_template(task, index, findings)
+
+
+def has_partitions(task: Mapping[str, Any]) -> bool:
+    """Whether its pods are split into partitions."""
+    return bool(task.get("partitionPolicy"))
 
 
 def _check_counts(task: Mapping[str, Any], path: str, findings: Findings, *, job_name: str) -> None:

@@ -99,6 +99,54 @@ def test_a_warning_is_given(given: Object, warning: str) -> None:
     assert verdict.warnings == (warning,)
 
 
+@pytest.mark.parametrize(
+    ("policy", "warning"),
+    [
+        (
+            {"event": "PodPending", "action": "AbortJob"},
+            "event: PodPending without a timeout has no effect",
+        ),
+        (
+            {"events": ["PodFailed", "PodPending"], "action": "AbortJob"},
+            "event: PodPending without a timeout has no effect",
+        ),
+        (
+            {"event": "PodFailed", "action": "ResumeJob"},
+            "action: ResumeJob has no effect as a policy",
+        ),
+        (
+            {"event": "PodFailed", "action": "RestartPartition"},
+            "action: RestartPartition has no effect without a partitionPolicy",
+        ),
+        (
+            {"events": ["PodFailed", "JobUpdated"], "action": "RestartPod"},
+            "action: RestartPod on JobUpdated has no effect",
+        ),
+    ],
+)
+def test_a_policy_that_comes_to_nothing_is_warned_of(policy: Object, warning: str) -> None:
+    of_job = ask("/jobs/validate", job(policies=[policy]), cluster=CLUSTER)
+    of_task = ask("/jobs/validate", job(task(policies=[policy])), cluster=CLUSTER)
+    for verdict, path in ((of_job, "spec"), (of_task, "spec.tasks[0]")):
+        assert verdict.allowed
+        (told,) = verdict.warnings
+        assert told.startswith(f"{path}.policies[0].{warning}")
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"event": "PodPending", "action": "AbortJob", "timeout": "10m"},
+        {"event": "*", "action": "AbortJob"},
+        {"event": "Unknown", "action": "RestartJob"},
+        {"event": "PodFailed", "action": "RestartTask"},
+    ],
+)
+def test_a_policy_that_can_act_is_not_warned_of(policy: Object) -> None:
+    given = job(task(replicas=2, policies=[policy]), policies=[policy])
+    assert ask("/jobs/validate", given, cluster=CLUSTER).warnings == ()
+
+
 def unsaid(name: str, replicas: int, *, of: str = "", cpu: int = 1) -> Object:
     """A task that says no minimum, of pods of that priority class."""
     pod = {**asking(cpu=cpu), **({"priorityClassName": of} if of else {})}

@@ -369,7 +369,7 @@ def test_a_step_that_is_added_after_the_end_does_not_run_and_is_told_of_once() -
             stage.fake.edit(JOB_FLOWS, FLOW, {"spec": {"flows": [step("a"), patched]}})
             await stage.settle()
         assert jobs(stage) == ["flow-a"]
-        assert stage.events.messages("FlowIgnored") == [
+        assert stage.told.messages("FlowIgnored") == [
             "b does not run: the JobFlow has ended, create another one for it"
         ]
 
