@@ -119,7 +119,7 @@ def order(where: Where, key: Key, action: Action) -> None:
         await orders.order(cluster, JOBS, job, action)
         why = orders.refusal(job, action)
         if why:
-            warn(f"the controllers will refuse it: job {key.name} {why}")
+            warn(f"as things stand the controllers will refuse it: job {key.name} {why}")
 
     ask(where, send)
 

@@ -304,7 +304,7 @@ def test_what_the_controllers_will_refuse_is_told_at_once(
 ) -> None:
     stand.create(job("a"))
     stand.status(JOBS, "a", {"state": {"phase": phase}})
-    warned = f"Warning: the controllers will refuse it: job a {why}\n"
+    warned = f"Warning: as things stand the controllers will refuse it: job a {why}\n"
     done = stand.run("job", verb, "-N", "a")
     assert (done.code, done.out) == (0, f"asked the controllers to {verb} job a\n")
     assert done.err == warned
