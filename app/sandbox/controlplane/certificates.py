@@ -1,8 +1,10 @@
 """Certificates of a short-lived cluster: one authority signs the server and every client.
 
 The API server takes the user from a client certificate's common name and the groups from its
-organisations, so RBAC tests make a user by issuing a certificate. Elliptic keys: made in
-milliseconds. Nothing here outlives its folder.
+organisations, so RBAC tests make a user by issuing a certificate. Keys of the servers are elliptic:
+made in milliseconds. Those of clients are RSA keys in the form that kubeadm writes, which every
+client reads: the Kubernetes client for Java that Spark uses takes no elliptic one. Nothing here
+outlives its folder.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 # Fixed dates rather than the clock's: a clock-jump test must not invalidate its own cluster.
@@ -30,10 +32,19 @@ class KeyPair:
     key: Path
 
 
-def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+
+def _elliptic() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _private_pem(key: PrivateKey) -> bytes:
+    is_rsa = isinstance(key, rsa.RSAPrivateKey)
+    private = serialization.PrivateFormat
     return key.private_bytes(
         serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
+        private.TraditionalOpenSSL if is_rsa else private.PKCS8,
         serialization.NoEncryption(),
     )
 
@@ -45,7 +56,7 @@ def _write_secret(path: Path, content: bytes) -> None:
 
 def write_service_account_key(folder: Path) -> KeyPair:
     """Write the key that signs service-account tokens; `certificate` is its public half."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = _elliptic()
     pair = KeyPair(folder / "service-account.pub", folder / "service-account.key")
     _write_secret(pair.key, _private_pem(key))
     pair.certificate.write_bytes(
@@ -62,7 +73,7 @@ class Authority:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.certificate = folder / "ca.crt"
-        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._key = _elliptic()
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "pumice-authority")])
         certificate = (
             self._builder(self._name, self._key.public_key())
@@ -83,6 +94,7 @@ class Authority:
         return self._issue(
             file_name,
             subject,
+            _elliptic(),
             usage=ExtendedKeyUsageOID.SERVER_AUTH,
             names=x509.SubjectAlternativeName(names),
         )
@@ -92,17 +104,20 @@ class Authority:
         attributes = [x509.NameAttribute(NameOID.COMMON_NAME, user)]
         attributes += [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         subject = x509.Name([x509.RelativeDistinguishedName([each]) for each in attributes])
-        return self._issue(file_name, subject, usage=ExtendedKeyUsageOID.CLIENT_AUTH, names=None)
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        return self._issue(
+            file_name, subject, key, usage=ExtendedKeyUsageOID.CLIENT_AUTH, names=None
+        )
 
     def _issue(
         self,
         file_name: str,
         subject: x509.Name,
+        key: PrivateKey,
         *,
         usage: x509.ObjectIdentifier,
         names: x509.SubjectAlternativeName | None,
     ) -> KeyPair:
-        key = ec.generate_private_key(ec.SECP256R1())
         builder = (
             self._builder(subject, key.public_key())
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -122,7 +137,7 @@ class Authority:
         return pair
 
     def _builder(
-        self, subject: x509.Name, public_key: ec.EllipticCurvePublicKey
+        self, subject: x509.Name, public_key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey
     ) -> x509.CertificateBuilder:
         return (
             x509.CertificateBuilder()

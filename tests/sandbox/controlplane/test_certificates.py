@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
 from app.sandbox.controlplane.certificates import Authority, write_service_account_key
@@ -37,6 +39,15 @@ def test_client_and_server_of_one_authority_accept_each_other(tmp_path: Path) ->
             assert connection.recv(5) == b"hello"
         serving_thread.join()
     assert "jane" in str(seen)
+
+
+def test_a_client_has_a_key_of_the_kind_that_every_client_reads(tmp_path: Path) -> None:
+    """Clients for Java guess the algorithm from the first line and read only RSA by themselves."""
+    pair = Authority(tmp_path).client("jane", user="jane")
+    key = pair.key.read_bytes()
+
+    assert key.startswith(b"-----BEGIN RSA PRIVATE KEY-----\n")
+    assert isinstance(load_pem_private_key(key, None), RSAPrivateKey)
 
 
 def test_user_and_groups_are_common_name_and_organisations(tmp_path: Path) -> None:
