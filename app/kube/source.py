@@ -24,7 +24,7 @@ from urllib3.util import wait_for_read
 
 from app.kube import errors
 from app.kube.config import Connection
-from app.kube.failures import failure, shown
+from app.kube.failures import cause, failure, shown
 
 CONNECT_S: Final = 3.0
 PIECE: Final = 1 << 14
@@ -185,7 +185,7 @@ def _chunks(response: BaseHTTPResponse, path: str) -> Generator[bytes, None, Non
         else:
             yield from iter(partial(response.read1, PIECE), b"")
     except urllib3.exceptions.ReadTimeoutError as error:
-        raise errors.Silence(f"GET {path}: {error}", sent=True) from error
+        raise errors.Silence(f"GET {path}: {cause(error)}", sent=True) from error
 
 
 def _tracking_pools(

@@ -25,6 +25,7 @@ from app.api.services import ExtenderServices
 from app.kube import config
 from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
+from app.kube.unusable import why
 from app.kube.writer import ClusterWriter
 from app.main.clock import steady_clock
 from app.main.collector import collect_seldom, spare_what_is_there
@@ -150,7 +151,7 @@ class ExtenderProcess:
         try:
             first = server(create_app(services, calls), bind, most=CALL_CONNECTIONS)
         except OSError as error:
-            raise StartError(f"the certificate or its key cannot be used: {error}") from error
+            raise StartError(f"the certificate or its key cannot be used: {why(error)}") from error
         webs = [(first, [] if self._settings.has_front else [listener])]
         if where:
             host, port = address_of(where)

@@ -20,6 +20,7 @@ import uvloop
 from app.api.webhooks import WebhookServices, create_webhooks_app
 from app.kube import config
 from app.kube.client import ApiClient
+from app.kube.unusable import why
 from app.main.clock import steady_clock
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
@@ -229,7 +230,7 @@ def _server(services: WebhookServices, bind: Bind, files: CertificateFiles) -> S
     try:
         return server(create_webhooks_app(services), secured, most=REVIEW_CONNECTIONS)
     except OSError as error:
-        raise StartError(f"the certificate or its key cannot be used: {error}") from error
+        raise StartError(f"the certificate or its key cannot be used: {why(error)}") from error
 
 
 async def _exit_when(draining: asyncio.Event, web: Server) -> None:

@@ -18,6 +18,7 @@ from app.kube.config import Connection, load
 from app.kube.errors import Transport
 from app.kube.failures import shown
 from app.kube.source import Source
+from app.kube.unusable import why
 from tests.kube.server import ScriptedServer
 from tests.kube.tls import self_signed
 
@@ -84,7 +85,7 @@ def test_a_name_that_leads_nowhere() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "data", "why"),
+    ("scheme", "data", "said_of_it"),
     [
         ("http", b"", "the connection was closed before an answer came"),
         ("http", b"SSH-2.0-x\r\n\r\n", "the answer is not HTTP"),
@@ -94,10 +95,10 @@ def test_a_name_that_leads_nowhere() -> None:
     ],
     ids=["hangs up", "other language", "cut", "silent", "no TLS"],
 )
-def test_a_server_that_is_none(scheme: str, data: bytes | None, why: str) -> None:
+def test_a_server_that_is_none(scheme: str, data: bytes | None, said_of_it: str) -> None:
     with answering(data) as address:
         url = f"{scheme}://{address}"
-        assert said(config.at(url)) == {f"GET {url}/version: {why}"}
+        assert said(config.at(url)) == {f"GET {url}/version: {said_of_it}"}
 
 
 def test_a_certificate_of_an_unknown_authority_is_called_untrusted(tmp_path: Path) -> None:
@@ -137,6 +138,14 @@ def test_a_server_that_wants_a_client_certificate(tmp_path: Path) -> None:
         cluster = {"certificate-authority": str(tmp_path / "ca.pem")}
         messages = said(load(server.kubeconfig(tmp_path, cluster=cluster)))
     assert not [text for text in messages for word in LIBRARIES if word in text]
+
+
+def test_a_certificate_that_is_none_is_not_told_in_the_words_of_a_library(tmp_path: Path) -> None:
+    file = tmp_path / "server.pem"
+    file.write_text("nonsense")
+    with pytest.raises(ssl.SSLError) as caught:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file, file)
+    assert why(caught.value) == "a certificate or a key is not PEM"
 
 
 def test_passwords_in_urls_are_not_shown() -> None:
