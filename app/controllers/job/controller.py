@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.controllers.job import answers, machine
+from app.controllers.job import answers, failures, machine, sync
 from app.controllers.job.commands import TARGET, Commands, Order, target_of
 from app.controllers.job.extras import ReadPlugins
 from app.controllers.job.fresh import CONTROLLER, OVERDUE_S
 from app.controllers.job.killing import Killing
-from app.controllers.job.machine import Keep, Kill, KillTarget
+from app.controllers.job.machine import Keep, Kill, KillTarget, Step
+from app.controllers.job.members import Member
 from app.controllers.job.memory import Memories, Memory
 from app.controllers.job.patience import LOOK_S, patience_s
 from app.controllers.job.policies import Happening
@@ -174,11 +175,24 @@ class JobController:
             text = f"Start to execute action {action.value} "
             await self._world.events.record(seen.job.item, "Normal", _EXECUTE, text)
         step = machine.step(seen.job, action)
+        await self._tell_failures(seen, step, action, about)
         if isinstance(step, Kill):
             failure = about is not None and about.event in FAILURES
             await self._killing.begin(seen, step, action, cause=cause, failure=failure)
         elif isinstance(step, KillTarget) and about is not None:
             await self._killing.begin_target(seen, step, action, about=about)
+
+    async def _tell_failures(
+        self, seen: Seen, step: Step, action: Action, about: Happening | None
+    ) -> None:
+        """Tell of failed pods that the step takes away."""
+        taken: Iterable[Member] = ()
+        if isinstance(step, KillTarget) and about is not None:
+            taken = sync.targets(seen.job, action, about, among=seen.members)
+        elif isinstance(step, Kill) and step.keep is Keep.NONE:
+            taken = seen.members
+        for text in failures.last_of_tasks(m for m in taken if not m.marked and not m.deleting):
+            await self._world.events.record(seen.job.item, "Warning", failures.REASON, text)
 
     async def _go_on(self, seen: Seen, memory: Memory) -> None:
         if seen.job.phase not in _SYNCED:

@@ -46,6 +46,8 @@ class _Spec(TypedDict, total=False):
 
 class _Terminated(TypedDict, total=False):
     exitCode: Any
+    reason: Any
+    message: Any
     finishedAt: Any
 
 
@@ -54,9 +56,11 @@ class _State(TypedDict, total=False):
 
 
 class _ContainerStatus(TypedDict, total=False):
+    name: Any
     ready: Any
     restartCount: Any
     state: _State | None
+    lastState: _State | None
 
 
 class _Condition(TypedDict, total=False):
@@ -68,6 +72,8 @@ class _Condition(TypedDict, total=False):
 
 class _Status(TypedDict, total=False):
     phase: Any
+    reason: Any
+    message: Any
     podIP: Any
     conditions: list[_Condition] | None
     initContainerStatuses: list[_ContainerStatus] | None
