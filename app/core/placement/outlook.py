@@ -45,8 +45,10 @@ def outlook(
     allowed = _allowed(task, facts, predicates)
     if pinned is not None:
         allowed &= np.arange(len(allowed)) == pinned
-    asked = task.request > 0
-    large: Mask = allowed & (sizes[:, asked] >= task.request[asked]).all(axis=1)
+    large = allowed.copy()
+    for column, asked in enumerate(task.request.tolist()):
+        if asked:
+            large &= sizes[:, column] >= asked
     return Outlook(allowed, large)
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.placement.arrays import Mask
-from app.core.placement.outlook import outlook
+from app.core.placement.outlook import Outlook, outlook
 from app.core.placement.rules import RuleSet
 from app.core.placement.statics import NodeFacts
 from app.core.policy import Predicates
 from app.model.amounts import PODS
 from app.model.gang import Task
-from app.model.reason import Cause, NodeCount, Refusal, Shortfall
+from app.model.reason import Cause, Never, NodeCount, Refusal, Shortfall
 from app.model.resources import Matrix, ResourceAxis
 
 NOT_READY = "node(s) are not ready"
@@ -72,9 +72,7 @@ def explain(case: Case) -> Refusal:
         resource = case.axis.names[column]
         counts[insufficient(resource)] = int(short.sum())
         most = int(case.free[column][short].max())
-        largest = int(case.sizes[could.allowed, column].max(initial=0))
-        limit = largest if largest < asked else None
-        shortfalls.append(Shortfall(resource, asked, max(most, 0), limit))
+        shortfalls.append(Shortfall(resource, asked, max(most, 0), _most(case, could, column)))
     return Refusal(
         cause=_cause(short=bool(shortfalls), vetoed=VETOED in counts),
         where=case.task.role,
@@ -83,6 +81,14 @@ def explain(case: Case) -> Refusal:
         total_nodes=len(standing),
         never=could.never,
     )
+
+
+def _most(case: Case, could: Outlook, column: int) -> int | None:
+    """How much the largest node has that the task may go to, where that is too little."""
+    if could.never is not Never.NODES:
+        return None
+    largest = int(case.sizes[:, column].max(where=could.allowed, initial=0))
+    return largest if largest < case.task.request[column] else None
 
 
 def _cause(*, short: bool, vetoed: bool) -> Cause:
