@@ -10,6 +10,7 @@ from app.api.services import ExtenderServices
 from app.model.ids import GroupKey, group_key
 from app.model.workload import GroupPhase
 from app.service.activity import Activity
+from app.service.beyond_minimum import bearable_beyond
 from app.service.explanations import Story, explain_group, slots_to_pin
 
 _REFUSALS = refusals(
@@ -23,11 +24,16 @@ _REFUSALS = refusals(
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """``slots``: role -> nodes, of the planning cycle ``generation``."""
+    """``slots``: role -> nodes, of the planning cycle ``generation``.
+
+    ``bearable``: role -> how many more members the queue can hold now, where a ResourceQuota counts
+    members that wait; null where none does.
+    """
 
     phase: GroupPhase
     generation: int
     slots: Mapping[str, tuple[str, ...]]
+    bearable: Mapping[str, int] | None
 
 
 def explain_router(services: ExtenderServices) -> APIRouter:
@@ -65,7 +71,9 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         group = cache.groups.get(group_key(namespace, podgroup))
         if group is None:
             raise BadRequest(f"no PodGroup {namespace}/{podgroup} is known", status=404)
-        return json_value(Slots(group.phase, planning.log.generation, slots_to_pin(cache, group)))
+        bearable = bearable_beyond(cache, planning, group)
+        slots = slots_to_pin(cache, group)
+        return json_value(Slots(group.phase, planning.log.generation, slots, bearable))
 
     return router
 

@@ -15,6 +15,7 @@ _TRIES = 4
 class _Answer(msgspec.Struct):
     generation: int
     slots: dict[str, list[str]]
+    bearable: dict[str, int] | None = None
 
 
 _decode = msgspec.json.Decoder(_Answer).decode
@@ -64,4 +65,4 @@ class SlotClient:
                 return None
             told = _decode(await answer.read())
         nodes = {role: tuple(places) for role, places in told.slots.items()}
-        return Slots(told.generation, nodes)
+        return Slots(told.generation, nodes, told.bearable)

@@ -3,6 +3,7 @@
 from app.controllers.job.slots import Slots
 from app.main.wiring import Parts
 from app.model.ids import group_key
+from app.service.beyond_minimum import bearable_beyond
 from app.service.explanations import slots_to_pin
 
 
@@ -19,4 +20,7 @@ class SlotsHere:
             return None
         cache = self._parts.cache
         group = cache.groups.get(group_key(namespace, podgroup))
-        return Slots(planning.log.generation, {} if group is None else slots_to_pin(cache, group))
+        if group is None:
+            return Slots(planning.log.generation, {})
+        bearable = bearable_beyond(cache, planning, group)
+        return Slots(planning.log.generation, slots_to_pin(cache, group), bearable)

@@ -28,9 +28,11 @@ from app.cache.cluster import ClusterCache
 from app.cache.members import Member
 from app.cache.missing import slots_wanted
 from app.cache.snapshotter import Snapshotter
+from app.core.bearable import bearable
 from app.core.figures import QueueFigures, queue_figures
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan, plan_gang, plan_steps
+from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import GangPlacement, Placement, Plan
 from app.model.reason import Refusal
@@ -375,6 +377,11 @@ class Planning:
         """What the queues hold and deserve at this moment."""
         snapshot = self._snapshotter.snapshot()
         return queue_figures(snapshot, self.configuration.policies, now=self.clock())
+
+    def bearable(self, gang: Gang) -> dict[str, int]:
+        """By role: how many more members of ``gang`` its queue could hold at this moment."""
+        snapshot, policies = self._snapshotter.snapshot(), self.configuration.policies
+        return bearable(snapshot, policies, gang=gang, now=self.clock())
 
     def _lead(self) -> None:
         """This replica decides from now on."""

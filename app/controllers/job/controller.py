@@ -5,7 +5,7 @@ a policy wants answered now; what the phase wants (a sync, or the end of a kill)
 when it, one of its pods, its PodGroup or a Command for it changes, and when a delay is over.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,6 +52,8 @@ INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
 }
 """The kinds that are followed, and how their objects are found."""
 
+HELD_BACK_S: Final = 3.0
+"""After so long it is asked again whether a queue can hold the pods that were not made."""
 _EXECUTE: Final = "ExecuteAction"
 _OWNED: Final = frozenset({PODS, POD_GROUPS})
 _SYNCED: Final = frozenset({Phase.NEW, Phase.PENDING, Phase.RUNNING})
@@ -150,13 +152,20 @@ class JobController:
             memory.acted(due.action, due.about)
             raise Again("an action is under way", after_s=0.0)
         await self._go_on(seen, memory)
-        later = [] if answer.wait_s is None else [answer.wait_s]
-        members = self._world.around(seen.job).members
-        later += memory.refusals.pauses_s(members, now=self._world.clock()).values()
-        if self._world.unseen_pods(seen.job):
-            later.append(OVERDUE_S)
+        later = [*self._pauses_s(seen, memory)]
+        if answer.wait_s is not None:
+            later.append(answer.wait_s)
         if later:
             raise Again("a delay goes on", after_s=min(later))
+
+    def _pauses_s(self, seen: Seen, memory: Memory) -> Iterator[float]:
+        """After how long to look again whatever happens."""
+        members = self._world.around(seen.job).members
+        yield from memory.refusals.pauses_s(members, now=self._world.clock()).values()
+        if self._world.unseen_pods(seen.job):
+            yield OVERDUE_S
+        if memory.held_back:
+            yield HELD_BACK_S
 
     async def _execute(self, order: Order) -> None:
         if not order.is_executed:

@@ -143,13 +143,20 @@ def _part(task: Task) -> Object:
 def min_resources(job: Job, priorities: Mapping[str, int]) -> dict[str, str]:
     """What the pods without which the job cannot run ask for, and their limits."""
     total: dict[str, int] = {}
+    pods = needed(job, priorities)
+    for task in job.tasks:
+        for name, amount in _claim(task).items():
+            total[name] = total.get(name, 0) + amount * pods[task.name]
+    return {name: quantity.text(name, amount) for name, amount in sorted(total.items())}
+
+
+def needed(job: Job, priorities: Mapping[str, int]) -> dict[str, int]:
+    """How many pods of each task the job cannot run without."""
     parts = [
         Part(_priority(job, task, priorities), task.minimum, task.replicas) for task in job.tasks
     ]
-    for task, pods in zip(job.tasks, pods_needed(parts, job.min_available), strict=True):
-        for name, amount in _claim(task).items():
-            total[name] = total.get(name, 0) + amount * pods
-    return {name: quantity.text(name, amount) for name, amount in sorted(total.items())}
+    pods = pods_needed(parts, job.min_available)
+    return {task.name: number for task, number in zip(job.tasks, pods, strict=True)}
 
 
 def _priority(job: Job, task: Task, priorities: Mapping[str, int]) -> int:

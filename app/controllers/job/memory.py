@@ -49,6 +49,8 @@ class Memory:
     prepared: tuple[int, int] | None = None
     """The generation and version that everything but pods was made for."""
     refusals: Refusals = field(default_factory=Refusals)
+    held_back: int = 0
+    """Pods beyond the minimum that its queue could not hold when they were to be made."""
     delays: dict[Place, Delay] = field(default_factory=dict)
     """What the pod there shows by itself is left out."""
     _fallen: list[Member] = field(default_factory=list)

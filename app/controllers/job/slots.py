@@ -22,10 +22,15 @@ _PAUSES: Final = Backoff(base_s=2.0, max_s=300.0)
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Role to nodes; a node stands as often as pods of the role have room there."""
+    """Role to nodes; a node stands as often as pods of the role have room there.
+
+    ``bearable``: role to how many more pods its queue can hold now, where pods that wait take
+    their part of a ResourceQuota; None where they do not.
+    """
 
     generation: int
     nodes: Mapping[str, tuple[str, ...]]
+    bearable: Mapping[str, int] | None = None
 
 
 class SlotSource(Protocol):

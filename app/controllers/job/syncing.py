@@ -9,13 +9,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from app.controllers.job import completion, counts, group, machine, pods, status, sync, templates
+from app.controllers.job import (
+    beyond,
+    completion,
+    counts,
+    group,
+    machine,
+    pods,
+    status,
+    sync,
+    templates,
+)
 from app.controllers.job.members import pinned_node, with_taken
 from app.controllers.job.memory import Memory
 from app.controllers.job.patience import SOON_S
 from app.controllers.job.pods import Seat
 from app.controllers.job.prepare import Absent, Preparation, Unlisted, Unready
-from app.controllers.job.slots import Dealer, SlotSource
+from app.controllers.job.slots import Dealer, Slots, SlotSource
 from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.sync import Replica
 from app.controllers.job.view import Job
@@ -162,8 +172,11 @@ class Syncing:
         job = seen.job
         missing = sync.missing(job, self._world.still(job, seen).members)
         if not missing:
+            memory.held_back = 0
             return (), None
-        seats = await self._seats(job, missing, found, memory)
+        slots = await self._ask_for_slots(job, missing, found)
+        due = await self._made_now(seen, missing, slots, memory)
+        seats = self._seats(job, due, slots, memory)
         plugins = self._preparation.plugins(job)
 
         def make(replica: Replica, seat: Seat) -> Object:
@@ -174,17 +187,46 @@ class Syncing:
 
         group_name = unstructured.name(found)
         evicted_at = memory.evicted_at
-        makes = [partial(make, replica, seat) for replica, seat in zip(missing, seats, strict=True)]
+        makes = [partial(make, replica, seat) for replica, seat in zip(due, seats, strict=True)]
         made, errors = await self._world.create_pods(job, makes)
         return made, await self._problem(job, "FailedCreate", "Error creating pods", errors)
 
-    async def _seats(
-        self, job: Job, missing: Sequence[Replica], found: Object, memory: Memory
+    async def _ask_for_slots(
+        self, job: Job, missing: Sequence[Replica], found: Object
+    ) -> Slots | None:
+        if not any(self._is_ours(job, replica) for replica in missing):
+            return None
+        return await self._slots.get(job.key.namespace, unstructured.name(found))
+
+    async def _made_now(
+        self, seen: Seen, missing: Sequence[Replica], slots: Slots | None, memory: Memory
+    ) -> Sequence[Replica]:
+        """Those of ``missing`` that are made now; says when the first of the others are not."""
+        job = seen.job
+        bearable = slots.bearable if slots is not None else {} if memory.held_back else None
+        due = missing
+        if bearable is not None:
+            due = beyond.made_now(
+                job,
+                missing,
+                self._world.still(job, seen).members,
+                priorities=self._world.priorities(),
+                bearable=bearable,
+                is_ours=partial(self._is_ours, job),
+            )
+        before, memory.held_back = memory.held_back, len(missing) - len(due)
+        if memory.held_back and not before:
+            text = (
+                f"{memory.held_back} pods beyond the minimum wait to be created: queue {job.queue}"
+                " cannot hold them now, and a ResourceQuota of the namespace would count them"
+            )
+            await self._world.events.record(job.item, "Normal", "PodsHeldBack", text)
+        return due
+
+    def _seats(
+        self, job: Job, missing: Sequence[Replica], slots: Slots | None, memory: Memory
     ) -> list[Seat]:
         ours = [self._is_ours(job, replica) for replica in missing]
-        slots = None
-        if any(ours):
-            slots = await self._slots.get(job.key.namespace, unstructured.name(found))
         dealer = Dealer(slots, taken=_taken(self._world.unseen_pods(job)))
 
         def seat(replica: Replica) -> Seat:

@@ -1,4 +1,4 @@
-"""Jobs whose workers must be near their server, on both clusters."""
+"""Jobs beside others: workers near their server, and jobs that share a quota; both clusters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.clusters import workloads
 from tests.clusters.client import Objects
-from tests.clusters.resources import PODS
+from tests.clusters.resources import JOBS, PODS, QUEUES, RESOURCE_QUOTAS
 from tests.scenarios.jobs.ground import Ground, ground
 from tests.scenarios.jobs.shapes import make_job, up
 
@@ -35,6 +35,30 @@ def test_workers_are_near_their_server(ground: Ground) -> None:
     assert not [pod for pod in pods if "pumice.sh/second-try" in pod["metadata"]["annotations"]]
 
 
-def _bound(pods: Objects) -> Objects:
-    """The pods of the job that have a node."""
-    return [pod for pod in workloads.bound(pods) if pod["metadata"]["labels"].get(_JOB) == "near"]
+def test_pods_that_their_queue_cannot_hold_take_no_quota_from_others(ground: Ground) -> None:
+    ground.api.delete_all(JOBS, namespace=ground.name)
+    ground.wait_none(PODS)
+    small = f"{ground.name}-small"
+    ground.api.create(workloads.queue(small, capability={"cpu": "20m"}), resource=QUEUES)
+    hard = workloads.item(RESOURCE_QUOTAS, "limits", spec={"hard": {"pods": "4"}})
+    ground.api.create(hard, resource=RESOURCE_QUOTAS, namespace=ground.name)
+    try:
+        ground.submit("wide", {"queue": small, "minAvailable": 1, "tasks": [up(5, minAvailable=1)]})
+        ground.wait(PODS, lambda pods: len(_bound(pods, "wide")) == 2, what="two run")
+        ground.submit("other", {"minAvailable": 2, "tasks": [up(2)]})
+        ground.wait(PODS, lambda pods: len(_bound(pods, "other")) == 2, what="the other job runs")
+        assert len(ground.api.list(PODS, namespace=ground.name)) == 4
+
+        ground.api.delete(JOBS, "other", namespace=ground.name)
+        ground.api.patch(QUEUES, small, {"spec": {"capability": {"cpu": "40m"}}})
+        ground.wait(PODS, lambda pods: len(_bound(pods, "wide")) == 4, what="two more run")
+    finally:
+        ground.api.delete(RESOURCE_QUOTAS, "limits", namespace=ground.name)
+        ground.api.delete_all(JOBS, namespace=ground.name)
+        ground.wait_none(JOBS)
+        ground.api.delete(QUEUES, small)
+
+
+def _bound(pods: Objects, job: str = "near") -> Objects:
+    """The pods of a job that have a node."""
+    return [pod for pod in workloads.bound(pods) if pod["metadata"]["labels"].get(_JOB) == job]
