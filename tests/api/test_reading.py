@@ -215,7 +215,7 @@ def test_the_job_controller_reads_where_to_create_its_pods() -> None:
         rig.group("g", minimum=3, phase=GroupPhase.PENDING, min_resources=make_amounts(cpu=3000))
         async with stand(rig) as at:
             before = await read(at, "/plan/default/g")
-            assert before == {"phase": "Pending", "generation": 0, "slots": {}}
+            assert before == {"phase": "Pending", "generation": 0, "slots": {}, "bearable": None}
             await rig.cycle()
             plan = await read(at, "/plan/default/g")
             assert plan["phase"] == "Inqueue"
@@ -226,6 +226,9 @@ def test_the_job_controller_reads_where_to_create_its_pods() -> None:
             rig.pod("g-0", group="g", pinned=NodeName(nodes[0]))
             left = await read(at, "/plan/default/g")
             assert sum(map(len, left["slots"].values())) == 2
+            rig.cache.quotas["q"] = Quota("default", "q", make_amounts(pods=9), ())
+            counted = await read(at, "/plan/default/g")
+            assert counted["bearable"] == {"": 2}, "2 of 4 cores are kept, and a pod waits"
 
     run(scenario())
 
