@@ -2,16 +2,18 @@
 
 A queue is entitled to what it deserves; of resources for which that is not said, to its part by
 weight of what its parent is entitled to, up to its capability. The root is entitled to the whole
-cluster. A share is the largest part that is held of any resource.
+cluster; of nodes that are cordoned or not ready that is what runs there. A share is the largest
+part that is held of any resource.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from app.cli.amounts import rounded
 from app.cli.queue_rows import held
 from app.cli.tables import Column, fitted, resources, table
+from app.webhooks.requests import added, pod_requests
 from app.wire import quantity
 from app.wire.errors import DecodeError
 from app.wire.unstructured import Object, name, spec, status
@@ -54,12 +56,20 @@ def shares(queues: Sequence[Object], cluster: Amounts) -> list[Share]:
     return [*found, *(_share(queue, {}, part=0, depth=0) for queue in lost)]
 
 
-def cluster_total(nodes: Sequence[Object]) -> Amounts:
-    """What all nodes offer."""
+def takes_pods(node: Object) -> bool:
+    """Whether it is ready, as far as it says, and not cordoned."""
+    conditions = status(node).get("conditions") or ()
+    is_ready = all(c.get("status") == "True" for c in conditions if c.get("type") == "Ready")
+    return is_ready and not spec(node).get("unschedulable")
+
+
+def cluster_total(nodes: Iterable[Object], pods: Iterable[Object] = ()) -> Amounts:
+    """What the nodes offer that take pods, and what ``pods`` on the others have."""
+    offers = [_readable(status(node).get("allocatable")) for node in nodes if takes_pods(node)]
+    running = (pod for pod in pods if status(pod).get("phase") not in {"Succeeded", "Failed"})
     total: dict[str, int] = {}
-    for node in nodes:
-        for resource, amount in _readable(status(node).get("allocatable")).items():
-            total[resource] = total.get(resource, 0) + amount
+    for amounts in (*offers, *(pod_requests(spec(pod)) for pod in running)):
+        total = added(total, amounts)
     return total
 
 

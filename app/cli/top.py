@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 import typer
 
 from app.cli import output, queue_shares
-from app.cli.cluster import Cluster, Where, ask, warn
+from app.cli.cluster import Cluster, Objects, Where, ask, warn
 from app.cli.commands import Command, Context, Kubeconfig, Master, group
 from app.cli.endings import failing_to
 from app.cli.queue_shares import Share
 from app.kube import errors
-from app.wire.kinds import NODES, QUEUES
+from app.wire.kinds import NODES, PODS, QUEUES
+from app.wire.unstructured import name
 
 app = group("Who holds how much.")
 
@@ -59,7 +60,20 @@ async def look(cluster: Cluster) -> list[Share]:
     except errors.Forbidden as error:
         warn(f"shares of what queues deserve by weight are not shown: {error.message}")
         nodes = []
-    return queue_shares.shares(queues, queue_shares.cluster_total(nodes))
+    there = await _on_set_apart(cluster, nodes)
+    return queue_shares.shares(queues, queue_shares.cluster_total(nodes, there))
+
+
+async def _on_set_apart(cluster: Cluster, nodes: Objects) -> Objects:
+    """The pods on nodes that take no more of them."""
+    found: Objects = []
+    try:
+        for node in nodes:
+            if not queue_shares.takes_pods(node):
+                found += await cluster.list(PODS, fields=f"spec.nodeName={name(node)}")
+    except errors.Forbidden as error:
+        warn(f"what runs on nodes that take no pods is not counted: {error.message}")
+    return found
 
 
 def wants_colour() -> bool:

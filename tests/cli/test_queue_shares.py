@@ -13,7 +13,7 @@ from app.cli import queue_shares, top
 from app.cli.amounts import rounded
 from app.cli.cluster import Cluster, Objects
 from app.kube import errors
-from app.wire.kinds import NODES, QUEUES, Resource
+from app.wire.kinds import NODES, PODS, QUEUES, Resource
 from tests.cli.stand import Object, Stand, queue
 
 TOP = ("top", "queues")
@@ -263,3 +263,42 @@ def test_who_may_not_see_nodes_sees_what_queues_say(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == (
         "Warning: shares of what queues deserve by weight are not shown: nodes is forbidden\n"
     )
+
+
+def told_node(name: str, *, cordoned: bool = False, ready: str = "True") -> Object:
+    return {
+        "metadata": {"name": name},
+        "spec": {"unschedulable": cordoned},
+        "status": {
+            "allocatable": {"cpu": "8"},
+            "conditions": [{"type": "Ready", "status": ready}],
+        },
+    }
+
+
+def on_node(cpu: str, *, phase: str = "Running") -> Object:
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    return {"spec": {"containers": [container]}, "status": {"phase": phase}}
+
+
+class Cordoned(Cluster):
+    """Three nodes, of which one is cordoned and one is not ready."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def list(self, resource: Resource, **fields: str) -> Objects:
+        if resource == PODS:
+            self.asked.append(fields["fields"])
+            return [on_node("1"), on_node("4", phase="Succeeded")]
+        if resource == NODES:
+            return [told_node("a"), told_node("b", cordoned=True), told_node("c", ready="Unknown")]
+        return [held("root"), held("q", "5")]
+
+
+def test_of_nodes_that_take_no_pods_what_runs_there_counts() -> None:
+    cluster = Cordoned()
+    root, q = asyncio.run(top.look(cluster))
+    assert root.entitled["cpu"] == 10_000
+    assert q.share == 0.5
+    assert cluster.asked == ["spec.nodeName=b", "spec.nodeName=c"]
