@@ -102,6 +102,8 @@ class FakeApi:
         """Called with each request before it is done."""
         self.lagging: set[Resource] = set()
         """Kinds of which the watches show nothing for now."""
+        self.slow: dict[Resource, float] = {}
+        """How long a creation takes, in seconds."""
         self.created: dict[tuple[Resource, str], int] = {}
         self._with_status = frozenset(with_status)
         self._items: dict[Resource, dict[Key, Object]] = {}
@@ -193,6 +195,7 @@ class FakeApi:
         """Create ``item``."""
         key = key_of(item)
         assert _says_what_it_is(resource, key, item)
+        await asyncio.sleep(self.slow.get(resource, 0))
         async with _Call(self, Request("create", resource, key)):
             if self.find(resource, key) is not None:
                 raise ApiError(Failure.EXISTS, f"{resource} {key} already exists")

@@ -10,7 +10,7 @@ completes nothing. The note goes with the pod: one that is made in its place may
 from collections.abc import Sequence
 
 from app.controllers.job import policies
-from app.controllers.job.members import Member
+from app.controllers.job.members import Member, by_task
 from app.controllers.job.policies import Happening
 from app.controllers.job.view import Job, Task
 from app.controllers.job.vocabulary import Event
@@ -28,12 +28,15 @@ def completed_by(job: Job, task: Task, members: Sequence[Member]) -> Member | No
 
 def to_settle(job: Job, members: Sequence[Member]) -> list[Member]:
     """Pods to be noted as settled, of tasks whose completion a policy would answer."""
+    if not policies.are_there_any(job):
+        return []
+    of = by_task(members)
     return [
         member
         for task in job.tasks
         if policies.decide(job, Happening(Event.TASK_COMPLETED, task=task.name)) is not None
-        and _has_only_shrunk(job, task, members)
-        for member in _news(job, task, members)
+        and _has_only_shrunk(job, task, of.get(task.name, ()))
+        for member in _news(job, task, of.get(task.name, ()))
     ]
 
 

@@ -17,7 +17,7 @@ from app.controllers.job.killing import Killing
 from app.controllers.job.machine import Keep, Kill, KillTarget, Step
 from app.controllers.job.members import Member
 from app.controllers.job.memory import Memories, Memory
-from app.controllers.job.patience import LOOK_S, patience_s
+from app.controllers.job.patience import patience_s
 from app.controllers.job.policies import Happening
 from app.controllers.job.prepare import Preparation
 from app.controllers.job.slots import SlotSource
@@ -214,7 +214,7 @@ class JobController:
         elif memory.refused_s(self._world.clock()) >= self._patience_s:
             await self._give_up(seen.job.key)
         if problem is not None:
-            raise Again(problem.message, after_s=None if problem.told else LOOK_S)
+            raise Again(problem.message, after_s=problem.after_s)
 
     async def _give_up(self, key: Key) -> None:
         seen = self._world.see(key)

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from app.controllers.job import completion, policies
-from app.controllers.job.members import Member
+from app.controllers.job.members import Member, by_task
 from app.controllers.job.policies import Happening
 from app.controllers.job.view import UNLIMITED_RETRIES, Job, Task, moment
 from app.controllers.job.vocabulary import JOB_SIZE, Event, Phase
@@ -87,8 +87,9 @@ def missing(job: Job, members: Sequence[Member], task: Task) -> list[int]:
 
 def _gone(job: Job, members: Sequence[Member], evicted: Mapping[str, float]) -> Iterator[Happening]:
     known = {member.name for member in members}
+    of = by_task(members)
     for task in job.tasks:
-        missed = missing(job, members, task)
+        missed = frozenset(missing(job, of.get(task.name, ()), task))
         for index in range(task.replicas):
             name = f"{job.key.name}-{task.name}-{index}"
             if index in missed or (name in evicted and name not in known):
@@ -132,9 +133,11 @@ def _since(event: Event, member: Member) -> float:
 
 
 def _of_tasks(job: Job, members: Sequence[Member]) -> Iterator[Happening]:
+    of = by_task(members)
     for task in job.tasks:
-        there = completion.there(task, members)
-        last = completion.completed_by(job, task, members)
+        of_task = of.get(task.name, ())
+        there = completion.there(task, of_task)
+        last = completion.completed_by(job, task, of_task)
         if last is not None:
             yield _about(Event.TASK_COMPLETED, last, task, at=last.finished)
         current = [member for member in there if member.version >= job.version]

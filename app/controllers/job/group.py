@@ -10,9 +10,7 @@ from app.model.ids import FILLED_IN
 from app.model.pod import TASK_SPEC
 from app.model.reached import REACHED
 from app.wire import quantity, unstructured
-from app.wire.errors import DecodeError
 from app.wire.kinds import POD_GROUPS
-from app.wire.objects.claims import claim
 from app.wire.unstructured import Key, Object
 
 _SET_ONCE: Final = "queue"
@@ -144,8 +142,8 @@ def min_resources(job: Job, priorities: Mapping[str, int]) -> dict[str, str]:
     """What the pods without which the job cannot run ask for, and their limits."""
     total: dict[str, int] = {}
     pods = needed(job, priorities)
-    for task in job.tasks:
-        for name, amount in _claim(task).items():
+    for task, claim in zip(job.tasks, job.claims, strict=True):
+        for name, amount in claim.items():
             total[name] = total.get(name, 0) + amount * pods[task.name]
     return {name: quantity.text(name, amount) for name, amount in sorted(total.items())}
 
@@ -163,14 +161,6 @@ def _priority(job: Job, task: Task, priorities: Mapping[str, int]) -> int:
     spec = task.template.get("spec") or {}
     name = spec.get("priorityClassName") or job.spec.get("priorityClassName")
     return priorities.get(str(name), 0)
-
-
-def _claim(task: Task) -> dict[str, int]:
-    """What one pod adds; nothing when its template cannot be read: no pod will come of it."""
-    try:
-        return claim(task.template.get("spec") or {})
-    except DecodeError:
-        return {}
 
 
 def _covers(stored: Any, wanted: Any) -> bool:

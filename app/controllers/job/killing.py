@@ -125,7 +125,7 @@ def _of_the_restart(seen: Seen) -> Sequence[Member]:
 
 
 def _with(job: Job, made: Object) -> Job:
-    return Job({**job.item, "status": made}, job.default_scheduler)
+    return job.as_now({**job.item, "status": made})
 
 
 def _why(job: Job, phase: Phase) -> Why | None:

@@ -120,6 +120,14 @@ def members(pods: Iterable[Object], known: Mapping[str, Member] | None = None) -
     return sorted(found, key=lambda member: (member.task, member.index, member.name))
 
 
+def by_task(members: Iterable[Member]) -> Mapping[str, Sequence[Member]]:
+    """The pods of each task that has any."""
+    found: dict[str, list[Member]] = {}
+    for member in members:
+        found.setdefault(member.task, []).append(member)
+    return found
+
+
 def with_taken(there: Sequence[Member], created: Sequence[Object]) -> Sequence[Member]:
     """``there``; pods just ``created`` that others took away already count as they were made.
 

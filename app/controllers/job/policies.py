@@ -76,7 +76,7 @@ def refusal(job: Job, happening: Happening) -> str:
 
 def are_there_any(job: Job) -> bool:
     """Whether anything that happens could matter to a policy."""
-    return bool(job.policies) or any(task.policies for task in job.tasks)
+    return job.has_policies
 
 
 def _policies(job: Job, name: str) -> Iterator[Policy]:

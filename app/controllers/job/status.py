@@ -142,10 +142,10 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> Object:
     made: Object = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)
+        if before == value:
+            continue
         if isinstance(value, Mapping) and isinstance(before, Mapping):
-            inner = _difference(before, value)
-            if inner:
-                made[key] = inner
-        elif before != value:
+            made[key] = _difference(before, value)
+        else:
             made[key] = value
     return made

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.controllers.job import counts, depends, machine
 from app.controllers.job.counts import Counts
 from app.controllers.job.machine import Keep
-from app.controllers.job.members import Member
+from app.controllers.job.members import Member, by_task
 from app.controllers.job.policies import Happening
 from app.controllers.job.view import Job, Task
 from app.controllers.job.vocabulary import TARGETED, Action, Phase
@@ -30,10 +30,11 @@ def pod_name(job: Job, replica: Replica) -> str:
 def missing(job: Job, members: Sequence[Member]) -> list[Replica]:
     """Replicas without a pod, of tasks that need not wait for others."""
     taken = {member.name for member in members}
+    of = by_task(members)
     return [
         replica
         for task in job.tasks
-        if depends.is_ready(job, task, members)
+        if depends.is_ready(job, task, of)
         for replica in (Replica(task, index) for index in range(task.replicas))
         if pod_name(job, replica) not in taken
     ]

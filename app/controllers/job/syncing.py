@@ -22,7 +22,7 @@ from app.controllers.job import (
 )
 from app.controllers.job.members import pinned_node, with_taken
 from app.controllers.job.memory import Memory
-from app.controllers.job.patience import SOON_S
+from app.controllers.job.patience import LOOK_S, SOON_S
 from app.controllers.job.pods import Seat
 from app.controllers.job.prepare import Absent, Preparation, Unlisted, Unready
 from app.controllers.job.slots import Dealer, Slots, SlotSource
@@ -48,13 +48,19 @@ _FAILED_DELETE: Final = ("FailedDelete", "Error deleting pods")
 class Problem:
     """What kept a sync from its end.
 
-    ``refused``: the same again will be refused again; ``told``: the user is to know of it.
+    ``refused``: the same again will be refused again; ``after_s``: when to look again,
+    where it may be over so soon that the user need not be told.
     """
 
     reason: str
     message: str
     refused: bool
-    told: bool = True
+    after_s: float | None = None
+
+    @property
+    def told(self) -> bool:
+        """Whether the user is to know of it."""
+        return self.after_s is None
 
 
 class Syncing:
@@ -98,7 +104,7 @@ class Syncing:
             await self._conclude(self._world.still(job, seen), (), problem)
             return problem
         except Unready as unready:
-            problem = replace(_problem_of(unready), told=not self._may_come(unready, memory))
+            problem = replace(_problem_of(unready), after_s=self._may_come(unready, memory))
         seen, failed = await self._remove(self._world.still(job, seen), memory)
         problem = problem or failed
         made: Sequence[Object] = ()
@@ -106,14 +112,14 @@ class Syncing:
             await self._tell_waiting(job, found, memory)
             if group.is_admitted(found):
                 made, failed = await self._create(seen, found, memory)
-                problem = failed or problem
+                problem = failed if failed is not None and failed.told else problem or failed
         await self._conclude(seen, made, problem if problem is None or problem.told else None)
         return problem
 
-    def _may_come(self, unready: Unready, memory: Memory) -> bool:
-        """Whether what is not there may be applied together with the job, a moment later."""
+    def _may_come(self, unready: Unready, memory: Memory) -> float | None:
+        """When to look again for what may be applied together with the job, a moment later."""
         absent = isinstance(unready, Absent)
-        return absent and memory.absent_s(self._world.clock()) < SOON_S
+        return LOOK_S if absent and memory.absent_s(self._world.clock()) < SOON_S else None
 
     async def _initiate(self, seen: Seen, memory: Memory) -> Job:
         """Say what will be made before it is; the rest is told when it is done."""
@@ -168,7 +174,7 @@ class Syncing:
     async def _create(
         self, seen: Seen, found: Object, memory: Memory
     ) -> tuple[Sequence[Object], Problem | None]:
-        """Make what is missing; the pods as made, and what could not be done."""
+        """Make what is missing; the pods as made, and what was not done."""
         job = seen.job
         missing = sync.missing(job, self._world.still(job, seen).members)
         if not missing:
@@ -189,7 +195,8 @@ class Syncing:
         evicted_at = memory.evicted_at
         makes = [partial(make, replica, seat) for replica, seat in zip(due, seats, strict=True)]
         made, errors = await self._world.create_pods(job, makes)
-        return made, await self._problem(job, "FailedCreate", "Error creating pods", errors)
+        problem = await self._problem(job, "FailedCreate", "Error creating pods", errors)
+        return made, problem or _unfinished(len(due) - len(made))
 
     async def _ask_for_slots(
         self, job: Job, missing: Sequence[Replica], found: Object
@@ -281,6 +288,12 @@ class Syncing:
 def _problem_of(unready: Unready) -> Problem:
     refused = unready.failure is Failure.REFUSED
     return Problem(unready.reason, str(unready), refused=refused)
+
+
+def _unfinished(left: int) -> Problem | None:
+    if not left:
+        return None
+    return Problem("", f"{left} pods are still to be made", refused=False, after_s=0.0)
 
 
 def _hopeless(job: Job) -> Why | None:

@@ -10,6 +10,7 @@ from app.controllers.job.vocabulary import JOB_FORWARDING, Phase
 from app.core.durations import parse_duration
 from app.wire import times, unstructured
 from app.wire.errors import DecodeError
+from app.wire.objects.claims import claim
 from app.wire.unstructured import Key, Object
 
 DEFAULT_RETRIES: Final = 3
@@ -68,6 +69,14 @@ class Job:
 
     item: Object
     default_scheduler: str
+
+    def as_now(self, item: Object) -> "Job":
+        """The same job as it is stored now; a spec that has not changed is not read again."""
+        now = Job(item, self.default_scheduler)
+        if now.uid == self.uid and now.generation == self.generation > 0:
+            read = {name: value for name, value in vars(self).items() if name in _OF_SPEC}
+            vars(now).update(read)
+        return now
 
     @cached_property
     def key(self) -> Key:
@@ -137,14 +146,29 @@ class Job:
         """Its tasks in order."""
         return tuple(_task(entry, at) for at, entry in enumerate(self.spec.get("tasks") or ()))
 
+    @cached_property
+    def _by_name(self) -> Mapping[str, Task]:
+        """The first task of each name."""
+        return {task.name: task for task in reversed(self.tasks)}
+
     def task(self, name: str) -> Task | None:
         """The task of that name."""
-        return next((task for task in self.tasks if task.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def claims(self) -> tuple[Mapping[str, int], ...]:
+        """What one pod of each task asks for, and its limits."""
+        return tuple(_claim(task) for task in self.tasks)
 
     @cached_property
     def policies(self) -> tuple[Policy, ...]:
         """The policies of the job as a whole."""
         return _policies(self.spec)
+
+    @cached_property
+    def has_policies(self) -> bool:
+        """Whether it or a task of it has any."""
+        return bool(self.policies) or any(task.policies for task in self.tasks)
 
     @cached_property
     def replicas(self) -> int:
@@ -200,6 +224,21 @@ class Job:
         return self.spec.get("volumes") or ()
 
 
+_OF_SPEC: Final = frozenset(
+    {
+        "tasks",
+        "_by_name",
+        "claims",
+        "policies",
+        "has_policies",
+        "replicas",
+        "min_available",
+        "size",
+    }
+)
+"""What is read of a spec alone."""
+
+
 def moment(text: object) -> float:
     """Seconds since the epoch; 0 for what is not a time."""
     try:
@@ -222,6 +261,14 @@ def _task(entry: Mapping[str, Any], at: int) -> Task:
         partition=partition,
         topology_policy=str(entry.get("topologyPolicy") or ""),
     )
+
+
+def _claim(task: Task) -> Mapping[str, int]:
+    """Nothing when its template cannot be read: no pod will come of it."""
+    try:
+        return claim(task.template.get("spec") or {})
+    except DecodeError:
+        return {}
 
 
 def _minimum(said: Any, replicas: int, partition: Partition | None) -> int:

@@ -5,6 +5,7 @@ Reads see our own writes (``fresh``). Every write of a status states the version
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -25,6 +26,8 @@ from app.wire.unstructured import Key, Object, key_of
 log = logging.getLogger(__name__)
 
 CONCURRENT_WRITES: Final = 32
+SLICE_S: Final = 1.0
+"""How long pods of one job are made before its status is written and it is looked at again."""
 _TOLD: Final = 3
 _MARK: Final[Mapping[str, str]] = MappingProxyType({OUT_OF_SYNC: "true"})
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -67,6 +70,7 @@ class World:
             kind: Fresh(stores[kind], clock=clock) for kind in (JOBS, PODS, POD_GROUPS)
         }
         self._members: dict[str, _Read] = {}
+        self._jobs: dict[str, Job] = {}
         self._unsure: set[str] = set()
         self._busy = asyncio.Semaphore(CONCURRENT_WRITES)
 
@@ -91,7 +95,7 @@ class World:
     def see(self, key: Key) -> Seen | None:
         """The job of that name, or None."""
         item = self._fresh[JOBS].get(key)
-        return None if item is None else self.around(Job(item, self._scheduler))
+        return None if item is None else self.around(self._read(item))
 
     def around(self, job: Job) -> Seen:
         """The same job with what belongs to it now."""
@@ -116,6 +120,7 @@ class World:
     def forget(self, uid: str) -> None:
         """That job is gone."""
         self._members.pop(uid, None)
+        self._jobs.pop(uid, None)
         self._unsure.discard(uid)
 
     async def caught_up(self, seen: Seen) -> Seen:
@@ -175,14 +180,21 @@ class World:
         await self._gone(POD_GROUPS, stored)
 
     async def create_pods(
-        self, job: Job, pods: Iterable[Callable[[], Object]]
+        self, job: Job, pods: Sequence[Callable[[], Object]]
     ) -> tuple[list[Object], list[ApiError]]:
-        """Make and create them all, some at a time; those that are there, and what failed.
+        """Make and create them, some at a time; those that are there, and what failed.
 
-        One that is there already is taken over.
+        One that is there already is taken over. After `SLICE_S` no more are begun, but for the
+        first few, so that a job whose turn comes late gets on too: the rest are left to the next
+        look, which sees what has happened meanwhile and tells of it.
         """
-        outcomes = await asyncio.gather(*(self._create(job, pod) for pod in pods))
-        made = [outcome for outcome in outcomes if not isinstance(outcome, ApiError)]
+        until = self.clock() + SLICE_S
+        first, rest = pods[:CONCURRENT_WRITES], pods[CONCURRENT_WRITES:]
+        outcomes = await asyncio.gather(
+            *(self._create(job, pod) for pod in first),
+            *(self._create(job, pod, until=until) for pod in rest),
+        )
+        made = [outcome for outcome in outcomes if isinstance(outcome, dict)]
         return made, [outcome for outcome in outcomes if isinstance(outcome, ApiError)]
 
     async def mark(self, pods: Iterable[Member]) -> list[ApiError]:
@@ -221,7 +233,7 @@ class World:
             raise
         self._unsure.discard(job.uid)
         self._fresh[JOBS].changed(item)
-        return Job(item, job.default_scheduler)
+        return self._known(job.as_now(item))
 
     async def _ask_for_overdue(self, job: Job) -> None:
         for kind in (PODS, POD_GROUPS):
@@ -233,6 +245,15 @@ class World:
                     if error.failure is not Failure.NOT_FOUND:
                         raise
                     fresh.gone(key_of(item))
+
+    def _read(self, item: Object) -> Job:
+        """Read its spec again only when that has changed."""
+        before = self._jobs.get(unstructured.uid(item))
+        return self._known(Job(item, self._scheduler) if before is None else before.as_now(item))
+
+    def _known(self, job: Job) -> Job:
+        self._jobs[job.uid] = job
+        return job
 
     def _members_of(self, uid: str) -> Sequence[Member]:
         """Read again only what has changed: a large job is looked at for each of its pods."""
@@ -265,10 +286,15 @@ class World:
                 raise Again("the job has changed meanwhile") from error
             raise
         self._fresh[JOBS].changed(item)
-        return Job(item, job.default_scheduler)
+        return self._known(job.as_now(item))
 
-    async def _create(self, job: Job, make: Callable[[], Object]) -> Object | ApiError:
+    async def _create(
+        self, job: Job, make: Callable[[], Object], *, until: float = math.inf
+    ) -> Object | ApiError | None:
+        """The pod, or why there is none; None: its time is over."""
         async with self._busy:
+            if self.clock() > until:
+                return None
             pod = make()
             try:
                 made = await self.api.create(PODS, pod)

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from app.controllers.job.patience import patience_s
 from app.controllers.job.slots import Refusals, Slots
-from app.controllers.job.world import texts_of
+from app.controllers.job.world import CONCURRENT_WRITES, texts_of
 from app.controllers.ports import ApiError, Failure
 from app.model.pod import SECOND_TRY
 from app.model.reason import LOST_PLACE, TAKEN
@@ -544,3 +545,19 @@ def test_a_pod_that_has_gone_unseen_is_answered_once() -> None:
     rig = play(scenario)
     assert rig.events.messages("ExecuteAction") == ["Start to execute action RestartPod "]
     assert rig.phase() == "Restarting"
+
+
+def test_the_status_tells_of_pods_while_many_are_made() -> None:
+    """A thousand take twelve seconds here; each status has what was made in two seconds at most."""
+
+    async def scenario(rig: Rig) -> None:
+        rig.api.slow[PODS] = 0.4
+        rig.start()
+        rig.submit({"minAvailable": 1, "tasks": [task(replicas=1000)]})
+        await rig.settle()
+
+    rig = play(scenario)
+    told = [0, *(status["pending"] for status in rig.statuses if "pending" in status)]
+    assert told[-1] == len(rig.pods()) == 1000
+    assert max(later - now for now, later in pairwise(told)) <= 2.0 / 0.4 * CONCURRENT_WRITES
+    assert rig.phases == ["Pending"]

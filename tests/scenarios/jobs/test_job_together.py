@@ -24,7 +24,7 @@ def _claim(name: str) -> Object:
     }
 
 
-def test_nobody_is_warned_of_a_claim_that_comes_a_moment_later(ground: Ground) -> None:
+def test_a_claim_that_comes_a_moment_later_is_not_said_to_be_missing(ground: Ground) -> None:
     volumes = [{"mountPath": "/data", "volumeClaimName": "later"}]
     ground.submit("together", make_job(up(), needs=1, volumes=volumes))
     ground.api.create(_claim("later"), resource=CLAIMS, namespace=ground.name)
