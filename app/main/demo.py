@@ -27,6 +27,7 @@ from app.sandbox.story.jobs import manifests
 PODS = "/api/v1/namespaces/default/pods"
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 NODES = NodeSpec(count=4, cpu="4", memory="16Gi")
@@ -127,6 +128,7 @@ class Story:
     async def distributed_job(self) -> None:
         self._chapter("a TensorFlow job (1 ps, 2 workers) and an elastic job (6 pods, 3 do)")
         await self._submit("tensorflow-benchmark")
+        await self._client.create(STORAGE_CLASSES, self._documents["StorageClass/my-storage-class"])
         await self._client.create(PRIORITY_CLASSES, self._documents["PriorityClass/high-priority"])
         await self._submit("test-job")
         await self._until(

@@ -89,7 +89,11 @@ def check_deletion(request: Request, world: World) -> Findings:
         )
     groups = world.facts.groups_in(queue)
     if groups:
-        findings.warn(path, f"{groups} PodGroups still name queue {queue}: they will wait")
+        findings.warn(
+            path,
+            f"PodGroups that still name queue {queue}: {groups}; their running pods go on, and no"
+            " further pod of them is placed until there is a queue of that name",
+        )
     return findings
 
 

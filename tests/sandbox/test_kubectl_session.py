@@ -289,6 +289,17 @@ def test_a_volume_without_a_claim_is_taken_with_a_warning(sandbox: Started) -> N
     sandbox.kubectl("delete", "vcjob", "roomy")
 
 
+def test_who_deletes_a_queue_is_told_who_still_names_it(sandbox: Started) -> None:
+    sandbox.kubectl("apply", "-f", "-", stdin=queue("named"))
+    sandbox.kubectl("apply", "-f", "-", stdin=job(called="inside", queue="named"))
+    try:
+        sandbox.kubectl("wait", "vcjob/inside", "--for=jsonpath={.status.state.phase}=Running")
+        told = warning(sandbox, "delete", "queue", "named")
+        assert "PodGroups that still name queue named: 1; their running pods go on" in told
+    finally:
+        sandbox.kubectl("delete", "vcjob", "inside")
+
+
 def test_the_default_namespace_stays_and_others_go_with_their_pods(sandbox: Started) -> None:
     refused = sandbox.kubectl("delete", "namespace", "default", fails=True)
     assert 'namespaces "default" is forbidden: this namespace may not be deleted' in refused

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.clusters import nodes, workloads
 from tests.clusters.place import Place
-from tests.clusters.resources import NODES, PODS
+from tests.clusters.resources import CLAIMS, NODES, PODS
 
 TAINT = {"key": "team", "value": "vision", "effect": "NoSchedule"}
 TOLERATION = {"key": "team", "operator": "Exists", "effect": "NoSchedule"}
@@ -134,6 +134,31 @@ def test_a_pod_waits_for_the_claim_that_it_names(place: Place) -> None:
     )
     refused = "kube-scheduler refuses pod"
     place.wait_condition("data", "Reserved", reason="SchedulerRefuses", says=refused)
+
+
+def test_a_pod_waits_until_the_claim_that_it_names_is_bound(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    claim = workloads.item(
+        CLAIMS,
+        "data",
+        spec={
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "none-such",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    )
+    place.api.create(claim, resource=CLAIMS, namespace=place.name)
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    place.add_group("data", 1)
+    place.submit_ungated("data", 1, volumes=[volume])
+    place.wait_pod_condition(
+        "data-0",
+        "PodScheduled",
+        "False",
+        says="0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
+    )
+    place.wait_condition("data", "Reserved", reason="SchedulerRefuses")
+    assert not place.bound("data")
 
 
 def test_a_node_takes_no_more_pods_than_it_says(place: Place) -> None:

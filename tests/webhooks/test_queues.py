@@ -387,7 +387,8 @@ def test_a_queue_with_pods_stays_if_that_is_asked_for() -> None:
 def test_who_deletes_a_queue_is_told_who_still_names_it() -> None:
     cluster = facts(queue("q"), groups=(group("a", queue="q"), group("b", queue="q")))
     assert deleted("q", cluster=cluster).warnings == (
-        "metadata.name: 2 PodGroups still name queue q: they will wait",
+        "metadata.name: PodGroups that still name queue q: 2; their running pods go on, and no "
+        "further pod of them is placed until there is a queue of that name",
     )
 
 

@@ -68,6 +68,15 @@ def _propagation(body: Document, query: Document) -> str:
     return policy or ("Orphan" if orphan in {True, "true"} else "Background")
 
 
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The document, whether it is gone, and what the client is told besides."""
+
+    document: Document
+    is_gone: bool
+    warnings: tuple[str, ...] = ()
+
+
 class Deletion:
     """The verb delete, and the garbage collection that follows any write."""
 
@@ -76,18 +85,18 @@ class Deletion:
         self._store = operations.store
         self._collector = Collector(self._store, operations.registry)
 
-    def delete(self, target: Target, options: DeleteOptions) -> tuple[Document, bool]:
-        """Returns the document and whether it is gone."""
+    def delete(self, target: Target, options: DeleteOptions) -> Deleted:
+        """Delete the object, or begin to; raises where that is refused."""
         document = self._operations.stored(target)
         self._check(target, document, options)
-        self._operations.admitted(
+        _, warnings = self._operations.admitted(
             "DELETE", target, None, old=document, options=WriteOptions(dry_run=options.dry_run)
         )
         if options.dry_run:
-            return document, True
-        outcome = self._delete(target, document, options)
+            return Deleted(document, True, warnings)
+        document, is_gone = self._delete(target, document, options)
         self.collect()
-        return outcome
+        return Deleted(document, is_gone, warnings)
 
     def collect(self) -> None:
         """Follow every deletion to its end; called after each write."""

@@ -180,10 +180,11 @@ class Resources:
 
     def _delete(self, request: Request, target: Target) -> Reply:
         options = self._delete_options(request)
-        document, gone = self._deletion.delete(target, options)
-        if not gone or target.kind.plural == "pods":
-            return json_reply(self._operations.shown(target.kind, document))
-        kind = target.kind
+        deleted = self._deletion.delete(target, options)
+        document, kind = deleted.document, target.kind
+        if not deleted.is_gone or kind.plural == "pods":
+            shown = self._operations.shown(kind, document)
+            return json_reply(shown, warnings=deleted.warnings)
         details = {"name": target.name, "kind": kind.plural, "uid": document["metadata"]["uid"]}
         if kind.group:
             details["group"] = kind.group
@@ -194,7 +195,8 @@ class Resources:
                 "metadata": {},
                 "status": "Success",
                 "details": details,
-            }
+            },
+            warnings=deleted.warnings,
         )
 
     def _delete_options(self, request: Request) -> DeleteOptions:

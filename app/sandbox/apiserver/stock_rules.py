@@ -17,9 +17,10 @@ from app.sandbox.apiserver.pods import (
 )
 from app.sandbox.apiserver.quotas import QUOTAS, quota_errors
 from app.sandbox.apiserver.rules import PLAIN, Rules, Surroundings
-from app.sandbox.documents import Document, section
+from app.sandbox.documents import Document, ObjectName, section
 
 CRDS = "apiextensions.k8s.io/customresourcedefinitions"
+STORAGE_CLASSES = "storage.k8s.io/storageclasses"
 _NO_GENERATION = Rules(counts_generations=False)
 
 
@@ -96,8 +97,21 @@ def _complete_crd(crd: Document, around: Surroundings) -> None:
         crd.update(crds.established(crd, now=around.now))
 
 
-def _complete_claim(claim: Document, _: Surroundings) -> None:
-    claim.setdefault("status", {"phase": "Pending"})
+def _complete_claim(claim: Document, around: Surroundings) -> None:
+    """A claim whose class is stored is bound at once; volumes themselves are not played."""
+    claim["status"] = {"phase": "Pending"}
+    spec, metadata = claim.setdefault("spec", {}), claim["metadata"]
+    chosen = ObjectName("", spec.get("storageClassName") or "")
+    if around.store.get(STORAGE_CLASSES, chosen) is None:
+        return
+    spec.setdefault("volumeName", f"pvc-{metadata['uid']}")
+    completed = {"pv.kubernetes.io/bind-completed": "yes"}
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), **completed}
+    claim["status"] = {
+        "phase": "Bound",
+        "accessModes": list(spec.get("accessModes") or ()),
+        "capacity": dict(section(spec, "resources").get("requests") or {}),
+    }
 
 
 def _immutable_errors(new: Document, old: Document) -> list[FieldError]:

@@ -155,9 +155,9 @@ class SchedulerLoop:
 
     async def _choose(self, candidate: Candidate) -> str | _Refusal:
         everywhere = claims.unusable(candidate.pod, self._server.store)
-        if everywhere:
-            failure = Failure(claims.PLUGIN, ())
-            return _Refusal(dict.fromkeys(self.cluster.nodes, failure), everywhere)
+        if everywhere is not None:
+            failure = Failure(everywhere.plugin, ())
+            return _Refusal(dict.fromkeys(self.cluster.nodes, failure), everywhere.why)
         nominated = section(candidate.pod, "status").get("nominatedNodeName")
         if nominated in self.cluster.nodes and await self._nominated_fits(candidate, nominated):
             return str(nominated)

@@ -70,6 +70,7 @@ _HELPS: dict[str, frozenset[Wake]] = {
     "PodTopologySpread": _NEIGHBOURS | {Wake.NODE_DELETED},
     "InterPodAffinity": _NEIGHBOURS,
     "VolumeRestrictions": frozenset({Wake.CLAIM_CHANGED, Wake.NODE_CHANGED}),
+    "VolumeBinding": frozenset({Wake.CLAIM_CHANGED, Wake.NODE_CHANGED}),
 }
 
 

@@ -302,6 +302,15 @@ def test_an_answer_that_names_an_unknown_node_is_an_error(kept: bool) -> None:
     play(scenario)
 
 
+def claim(name: str, **spec: object) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
 def claiming(name: str, claim: str) -> Document:
     return ours(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": claim}}])
 
@@ -315,25 +324,49 @@ def test_a_pod_waits_for_the_claims_that_it_names() -> None:
             '0/3 nodes are available: persistentvolumeclaim "nope" not found. not found',
         )
         assert stage.extender.verbs() == []
+        stage.create(claim("nope"))
+        await stage.clock.advance(2)
+        assert stage.told("p") == (
+            "Unschedulable",
+            "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
+        )
+        bound = {
+            "metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+            "spec": {"volumeName": "v"},
+        }
+        stage.sandbox.server.patch("/persistentvolumeclaims", at("nope"), bound)
+        await stage.clock.advance(4)
+        assert stage.node_of("p")
+
+    play(scenario)
+
+
+def test_a_claim_of_a_class_that_there_is_is_bound_at_once() -> None:
+    async def scenario(stage: Stage) -> None:
         stage.create(
             {
-                "apiVersion": "v1",
-                "kind": "PersistentVolumeClaim",
-                "metadata": {"name": "nope"},
-                "spec": {},
+                "apiVersion": "storage.k8s.io/v1",
+                "kind": "StorageClass",
+                "metadata": {"name": "fast"},
+                "provisioner": "example.com/disks",
             }
         )
-        await stage.clock.advance(2)
+        stage.create(claim("data", storageClassName="fast"))
+        stage.create(claiming("p", "data"))
+        await stage.clock.settle()
         assert stage.node_of("p")
+        stored = stage.sandbox.store.get("/persistentvolumeclaims", at("data"))
+        assert stored is not None
+        assert stored["status"]["phase"] == "Bound"
 
     play(scenario)
 
 
 def test_a_claim_on_its_way_out_is_of_no_use() -> None:
     async def scenario(stage: Stage) -> None:
-        claim = {"name": "going", "finalizers": ["kubernetes.io/pvc-protection"]}
-        document = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": claim}
-        stage.create({**document, "spec": {}})
+        going = claim("going")
+        going["metadata"]["finalizers"] = ["kubernetes.io/pvc-protection"]
+        stage.create(going)
         stage.sandbox.server.delete("/persistentvolumeclaims", at("going"))
         stage.create(claiming("p", "going"))
         await stage.clock.settle()
