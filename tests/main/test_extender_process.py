@@ -6,7 +6,7 @@ import socket
 import ssl
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,13 @@ from httpx2 import Client, ReadTimeout, TransportError
 from app.kube.errors import ConfigError
 from app.main.connecting import open_client
 from app.main.informers import KINDS
+from app.main.server import CONNECTIONS
 from app.sandbox.assembly import kubeconfig
 from app.sandbox.controlplane.certificates import Authority
 from app.sandbox.controlplane.ports import free_port
 from app.sandbox.controlplane.processes import Process, wait_until
 from app.settings import ExtenderSettings
+from tests.clusters.pages import Pages
 from tests.clusters.processes import ended
 from tests.clusters.pumice import COMMAND
 from tests.kube.plugins import Plugin
@@ -37,6 +39,23 @@ def test_it_goes_before_others_where_that_is_permitted(tmp_path: Path) -> None:
         urgent = [t for t in threads if os.getpriority(os.PRIO_PROCESS, t) == wanted]
         assert process.pid in urgent
         assert len(urgent) > len(KINDS)  # the informers' threads came later
+
+
+def test_idle_connections_to_the_second_port_leave_probes_answered(tmp_path: Path) -> None:
+    reading = free_port()
+    flag = f"--listen-address=127.0.0.1:{reading}"
+    with cluster() as api, extender(tmp_path, api, flag) as process, ExitStack() as stack:
+        ready(process)
+        for _ in range(CONNECTIONS + 100):
+            stack.enter_context(socket.create_connection(("127.0.0.1", reading), timeout=20))
+        other = Pages()
+        other.url = f"http://127.0.0.1:{reading}"
+        for page in (process, other):
+            assert page.status("/livez") == 200
+            assert page.status("/readyz") == 200
+        limits = Path(f"/proc/{process.pid}/limits").read_text().splitlines()
+        (soft, hard) = next(line.split()[3:5] for line in limits if "open files" in line)
+        assert soft == hard
 
 
 @pytest.mark.parametrize("front", [True, False])
