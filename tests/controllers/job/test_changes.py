@@ -224,7 +224,7 @@ def test_a_command_that_a_finalizer_keeps_is_executed_once() -> None:
     assert rig.phases[2:] == ["Aborting", "Aborted", "Restarting", "Pending"]
 
 
-def test_a_command_for_a_job_that_is_gone_is_deleted() -> None:
+def test_a_command_for_a_job_that_is_gone_is_deleted_and_told_of() -> None:
     async def scenario(rig: Rig) -> None:
         await rig.started(_GANG)
         rig.command("AbortJob")
@@ -233,6 +233,9 @@ def test_a_command_for_a_job_that_is_gone_is_deleted() -> None:
 
     rig = play(scenario)
     assert not rig.api.all(COMMANDS)
+    assert rig.events.messages("CommandIgnored") == [
+        "AbortJob of command command is not executed: job ns/job is not there"
+    ]
 
 
 @pytest.mark.parametrize("before", ["none", "there", "going"])
