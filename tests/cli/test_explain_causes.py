@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from app.kube import errors
 from app.kube.client import ApiClient
 from app.model.reason import GUARANTEE, Cause, Holder, Never, Refusal, Shortfall
 from app.wire.kinds import QUEUES
-from tests.cli.stand import Object, Stand, event, group, job, pod, queue
+from tests.cli.stand import Object, Stand, answering, event, group, job, pod, queue
 
 REFUSED = "kube-scheduler refuses pod default/a-work-0: 0/3 nodes are available: pod has unbound "
 OF_SCHEDULER = "1/1 tasks in gang unschedulable: " + REFUSED
@@ -261,3 +262,16 @@ def test_what_is_not_to_be_seen_is_said_where_nothing_is_found(
         "Failed to explain a: there is no Job or PodGroup or Pod default/a; "
         "not to be seen: Job, PodGroup\n",
     )
+
+
+def test_the_extender_tells_of_a_group_that_the_user_may_not_see(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = waiting(stand)
+    forbid(monkeypatch, "podgroups")
+    refusal = {"cause": "QueueQuota", "where": "default"}
+    story = {"summary": "queue default: cpu asked 3, free 1", "reason": refusal, "members": []}
+    with answering(json.dumps(story).encode()) as (url, asked):
+        lines = stand.printed("explain", "a", "--extender-url", url).splitlines()
+    assert asked == [f"/explain/default/a-{made['metadata']['uid']}"]
+    assert lines[0] == "job default/a is Pending: queue default: cpu asked 3, free 1"

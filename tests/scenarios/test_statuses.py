@@ -136,7 +136,7 @@ def test_explain_tells_the_numbers_of_the_reason(place: Place) -> None:
     story = place.explain("second")
     (lack,) = [s for s in story["reason"]["shortfalls"] if s["resource"] == "cpu"]
     numbers = {"resource": "cpu", "asked": 2000, "free": 1000, "limit": 4000}
-    assert lack == numbers | {"stretched_from": None}
+    assert numbers.items() <= lack.items()
     assert story["reason"]["holders"] == [
         {"who": f"{place.name}/first", "resource": "cpu", "amount": 3000}
     ]
