@@ -106,6 +106,7 @@ class ClusterCache(Pods):
             group.reached = Counter(pod_group.reached)
         if before is None or before.minimum != pod_group.minimum:
             group.begin_anew()
+            group.foreign = self.strangers.count(group.key)
         self.registry.specify(group, pod_group)
         if pod_group.min_resources:
             self.rooms.vector(pod_group.min_resources)

@@ -98,6 +98,8 @@ class Group:
     yields_until: float = 0.0
     given_up: bool = False
     filled_at: float = 0.0
+    foreign: int = 0
+    """So many of its pods other schedulers have bound, at most at once: they are no members."""
     lost: int = 0
     """Members that are as good as gone: another one is awaited in the stead of each."""
     reached: Numbers = field(default_factory=Counter)
@@ -417,9 +419,15 @@ class Group:
     def awaits_nobody(self) -> bool:
         """Whether no room is to be kept for a member that is not there, before one comes.
 
-        It was kept for some that nobody created; or the group is without the pod that owns it.
+        It was kept for some that nobody created; other schedulers have bound those that it lacks;
+        or the group is without the pod that owns it.
         """
-        return self.given_up or self.without_its_pod
+        return self.given_up or self._is_of_foreign_members or self.without_its_pod
+
+    @property
+    def _is_of_foreign_members(self) -> bool:
+        there = len(self.members) - self.lost
+        return bool(self.foreign) and there + self.foreign >= self.min_member
 
     @property
     def without_its_pod(self) -> bool:
@@ -464,4 +472,5 @@ class Group:
             gated=of[Kind.GATED],
             slots=len(self.slots),
             lost=self.lost,
+            foreign=self.foreign,
         )

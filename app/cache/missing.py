@@ -14,7 +14,7 @@ from app.model.parts import by_role, by_sub_group, least_missing
 
 def missing(group: Group) -> int:
     """How many members its minimum takes, and those of its parts, that are not there yet."""
-    of_all = group.min_member - len(group.members) + group.lost
+    of_all = group.min_member - len(group.members) + group.lost - group.foreign
     return max(of_all, sum(_lacking_of_roles(group).values()), _lacking_of_sub_groups(group), 0)
 
 

@@ -15,7 +15,6 @@ from app.cache.moving import brings_place, moved
 from app.cache.nominated import NominatedOthers
 from app.cache.promises import Lost, Promises, Vacated
 from app.cache.roster import Occupant, Roster
-from app.cache.strangers import Strangers
 from app.cache.views import task_of
 from app.model.ids import NO_NODE, NO_QUEUE, NodeName, PodUid, QueueName
 from app.model.pod import TERMINAL, Pod, TaskStatus
@@ -36,7 +35,7 @@ class Pods(Promises):
         super().__init__(default_queue=default_queue)
         self.schedulers = schedulers
         self.foreign: dict[PodUid, Pod] = {}
-        self.strangers = Strangers()
+        self.strangers = self.registry.strangers
         self.nominated = NominatedOthers()
         self.nominated_members: set[PodUid] = set()
         """Pods of ours that show a nomination."""
@@ -123,7 +122,7 @@ class Pods(Promises):
         self._forget_rules(uid)
         self._history.drop(uid)
         if self.foreign.pop(uid, None) is not None:
-            self.signals.groups |= self.strangers.drop(uid)
+            self.registry.count_foreign(self.strangers.drop(uid))
             self.signals.freed |= self.rooms.discharge(uid)
             return
         member = self.members.get(uid)
@@ -188,7 +187,7 @@ class Pods(Promises):
         if old is None or not decides_like(old, pod):
             self.roster.note(pod.uid)
         self.foreign[pod.uid] = pod
-        self.signals.groups |= self.strangers.note(pod)
+        self.registry.count_foreign(self.strangers.note(pod))
         changed = self.rooms.charge(
             pod.uid,
             pod.node,

@@ -12,6 +12,7 @@ from app.cache.gang_views import GangViews, file_under
 from app.cache.groups import Group
 from app.cache.members import PLACED_KINDS, Kind, Member
 from app.cache.rooms import Rooms
+from app.cache.strangers import Strangers
 from app.cache.sums import Change, Part, QueueSums, changed, loss, part_of
 from app.cache.views import gang_view, task_of
 from app.model.gang import Gang
@@ -70,6 +71,7 @@ class Registry:
         self.promised: dict[GroupKey, Group] = {}
         self.classes: dict[str, PriorityClass] = {}
         self.templates: dict[str, Mapping[str, Template]] = {}
+        self.strangers = Strangers()
         self.by_owner: dict[str, dict[GroupKey, Group]] = {}
         """The groups whose PodGroups have an owner, by its UID."""
         self.signals = Signals()
@@ -92,8 +94,18 @@ class Registry:
         if group is None:
             group = self.groups[key] = Group(key=key, solo=solo, default_queue=self.default_queue)
             group.namespace_queue = self._queue_of(group.namespace)
+            group.foreign = self.strangers.count(key)
             self._by_namespace.setdefault(group.namespace, {})[key] = group
         return group
+
+    def count_foreign(self, keys: Iterable[GroupKey]) -> None:
+        """Other schedulers have bound pods of these groups, or some of those are gone."""
+        for key in keys:
+            self.signals.groups.add(key)
+            group, count = self.groups.get(key), self.strangers.count(key)
+            if group is not None and count > group.foreign:
+                group.foreign = count
+                self.changed(group)
 
     def set_namespace(self, name: str, namespace: Namespace | None) -> list[Group]:
         """Add, replace or forget (None) one: it may name the queue of pods that stand alone.

@@ -43,6 +43,10 @@ class Strangers:
             del self._schedulers[pod.group]
         return {pod.group}
 
+    def count(self, key: GroupKey) -> int:
+        """How many pods of the group other schedulers have bound."""
+        return sum(self.of(key).values())
+
     def of(self, key: GroupKey) -> Mapping[str, int]:
         """Scheduler -> how many pods of the group it has bound."""
         return self._schedulers.get(key, {})

@@ -23,7 +23,7 @@ from app.service.corrections import Corrections
 from app.service.feed import Feed
 from app.service.filtering import Filtering
 from app.service.gates import Gates
-from app.service.giving_back import forgive
+from app.service.giving_back import forgive, give_back_unusable
 from app.service.heirs import Heirs
 from app.service.limits import Limits
 from app.service.owners import Owners
@@ -136,6 +136,7 @@ def assemble(
     def settled(changed: Iterable[GroupKey]) -> None:
         planning.follow_lead()
         heirs.settle()
+        give_back_unusable(cache, changed)
         barrier.settle(changed)
         actuator.housed()
         if planning.has_news:

@@ -72,6 +72,8 @@ class Counts:
     """Of ``pending``: held by somebody else's scheduling gate."""
     lost: int = 0
     """Of ``releasing`` and ``failed``: those in whose stead another member is awaited."""
+    foreign: int = 0
+    """Pods of the group that other schedulers have bound: no members, nor to be awaited."""
     slots: int = 0
     """Places promised to members that do not exist yet."""
 
@@ -107,8 +109,11 @@ class Counts:
 
     @property
     def there(self) -> int:
-        """All members that exist but those in whose stead another one is awaited, and slots."""
-        return self.tasks - self.lost + self.slots
+        """All members that exist but those in whose stead another one is awaited, and slots.
+
+        Foreign members are among them: no other ones are awaited in their stead.
+        """
+        return self.tasks - self.lost + self.foreign + self.slots
 
     @property
     def tasks(self) -> int:
@@ -189,7 +194,8 @@ class Gang:
     """Not to be planned before this time: its last reservation was never used."""
     given_up: bool = False
     """Nobody is awaited, until a member comes: room was kept for missing ones that nobody created,
-    or it is of the one pod that owns it, which was not told so yet, or has gone."""
+    other schedulers have bound those that it lacks, or it is of the one pod that owns it, which was
+    not told so yet, or has gone."""
     unused: frozenset[PodUid] = frozenset()
     """Members that nobody came for while they had a place: beyond the minimum they go last."""
     yields_until: float = 0.0
@@ -246,7 +252,8 @@ class Gang:
         """
         if self.min_request is None:
             return None
-        lacking = max(self.min_member - self.counts.tasks + self.counts.lost, 0)
+        counts = self.counts
+        lacking = max(self.min_member - counts.there + counts.slots, 0)
         if self.counts.tasks and not lacking:
             return np.zeros_like(self.min_request)
         rest: Vector = np.maximum(self.min_request - (self.request - self.kept), 0)

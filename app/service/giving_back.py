@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from app.cache.cluster import ClusterCache
 from app.cache.groups import Group
+from app.cache.members import Kind
+from app.cache.missing import excess
 from app.model.ids import GroupKey
 from app.service.limits import Limits
 from app.telemetry import metrics
@@ -54,6 +56,21 @@ def give_back(cache: ClusterCache, group: Group, *, why: Why, limits: Limits, no
     hold_off(cache, group, limits=limits, now=now)
     if uncreated:
         cache.give_up(group.key)
+
+
+def give_back_unusable(cache: ClusterCache, changed: Iterable[GroupKey]) -> None:
+    """Release gangs with a slot for a member that came behind a gate, or under another scheduler.
+
+    The gate is one of others. Such a member takes part in no plan; its slot would let the gang
+    count as whole, and the others lose their gates. What a gang has lost is kept for it all the
+    same: its other members run.
+    """
+    for key in tuple(changed):
+        group = cache.groups.get(key)
+        if group is None or not group.slots or not (group.kinds[Kind.GATED] or group.foreign):
+            continue
+        if excess(group) and not group.owed:
+            cache.release(key, why="a member is not for us to place")
 
 
 def hold_off(cache: ClusterCache, group: Group, *, limits: Limits, now: float) -> None:

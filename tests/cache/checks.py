@@ -190,6 +190,7 @@ class Checks(Machine):
             hold_until=group.hold_until,
             given_up=group.given_up,
             reached=group.reached,
+            foreign=group.foreign,
         )
         for member in group.members.values():
             anew.add(member)

@@ -320,7 +320,8 @@ class Machine(RuleBasedStateMachine):
         return Counter({role: max(least - there[role], 0) for role, least in roles.items()})
 
     def slots_needed(self, group: PodGroup) -> int:
-        members = sum(m.group == group.key for m in self.cache.members.values())
+        members = sum(m.group == group.key and not m.lost for m in self.cache.members.values())
+        members += self.cache.groups[group.key].foreign
         return max(
             group.min_member - members, self.lacking(group).total(), self.lacking_of_sizes(group)
         )

@@ -165,7 +165,7 @@ def test_a_snapshot_does_not_change(rig: Rig) -> None:
 
 def test_what_did_not_change_is_shared(rig: Rig) -> None:
     before = rig.now()
-    rig.foreign("x", "a")
+    rig.foreign("x", "a", annotations={})
     after = rig.now()
     assert after.generation == before.generation + 1
     assert after.table is before.table
@@ -226,7 +226,7 @@ def test_a_pod_alone_that_names_no_queue_is_in_the_default_one() -> None:
 
 
 def test_residents_are_listed_only_while_a_pod_looks_at_others(rig: Rig) -> None:
-    rig.foreign("x", "a", labels={"app": "x"})
+    rig.foreign("x", "a", labels={"app": "x"}, annotations={})
     rig.pod("p", labels={"app": "p"})
     rig.place("p", "b")
     rig.slot("b", PORTED)

@@ -46,6 +46,34 @@ def test_a_member_behind_a_gate_of_others_is_waited_for(place: Place) -> None:
     place.wait_bound("gang", 2)
 
 
+def test_no_member_is_opened_while_another_is_behind_a_gate_of_others(place: Place) -> None:
+    """Though room was kept for all of them before they came."""
+    place.add_nodes(1, cpu="4")
+    place.add_group("gang", 3, minResources={"cpu": "3", "memory": "192Mi"})
+    place.wait_condition("gang", "Reserved")
+    held = workloads.pod("gang-0", group="gang", schedulingGates=[{"name": HOLD}])
+    place.submit_one(held)
+    place.wait_known("gang", pods=1)
+    place.submit(workloads.pod(f"gang-{i}", group="gang") for i in (1, 2))
+
+    place.wait_condition("gang", "Reserved", "False", says="ungated 2")
+    for name in ("gang-1", "gang-2"):
+        assert place.pod(name)["spec"]["schedulingGates"] == [{"name": workloads.GATE}]
+
+
+def test_no_room_is_kept_for_members_under_another_scheduler(place: Place) -> None:
+    (node,) = place.add_nodes(1, cpu="8")
+    place.add_group("gang", 3, minResources={"cpu": "6", "memory": "192Mi"})
+    place.wait_condition("gang", "Reserved")
+    place.submit(
+        workloads.pod(f"gang-{i}", group="gang", cpu="2", scheduler="other", nodeName=node)
+        for i in range(3)
+    )
+    place.wait_condition("gang", "Reserved", "False", says="held by scheduler other (pods 3)")
+    place.add_gang("rival", 2)
+    place.wait_bound("rival", 2)
+
+
 def test_a_gang_created_without_gates_runs_whole_too(place: Place) -> None:
     place.add_nodes(2, cpu="4")
     place.add_group("open", 8)
