@@ -106,8 +106,11 @@ def conclude(found: Findings) -> Conclusion:
 
 
 def _not_created(found: Findings, reason: str) -> Verdict:
-    """Where members are missing as the API server refuses them: the last event that says so."""
-    if reason not in _MAY_LACK_MEMBERS:
+    """Where members are missing as the API server refuses them: the last event that says so.
+
+    A group without any pod is not told to lack members: they are about to be created.
+    """
+    if reason not in _MAY_LACK_MEMBERS and (reason or found.pods):
         return None
     refused = [event for event in found.events if event.get("reason") == NOT_CREATED]
     return (NOT_CREATED, str(refused[-1].get("message") or "")) if refused else None

@@ -172,6 +172,16 @@ def test_pods_that_the_api_server_refuses_are_the_cause_why_they_are_missing(sta
     assert step.startswith("mend what refuses the pods, as the message says")
 
 
+def test_room_that_is_kept_for_pods_that_are_refused_is_not_the_answer(stand: Stand) -> None:
+    made = waiting(stand, condition("Reserved", "True", "Placed"))
+    why = 'Error creating pods: admission webhook "x" denied the request: no'
+    stand.create(event(made, "FailedCreate", why, type="Warning"))
+    waits = {"summary": "has its places; waiting for kube-scheduler to bind", "members": []}
+    with answering(json.dumps(waits).encode()) as (url, _):
+        first, reason, _ = lines_of(stand, "a", "--extender-url", url)
+    assert (first, reason) == (f"job default/a is Pending: {why}", "FailedCreate")
+
+
 @pytest.mark.parametrize(
     ("gates", "said"),
     [
