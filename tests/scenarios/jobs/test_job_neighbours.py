@@ -7,8 +7,8 @@ import pytest
 from tests.clusters import workloads
 from tests.clusters.client import Objects
 from tests.clusters.resources import JOBS, PODS, QUEUES, RESOURCE_QUOTAS
-from tests.scenarios.jobs.ground import Ground, ground
-from tests.scenarios.jobs.shapes import make_job, up
+from tests.scenarios.jobs.ground import Ground, ground, on_seat
+from tests.scenarios.jobs.shapes import make_job, policy, up
 
 __all__ = ["ground"]
 
@@ -57,6 +57,38 @@ def test_pods_that_their_queue_cannot_hold_take_no_quota_from_others(ground: Gro
         ground.api.delete_all(JOBS, namespace=ground.name)
         ground.wait_none(JOBS)
         ground.api.delete(QUEUES, small)
+
+
+@pytest.mark.parametrize("end", ["PodEvicted", "PodFailed"])
+def test_the_room_of_a_pod_that_is_made_anew_stays_the_job_s(ground: Ground, end: str) -> None:
+    about = end.lower()
+    ground.add_seat(about)
+    container = {
+        "name": "c",
+        "image": "busybox",
+        "command": ["sleep", "infinity"],
+        "resources": {"requests": {"cpu": "1"}},
+    }
+    pod = {**on_seat(about), "containers": [container]}
+    job, first, rival = f"whole-{about}", f"whole-{about}-up-0", f"rival-{about}"
+    ground.submit(job, make_job(up(4, pod=pod), needs=4, policies=[policy(end, "RestartPod")]))
+    ground.wait(PODS, lambda pods: len(_bound(pods, job)) == 4, what="the job fills the node")
+    before = ground.api.get(PODS, first, namespace=ground.name)["metadata"]["uid"]
+    waits = workloads.pod(rival, **on_seat(about))
+    ground.api.create(waits, resource=PODS, namespace=ground.name)
+    if end == "PodEvicted":
+        ground.evict(first)
+    else:
+        ground.ended(first, 1)
+
+    def is_whole_again(pods: Objects) -> bool:
+        bound = _bound(pods, job)
+        return len(bound) == 4 and all(pod["metadata"]["uid"] != before for pod in bound)
+
+    ground.wait(PODS, is_whole_again, what="the pod is made anew and bound")
+    assert not workloads.node_of(ground.api.get(PODS, rival, namespace=ground.name))
+    ground.api.delete(PODS, rival, namespace=ground.name)
+    ground.api.delete(JOBS, job, namespace=ground.name)
 
 
 def _bound(pods: Objects, job: str = "near") -> Objects:
