@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from tests.clusters.client import Event, Object
+from tests.clusters.client import ApiError, Event, Object
+from tests.clusters.processes import wait_until
 from tests.clusters.resources import COMMANDS, JOBS, POD_GROUPS, PODS, Resource
 from tests.clusters.workloads import is_leaving
 from tests.scenarios.jobs.ground import Ground
 
 _WATCH_S = 3.0
+_TOO_EARLY = 429
 _ACCEPTED = "pumice.sh/command"
 """On a job while a Command is executed: `action/uid`."""
 
@@ -107,7 +109,7 @@ class Record:
 
     def __enter__(self) -> Self:
         for resource in (JOBS, PODS, POD_GROUPS, COMMANDS):
-            _, version = self._api.list_with_version(resource, namespace=self._namespace)
+            version = self._version(resource)
             watching = threading.Thread(target=self._watch, args=[resource, version])
             self._threads.append(watching)
             watching.start()
@@ -148,6 +150,23 @@ class Record:
         elif not gone:
             life.take_job(event.object)
         return life
+
+    def _version(self, resource: Resource) -> str:
+        """Where to begin; a kind that was never read before is not served at once."""
+        found: list[str] = []
+
+        def is_served() -> bool:
+            try:
+                _, version = self._api.list_with_version(resource, namespace=self._namespace)
+            except ApiError as error:
+                if error.code != _TOO_EARLY:
+                    raise
+                return False
+            found.append(version)
+            return True
+
+        wait_until(is_served, timeout_s=30, what=f"{resource.plural} are served")
+        return found[0]
 
     def _watch(self, resource: Resource, version: str) -> None:
         while not self._ends.is_set():
