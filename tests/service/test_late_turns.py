@@ -123,7 +123,7 @@ def test_nobody_is_sent_again_for_a_gang_that_fell_apart_meanwhile(
     """It stood when the pause after the first try was over, and then there was no connection."""
 
     async def scenario() -> None:
-        rig = Rig(Limits(bindings_in_flight=1))
+        rig = Rig(Limits(bindings_in_flight=1, binds_foreign=True))
         rig.node("n0", "n1", "n2", "another", cpu=1000)
         names = rig.gang("g", size=3)
         rig.pod("busy", scheduler="other")

@@ -15,6 +15,7 @@ from app.cache.members import Stage
 from app.model.ids import NodeName, QueueName
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
 from app.model.workload import GroupPhase
+from app.service.limits import Limits
 from app.service.ports import Reaction, WriteError
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import FAILING, REFUSED, Call, Rig
@@ -29,10 +30,12 @@ def later(seconds: float) -> WriteError:
     return WriteError(Reaction.RETRY, "429", retry_after_s=seconds)
 
 
-async def sent(*, minimum: int | None = None, **errors: list[WriteError]) -> tuple[Rig, list[Call]]:
+async def sent(
+    *, minimum: int | None = None, limits: Limits | None = None, **errors: list[WriteError]
+) -> tuple[Rig, list[Call]]:
     """A gang ``g``, each member on a node of its own; these are the first answers to Bindings."""
     size = len(errors)
-    rig = Rig()
+    rig = Rig(limits)
     rig.node(*(f"n{i}" for i in range(size)), cpu=1000)
     names = rig.gang("g", size=size, minimum=minimum)
     await rig.cycle()
@@ -389,7 +392,7 @@ def test_a_pod_alone_goes_on_when_it_is_given_a_pod_group_meanwhile() -> None:
 
 def test_a_pod_of_others_is_tried_again_whatever_happens_to_ours() -> None:
     async def scenario() -> None:
-        rig, _ = await sent(first=[], second=[])
+        rig, _ = await sent(limits=Limits(binds_foreign=True), first=[], second=[])
         rig.pod("x", scheduler="other")
         rig.api.fails["bind"] = [FAILING]
         call = rig.bind("x", "n0")

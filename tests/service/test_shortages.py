@@ -178,7 +178,7 @@ def test_a_pod_whose_binding_stops_for_its_place_is_told_what_that_lacks(
     """So that one that is pinned is made anew at once, not when it was tried once more."""
 
     async def scenario() -> None:
-        rig = Rig(Limits(bindings_in_flight=1))
+        rig = Rig(Limits(bindings_in_flight=1, binds_foreign=True))
         rig.node("n", cpu=1000)
         rig.node("busy")
         rig.pod("first", scheduler="other")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.model.ids import NodeName
+from app.service.limits import Limits
 from tests.service.rig import FAILING
 from tests.service.test_retried_bindings import later, raise_minimum, sent
 from tests.service.virtual_time import run, settle
@@ -35,7 +36,8 @@ def test_stopping_ends_what_is_tried_again_with_one_look_at_the_pod(
 
 def test_a_binding_that_fails_while_stopping_is_not_tried_again() -> None:
     async def scenario() -> None:
-        rig, calls = await sent(first=[FAILING], second=[FAILING])
+        limits = Limits(binds_foreign=True)
+        rig, calls = await sent(limits=limits, first=[FAILING], second=[FAILING])
         rig.pod("x", scheduler="other")
         rig.parts.barrier.drain()
         rig.api.fails["bind default/x"] = [FAILING]
