@@ -38,6 +38,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
             "foreign": len(cache.foreign),
             "groups": len(cache.groups),
             "pending": len(cache.registry.pending),
+            "setAside": len(cache.registry.aside),
         }
         quotas = {
             key: {"hard": dict(quota.hard), "used": dict(quota.used)}
@@ -133,4 +134,5 @@ def _gang(group: Group, held: int) -> dict[str, Any]:
         "holdUntil": group.hold_until,
         "failures": group.failures,
         "givenUp": group.given_up,
+        "setAside": group.set_aside,
     }

@@ -52,11 +52,14 @@ class ClusterCache(Pods):
     def set_node(self, node: Node) -> None:
         """Add or replace a node; promises on a node that no longer takes pods are given back."""
         was_up = self.rooms.is_up(node.name)
+        before = self.rooms.nodes.get(node.name)
         if not self.rooms.set_node(node):
             return
         if node.ready is not was_up:
             self._count_lingering(node.name)
         self.signals.dirty = True
+        if node.may_take_more(before):
+            self.registry.look_again()
         self._lose_promises(node.name, CLOSED)
         self._relieve(node.name, SMALLER)
 
@@ -91,7 +94,9 @@ class ClusterCache(Pods):
 
     def _follow_devices(self) -> None:
         names = (each.resources for each in self.device_classes.values())
-        self.signals.dirty |= self.rooms.set_devices(frozenset().union(*names))
+        if self.rooms.set_devices(frozenset().union(*names)):
+            self.signals.dirty = True
+            self.registry.look_again()
 
     # --- events: groups and the rest -------------------------------------------------------------
 
@@ -176,7 +181,9 @@ class ClusterCache(Pods):
         for limits in (queue.capability, queue.deserved, queue.guarantee):
             self.rooms.vector(limits)
         before = self.queues.get(queue.name)
-        self.signals.overfull |= before is None or before.limits != queue.limits
+        if before is None or before.limits != queue.limits:
+            self.signals.overfull = True
+            self.registry.look_again()
         self.queues[queue.name] = queue
         self.signals.dirty = True
 
@@ -199,3 +206,4 @@ class ClusterCache(Pods):
         """Forget a queue."""
         if self.queues.pop(name, None) is not None:
             self.signals.dirty = True
+            self.registry.look_again()

@@ -53,7 +53,8 @@ class Group:
     ``hold_until`` and ``failures`` keep a gang whose reservation was not used from being placed
     again at once; ``unused`` and ``yields_until`` let others go before members beyond its minimum
     that nobody came for. ``given_up``: nobody created the members that slots were kept for;
-    ``filled_at`` is when one last came into a slot.
+    ``filled_at`` is when one last came into a slot. ``set_aside``: no end of other pods helps it,
+    as the plan found that was made of this ``version``.
     """
 
     key: GroupKey
@@ -104,6 +105,10 @@ class Group:
     """Members that are as good as gone: another one is awaited in the stead of each."""
     reached: Numbers = field(default_factory=Counter)
     """The largest minimum that it has had on nodes, never more than it asks for now."""
+    set_aside: bool = False
+    doubtful: bool = False
+    """It was set aside until something changed that may help it."""
+    version: int = 0
     serial: int = 0
     """Counts slots ever made, for their names."""
 
@@ -428,6 +433,11 @@ class Group:
     def _is_of_foreign_members(self) -> bool:
         there = len(self.members) - self.lost
         return bool(self.foreign) and there + self.foreign >= self.min_member
+
+    @property
+    def waits_for_nodes(self) -> bool:
+        """Whether members that wait, or are to come, are to be seen by an autoscaler."""
+        return bool(self.queue_first) or any(t.queue_first for t in self.templates.values())
 
     @property
     def without_its_pod(self) -> bool:

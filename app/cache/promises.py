@@ -299,14 +299,14 @@ class Promises:
         group = self.groups.get(key)
         if group is not None and group.phase is not phase:
             group.phase = phase
-            self.registry.changed(group)
+            self.registry.changed(group, asks_alike=True)
 
     def hold(self, key: GroupKey, *, until: float) -> None:
         """Keep the group from being planned before ``until``."""
         group = self.groups.get(key)
         if group is not None:
             group.hold_until = until
-            self.registry.changed(group)
+            self.registry.changed(group, asks_alike=True)
 
     def give_up(self, key: GroupKey) -> None:
         """Keep no room for members of the group that do not exist: not before one comes."""

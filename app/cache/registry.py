@@ -69,6 +69,10 @@ class Registry:
         self.groups: dict[GroupKey, Group] = {}
         self.pending: dict[GroupKey, Group] = {}
         self.promised: dict[GroupKey, Group] = {}
+        self.aside: dict[GroupKey, Group] = {}
+        """Groups that want planning, and that no end of other pods helps."""
+        self.outlook = 0
+        """Counts changes that may help groups that were set aside."""
         self.classes: dict[str, PriorityClass] = {}
         self.templates: dict[str, Mapping[str, Template]] = {}
         self.strangers = Strangers()
@@ -158,15 +162,18 @@ class Registry:
         if not owned:
             self.by_owner.pop(owner, None)
 
-    def changed(self, group: Group, *, replan: bool = True) -> None:
+    def changed(self, group: Group, *, replan: bool = True, asks_alike: bool = False) -> None:
         """File ``group`` anew after a change; forget it when nothing is left of it.
 
         ``replan``: somebody may be placed now who could not before (the group itself, by what it
-        newly wants, or others, by what it gave back).
+        newly wants, or others, by what it gave back). ``asks_alike``: it fits where it did before.
         """
         key = group.key
         self.signals.groups.add(key)
-        wanting = not group.empty and group.wants_planning
+        if not asks_alike:
+            group.version += 1
+            self._take_up(group)
+        wanting = not group.empty and group.wants_planning and key not in self.aside
         self.signals.dirty |= replan and wanting
         self.signals.freed |= replan and not wanting
         if group.empty:
@@ -176,6 +183,32 @@ class Registry:
         self._is_behind |= not self._is_simple(group)
         file_under(self.pending, key, group, wanted=wanting)
         file_under(self.promised, key, group, wanted=group.promises)
+
+    def set_aside(self, group: Group) -> None:
+        """Take ``group`` out of planning, and its claim with it, until :meth:`look_again`."""
+        key = group.key
+        if self.pending.pop(key, None) is None:
+            return
+        self.aside[key] = group
+        self.signals.freed |= not group.doubtful
+        group.set_aside = self._is_behind = True
+        self._unviewed[key] = group
+
+    def look_again(self) -> None:
+        """Something changed that may help groups that were set aside: they are planned again."""
+        self.outlook += 1
+        self.signals.dirty |= bool(self.aside)
+        for key, group in self.aside.items():
+            group.set_aside, group.doubtful = False, True
+            self._unviewed[key] = group
+            file_under(self.pending, key, group, wanted=group.wants_planning)
+        self._is_behind |= bool(self.aside)
+        self.aside.clear()
+
+    def _take_up(self, group: Group) -> None:
+        """Let ``group`` be one that may run, as far as is known."""
+        group.set_aside = group.doubtful = False
+        self.aside.pop(group.key, None)
 
     def set_class(self, priority_class: PriorityClass) -> None:
         """Add or replace a PriorityClass; every group's priority is looked up again."""
@@ -264,7 +297,7 @@ class Registry:
         return gang_view(group, vector=self._rooms.vector, classes=self.classes)
 
     def _forget(self, group: Group) -> None:
-        for table in (self.groups, self._unviewed, self.pending, self.promised):
+        for table in (self.groups, self._unviewed, self.pending, self.promised, self.aside):
             table.pop(group.key, None)
         there = self._by_namespace[group.namespace]
         del there[group.key]

@@ -70,6 +70,7 @@ class Snapshotter:
             residents=residents,
             inter_pod=inter_pod,
             ports=self._ports(table.index),
+            outlook=cache.registry.outlook,
             vetoes=vetoes,
             quotas=tuple(cache.quotas.values()),
             namespaces=dict(cache.namespaces),

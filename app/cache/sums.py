@@ -26,7 +26,7 @@ def part_of(gang: Gang) -> Part:
     """What ``gang`` adds to its queue (volcano.md §3.6, proportion)."""
     part = np.zeros((5, len(gang.allocated)), dtype=np.int64)
     part[_ALLOCATED] = gang.allocated
-    part[_REQUEST] = gang.request
+    part[_REQUEST] = gang.allocated if gang.set_aside else gang.request
     if gang.claims:
         part[_INQUEUE] = claimable(gang)
     least = 0 if gang.min_request is None else gang.min_request

@@ -111,6 +111,10 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         reached=group.reached,
         hold_until=group.hold_until,
         given_up=group.awaits_nobody,
+        set_aside=group.set_aside,
+        doubtful=group.doubtful,
+        waits_for_nodes=group.waits_for_nodes,
+        version=group.version,
         unused=frozenset(group.unused),
         yields_until=group.yields_until,
     )

@@ -15,6 +15,7 @@ import numpy as np
 
 from app.core.actions import lineage, refusals
 from app.core.actions.allocate import allocate
+from app.core.actions.aside import set_aside
 from app.core.actions.backfill import backfill
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import enqueue
@@ -30,7 +31,7 @@ from app.core.tiers import open_policies
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, group_key
 from app.model.plan import Plan
-from app.model.reason import Cause, Refusal
+from app.model.reason import Cause, Never, Refusal
 from app.model.snapshot import QueueUsage, Snapshot
 from app.model.workload import GroupPhase
 
@@ -158,6 +159,9 @@ class _Found:
     def explain(self, _task: Task) -> Refusal:
         return Refusal(Cause.NO_NODE_FITS)
 
+    def never(self, _task: Task) -> Never | None:
+        return None
+
 
 Find = Callable[[Ledger, Opened], NodeFinder]
 
@@ -206,6 +210,7 @@ def _run(cycle: Cycle) -> Steps:
     keep_room_for_shown(cycle)
     for number, gang in enumerate(cycle.pending):
         _account_for(cycle, gang)
+        set_aside(cycle, gang)
         if gang.queue_first:
             cycle.show(newly_shown(cycle, gang))
         if number % _PIECE == 0:

@@ -196,6 +196,15 @@ class Gang:
     """Nobody is awaited, until a member comes: room was kept for missing ones that nobody created,
     other schedulers have bound those that it lacks, or it is of the one pod that owns it, which was
     not told so yet, or has gone."""
+    set_aside: bool = False
+    """No node, or no limit, could take it when it was planned last, whatever else ends: it claims
+    nothing, and what its waiting members request does not count for its queue."""
+    doubtful: bool = False
+    """It was set aside until something changed: it is let in only where some node could take it."""
+    waits_for_nodes: bool = False
+    """Some members are to be seen by an autoscaler (:attr:`~app.model.pod.Pod.queue_first`)."""
+    version: int = 0
+    """Changes whenever the group changes in anything that planning looks at but its phase."""
     unused: frozenset[PodUid] = frozenset()
     """Members that nobody came for while they had a place: beyond the minimum they go last."""
     yields_until: float = 0.0
@@ -356,9 +365,9 @@ class Gang:
         """
         if self.phase is GroupPhase.RUNNING and self.counts.holding < self.min_member:
             return False
-        return self.phase in _CLAIMING and not self.given_up
+        return self.phase in _CLAIMING and not (self.given_up or self.set_aside)
 
     @property
     def keeps_claim(self) -> bool:
         """Whether it was let in and what it has not got yet is kept for it."""
-        return self.phase is GroupPhase.INQUEUE and not self.given_up
+        return self.phase is GroupPhase.INQUEUE and not (self.given_up or self.set_aside)

@@ -23,6 +23,8 @@ class Template:
 
     shape: PodShape
     labels: Mapping[str, str]
+    queue_first: bool = False
+    """As of its pods (:attr:`~app.model.pod.Pod.queue_first`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,6 +44,16 @@ class Node:
         """Whether it is ready and takes only pods that tolerate its cordon."""
         return self.ready and self.unschedulable
 
+    def may_take_more(self, before: "Node | None") -> bool:
+        """Whether pods may fit that did not fit as it was ``before`` (None: it was not there).
+
+        Were nothing running there, and whatever its state is.
+        """
+        if before is None or (self.labels, self.taints) != (before.labels, before.taints):
+            return True
+        had = dict(before.allocatable)
+        return any(amount > had.get(name, 0) for name, amount in self.allocatable)
+
     def places_like(self, other: "Node") -> bool:
         """Whether every placement rule sees the same node (usage apart)."""
         return (

@@ -52,7 +52,7 @@ class Plan:
 
     ``admitted`` groups turn Inqueue. ``refused`` has the reason of every pending group that got no
     place this time, or not all it asked for. ``shown`` are members that only lack nodes, and that
-    ask to lose their gates then.
+    ask to lose their gates then. ``set_aside`` are refused groups that no end of other pods helps.
     """
 
     generation: int
@@ -60,3 +60,4 @@ class Plan:
     placed: tuple[GangPlacement, ...] = ()
     refused: Mapping[GroupKey, Refusal] = field(default_factory=dict)
     shown: frozenset[PodUid] = frozenset()
+    set_aside: frozenset[GroupKey] = frozenset()

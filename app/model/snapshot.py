@@ -147,6 +147,8 @@ class Snapshot:
     residents: Residents = NOBODY
     inter_pod: bool = False
     ports: Mapping[int, frozenset[HostPort]] = field(default_factory=dict)
+    outlook: int = 0
+    """Changes whenever something does that may help groups that were set aside."""
     vetoes: frozenset[Veto] = frozenset()
     quotas: tuple[Quota, ...] = ()
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)

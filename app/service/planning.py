@@ -32,6 +32,7 @@ from app.core.bearable import bearable
 from app.core.figures import QueueFigures, queue_figures
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan, plan_gang, plan_steps
+from app.core.policy import Policies
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import GangPlacement, Placement, Plan
@@ -103,6 +104,8 @@ class Planning:
     _under_way: bool = False
     _in_one_go: bool = False
     _standing_by: bool = False
+    _planned_by: Policies | None = None
+    """The policies of the last cycle."""
     _due_at: float = float("-inf")
     """When all is planned again in any case, by the loop's clock."""
 
@@ -245,8 +248,11 @@ class Planning:
         self._due_at = _loop_time() + self.limits.cycle_idle_s
 
     async def _plan(self, now: float) -> None:
+        if self._planned_by is not self.configuration.policies:
+            self._planned_by = self.configuration.policies
+            self.cache.registry.look_again()
         if not self.cache.registry.pending:
-            self._refused.clear()
+            self._refused.replace({})
             self.shown = frozenset()
             return
         snapshot = self._snapshot(now)
@@ -304,9 +310,11 @@ class Planning:
         self.log.on_demand += 1
         if not self._under_way and self._few_are_pending():
             return self._plan_all(now, asked=key)
+        snapshot = self._snapshot(now)
         decided = plan_gang(
-            self._snapshot(now), self.configuration.policies, key=key, now=now, shapes=self._shapes
+            snapshot, self.configuration.policies, key=key, now=now, shapes=self._shapes
         )
+        self._publisher.set_aside(decided, snapshot)
         for admitted in decided.admitted:
             self.cache.admit(admitted)
         placed = [each.gang for each in decided.placed if self._publisher.take(each, now=now)]

@@ -49,6 +49,7 @@ class Publisher:
 
     def publish(self, plan: Plan, basis: Basis, *, now: float) -> bool:
         """Make the plan true; returns whether part of it has to be planned again."""
+        self.set_aside(plan, basis.snapshot)
         wanted = self._as_planned(plan, basis.snapshot)
         standing = self._confirmed(wanted, basis, now)
         for key in standing.admitted:
@@ -57,6 +58,16 @@ class Publisher:
         self.log.stale += len(plan.placed) - len(taken)
         self._count({each.gang for each in wanted.placed} - {each.gang for each in taken}, now)
         return len(taken) < len(wanted.placed) or len(standing.admitted) < len(wanted.admitted)
+
+    def set_aside(self, plan: Plan, snapshot: Snapshot) -> None:
+        """Take groups out of planning that no end of other pods helps, if that holds still."""
+        registry = self.cache.registry
+        if snapshot.outlook != registry.outlook:
+            return
+        for key in plan.set_aside:
+            group, gang = self.cache.groups.get(key), snapshot.gangs.get(key)
+            if group is not None and gang is not None and group.version == gang.version:
+                registry.set_aside(group)
 
     def _count(self, refused: Set[GroupKey], now: float) -> None:
         for key in self._refused.keys() - refused:

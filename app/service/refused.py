@@ -32,9 +32,17 @@ class Refused:
         self._lacked.clear()
 
     def replace(self, refused: Mapping[GroupKey, Refusal]) -> None:
-        """All was planned; what came of the plan is published already."""
-        pending = self.cache.registry.pending
-        self.reasons = {key: why for key, why in refused.items() if key in pending}
+        """All was planned; what came of the plan is published already.
+
+        Groups that are set aside were not: their reasons stand.
+        """
+        pending, aside = self.cache.registry.pending, self.cache.registry.aside
+        before, self.reasons = self.reasons, dict[GroupKey, Refusal]()
+        for key in aside.keys() & before.keys():
+            self.reasons[key] = before[key]
+        for key, why in refused.items():
+            if key in pending or key in aside:
+                self.reasons[key] = why
 
     def note_all_on_demand(self) -> None:
         """All was planned on demand."""
@@ -49,12 +57,12 @@ class Refused:
 
     def drop_decided(self) -> None:
         """Forget groups about which there is nothing to decide any more."""
-        pending = self.cache.registry.pending
-        for key in self.reasons.keys() - pending.keys():
+        registry = self.cache.registry
+        for key in self.reasons.keys() - registry.pending.keys() - registry.aside.keys():
             del self.reasons[key]
 
     def clear(self) -> None:
-        """Nobody waits, or another replica says why."""
+        """Another replica says why groups wait."""
         self.reasons = {}
 
     def stands(self, group: Group) -> bool:

@@ -11,8 +11,10 @@ def take_over(cache: ClusterCache) -> None:
     """Forget what was true when this replica led last, if ever.
 
     Phases are those that the last leader stored. Pods alone have none: they are voted on anew, as
-    after a restart. Nominations are the last leader's, or those of kube-scheduler.
+    after a restart. Nominations are the last leader's, or those of kube-scheduler. No group is set
+    aside: nobody said why.
     """
+    cache.registry.look_again()
     for key, group in list(cache.groups.items()):
         if group.pod_group is not None:
             cache.set_phase(key, group.pod_group.phase)

@@ -199,7 +199,7 @@ class Checks(Machine):
         expected = gang_view(
             anew, vector=self.cache.rooms.vector, classes=self.cache.registry.classes
         )
-        for name in (f.name for f in fields(Gang)):
+        for name in (f.name for f in fields(Gang) if f.name != "version"):
             left, right = getattr(view, name), getattr(expected, name)
             if name in ("waiting", "queue_first"):
                 assert {t.uid for t in left} == {t.uid for t in right}

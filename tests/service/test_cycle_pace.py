@@ -67,8 +67,9 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_chatter_sets_off_as_many_plans_as_silence(plans: list[float]) -> None:
     async def scenario() -> None:
         rig = Chatty(every_s=0.05)
-        rig.node("n1", cpu=50)
-        rig.pod("big")
+        rig.node("n1", cpu=1500)
+        rig.pod("taken", scheduler="default", node=N1)
+        rig.pod("waits")
         with working(rig):
             await advance(1)
             plans.clear()

@@ -94,7 +94,8 @@ def test_room_that_others_take_and_give_back_sets_off_cycles_only_while_somebody
 
     async def scenario() -> None:
         rig = Rig()
-        rig.node("n1", cpu=4000)
+        rig.node("n1", cpu=8000)
+        rig.pod("taken", scheduler="default", node=NodeName("n1"), shape=make_shape(cpu=4000))
         running = asyncio.create_task(rig.planning.run())
         await advance(0.1)
 

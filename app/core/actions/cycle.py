@@ -52,6 +52,7 @@ class Cycle:
     _placed: list[GangPlacement] = field(default_factory=list)
     _refused: dict[GroupKey, Refusal] = field(default_factory=dict)
     _shown: list[PodUid] = field(default_factory=list)
+    _aside: set[GroupKey] = field(default_factory=set)
     _served: dict[GroupKey, set[str]] = field(default_factory=dict)
     _free: tuple[int, Vector] | None = None
     _terminating: Vector | None = None
@@ -128,6 +129,11 @@ class Cycle:
         if gang.key not in self._refused:
             self._refused[gang.key] = self._judge.judged(gang, refusal)
 
+    def set_aside(self, gang: Gang, refusal: Refusal) -> None:
+        """Take ``gang`` out of planning: no end of other pods helps, as ``refusal`` says."""
+        self._refused[gang.key] = refusal
+        self._aside.add(gang.key)
+
     def show(self, members: Iterable[PodUid]) -> None:
         """Let these members be seen, which only lack nodes."""
         self._shown.extend(members)
@@ -181,6 +187,7 @@ class Cycle:
             placed=tuple(self._placed),
             refused=self._refused,
             shown=frozenset(self._shown),
+            set_aside=frozenset(self._aside),
         )
 
 

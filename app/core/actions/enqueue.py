@@ -4,11 +4,13 @@ Queues take turns; in a turn the first group of the queue is put to the vote. A 
 for this cycle, and the queue goes on with the next. A group that does not say what it needs
 (``minResources`` unset) is let in unless its queue is shut. One that is bound in part was in before
 (a crash lost that): its rest is not voted on again. Nor is one whose pod others were evicted for:
-what they gave back could be claimed by others that are let in while they leave.
+what they gave back could be claimed by others that are let in while they leave. One that was set
+aside, and that still fits no node, is not let in (:mod:`app.core.actions.aside`).
 """
 
 from dataclasses import dataclass
 
+from app.core.actions.aside import still_aside
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.turns import Turns
 from app.core.policy import Opened
@@ -42,7 +44,7 @@ def enqueue(cycle: Cycle) -> Steps:
     turns.start()
     while (queue := turns.queue()) is not None:
         gang = turns.take(queue).gang
-        refusal = ballot(gang, cycle.opened, cycle.snapshot)
+        refusal = ballot(gang, cycle.opened, cycle.snapshot) or still_aside(cycle, gang)
         if refusal is None:
             cycle.admit(gang)
         else:

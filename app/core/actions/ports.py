@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from app.model.gang import Task
-from app.model.reason import Refusal
+from app.model.reason import Never, Refusal
 
 
 class NodeFinder(Protocol):
@@ -17,3 +17,6 @@ class NodeFinder(Protocol):
 
     def explain(self, task: Task) -> Refusal:
         """Why :meth:`find` finds nothing; slow, for refusals only."""
+
+    def never(self, task: Task) -> Never | None:
+        """Why no node could take ``task`` even if nothing ran there; None: one could."""

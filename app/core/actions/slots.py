@@ -53,6 +53,26 @@ def slots_of(
     return tuple(_slots(gang, zip(roles, shapes, strict=True), axis))
 
 
+def least_slots(
+    gang: Gang, snapshot: Snapshot, *, made: MutableMapping[Amounts, PodShape]
+) -> list[tuple[Task, int]]:
+    """One of the slots of :func:`slots_of` for each role, and how many there are.
+
+    Where they are equal parts of ``minResources``, the one that asks for least.
+    """
+    missing = _missing(gang, snapshot)
+    if not missing:
+        return []
+    if gang.role_shapes:
+        shapes = {role: _shape_of(role, gang) for role in missing}
+    else:
+        parts = _unclaimed(gang) // sum(missing.values())
+        part = amounts({**dict(snapshot.axis.amounts(parts)), PODS: 1})
+        shapes = dict.fromkeys(missing, made.setdefault(part, PodShape(part)))
+    tasks = _slots(gang, shapes.items(), snapshot.axis)
+    return [(task, missing[task.role]) for task in tasks]
+
+
 def request_of(gang: Gang, snapshot: Snapshot) -> Vector:
     """What the slots of ``gang`` ask for together, shape ``(R,)``, without making them."""
     axis = snapshot.axis

@@ -22,6 +22,7 @@ from app.core.placement import interpod, spread, verdicts
 from app.core.placement.arrays import NOWHERE, Mask, Rows, Scores
 from app.core.placement.census import Census
 from app.core.placement.journal import JournalReader
+from app.core.placement.outlook import known_never
 from app.core.placement.ports import FreePorts, PortBook
 from app.core.placement.pricing import Pricing, Tariff
 from app.core.placement.residents import identity_of
@@ -30,7 +31,7 @@ from app.core.placement.statics import ShapeCache, StaticFit
 from app.core.policy import Predicates, Scoring
 from app.model.gang import Task
 from app.model.ids import NodeName
-from app.model.reason import Refusal
+from app.model.reason import Never, Refusal
 from app.model.resources import Matrix
 from app.model.shape import PodShape
 
@@ -148,6 +149,17 @@ class Placer:
         rules = self._rules(standing, pinned=None)
         liked = None if rules is None else rules.liked()
         return score if liked is None else score + liked.take(at)
+
+    def never(self, task: Task) -> Never | None:
+        """Why no node could take ``task`` even if nothing ran there; None: one could."""
+        pinned = self._row(task.pinned) if task.pinned else None
+        return known_never(
+            task,
+            self._facts,
+            self._predicates,
+            table=self._snapshot.table,
+            pinned=-1 if task.pinned and pinned is None else pinned,
+        )
 
     def explain(self, task: Task) -> Refusal:
         """Why :meth:`find` finds nothing for ``task``; slow, for refusals only."""

@@ -15,6 +15,10 @@ from app.core.policy import Predicates
 from app.model.gang import Task
 from app.model.reason import Never
 from app.model.resources import Matrix
+from app.model.snapshot import NodeTable
+
+_KEPT = 32_768
+"""Answers remembered per generation of the nodes; the oldest goes first."""
 
 _OF_STATE = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """How the keys of taints begin that Kubernetes sets and takes away by itself."""
@@ -50,6 +54,27 @@ def outlook(
         if asked:
             large &= sizes[:, column] >= asked
     return Outlook(allowed, large)
+
+
+def known_never(
+    task: Task,
+    facts: NodeFacts,
+    predicates: Predicates,
+    *,
+    table: NodeTable,
+    pinned: int | None,
+) -> Never | None:
+    """Why no node of ``table`` could ever take ``task``; asked once for equal ones.
+
+    It depends on the nodes, not on what runs there, so ``facts`` of the nodes keep the answer.
+    """
+    key = task.shape, task.pinned, predicates
+    if key not in facts.never:
+        while len(facts.never) >= _KEPT:
+            del facts.never[next(iter(facts.never))]
+        found = outlook(task, facts, predicates, sizes=table.sizes(), pinned=pinned)
+        facts.never[key] = found.never
+    return facts.never[key]
 
 
 def _allowed(task: Task, facts: NodeFacts, predicates: Predicates) -> Mask:

@@ -22,6 +22,8 @@ from app.core.placement.selectors import NodeSelectors
 from app.core.placement.taints import TaintIndex, bears_cordon
 from app.core.placement.terms import TermBooks
 from app.core.policy import Predicates, Scoring
+from app.model.ids import NodeName
+from app.model.reason import Never
 from app.model.shape import NodeTerm, PodShape, Toleration
 from app.model.snapshot import NodeTable, Snapshot
 
@@ -57,6 +59,8 @@ class NodeFacts:
         self.cordoned: Mask = np.array([node.unschedulable for node in table.nodes], dtype=np.bool_)
         self.inverse = _inverse(table)
         self._images = ImageIndex(table.nodes)
+        self.never: dict[tuple[PodShape, NodeName, Predicates], Never | None] = {}
+        """Why no node could ever take such pods (:mod:`app.core.placement.outlook`)."""
         self._fits: dict[_FitKey, StaticFit] = {}
 
     def fit(self, shape: PodShape, *, predicates: Predicates, scoring: Scoring) -> StaticFit:

@@ -8,6 +8,7 @@ from msgspec import Raw, Struct
 
 from app.model.ids import DEFAULT_QUEUE
 from app.model.job import JobTemplate, Template, pod_labels
+from app.model.pod import QUEUE_GATE
 from app.wire.errors import Bytes, DecodeError, Reader
 from app.wire.objects import meta
 from app.wire.objects.meta import ABSENT, MetaJson
@@ -16,6 +17,7 @@ from app.wire.objects.shapes import SpecJson, shape
 
 class _TemplateMetaJson(Struct, gc=False):
     labels: Raw = ABSENT
+    annotations: Raw = ABSENT
 
 
 class _TemplateJson(Struct, gc=False):
@@ -72,4 +74,5 @@ def _made(task: _TaskJson, given: dict[str, str], *, namespace: str, at: str) ->
         made, _ = shape(template.spec, namespace=namespace, pod_labels=labels, gates=())
     except DecodeError as error:
         raise DecodeError(f"{at}.{error.path}", error.message) from error
-    return Template(made, labels)
+    said = meta.annotations(template.metadata.annotations) if template.metadata else {}
+    return Template(made, labels, queue_first=said.get(QUEUE_GATE) == "true")

@@ -1,0 +1,94 @@
+"""Groups that no end of other pods helps: they are set aside, and claim nothing.
+
+A group of which too many members fit no node even when nothing runs there, or that asks for more
+than its queue or the cluster has in all, would be looked at in every cycle, and keep the claim to
+its request from groups that can run. It is set aside with its reason until a node, a limit or the
+group itself changes. Then it is looked at again, in its place in the order.
+
+Not so groups with pods that ask for ``queue-allocation-gate``: they wait for an autoscaler, and
+their queue keeps room for them. Nor those that are bound in part: what they lack goes first
+wherever it is found.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+from app.core.actions import refusals, slots
+from app.core.actions.cycle import Cycle
+from app.core.actions.need import Need
+from app.model.gang import Gang, Task
+from app.model.ids import NodeName
+from app.model.reason import NODES_MAY_HELP, Never, Refusal
+
+_OF_SUMS = frozenset({Never.QUEUE, Never.GUARANTEES, Never.CLUSTER, Never.ABSENT})
+"""What is said of the request of a whole group."""
+
+
+def set_aside(cycle: Cycle, gang: Gang) -> None:
+    """Take ``gang``, which was refused, out of planning if no end of other pods helps it."""
+    refusal = cycle.refusal_of(gang)
+    if refusal is None or refusal.cause not in NODES_MAY_HELP or _is_kept(gang):
+        return
+    task = _fits_no_node(cycle, gang)
+    if task is not None and refusal.never is None:
+        by_nodes = refusals.of_member(cycle, gang, cycle.finder.explain(task))
+        cycle.set_aside(gang, replace(by_nodes, detail=refusal.detail))
+    elif task is not None or (refusal.never in _OF_SUMS and _asks_for_all(cycle, gang)):
+        cycle.set_aside(gang, refusal)
+
+
+def still_aside(cycle: Cycle, gang: Gang) -> Refusal | None:
+    """The refusal of ``gang``, which was set aside before, if it still fits no node.
+
+    Were it let in each time that something changes, claims would pile up that nothing was voted on
+    against.
+    """
+    if not gang.doubtful or _is_kept(gang):
+        return None
+    task = _fits_no_node(cycle, gang)
+    return None if task is None else refusals.of_member(cycle, gang, cycle.finder.explain(task))
+
+
+def _is_kept(gang: Gang) -> bool:
+    return gang.partial or gang.waits_for_nodes
+
+
+def _fits_no_node(cycle: Cycle, gang: Gang) -> Task | None:
+    """One of the members that fit no node, if so many do that ``gang`` can get nothing more."""
+    need = Need.of(gang, cycle.ledger.gang(gang))
+    wanted = [(task, 1) for task in cycle.unserved(gang)]
+    if not need.met:
+        wanted += slots.least_slots(gang, cycle.snapshot, made=cycle.slot_shapes)
+    able: Counter[str] = Counter()
+    first: Task | None = None
+    known: dict[tuple[int, NodeName], bool] = {}
+    for task, count in wanted:
+        kind = id(task.shape), task.pinned
+        fits = known.get(kind)
+        if fits is None:
+            fits = known[kind] = cycle.finder.never(task) is None
+        if fits:
+            able[task.role] += count
+        else:
+            first = first or task
+    if first is None or sum(count for _, count in wanted) < need.members:
+        return None
+    if need.met:
+        return first if not able else None
+    lacks_role = any(able[role] < lacking for role, lacking in need.roles.items())
+    return first if lacks_role or able.total() < need.total else None
+
+
+def _asks_for_all(cycle: Cycle, gang: Gang) -> bool:
+    """Whether what ``gang`` was refused for is all that it can do with.
+
+    That is its ``minResources`` while it is not admitted. Later it is the request of some members,
+    and others may do with less unless these are like them, or none.
+    """
+    if not cycle.in_play(gang):
+        return True
+    waiting = cycle.unserved(gang)
+    if len({(id(task.shape), task.pinned) for task in waiting}) <= 1:
+        return True
+    need = Need.of(gang, cycle.ledger.gang(gang))
+    return not need.met and len(waiting) <= need.members

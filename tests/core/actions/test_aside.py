@@ -1,0 +1,46 @@
+"""Which groups a plan sets aside: those that no end of other pods helps."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.model.reason import Never
+from tests.builders import make_amounts, make_gang, make_queue
+from tests.core.actions.rigs import cores, cycle, gang_of, members, policies, used
+
+CAPACITY = policies((("capacity",),), ("enqueue", "allocate"))
+
+
+@pytest.mark.parametrize(("cpu", "aside"), [(4, False), (5, True)])
+def test_a_gang_that_fits_no_node_is_set_aside_one_that_waits_is_not(cpu: int, aside: bool) -> None:
+    nodes = cores(4, 4)
+    outcome = cycle(gang_of("g", 1, cpu=cpu), nodes=nodes, used=used(nodes, n0=1, n1=1))
+    assert ("default/g" in outcome.plan.set_aside) is aside
+
+
+def test_a_gang_larger_than_the_cluster_is_set_aside() -> None:
+    assert cycle(gang_of("g", 9), nodes=cores(4, 4)).plan.set_aside == {"default/g"}
+
+
+def test_a_gang_that_can_do_without_the_member_that_fits_no_node_is_not() -> None:
+    """Its other members may get places when there is room."""
+    nodes = cores(4)
+    able, unable = members("g", 2), members("h", 1, cpu=9)
+    full = used(nodes, n0=3)
+    for least, aside in ((2, False), (3, True)):
+        gang = make_gang("g", waiting=(*unable, *able), min_member=least)
+        assert bool(cycle(gang, nodes=nodes, used=full).plan.set_aside) is aside
+
+
+def test_a_group_that_asks_for_more_than_its_queue_may_hold_is_set_aside() -> None:
+    small = make_queue("default", capability=make_amounts(cpu=2000))
+    gang = gang_of("g", 3)
+    outcome = cycle(gang, nodes=cores(4), queues=(small,), by=CAPACITY)
+    assert outcome.refusal("g").never is Never.QUEUE
+    assert outcome.plan.set_aside == {"default/g"}
+
+
+def test_gangs_bound_in_part_and_those_that_wait_for_an_autoscaler_are_not() -> None:
+    torn = replace(gang_of("torn", 1, cpu=5), partial=True)
+    shown = replace(gang_of("shown", 1, cpu=5), waits_for_nodes=True)
+    assert not cycle(torn, shown, nodes=cores(4)).plan.set_aside

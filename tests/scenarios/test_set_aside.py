@@ -1,0 +1,33 @@
+"""Groups that no node could take, whatever runs there: they keep nothing from others."""
+
+from __future__ import annotations
+
+from tests.clusters import workloads
+from tests.clusters.place import Place
+
+GPU = "example.com/card"
+
+
+def test_a_pod_larger_than_any_node_keeps_its_queue_for_nobody(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    queue = place.add_queue("eight", capability={"cpu": "8"})
+    place.submit_one(workloads.pod("big", queue=queue, cpu="5"))
+    place.wait_summary("big", says="more than any node has that the pod may go to")
+
+    place.add_gang("fits", 2, cpu="4", spec={"queue": queue, "minResources": {"cpu": "8"}})
+    place.wait_bound("fits", 2)
+    assert not workloads.node_of(place.pod("big"))
+
+    place.delete_gang("fits")
+    place.add_nodes(1, cpu="6")
+    place.wait_pod_bound("big")
+
+
+def test_a_group_without_pods_that_fits_no_node_claims_nothing(place: Place) -> None:
+    place.add_nodes(4, cpu="4", extra={GPU: "2"})
+    left, job = {"minResources": {GPU: "4"}}, {"minResources": {GPU: "6"}}
+    place.add_group("left", 1, **left)
+    place.wait_condition("left", "Reserved", "False", says="more than any node has")
+    cards = {"requests": {"cpu": "1", GPU: "2"}, "limits": {GPU: "2"}}
+    place.add_gang("job", 3, spec=job, resources=cards)
+    place.wait_bound("job", 3)

@@ -1,0 +1,156 @@
+"""Groups that no end of other pods helps: out of planning, and still explained and counted."""
+
+import pytest
+
+from app.model.ids import QueueName
+from app.model.pod import QUEUE_GATE
+from app.model.reason import Cause, Never
+from app.model.workload import GroupPhase
+from app.service.taking_over import take_over
+from app.telemetry import metrics
+from tests.builders import make_amounts, make_queue, make_shape
+from tests.service.rig import Rig, working
+from tests.service.virtual_time import advance, run
+
+SMALL = QueueName("small")
+MANY = 50
+
+
+def node_and_queue() -> Rig:
+    """Two nodes of 4 cores, and a queue that may hold both."""
+    rig = Rig()
+    rig.node("n1", "n2", cpu=4000)
+    rig.queue(make_queue("small", capability=make_amounts(cpu=8000)))
+    return rig
+
+
+def ask(rig: Rig, name: str, cpu: int, **fields: object) -> None:
+    """A group of one pod, not let in yet."""
+    needs = make_amounts(cpu=cpu)
+    group = {"phase": GroupPhase.PENDING, "min_resources": needs, "queue": SMALL}
+    rig.group(name, minimum=1, **(group | fields))
+    rig.pod(name, group=name, shape=make_shape(cpu=cpu))
+
+
+def counted(cause: Cause) -> float:
+    return float(metrics.GROUPS_REFUSED.labels(cause.value)._value.get())
+
+
+def test_what_fits_no_node_leaves_its_queue_to_others_and_keeps_its_reason() -> None:
+    async def scenario() -> None:
+        rig = node_and_queue()
+        ask(rig, "big", 5000)
+        with working(rig):
+            await advance(1)
+            ask(rig, "fits", 4000)
+            await advance(1)
+            assert (rig.place("fits"), rig.place("big")) == ("n1", "")
+            assert rig.cache.groups[rig.key("big")].phase is GroupPhase.INQUEUE
+            assert rig.planning.refusals[rig.key("big")].never is Never.NODES
+            assert rig.cache.registry.usage()[SMALL].inqueue[0] == 0
+
+    run(scenario())
+
+
+def test_it_is_placed_when_a_node_comes_that_could_take_it() -> None:
+    async def scenario() -> None:
+        rig = node_and_queue()
+        ask(rig, "big", 5000)
+        with working(rig):
+            await advance(10)
+            rig.node("n3", cpu=6000)
+            await advance(1)
+            assert rig.place("big") == "n3"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("change", ["pod", "queue", "grown node"])
+def test_it_is_planned_again_when_it_or_its_queue_or_a_node_changes(change: str) -> None:
+    async def scenario() -> None:
+        rig = node_and_queue()
+        rig.queue(make_queue("small", capability=make_amounts(cpu=4000)))
+        ask(rig, "big", 5000)
+        with working(rig):
+            await advance(2)
+            assert rig.key("big") in rig.cache.registry.aside
+            if change != "pod":
+                rig.queue(make_queue("small", capability=make_amounts(cpu=8000)))
+            if change == "queue":
+                await advance(1)
+                assert rig.planning.refusals[rig.key("big")].never is Never.NODES
+            if change == "grown node":
+                rig.node("n2", cpu=5000)
+            if change == "pod":
+                rig.group("big", minimum=1, queue=SMALL, min_resources=make_amounts(cpu=1000))
+                rig.delete("big")
+                rig.pod("small", group="big", shape=make_shape(cpu=1000))
+            await advance(1)
+            placed = rig.place("small") if change == "pod" else rig.place("big")
+            assert bool(placed) is (change != "queue")
+
+    run(scenario())
+
+
+def test_many_that_fit_no_node_are_not_planned_again_and_again() -> None:
+    async def scenario() -> None:
+        rig = node_and_queue()
+        for number in range(MANY):
+            ask(rig, f"big-{number}", 5000)
+        with working(rig):
+            await advance(1)
+            assert not rig.cache.registry.pending
+            ask(rig, "fits", 4000)
+            await advance(1)
+            assert rig.place("fits")
+            assert len(rig.planning.refusals) == MANY
+            assert {why.never for why in rig.planning.refusals.values()} == {Never.NODES}
+            assert counted(Cause.NOT_ENOUGH_RESOURCES) == MANY
+
+    run(scenario())
+
+
+def test_changes_of_nodes_let_in_no_more_of_them() -> None:
+    """Their claims would come back together when a node comes that could take them."""
+
+    async def scenario() -> None:
+        rig = node_and_queue()
+        for number in range(MANY):
+            ask(rig, f"big-{number}", 5000)
+        with working(rig):
+            await advance(1)
+            groups = rig.cache.groups.values()
+            inside = [group.key for group in groups if group.phase is GroupPhase.INQUEUE]
+            for number in range(5):
+                rig.node("n2", cpu=4000 + number)
+                await advance(1)
+            assert [g.key for g in groups if g.phase is GroupPhase.INQUEUE] == inside
+            assert not rig.cache.registry.pending
+
+    run(scenario())
+
+
+def test_pods_that_wait_for_an_autoscaler_keep_their_claim() -> None:
+    async def scenario() -> None:
+        rig = node_and_queue()
+        rig.group("big", minimum=1, queue=SMALL, min_resources=make_amounts(cpu=5000))
+        gate = {QUEUE_GATE: "true"}
+        rig.pod("big", group="big", shape=make_shape(cpu=5000), annotations=gate)
+        with working(rig):
+            await advance(2)
+            assert rig.key("big") in rig.cache.registry.pending
+            assert rig.cache.registry.usage()[SMALL].inqueue[0] == 5000
+
+    run(scenario())
+
+
+def test_who_leads_anew_looks_at_all_of_them() -> None:
+    async def scenario() -> None:
+        rig = node_and_queue()
+        ask(rig, "big", 5000)
+        await rig.cycle()
+        assert rig.key("big") in rig.cache.registry.aside
+        take_over(rig.cache)
+        assert rig.key("big") in rig.cache.registry.pending
+
+    run(scenario())
