@@ -125,8 +125,8 @@ def test_a_bad_job_is_refused_with_a_status() -> None:
             assert answer["status"] == {
                 "status": "Failure",
                 "message": "spec.tasks: No task specified in job spec; spec.queue: can not submit "
-                "job to root queue; spec.tasks: Invalid value: 0: spec.tasks in body should have at "
-                "least 1 items;",
+                "job to root queue; spec.tasks: Invalid value: 0: spec.tasks in body should have "
+                "at least 1 items;",
                 "reason": "Forbidden",
                 "code": 403,
             }
