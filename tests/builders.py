@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from app.core.ledger import unadmitted_request
 from app.model.amounts import CPU, MEMORY, PODS, Amounts, amounts, is_best_effort
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import NO_NODE, NodeName, PodUid, QueueName, group_key
@@ -180,7 +181,7 @@ def make_snapshot(
         at = sums.get(gang.queue, QueueUsage(zero, zero, zero, zero))
         sums[gang.queue] = QueueUsage(
             allocated=at.allocated + gang.allocated,
-            request=at.request + gang.request,
+            request=at.request + gang.request + unadmitted_request(gang),
             inqueue=at.inqueue,
             elastic=at.elastic,
             groups=at.groups + 1,

@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp
 
 from app.api.application import application
+from app.api.cluster_metrics import ClusterMetrics
 from app.api.debug import debug_router
 from app.api.direct import Direct
 from app.api.explain import explain_router
@@ -44,6 +45,7 @@ def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
     metrics = CollectorRegistry()
     metrics.register(services.metrics)
     metrics.register(VolcanoMetrics(services.cache, services.planning))
+    metrics.register(ClusterMetrics(services.cache, services.planning))
     health = health_router(services.unready, metrics, notices=services.notices)
     for router in (health, explain_router(services), debug_router(services)):
         app.include_router(router)

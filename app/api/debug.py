@@ -115,6 +115,7 @@ def _queue(services: ExtenderServices, name: QueueName, figures: QueueFigures) -
         "entitled": _amounts(axis, figures.deserved),
         "realCapability": _amounts(axis, figures.real_capability),
         "share": figures.share,
+        "borrowed": _amounts(axis, figures.borrowed),
         "overused": figures.overused,
     }
 

@@ -24,6 +24,7 @@ from app.model.ids import (
     QueueName,
 )
 from app.model.node import DeviceClass, Node
+from app.model.plan import Collected
 from app.model.pod import TERMINAL
 from app.model.reason import CLOSED, NODE_GONE, SMALLER
 from app.model.resources import Vector
@@ -46,6 +47,17 @@ class ClusterCache(Pods):
         self.quotas: dict[str, Quota] = {}
         self.budgets: dict[str, DisruptionBudget] = {}
         self.device_classes: dict[str, DeviceClass] = {}
+        self.collected: tuple[Collected, ...] = ()
+        """Free room that is kept for groups which wait for more, as the last cycle decided."""
+
+    def collect(self, collected: tuple[Collected, ...], *, now: float) -> None:
+        """Keep this free room for groups that wait for more of it, and no other."""
+        self.collected = collected
+        for each in collected:
+            group = self.groups.get(each.gang)
+            if group is not None and not group.collecting_since:
+                group.collecting_since = now
+                self.registry.changed(group, replan=False)
 
     # --- events: nodes ---------------------------------------------------------------------------
 

@@ -97,6 +97,8 @@ class Group:
     failures: int = 0
     unused: set[PodUid] = field(default_factory=set)
     yields_until: float = 0.0
+    collecting_since: float = 0.0
+    """When free room was first kept for it, as it waits for more; 0: never."""
     given_up: bool = False
     filled_at: float = 0.0
     foreign: int = 0
@@ -191,6 +193,7 @@ class Group:
     def begin_anew(self) -> None:
         """It asks for something else than what did not come together."""
         self.hold_until, self.failures, self.given_up = 0.0, 0, False
+        self.collecting_since = 0.0
 
     # --- facts -----------------------------------------------------------------------------------
 

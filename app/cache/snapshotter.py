@@ -64,6 +64,7 @@ class Snapshotter:
             torn=tuple(pending[key] for key in views.torn),
             shown=tuple(pending[key] for key in views.shown),
             made_room=self._made_room(views, preemptors),
+            collected=cache.collected,
             claims=self._claims(preemptors),
             queues=dict(cache.queues),
             usage=cache.registry.usage(),

@@ -1,6 +1,6 @@
 """What the groups of each queue amount to, kept by differences.
 
-A group's *part* is a matrix of shape ``(5, R)`` whose rows are the vectors of
+A group's *part* is a matrix of shape ``(6, R)`` whose rows are the vectors of
 :class:`~app.model.snapshot.QueueUsage`, so that taking one part off and putting another on are two
 additions.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.cache.rooms import read_only
-from app.core.ledger import claimable
+from app.core.ledger import claimable, unadmitted_request
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.resources import Matrix, Vector
@@ -19,16 +19,18 @@ from app.model.snapshot import QueueUsage
 
 Part = tuple[QueueName, Matrix]
 
-_ALLOCATED, _REQUEST, _INQUEUE, _ELASTIC, _RELEASING = range(5)
+_ALLOCATED, _REQUEST, _INQUEUE, _ELASTIC, _RELEASING, _COMMITTED = range(6)
 
 
 def part_of(gang: Gang) -> Part:
     """What ``gang`` adds to its queue (volcano.md §3.6, proportion)."""
-    part = np.zeros((5, len(gang.allocated)), dtype=np.int64)
+    part = np.zeros((6, len(gang.allocated)), dtype=np.int64)
     part[_ALLOCATED] = gang.allocated
-    part[_REQUEST] = gang.allocated if gang.set_aside else gang.request
+    part[_REQUEST] = gang.allocated if gang.set_aside else gang.request + unadmitted_request(gang)
     if gang.claims:
         part[_INQUEUE] = claimable(gang)
+        if gang.allocated.any():
+            part[_COMMITTED] = part[_INQUEUE]
     least = 0 if gang.min_request is None else gang.min_request
     np.maximum(gang.allocated - least, 0, out=part[_ELASTIC])
     part[_RELEASING] = gang.releasing
@@ -48,7 +50,8 @@ def loss(old: Part, new: Part | None) -> Change:
     It claims no more than before: what it has lost it does not get again first.
     """
     amounts = (0 if new is None else new[1]) - old[1]
-    amounts[_INQUEUE] = np.minimum(amounts[_INQUEUE], 0)
+    for claims in (_INQUEUE, _COMMITTED):
+        amounts[claims] = np.minimum(amounts[claims], 0)
     return Change(amounts, -(new is None))
 
 
@@ -58,6 +61,7 @@ def changed(usage: QueueUsage, change: Change, *, instead_of: Change | None) -> 
     if instead_of is not None:
         amounts, groups = amounts - instead_of.amounts, groups - instead_of.groups
     before = 0 if usage.releasing is None else usage.releasing
+    committed = 0 if usage.committed is None else usage.committed
     return QueueUsage(
         allocated=usage.allocated + amounts[_ALLOCATED],
         request=usage.request + amounts[_REQUEST],
@@ -65,6 +69,7 @@ def changed(usage: QueueUsage, change: Change, *, instead_of: Change | None) -> 
         elastic=usage.elastic + amounts[_ELASTIC],
         groups=usage.groups + groups,
         releasing=_unless_zero(before + amounts[_RELEASING]),
+        committed=_unless_zero(committed + amounts[_COMMITTED]),
     )
 
 
@@ -105,7 +110,9 @@ class QueueSums:
     def usage(self) -> dict[QueueName, QueueUsage]:
         """All sums as they are now; later changes do not show in what was returned."""
         for name in self._sums.keys() - self._usage.keys():
-            allocated, request, inqueue, elastic, releasing = read_only(self._sums[name].copy())
+            allocated, request, inqueue, elastic, releasing, committed = read_only(
+                self._sums[name].copy()
+            )
             self._usage[name] = QueueUsage(
                 allocated,
                 request,
@@ -113,6 +120,7 @@ class QueueSums:
                 elastic,
                 groups=self._groups[name],
                 releasing=_unless_zero(releasing),
+                committed=_unless_zero(committed),
             )
         return dict(self._usage)
 

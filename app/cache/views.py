@@ -110,6 +110,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         owed=owed,
         reached=group.reached,
         hold_until=group.hold_until,
+        collecting_since=group.collecting_since,
         given_up=group.awaits_nobody,
         set_aside=group.set_aside,
         doubtful=group.doubtful,

@@ -28,13 +28,41 @@ def confirmed(plan: Plan, policies: Policies, *, snapshot: Snapshot, now: float)
     ledger = Ledger(snapshot)
     opened = open_policies(policies, ledger, now=now)
     refuses = ballot if "enqueue" in policies.conf.actions else _closes
-    admitted = frozenset(_admitted(ledger, opened, plan.admitted, refuses=refuses))
-    placed = (each for each in plan.placed if _is_in(each.gang, snapshot, admitted))
+    with_places = {each.gang for each in plan.placed if each.whole}
+    ahead = (key for key in plan.admitted if key not in with_places)
+    admitted = set(_admitted(ledger, opened, ahead, refuses=refuses))
+    coming = with_places.intersection(plan.admitted)
+    placed: list[GangPlacement] = []
+    for each in plan.placed:
+        gang = snapshot.gangs.get(each.gang)
+        if gang is None or gang.queue not in snapshot.queues:
+            continue
+        comes = each.whole and each.gang in coming and not gang.inqueue
+        if comes and _is_kept_out(gang, opened, snapshot, votes=refuses is ballot):
+            continue
+        if not (comes or gang.inqueue or each.gang in admitted):
+            continue
+        if not _place(ledger, opened, gang, each):
+            continue
+        if comes:
+            ledger.admit(gang)
+            ledger.commit(gang)
+            opened.enqueued(gang)
+        if each.gang in coming:
+            admitted.add(each.gang)
+        placed.append(each)
     return replace(
         plan,
         admitted=tuple(key for key in plan.admitted if key in admitted),
-        placed=tuple(_placed(ledger, opened, placed)),
+        placed=tuple(placed),
     )
+
+
+def _is_kept_out(gang: Gang, opened: Opened, snapshot: Snapshot, *, votes: bool) -> bool:
+    """Whether a group that comes with its places may not be admitted with them."""
+    if not votes:
+        return shut_out(gang, snapshot) is not None
+    return not comes_in_anyway(gang, snapshot) and opened.admissible(gang) is not None
 
 
 Refuses = Callable[[Gang, Opened, Snapshot], object]
@@ -61,31 +89,6 @@ def _admitted(
         yield key
 
 
-def _is_in(key: GroupKey, snapshot: Snapshot, admitted: frozenset[GroupKey]) -> bool:
-    gang = snapshot.gangs.get(key)
-    return gang is not None and (gang.inqueue or key in admitted)
-
-
-def _placed(
-    ledger: Ledger, opened: Opened, placed: Iterable[GangPlacement]
-) -> Iterator[GangPlacement]:
-    for decided in placed:
-        gang = ledger.snapshot.gangs[decided.gang]
-        if _place(ledger, opened, gang, decided) or _lends(ledger, opened, gang, decided):
-            yield decided
-
-
-def _lends(ledger: Ledger, opened: Opened, gang: Gang, decided: GangPlacement) -> bool:
-    """Whether it fits with what its queue may hold beyond its share, as when it was decided."""
-    take_back = opened.lend(gang) if decided.whole else None
-    if take_back is None:
-        return False
-    placed = _place(ledger, opened, gang, decided)
-    if not placed:
-        take_back()
-    return placed
-
-
 def _place(ledger: Ledger, opened: Opened, gang: Gang, decided: GangPlacement) -> bool:
     with ledger.trial() as trial:
         placed = _allot(ledger, opened, gang, decided)
@@ -100,7 +103,8 @@ def _allot(ledger: Ledger, opened: Opened, gang: Gang, decided: GangPlacement) -
         row, task = rows.get(placement.node), placement.task
         if row is None or len(task.request) != width:
             return False
-        if opened.allocatable(gang.queue, task) is not None:
+        limits = opened.borrowable if opened.borrows else opened.allocatable
+        if limits(gang.queue, task) is not None:
             return False
         ledger.place(gang, task, node=row)
     return True

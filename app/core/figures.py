@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.ledger import Ledger, QueueAccount
-from app.core.policy import Opened, Policies
+from app.core.loans import without_pods
+from app.core.policy import Opened, Policies, Standing
 from app.core.tiers import open_policies
 from app.model.ids import QueueName
 from app.model.resources import Vector
@@ -29,6 +30,8 @@ class QueueFigures:
     deserved: Vector | None = None
     real_capability: Vector | None = None
     share: float | None = None
+    borrowed: Vector | None = None
+    """What the queue's own groups hold beyond what it deserves."""
 
 
 def queue_figures(
@@ -52,7 +55,14 @@ def _figures(name: QueueName, ledger: Ledger, opened: Opened) -> QueueFigures:
         deserved=standing.deserved,
         real_capability=np.minimum(standing.real_capability, ledger.snapshot.total),
         share=standing.share,
+        borrowed=_borrowed(account, standing),
     )
+
+
+def _borrowed(account: QueueAccount, standing: Standing) -> Vector | None:
+    if not standing.deserved.any():
+        return None
+    return without_pods(np.maximum(account.allocated - standing.deserved, 0))
 
 
 def _own(account: QueueAccount) -> tuple[Vector, Vector, Vector]:

@@ -19,6 +19,8 @@ from app.model.parts import SubGroup
 from app.model.resources import Matrix, Vector
 from app.model.snapshot import QueueUsage, Snapshot
 
+_MOST_REQUESTED = 1 << 48
+
 
 @dataclass(slots=True, eq=False)
 class QueueAccount:
@@ -40,6 +42,9 @@ class QueueAccount:
     releasing: Vector | None = None
     """What terminating members have until they are gone; in no other sum. None: nothing."""
     tree_releasing: Vector | None = None
+    committed: Vector | None = None
+    """The part of ``inqueue`` that groups with places may still claim; None: nothing."""
+    tree_committed: Vector | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -153,13 +158,31 @@ class Ledger:
 
     def admit(self, gang: Gang) -> None:
         """Count ``gang``'s claim as inqueue from now on (not undone by a trial)."""
-        claim = claimable(gang)
         self.admitted.append(gang)
+        claim = self._claim(gang)
         account = self._queues[gang.queue]
         account.inqueue = account.inqueue + claim
         for name in self.path(gang.queue):
             above = self._queues[name]
             above.tree_inqueue = above.tree_inqueue + claim
+
+    def commit(self, gang: Gang) -> None:
+        """``gang`` has its places: its claim counts for others too (not undone by a trial)."""
+        claim = self._claim(gang)
+        if gang.allocated.any() or not claim.any():
+            return
+        account = self._queues[gang.queue]
+        account.committed = _plus(account.committed, claim)
+        for name in self.path(gang.queue):
+            above = self._queues[name]
+            above.tree_committed = _plus(above.tree_committed, claim)
+
+    def _claim(self, gang: Gang) -> Vector:
+        """What it may still claim beside what it holds by now."""
+        claim: Vector = np.maximum(
+            claimable(gang) - (self.gang(gang).allocated - gang.allocated), 0
+        )
+        return claim
 
     def charge(self, queue: QueueName, amount: Vector) -> None:
         """Let ``queue`` hold so much more, or less (not undone by a trial); no node changes."""
@@ -170,6 +193,12 @@ class Ledger:
         for name in self.path(queue):
             above = self._queues[name]
             above.tree_allocated = above.tree_allocated + amount
+
+    def lean(self, queue: QueueName, amount: Vector) -> None:
+        """Let ``queue`` alone, not those above it, count as holding so much more, or less."""
+        account = self._queues[queue]
+        account.allocated = account.allocated + amount
+        account.tree_allocated = account.tree_allocated + amount
 
     def reserve(self, queue: QueueName, task: Task) -> None:
         """Keep room in ``queue`` for a member that only lacks a node (not undone by a trial)."""
@@ -254,9 +283,8 @@ class Ledger:
                 above.tree_request = above.tree_request + own.request
                 above.tree_inqueue = above.tree_inqueue + own.inqueue
                 above.tree_elastic = above.tree_elastic + own.elastic
-                if own.releasing is not None:
-                    there = above.tree_releasing
-                    above.tree_releasing = own.releasing if there is None else there + own.releasing
+                above.tree_releasing = _plus(above.tree_releasing, own.releasing)
+                above.tree_committed = _plus(above.tree_committed, own.committed)
         return accounts
 
 
@@ -273,6 +301,22 @@ def claimable(gang: Gang) -> Vector:
     return rest
 
 
+def unadmitted_request(gang: Gang) -> Vector:
+    """What members of a group that waits for admission ask for that do not exist, shape ``(R,)``.
+
+    A queue deserves its part for these as well: else the groups that were admitted first would
+    take the share of the others. Bounded, so that sums of many stay whole numbers.
+    """
+    rest = gang.uncreated if not gang.inqueue and gang.awaits_members else None
+    return np.zeros_like(gang.allocated) if rest is None else np.minimum(rest, _MOST_REQUESTED)
+
+
+def _plus(left: Vector | None, right: Vector | None) -> Vector | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return left + right
+
+
 def _account(own: QueueUsage) -> QueueAccount:
     return QueueAccount(
         allocated=own.allocated,
@@ -286,6 +330,8 @@ def _account(own: QueueUsage) -> QueueAccount:
         groups=own.groups,
         releasing=own.releasing,
         tree_releasing=own.releasing,
+        committed=own.committed,
+        tree_committed=own.committed,
     )
 
 

@@ -27,6 +27,8 @@ from app.model.workload import Condition, GroupPhase, PodGroup
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULED = "Scheduled"
 RESERVED = "Reserved"
+BORROWS = "borrows"
+"""How the message begins that tells what a gang holds beyond the share of its queue."""
 PLACED = "Placed"
 """The reason of a `Reserved` condition that nothing else is to be said of."""
 
@@ -99,16 +101,24 @@ def next_phase(gang: Gang) -> GroupPhase:
 
 
 def desired_status(
-    gang: Gang, stored: PodGroup, refusal: Refusal | None, *, describe: Describe
+    gang: Gang,
+    stored: PodGroup,
+    refusal: Refusal | None,
+    *,
+    describe: Describe,
+    loan: str = "",
 ) -> GroupStatus:
-    """The status ``gang`` should have; conditions keep their stamps where nothing changed."""
+    """The status ``gang`` should have; conditions keep their stamps where nothing changed.
+
+    ``loan`` says what the gang holds beyond the share of its queue; empty: nothing.
+    """
     counts = gang.counts
     return GroupStatus(
         phase=next_phase(gang),
         running=counts.running,
         succeeded=counts.succeeded,
         failed=counts.failed,
-        conditions=_conditions(gang, stored, refusal, describe),
+        conditions=_conditions(gang, stored, refusal, describe=describe, loan=loan),
         reached=_reached(gang, stored),
     )
 
@@ -169,13 +179,13 @@ def stamped(
 
 
 def _conditions(
-    gang: Gang, stored: PodGroup, refusal: Refusal | None, describe: Describe
+    gang: Gang, stored: PodGroup, refusal: Refusal | None, *, describe: Describe, loan: str
 ) -> tuple[Condition, ...]:
     found = _verdict(gang, refusal, describe)
     opposite = UNSCHEDULABLE if any(c.type == SCHEDULED for c in found) else SCHEDULED
     if _find(stored, opposite) is not None:
         found.append(Condition(opposite, "False", _OPPOSITE[opposite]))
-    reserved = _reserved(gang, refusal, describe)
+    reserved = _reserved(gang, refusal, describe, _lent(stored, loan))
     if reserved is not None:
         found.append(reserved)
     return tuple(_kept(stored, condition) for condition in found)
@@ -196,14 +206,24 @@ def _is_kept_waiting(gang: Gang, refusal: Refusal) -> bool:
     return lacks_minimum(gang) or bool(gang.counts.tasks and refusal.cause in _OF_PLACED)
 
 
-def _reserved(gang: Gang, refusal: Refusal | None, describe: Describe) -> Condition | None:
+def _lent(stored: PodGroup, loan: str) -> str:
+    """``loan``, or what stands there while the gang borrows: who lends how much changes often."""
+    before = _find(stored, RESERVED)
+    if loan and before is not None and before.message.startswith(BORROWS):
+        return before.message
+    return loan
+
+
+def _reserved(
+    gang: Gang, refusal: Refusal | None, describe: Describe, loan: str
+) -> Condition | None:
     """Design §4: room for the minimum is kept (or taken), or why it is not."""
     counts = gang.counts
     enough = not _unready(gang)
     if enough and (counts.tasks or counts.slots):
         if refusal is not None and refusal.cause in _OF_SCHEDULER:
             return Condition(RESERVED, "True", refusal.cause.value, describe(refusal))
-        return Condition(RESERVED, "True", PLACED, _kept_for(counts))
+        return Condition(RESERVED, "True", PLACED, _kept_for(counts) or loan)
     if refusal is None:
         return None
     return Condition(RESERVED, "False", refusal.cause.value, describe(refusal))

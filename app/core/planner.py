@@ -24,6 +24,7 @@ from app.core.actions.ports import NodeFinder
 from app.core.actions.showing import keep_room_for_shown, newly_shown
 from app.core.holders import Holders
 from app.core.ledger import Ledger
+from app.core.loans import loans
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.policy import Opened, Policies
@@ -156,6 +157,9 @@ class _Found:
     def fits(self, task: Task, row: int) -> bool:
         return self.rows.get(task.uid) == row
 
+    def collect(self, _tasks: Sequence[Task]) -> None:
+        return None
+
     def explain(self, _task: Task) -> Refusal:
         return Refusal(Cause.NO_NODE_FITS)
 
@@ -207,6 +211,9 @@ def _run(cycle: Cycle) -> Steps:
         action = ACTIONS.get(name)
         if action is not None:
             yield from action(cycle)
+    cycle.give_up_earmarks()
+    if cycle.is_full:
+        cycle.loans = loans(cycle.ledger, cycle.opened)
     keep_room_for_shown(cycle)
     for number, gang in enumerate(cycle.pending):
         _account_for(cycle, gang)
@@ -225,7 +232,7 @@ def _account_for(cycle: Cycle, gang: Gang) -> None:
     admitted = cycle.in_play(gang)
     if cycle.is_refused(gang):
         if gang.waiting and admitted and not cycle.lacks_places(gang) and is_reached(cycle, gang):
-            cycle.take_back_refusal(gang)
+            cycle.forget_refusal(gang)
         return
     if not admitted or cycle.lacks_places(gang):
         cycle.refuse(gang, refusals.not_taken_up(gang, admitted=admitted))

@@ -2,10 +2,9 @@
 
 A plugin module has a function ``configure(conf) -> OpenPlugin`` that checks the plugin's arguments
 once. Opening the plugin reads the snapshot (shares, deserved amounts) and returns the hooks it
-takes part in; hooks read the running numbers from the ledger and change nothing (but ``lend``, what
-its own plugin answers from then on). :class:`Policies` is what the configuration selects; opening
-it on a ledger gives :class:`Opened`, where the tiers are already combined as volcano.md §3.3 says,
-so the actions never see a plugin.
+takes part in; hooks read the running numbers from the ledger and change nothing.
+:class:`Policies` is what the configuration selects; opening it on a ledger gives :class:`Opened`,
+where the tiers are already combined as volcano.md §3.3 says, so the actions never see a plugin.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,12 +51,25 @@ Excess = Callable[[QueueName], Vector]
 """By how much a queue, or one above it, holds more than somebody allowed it, shape ``(R,)``."""
 Overused = Callable[[QueueName], Refusal | None]
 GangTest = Callable[[Gang], bool]
-TakeBack = Callable[[], None]
-Lend = Callable[[Gang], TakeBack | None]
-"""Let the gang's queue hold its minimum beyond the share; None: it may not, or need not.
+IsBelowShare = Callable[[QueueName, Vector], bool]
+"""Whether the queue, with so much more, holds no more than it deserves; shape ``(R,)``.
 
-To be taken back when the gang does not get it, or others of the queue would.
+A resource of which the queue holds nothing yet does not count against it.
 """
+Patience = Callable[[Gang], float | None]
+"""Seconds that a gang waits before room is collected for it; None: the plugin does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Borrowing:
+    """Whether queues may hold more than their share while no entitled gang can use the room.
+
+    ``patience_s``: seconds that an entitled gang waits before room is collected for it; None: the
+    plugin does not say.
+    """
+
+    enabled: bool = True
+    patience_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,12 +141,16 @@ class Hooks:
     queue_order: QueueCompare | None = None
     gang_valid: Validity | None = None
     enqueueable: Enqueueable | None = None
+    admissible: Enqueueable | None = None
     enqueued: Enqueued | None = None
     allocatable: Allocatable | None = None
+    borrowable: Allocatable | None = None
     permitted: Allocatable | None = None
     excess: Excess | None = None
     overused: Overused | None = None
-    lend: Lend | None = None
+    is_below_share: IsBelowShare | None = None
+    borrowing: Borrowing | None = None
+    patience: Patience | None = None
     gang_ready: GangTest | None = None
     scoring: Scoring | None = None
     predicates: Predicates | None = None
@@ -151,9 +167,14 @@ class Opened:
     """The combined answers of all tiers for one cycle.
 
     ``gang_key`` and ``task_key`` end in creation time and name, so orders are total.
-    ``enqueueable`` returns None for yes. ``permitted`` is ``allocatable`` if the cluster were as
-    large as one could wish: only limits that somebody set count; so it is with ``excess``, for
-    which the queue may be closed or missing. ``gang_ready`` is the AND of all plugins.
+    ``enqueueable`` returns None for yes; so does ``admissible``, which leaves out what admitted
+    groups without places claim. ``borrowable`` is ``allocatable`` without the shares of queues:
+    only what they may really hold counts. ``is_below_share`` is true where no plugin shares the
+    cluster. ``borrows`` tells whether queues may hold more than their share, ``patience`` after
+    how many seconds of waiting room is collected for a gang. ``permitted`` is ``allocatable`` if
+    the cluster were as large as one could wish: only limits that somebody set count; so it is with
+    ``excess``, for which the queue may be closed or missing. ``gang_ready`` is the AND of all
+    plugins.
     ``standings`` is None when no plugin shares the cluster among the queues.
     """
 
@@ -162,12 +183,16 @@ class Opened:
     queue_order: QueueCompare
     gang_valid: Validity
     enqueueable: Validity
+    admissible: Validity
     enqueued: Enqueued
     allocatable: Allocatable
+    borrowable: Allocatable
     permitted: Allocatable
     excess: Excess
     overused: Overused
-    lend: Lend
+    is_below_share: IsBelowShare
+    borrows: bool
+    patience: Callable[[Gang], float]
     gang_ready: GangTest
     scoring: Scoring
     predicates: Predicates

@@ -6,7 +6,9 @@ Every new text that Filter answers with costs the stock scheduler a PATCH of the
 
 from collections.abc import Mapping
 
+from app.core.lifecycle import BORROWS
 from app.core.quantities import amount_text
+from app.model.amounts import Amounts
 from app.model.reason import Cause, Holder, Never, Refusal, Shortfall
 
 _FILTER: Mapping[Cause, str] = {
@@ -30,12 +32,15 @@ _FILTER: Mapping[Cause, str] = {
     Cause.NOT_ADMITTED: "waiting for the group to be admitted",
     Cause.GROUP_MISSING: "waiting for the pod group to exist",
     Cause.COOLING_DOWN: "waiting after a reservation that was not used",
+    Cause.COLLECTING: "waiting for more room than is kept for the group so far",
+    Cause.QUEUE_ORDER: "waiting for an earlier group of the queue",
 }
 
 _SUBJECT: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_TASKS: "group",
     Cause.NOT_ENOUGH_PODS_OF_TASK: "task",
     Cause.NOT_ENOUGH_RESOURCES: "group",
+    Cause.COLLECTING: "collecting for group",
     Cause.GATED: "group",
     Cause.QUEUE_MISSING: "queue",
     Cause.QUEUE_CLOSED: "queue",
@@ -99,8 +104,11 @@ def describe(refusal: Refusal) -> str:
     subject = f"{_SUBJECT.get(refusal.cause, '')} {where}".strip() if where else ""
     parts: list[str] = []
     if refusal.shortfalls:
-        word = available_word(refusal.cause)
-        numbers = ", ".join(_shortfall(s, word) for s in refusal.shortfalls)
+        if refusal.cause is Cause.COLLECTING:
+            numbers = ", ".join(_collected(lack) for lack in refusal.shortfalls)
+        else:
+            word = available_word(refusal.cause)
+            numbers = ", ".join(_shortfall(lack, word) for lack in refusal.shortfalls)
         parts.append(f"{subject}: {numbers}" if subject else numbers)
     if refusal.nodes or refusal.total_nodes:
         parts.append(_nodes(refusal))
@@ -113,6 +121,12 @@ def describe(refusal: Refusal) -> str:
     return "; ".join(parts)
 
 
+def loan_text(lender: str, amounts: Amounts) -> str:
+    """What a gang holds beyond the share of its queue: ``borrows cpu 8 of queue b``."""
+    held = ", ".join(f"{name} {amount_text(name, amount)}" for name, amount in amounts if amount)
+    return f"{BORROWS} {held} of queue {lender}" if lender else f"{BORROWS} {held}"
+
+
 def _plain(refusal: Refusal, subject: str) -> str:
     if refusal.detail:
         return refusal.detail
@@ -120,6 +134,11 @@ def _plain(refusal: Refusal, subject: str) -> str:
     if statement and refusal.where:
         return f"{subject} {statement}"
     return f"{subject}: {filter_text(refusal.cause)}" if subject else filter_text(refusal.cause)
+
+
+def _collected(lack: Shortfall) -> str:
+    asked, kept = amount_text(lack.resource, lack.asked), amount_text(lack.resource, lack.free)
+    return f"{lack.resource} {kept} of {asked} kept"
 
 
 def _shortfall(lack: Shortfall, available: str) -> str:

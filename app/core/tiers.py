@@ -8,13 +8,15 @@ ledger and combines their hooks, in the order of tiers and of plugins inside a t
 * enqueueable: a rejection decides at once, otherwise a tier with a permission ends the vote, and a
   vote without any permission is a yes;
 * allocatable, ready, valid: everybody must agree; overused: one is enough;
+* borrowing: one plugin that forbids it is enough; the first that says how long a gang waits
+  before room is collected for it decides;
 * scores add up.
 
 Whether the queue exists and is open is asked here, before any plugin: no configuration admits a
 group to a closed queue.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
@@ -25,22 +27,23 @@ from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.verdicts import CORDONED, NOT_READY
 from app.core.plugins import catalogue
+from app.core.plugins.shares import share_of
 from app.core.policy import (
     Allocatable,
     Enqueueable,
     Excess,
     GangKey,
     Hooks,
-    Lend,
+    IsBelowShare,
     Opened,
     OpenPlugin,
     Overused,
+    Patience,
     Policies,
     Predicates,
     QueueCompare,
     Scoring,
     Session,
-    TakeBack,
     TaskKey,
     Validity,
     Vote,
@@ -53,18 +56,22 @@ from app.model.resources import Vector
 from app.model.snapshot import NodeTable, Snapshot
 
 _NO_NUMBER = 1 << 62
+PATIENCE_S = 60.0
+"""So long a gang waits before room is collected for it, where no plugin says otherwise."""
 
 _SWITCHES = {
     "gang_order": "enableJobOrder",
     "queue_order": "enableQueueOrder",
     "task_order": "enableTaskOrder",
     "enqueueable": "enableJobEnqueued",
+    "admissible": "enableJobEnqueued",
     "enqueued": "enableJobEnqueued",
     "overused": "enabledOverused",
     "allocatable": "enabledAllocatable",
     "permitted": "enabledAllocatable",
     "excess": "enabledAllocatable",
-    "lend": "enabledAllocatable",
+    "borrowable": "enabledAllocatable",
+    "is_below_share": "enabledAllocatable",
     "gang_ready": "enableJobReady",
     "predicates": "enablePredicate",
     "scoring": "enableNodeOrder",
@@ -113,10 +120,11 @@ def open_policies(
     hooks = [h for tier in tiers for h in tier]
     gate = _Gate(ledger, holders=Holders(ledger) if explain else None)
     limits = [h.allocatable for h in hooks if h.allocatable]
+    hard_limits = [limit for h in hooks if (limit := h.borrowable or h.allocatable) is not None]
     set_limits = [h.permitted for h in hooks if h.permitted]
     bounds = [h.overused for h in hooks if h.overused]
     enqueued = [h.enqueued for h in hooks if h.enqueued]
-    lenders = [h.lend for h in hooks if h.lend]
+    borrowing = [h.borrowing for h in hooks if h.borrowing]
     ready = [h.gang_ready for h in hooks if h.gang_ready]
 
     def admitted(gang: Gang) -> None:
@@ -126,15 +134,24 @@ def open_policies(
     return Opened(
         gang_key=_gang_key([h.gang_order for h in hooks if h.gang_order]),
         task_key=_task_key([h.task_order for h in hooks if h.task_order]),
-        queue_order=_queue_order([h.queue_order for h in hooks if h.queue_order], ledger.snapshot),
+        queue_order=_queue_order([h.queue_order for h in hooks if h.queue_order], ledger),
         gang_valid=_first_refusal([h.gang_valid for h in hooks if h.gang_valid]),
-        enqueueable=gate.enqueueable(_ballots(tiers)),
+        enqueueable=gate.enqueueable(_ballots(tiers, lambda hooks: hooks.enqueueable)),
+        admissible=gate.enqueueable(
+            _ballots(tiers, lambda hooks: hooks.admissible or hooks.enqueueable)
+        ),
         enqueued=admitted,
         allocatable=gate.allocatable(limits),
+        borrowable=gate.allocatable(hard_limits),
         permitted=gate.allocatable(set_limits),
         excess=_largest([h.excess for h in hooks if h.excess], ledger.snapshot),
         overused=gate.overused(bounds),
-        lend=gate.lend(lenders),
+        is_below_share=_all_below_share([h.is_below_share for h in hooks if h.is_below_share]),
+        borrows=all(terms.enabled for terms in borrowing),
+        patience=_patience(
+            [h.patience for h in hooks if h.patience],
+            general=next((t.patience_s for t in borrowing if t.patience_s), PATIENCE_S),
+        ),
         gang_ready=lambda gang: all(test(gang) for test in ready),
         scoring=add_up([h.scoring for h in hooks if h.scoring]),
         predicates=next((h.predicates for h in hooks if h.predicates), Predicates(enabled=False)),
@@ -190,7 +207,17 @@ def _trailing_number(name: str) -> int:
     return int(last) if last.isascii() and last.isdigit() else _NO_NUMBER
 
 
-def _queue_order(compares: Sequence[QueueCompare], snapshot: Snapshot) -> QueueCompare:
+def _queue_order(compares: Sequence[QueueCompare], ledger: Ledger) -> QueueCompare:
+    """As the plugins say; if none does, the queue that holds less of the cluster by its weight.
+
+    Volcano takes the older queue then, which gets all there is.
+    """
+    snapshot = ledger.snapshot
+    share = share_of(snapshot.total)
+
+    def held(name: QueueName) -> float:
+        return share(ledger.queue(name).allocated) / max(snapshot.queues[name].weight, 1)
+
     age = {name: (queue.created, name) for name, queue in snapshot.queues.items()}
 
     def compare(left: QueueName, right: QueueName) -> int:
@@ -198,6 +225,10 @@ def _queue_order(compares: Sequence[QueueCompare], snapshot: Snapshot) -> QueueC
             decided = ask(left, right)
             if decided:
                 return decided
+        if not compares and left != right:
+            lighter, heavier = held(left), held(right)
+            if lighter != heavier:
+                return -1 if lighter < heavier else 1
         older, younger = age[left], age[right]
         return (older > younger) - (older < younger)
 
@@ -215,6 +246,18 @@ def _first_refusal(tests: Sequence[Validity]) -> Validity:
     return test
 
 
+def _all_below_share(tests: Sequence[IsBelowShare]) -> IsBelowShare:
+    return lambda queue, asked: all(test(queue, asked) for test in tests)
+
+
+def _patience(of_plugins: Sequence[Patience], *, general: float) -> Callable[[Gang], float]:
+    def patience(gang: Gang) -> float:
+        said = (ask(gang) for ask in of_plugins)
+        return next((seconds for seconds in said if seconds is not None), general)
+
+    return patience
+
+
 def _largest(tests: Sequence[Excess], snapshot: Snapshot) -> Excess:
     nothing = np.zeros(len(snapshot.axis), dtype=np.int64)
 
@@ -228,9 +271,11 @@ def _largest(tests: Sequence[Excess], snapshot: Snapshot) -> Excess:
     return test
 
 
-def _ballots(tiers: Sequence[Sequence[Hooks]]) -> Validity:
+def _ballots(
+    tiers: Sequence[Sequence[Hooks]], of: Callable[[Hooks], Enqueueable | None]
+) -> Validity:
     voters: list[list[Enqueueable]] = [
-        [h.enqueueable for h in tier if h.enqueueable] for tier in tiers
+        [ask for hooks in tier if (ask := of(hooks)) is not None] for tier in tiers
     ]
 
     def vote(gang: Gang) -> Refusal | None:
@@ -295,14 +340,6 @@ class _Gate:
             return None
 
         return test
-
-    def lend(self, lenders: Sequence[Lend]) -> Lend:
-        def ask(gang: Gang) -> TakeBack | None:
-            if self._queue_refusal(gang.queue) is not None:
-                return None
-            return next(filter(None, (lend(gang) for lend in lenders)), None)
-
-        return ask
 
     def _queue_refusal(self, queue: QueueName) -> Refusal | None:
         if queue not in self._queues:

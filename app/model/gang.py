@@ -192,6 +192,8 @@ class Gang:
     reached: Numbers = field(default_factory=Counter)
     hold_until: float = 0.0
     """Not to be planned before this time: its last reservation was never used."""
+    collecting_since: float = 0.0
+    """When room was first kept for it while it waited (seconds since the epoch); 0: never."""
     given_up: bool = False
     """Nobody is awaited, until a member comes: room was kept for missing ones that nobody created,
     other schedulers have bound those that it lacks, or it is of the one pod that owns it, which was

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.model.gang import Task
-from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.reason import Refusal
 from app.model.resources import Vector
 
@@ -31,6 +31,28 @@ class GangPlacement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Collected:
+    """Free room that is kept for a gang which waits for more: how much of which nodes.
+
+    Amounts have the shape ``(R,)``.
+    """
+
+    gang: GroupKey
+    nodes: tuple[tuple[NodeName, Vector], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loan:
+    """What a gang holds beyond the share of its queue, shape ``(R,)``.
+
+    ``lender`` is the queue that uses least of its share; empty: every queue uses all of it.
+    """
+
+    lender: QueueName
+    amount: Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Revocable:
     """Places of one gang that can be taken back: all of them, or none.
 
@@ -52,7 +74,9 @@ class Plan:
 
     ``admitted`` groups turn Inqueue. ``refused`` has the reason of every pending group that got no
     place this time, or not all it asked for. ``shown`` are members that only lack nodes, and that
-    ask to lose their gates then. ``set_aside`` are refused groups that no end of other pods helps.
+    ask to lose their gates then. ``set_aside`` are refused groups that no end of other pods helps,
+    ``collected`` is free room that is kept for gangs that have waited long and do not fit yet,
+    ``loans`` what gangs hold beyond the shares of their queues.
     """
 
     generation: int
@@ -61,3 +85,5 @@ class Plan:
     refused: Mapping[GroupKey, Refusal] = field(default_factory=dict)
     shown: frozenset[PodUid] = frozenset()
     set_aside: frozenset[GroupKey] = frozenset()
+    collected: tuple[Collected, ...] = ()
+    loans: Mapping[GroupKey, Loan] = field(default_factory=dict)

@@ -43,6 +43,8 @@ class Cause(StrEnum):
     NOT_ADMITTED = "NotAdmitted"
     GROUP_MISSING = "PodGroupMissing"
     COOLING_DOWN = "CoolingDown"
+    COLLECTING = "Collecting"
+    QUEUE_ORDER = "QueueOrder"
 
 
 NODES_MAY_HELP = frozenset(
@@ -54,6 +56,7 @@ NODES_MAY_HELP = frozenset(
         Cause.QUEUE_OVERUSED,
         Cause.QUEUE_QUOTA,
         Cause.QUEUE_ROOM,
+        Cause.COLLECTING,
     }
 )
 """Causes that a larger cluster may take away."""
@@ -127,6 +130,8 @@ class Refusal:
     total_nodes: int = 0
     holders: tuple[Holder, ...] = ()
     detail: str = ""
+    since: float = 0.0
+    """When it began to be so (seconds since the epoch), where that matters; else 0."""
     lacking: int = 0
     """Of a group: how many members of its minimum find no place while the others would."""
     never: Never | None = None

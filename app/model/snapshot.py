@@ -11,6 +11,7 @@ import numpy as np
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
+from app.model.plan import Collected
 from app.model.residents import NOBODY, Residents
 from app.model.resources import Matrix, ResourceAxis, Vector
 from app.model.shape import HostPort, PodShape
@@ -83,6 +84,8 @@ class QueueUsage:
     elastic: Vector
     groups: int = 0
     releasing: Vector | None = None
+    committed: Vector | None = None
+    """The part of ``inqueue`` that groups with places may still claim; None: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,8 @@ class Snapshot:
     usage: Mapping[QueueName, QueueUsage]
     shown: tuple[Gang, ...] = ()
     made_room: Mapping[GroupKey, Mapping[PodUid, MadeRoom]] = field(default_factory=dict)
+    collected: tuple[Collected, ...] = ()
+    """Room that the last cycle kept for gangs which wait for more."""
     claims: tuple[Claim, ...] = ()
     """Of pods that are in none of ``gangs``, those of the highest priority first."""
     residents: Residents = NOBODY

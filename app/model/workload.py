@@ -104,6 +104,8 @@ class Queue:
     parent: QueueName = NO_QUEUE
     reclaimable: bool = True
     priority: int = 0
+    in_order: bool = False
+    """``dequeueStrategy: fifo``: no group gets a place before those ahead of it have theirs."""
     state: QueueState = QueueState.NEW
     annotations: Mapping[str, str] = field(default_factory=dict)
     allocated: Amounts = ()
@@ -120,7 +122,7 @@ class Queue:
     def limits(self) -> tuple[object, ...]:
         """What decides how much it may hold, to be compared: most updates are of its status."""
         shares = self.weight, self.capability, self.deserved, self.guarantee
-        return (*shares, self.parent, self.is_open)
+        return (*shares, self.parent, self.is_open, self.in_order)
 
 
 @dataclass(frozen=True, slots=True)

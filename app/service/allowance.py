@@ -155,6 +155,7 @@ class Allowance:
             and not cache.rules.are_between_pods
             and not cache.nominated.claims(cache.rooms.vector)
             and not self.approvals.preemptors()
+            and not cache.collected
             and not differ(granted.queues, cache.queues)
             and not self._is_more_asked_for(granted.usage)
         )

@@ -35,7 +35,7 @@ from app.core.planner import plan, plan_gang, plan_steps
 from app.core.policy import Policies
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
-from app.model.plan import GangPlacement, Placement, Plan
+from app.model.plan import GangPlacement, Loan, Placement, Plan
 from app.model.reason import Refusal
 from app.model.snapshot import Snapshot
 from app.service.activity import OTHER_LEADS, Activity
@@ -92,6 +92,8 @@ class Planning:
     stood_by: list[Callable[[], None]] = field(default_factory=list)
     shown: frozenset[PodUid] = frozenset()
     """Members that only lacked nodes when all was planned last, and that lose their gates then."""
+    loans: Mapping[GroupKey, Loan] = field(default_factory=dict)
+    """What gangs held beyond the shares of their queues when all was planned last."""
     log: CycleLog = field(default_factory=CycleLog)
     first_cycle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set for good when everything has been looked at once, by a replica that stands by too."""
@@ -254,6 +256,8 @@ class Planning:
         if not self.cache.registry.pending:
             self._refused.replace({})
             self.shown = frozenset()
+            self.loans = {}
+            self.cache.collect((), now=now)
             return
         snapshot = self._snapshot(now)
         basis = Basis(snapshot, self.configuration.policies)
@@ -289,6 +293,9 @@ class Planning:
         again = self._publisher.publish(plan, basis, now=now)
         self._refused.replace(plan.refused)
         self.shown = plan.shown
+        self.cache.signals.groups |= self.loans.keys() ^ plan.loans.keys()
+        self.loans = plan.loans
+        self.cache.collect(plan.collected, now=now)
         self.expiry.give_back_stuck(self.refusals, now)
         self.log.generation = plan.generation
         return again

@@ -23,11 +23,12 @@ from app.core.lifecycle import (
     waits,
 )
 from app.core.plugins.gang import unmade
-from app.core.texts import describe
+from app.core.texts import describe, loan_text
 from app.model.amounts import CPU, MEMORY, Amounts, amounts
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.reason import Refusal
+from app.model.resources import Vector
 from app.model.workload import GroupPhase, PodGroup, Queue
 from app.service.failed_writes import again_unless_gone
 from app.service.planning import Planning
@@ -121,7 +122,14 @@ class StatusWriter:
         if phase is stored.phase:
             self._wait_until_settled(key, SETTLING_S)
         refusal = reason_of(self._cache, self._planning, group)
-        wanted = desired_status(gang, stored, refusal, describe=describe)
+        loan = self._planning.loans.get(key)
+        wanted = desired_status(
+            gang,
+            stored,
+            refusal,
+            describe=describe,
+            loan="" if loan is None else loan_text(loan.lender, self._named(loan.amount)),
+        )
         if not differs(wanted, stored):
             self._unsettled.pop(key, None)
         elif not self._is_written(key, wanted, stored):
@@ -281,6 +289,9 @@ class StatusWriter:
             )
         except WriteError as error:
             again_unless_gone(error)
+
+    def _named(self, amount: Vector) -> Amounts:
+        return self._cache.rooms.axis.amounts(amount)
 
     def _sums(self) -> dict[QueueName, Amounts]:
         """Allocated amounts per queue, children counted into every ancestor (volcano.md §4.3)."""

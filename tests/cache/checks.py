@@ -263,7 +263,7 @@ class Checks(Machine):
         for queue, usage in snapshot.usage.items():
             parts = [part_of(v)[1] for v in snapshot.gangs.values() if v.queue == queue]
             assert usage.groups == len(parts)
-            *sums, releasing = np.add.reduce(parts)
+            *sums, releasing, committed = np.add.reduce(parts)
             for name, total in zip(
                 ("allocated", "request", "inqueue", "elastic"), sums, strict=True
             ):
@@ -272,6 +272,8 @@ class Checks(Machine):
             assert np.array_equal(releasing, lingering)
             assert (usage.releasing is not None) is bool(lingering.any())
             assert usage.releasing is None or np.array_equal(usage.releasing, lingering)
+            assert (usage.committed is not None) is bool(committed.any())
+            assert usage.committed is None or np.array_equal(usage.committed, committed)
 
     def lingering_of(self, queue: QueueName) -> Vector:
         """What terminating pods of groups of ``queue`` have on nodes that are up."""

@@ -20,7 +20,7 @@ def claimed(*, minimum: int, running: int, **others: int) -> int:
         min_request=AXIS.vector(make_amounts(pods=4)),
         allocated=AXIS.vector(make_amounts(pods=running)),
     )
-    _, (_, _, inqueue, _, _) = part_of(gang)
+    _, (_, _, inqueue, *_) = part_of(gang)
     return int(inqueue[PODS_COLUMN])
 
 
@@ -65,5 +65,5 @@ def test_a_group_of_which_some_have_finished_claims_nothing_for_them() -> None:
 
 def test_all_that_a_group_holds_without_saying_what_it_needs_is_beyond_its_minimum() -> None:
     held = AXIS.vector(make_amounts(cpu=2000, pods=2))
-    _, (_, _, _, elastic, _) = part_of(make_gang("g", allocated=held))
+    _, (_, _, _, elastic, *_) = part_of(make_gang("g", allocated=held))
     assert np.array_equal(elastic, held)

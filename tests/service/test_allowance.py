@@ -19,6 +19,7 @@ from app.model.workload import GroupPhase
 from app.service.allowance import COUNTS
 from app.service.filtering import Chosen
 from app.wire.filter_by_name import SAMPLE_FLOOR
+from app.wire.scheduler_conf import DEFAULT_CONF
 from tests.builders import ALONE, make_amounts, make_pod, make_queue, make_shape
 from tests.service.rig import Rig
 from tests.service.test_planning import TREE
@@ -26,6 +27,9 @@ from tests.service.test_planning import TREE
 NODES = [f"n{number:03}" for number in range(2 * SAMPLE_FLOOR)]
 SAMPLE = NODES[:SAMPLE_FLOOR]
 CORE = make_shape(cpu=1000)
+STRICT = DEFAULT_CONF.replace(
+    "- name: proportion", "- name: proportion\n    arguments: {borrowing: false}"
+)
 
 
 def rig_of(nodes: list[str] = NODES, *, cores: int = 4) -> Rig:
@@ -306,6 +310,8 @@ def run_one(rig: Rig, queue: str, *, claims: int = 0) -> None:
 
 
 def hold_half(rig: Rig) -> None:
+    """With strict shares: what nobody else could use would be lent to the queue."""
+    rig.parts.configuration.load(STRICT)
     bind_by_others(rig, "half", cores=len(NODES) // 2, annotations={QUEUE_ANNOTATION: "a"})
 
 

@@ -74,7 +74,7 @@ def test_a_pod_that_did_not_evict_after_all_waits_for_its_turn() -> None:
 
 def test_a_more_important_pod_goes_before_it() -> None:
     async def scenario() -> None:
-        rig = await urgent_after_others(equal=1000)
+        rig = await urgent_after_others()
         rig.see("priorityclasses", PriorityClass("more", 2000, False))
         rig.group("more", minimum=1, priority_class="more")
         rig.pod("higher", group="more", priority=2000, shape=TWO)

@@ -5,7 +5,8 @@ whoever drives them may do something else in between. Decisions go three ways: a
 members are *placed* (on the ledger at once, in the plan when decided), or a gang is *refused*.
 """
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from app.core.actions.futility import Futility
@@ -18,7 +19,7 @@ from app.core.policy import Opened
 from app.model.amounts import Amounts
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, QueueName
-from app.model.plan import GangPlacement, Placement, Plan
+from app.model.plan import Collected, GangPlacement, Loan, Placement, Plan
 from app.model.reason import Cause, Refusal
 from app.model.resources import Vector
 from app.model.shape import PodShape
@@ -46,6 +47,7 @@ class Cycle:
     line: Callable[[QueueName], Line]
     holders: Holders | None
     futile: Futility = field(init=False)
+    loans: Mapping[GroupKey, Loan] = field(default_factory=dict)
     slot_shapes: dict[Amounts, PodShape] = field(default_factory=dict)
     """Shapes made up for slots, one object per request."""
     _admitted: dict[GroupKey, None] = field(default_factory=dict)
@@ -57,10 +59,35 @@ class Cycle:
     _free: tuple[int, Vector] | None = None
     _terminating: Vector | None = None
     _judge: Judge = field(init=False)
+    _beyond_shares: bool = False
+    _stopped: dict[QueueName, Gang] = field(default_factory=dict)
+    _collected: list[Collected] = field(default_factory=list)
+    _earmarked: list[tuple[QueueName, Vector]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._judge = Judge(self.snapshot)
         self.futile = Futility(self.ledger.journal)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all gangs that wait are planned; on demand what others wait for is not known."""
+        return self.pending is self.snapshot.pending
+
+    @contextmanager
+    def beyond_shares(self, *, allowed: bool = True) -> Iterator[None]:
+        """Inside, only what a queue may really hold limits it, if that is ``allowed``.
+
+        What failed for a share may succeed then, so no failure is recalled across the border.
+        """
+        if not allowed:
+            yield
+            return
+        before = self.futile
+        self._beyond_shares, self.futile = True, Futility(self.ledger.journal)
+        try:
+            yield
+        finally:
+            self._beyond_shares, self.futile = False, before
 
     # --- who takes part --------------------------------------------------------------------------
 
@@ -94,9 +121,46 @@ class Cycle:
         self.opened.enqueued(gang)
         self._admitted[gang.key] = None
 
+    def admit_with_places(self, gang: Gang) -> None:
+        """Admit ``gang``, which has places for its minimum."""
+        self.ledger.admit(gang)
+        self.opened.enqueued(gang)
+        self._admitted[gang.key] = None
+
+    def stop_queue(self, gang: Gang) -> None:
+        """Let no gang behind ``gang`` have a place in its queue, which keeps strict order."""
+        self._stopped.setdefault(gang.queue, gang)
+
+    def stopped(self, queue: QueueName) -> Refusal | None:
+        """The refusal of gangs that stand behind another one in a queue of strict order."""
+        first = self._stopped.get(queue)
+        return None if first is None else behind_another(first)
+
+    def earmark(self, queue: QueueName, asked: Vector) -> None:
+        """Let ``queue`` count as holding what a gang of it collects for."""
+        self.ledger.charge(queue, asked)
+        self._earmarked.append((queue, asked))
+
+    def give_up_earmarks(self) -> None:
+        """All actions have run: let queues count as holding what they hold."""
+        for queue, asked in self._earmarked:
+            self.ledger.charge(queue, -asked)
+        self._earmarked.clear()
+
+    def collect(self, kept: Collected, gang: Gang, refusal: Refusal) -> None:
+        """Room is kept for ``gang``, which waits for more of it."""
+        self._collected.append(kept)
+        self._refused[gang.key] = refusal
+
+    @property
+    def is_collecting(self) -> bool:
+        """Whether room is kept for some gang in this cycle."""
+        return bool(self._collected)
+
     def try_place(self, gang: Gang, task: Task) -> Refusal | None:
         """Give ``task`` the best node on the ledger, or say why that cannot be."""
-        refusal = self.opened.allocatable(gang.queue, task)
+        limits = self.opened.borrowable if self._beyond_shares else self.opened.allocatable
+        refusal = limits(gang.queue, task)
         if refusal is not None:
             return refusal
         row = self.finder.find(task)
@@ -138,9 +202,9 @@ class Cycle:
         """Let these members be seen, which only lack nodes."""
         self._shown.extend(members)
 
-    def take_back_refusal(self, gang: Gang) -> None:
-        """It has all its places after all."""
-        del self._refused[gang.key]
+    def forget_refusal(self, gang: Gang) -> None:
+        """A later action looks at ``gang`` anew."""
+        self._refused.pop(gang.key, None)
 
     # --- how it stands ---------------------------------------------------------------------------
 
@@ -188,7 +252,15 @@ class Cycle:
             refused=self._refused,
             shown=frozenset(self._shown),
             set_aside=frozenset(self._aside),
+            collected=tuple(self._collected),
+            loans=self.loans,
         )
+
+
+def behind_another(first: Gang) -> Refusal:
+    """The refusal of gangs that stand behind ``first`` in a queue of strict order."""
+    text = f"queue {first.queue} keeps the order of its groups: {first.called} is before it"
+    return Refusal(Cause.QUEUE_ORDER, where=first.queue, detail=text)
 
 
 def queue_missing(gang: Gang) -> Refusal:

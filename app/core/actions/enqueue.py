@@ -8,10 +8,11 @@ what they gave back could be claimed by others that are let in while they leave.
 aside, and that still fits no node, is not let in (:mod:`app.core.actions.aside`).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.core.actions.aside import still_aside
-from app.core.actions.cycle import Cycle, Steps
+from app.core.actions.cycle import Cycle, Steps, behind_another
 from app.core.actions.turns import Turns
 from app.core.policy import Opened
 from app.model.gang import Gang
@@ -49,8 +50,16 @@ def enqueue(cycle: Cycle) -> Steps:
             cycle.admit(gang)
         else:
             cycle.refuse(gang, refusal)
+            if cycle.snapshot.queues[queue].in_order:
+                _refuse_behind(cycle, gang, turns.drop(queue))
         turns.done(queue)
         yield
+
+
+def _refuse_behind(cycle: Cycle, first: Gang, behind: Iterable[_Candidate]) -> None:
+    """In a queue of strict order no group is admitted ahead of an earlier one."""
+    for each in behind:
+        cycle.refuse(each.gang, behind_another(first))
 
 
 def comes_in_anyway(gang: Gang, snapshot: Snapshot) -> bool:

@@ -65,6 +65,14 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     return False
 
 
+def tasks_of_minimum(cycle: Cycle, backlog: Backlog) -> Sequence[Task]:
+    """The members and slots of ``backlog`` that the minimum of its gang would take first."""
+    gang = backlog.gang
+    need = Need.of(gang, cycle.ledger.gang(gang))
+    extra = slots.slots_of(gang, cycle.snapshot, made=cycle.slot_shapes)
+    return need.needed_first([*backlog.tasks, *extra])[: need.members]
+
+
 def _place_units(
     cycle: Cycle, attempt: UnitAttempt, *, wanted: Sequence[Task]
 ) -> Generator[None, None, bool]:

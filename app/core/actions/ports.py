@@ -1,9 +1,11 @@
 """What the actions need of placement."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from app.model.gang import Task
 from app.model.reason import Never, Refusal
+from app.model.resources import Matrix
 
 
 class NodeFinder(Protocol):
@@ -14,6 +16,12 @@ class NodeFinder(Protocol):
 
     def fits(self, task: Task, row: int) -> bool:
         """Whether ``task`` may go to the node of ``row`` as the ledger stands."""
+
+    def collect(self, tasks: Sequence[Task]) -> Matrix | None:
+        """Which free room to keep for ``tasks`` that do not all fit yet, shape ``(N, R)``.
+
+        None: the nodes would not hold them together if all that runs had ended.
+        """
 
     def explain(self, task: Task) -> Refusal:
         """Why :meth:`find` finds nothing; slow, for refusals only."""

@@ -39,6 +39,17 @@ def of_members(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[T
         return _of_limit(refusal, cycle.snapshot.axis, asked=asked, taken=failure.taken)
     if refusal.cause is not Cause.NOT_ENOUGH_RESOURCES or refusal.never is not None:
         return refusal
+    return _with_sums(cycle, refusal, asked)
+
+
+def of_sum(cycle: Cycle, gang: Gang, asked: Vector) -> Refusal:
+    """Why ``gang`` gets no places: all that is free is less than the ``asked`` of its minimum."""
+    refusal = Refusal(Cause.NOT_ENOUGH_RESOURCES, where=gang.key)
+    lacking = max(gang.min_member - gang.counts.ready, 0)
+    return replace(_with_sums(cycle, refusal, asked), lacking=lacking)
+
+
+def _with_sums(cycle: Cycle, refusal: Refusal, asked: Vector) -> Refusal:
     axis, free = cycle.snapshot.axis, cycle.free()
     short = np.flatnonzero(asked > free).tolist()
     short = [i for i in short if axis.names[i] != PODS] or short  # else it says little

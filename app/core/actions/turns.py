@@ -58,11 +58,17 @@ class _Branch:
 class Turns(Generic[T]):
     """The gangs of all queues; ``queue``, ``take`` or ``drop``, and ``done`` make one turn."""
 
-    def __init__(self, opened: Opened, line: Callable[[QueueName], Line]) -> None:
+    def __init__(
+        self,
+        opened: Opened,
+        line: Callable[[QueueName], Line],
+        *,
+        order: QueueCompare | None = None,
+    ) -> None:
         self._key = opened.gang_key
         self._line = line
         self._gangs: dict[QueueName, list[tuple[Any, GroupKey, T]]] = {}
-        self._order = opened.queue_order
+        self._order = order or opened.queue_order
         self._root = _Branch(self._order)
         self._way: list[_Branch] = []
 
@@ -99,6 +105,11 @@ class Turns(Generic[T]):
     def take(self, queue: QueueName) -> T:
         """Take the first gang of ``queue``."""
         return heappop(self._gangs[queue])[2]
+
+    def first(self, queue: QueueName) -> T | None:
+        """The first gang of ``queue``, which stays there; None: it has none."""
+        gangs = self._gangs.get(queue)
+        return gangs[0][2] if gangs else None
 
     def drop(self, queue: QueueName) -> Iterator[T]:
         """``queue`` gets no more turns; yields what it had left, in no order."""

@@ -21,6 +21,7 @@ from app.core.ledger import Ledger
 from app.core.placement import interpod, spread, verdicts
 from app.core.placement.arrays import NOWHERE, Mask, Rows, Scores
 from app.core.placement.census import Census
+from app.core.placement.collecting import Wanted, room_to_keep
 from app.core.placement.journal import JournalReader
 from app.core.placement.outlook import known_never
 from app.core.placement.ports import FreePorts, PortBook
@@ -160,6 +161,32 @@ class Placer:
             table=self._snapshot.table,
             pinned=-1 if task.pinned and pinned is None else pinned,
         )
+
+    def collect(self, tasks: Sequence[Task]) -> Matrix | None:
+        """Which free room to keep for ``tasks`` that do not all fit yet, shape ``(N, R)``.
+
+        None: the nodes would not hold them together if all that runs had ended. Rules about other
+        pods are left out.
+        """
+        alike: dict[tuple[int, NodeName], list[Task]] = {}
+        for task in tasks:
+            alike.setdefault((id(task.shape), task.pinned), []).append(task)
+        return room_to_keep(
+            [Wanted(self._admits(some[0]), some[0].request, len(some)) for some in alike.values()],
+            free=self._ledger.idle,
+            allocatable=self._snapshot.table.allocatable,
+        )
+
+    def _admits(self, task: Task) -> Mask:
+        """The nodes that ``task`` may go to, whatever runs there."""
+        standing = self._standing(task)
+        mask = standing.fit.mask
+        if standing.vetoed is not None:
+            mask = mask & ~standing.vetoed
+        if task.pinned:
+            row = self._row(task.pinned)
+            mask = mask & (np.arange(len(mask)) == (-1 if row is None else row))
+        return mask
 
     def explain(self, task: Task) -> Refusal:
         """Why :meth:`find` finds nothing for ``task``; slow, for refusals only."""

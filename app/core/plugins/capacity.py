@@ -6,17 +6,19 @@ running sums come from the ledger whenever a hook is asked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.plugins import hierarchy, limits
+from app.core.plugins.borrowing import borrowing_of
 from app.core.plugins.shares import Share, share_of
 from app.core.policy import (
     PERMIT,
     Ballot,
     Hooks,
+    IsBelowShare,
     OpenPlugin,
     QueueCompare,
     Session,
@@ -36,8 +38,10 @@ QueueRank = Callable[[QueueName], tuple[float, bool]]
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
-    """Its arguments concern reclaim and DRA; ``enableHierarchy`` turns the tree on."""
-    return _open_tree if conf.enabled("enableHierarchy") else _open_flat
+    """Reads ``borrowing`` and ``borrowing.patience``; ``enableHierarchy`` turns the tree on."""
+    borrowing = borrowing_of(conf)
+    open_queues = _open_tree if conf.enabled("enableHierarchy") else _open_flat
+    return lambda session: replace(open_queues(session), borrowing=borrowing)
 
 
 def _open_flat(session: Session) -> Hooks:
@@ -64,9 +68,11 @@ def _open_flat(session: Session) -> Hooks:
     return Hooks(
         queue_order=_flat_order(ledger, rank),
         enqueueable=quota.enqueueable,
+        admissible=quota.admissible,
         allocatable=quota.allocatable,
         permitted=quota.permitted,
         excess=quota.excess,
+        is_below_share=_below_share(quota, deserved),
         standings=_standings(quota, deserved, rank),
     )
 
@@ -91,9 +97,11 @@ def _open_tree(session: Session) -> Hooks:
     return Hooks(
         queue_order=_tree_order(ledger, tree, rank),
         enqueueable=quota.enqueueable,
+        admissible=quota.admissible,
         allocatable=quota.allocatable,
         permitted=quota.permitted,
         excess=quota.excess,
+        is_below_share=_below_share(quota, tree.deserved),
         standings=_standings(quota, tree.deserved, rank),
     )
 
@@ -116,6 +124,13 @@ class Quota:
 
     def enqueueable(self, gang: Gang) -> Ballot:
         """Whether the claim fits every limit that counts, other claims included."""
+        return self._vote(gang, held_of=self._claimed)
+
+    def admissible(self, gang: Gang) -> Ballot:
+        """The same, were nothing claimed but by groups that have their places."""
+        return self._vote(gang, held_of=self._placed)
+
+    def _vote(self, gang: Gang, *, held_of: Callable[[QueueName], Vector]) -> Ballot:
         line = self.lines.get(gang.queue)
         if line is None:
             return Ballot(Vote.REJECT, _not_leaf(gang.queue))
@@ -123,7 +138,7 @@ class Quota:
         if asked is None:
             return PERMIT
         for name in line:
-            held = self._claimed(name)
+            held = held_of(name)
             refusal = self._compare(name, asked, held=held, limit=self.real[name])
             if refusal is not None:
                 return Ballot(Vote.REJECT, refusal)
@@ -175,6 +190,14 @@ class Quota:
     def _terminating(self, name: QueueName) -> Vector | None:
         return self.ledger.terminating(name, below=self.tree)
 
+    def _placed(self, name: QueueName) -> Vector:
+        account = self.ledger.queue(name)
+        if self.tree:
+            held, claims = account.tree_allocated - account.tree_elastic, account.tree_committed
+        else:
+            held, claims = account.allocated - account.elastic, account.committed
+        return held if claims is None else held + claims
+
     def _claimed(self, name: QueueName) -> Vector:
         account = self.ledger.queue(name)
         if self.tree:
@@ -211,6 +234,20 @@ def _rank(quota: Quota, deserved: Mapping[QueueName, Vector]) -> QueueRank:
         return (1.0, True) if share is None else (share(quota.held(name)), False)
 
     return rank
+
+
+def _below_share(quota: Quota, deserved: Mapping[QueueName, Vector]) -> IsBelowShare:
+    """A queue that does not say what it deserves is below its share as long as limits let it."""
+
+    def is_below_share(name: QueueName, more: Vector) -> bool:
+        limit = deserved.get(name)
+        if limit is None or not limit.any():
+            return True
+        held = quota.held(name)
+        used_up = limits.exceeding(more, held=held, limit=limit)
+        return not any(held[position] for position in used_up)
+
+    return is_below_share
 
 
 def _standings(quota: Quota, deserved: Mapping[QueueName, Vector], rank: QueueRank) -> Standings:

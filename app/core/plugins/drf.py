@@ -4,6 +4,7 @@ With ``enableHierarchy`` queues are ordered too, by the hierarchical shares of
 :mod:`app.core.plugins.hdrf`.
 """
 
+from app.core.plugins.borrowing import borrowing_of
 from app.core.plugins.hdrf import ShareTree
 from app.core.plugins.shares import share_of
 from app.core.policy import Hooks, OpenPlugin, Session
@@ -12,7 +13,8 @@ from app.model.gang import Gang
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
-    """It takes no arguments; ``enableHierarchy`` adds the order of queues."""
+    """Reads ``borrowing`` and ``borrowing.patience``; ``enableHierarchy`` orders queues too."""
+    borrowing = borrowing_of(conf)
     hierarchical = conf.enabled("enableHierarchy")
 
     def open_(session: Session) -> Hooks:
@@ -23,6 +25,6 @@ def configure(conf: PluginConf) -> OpenPlugin:
             return share(ledger.gang(gang).allocated)
 
         compare = ShareTree(ledger).compare if hierarchical else None
-        return Hooks(gang_order=order, queue_order=compare)
+        return Hooks(gang_order=order, queue_order=compare, borrowing=borrowing)
 
     return open_

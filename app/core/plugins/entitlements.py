@@ -1,8 +1,9 @@
 """What each queue deserves of the cluster (:mod:`app.core.plugins.water_filling`).
 
-A queue asks for what its groups hold, for their waiting members, and for members of *admitted*
-groups that nobody has created yet: those get their places first and are created for them, so a
-queue that had to wait for its pods to exist would never deserve any.
+A queue asks for what its groups hold, for their waiting members, and for members that do not exist
+yet, of groups that wait for admission as well (:func:`~app.core.ledger.unadmitted_request`): those
+get their places first and are created for them, so a queue that had to wait for its pods to exist
+would never deserve any, and queues whose groups are admitted first would take the others' shares.
 
 Unlike in Volcano, a queue deserves at least what makes its gangs that are bound in part whole: they
 were placed within what it deserved, and a crash must not leave them in part because others have
@@ -13,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 
@@ -102,8 +102,7 @@ def rest_of(gang: Gang, ledger: Ledger) -> Vector:
 def _unseen(ledger: Ledger) -> dict[QueueName, Vector]:
     """What members that do not exist yet will ask for, by queue."""
     found: dict[QueueName, Vector] = {}
-    admitted = (gang for gang in ledger.admitted if gang.awaits_members)
-    for gang in chain(ledger.snapshot.awaited, admitted):
+    for gang in ledger.snapshot.awaited:
         # No queue deserves more than there is, whatever its groups say that they need.
         unseen = np.minimum(_unseen_of(gang, ledger.snapshot), ledger.snapshot.total)
         at = found.get(gang.queue)

@@ -13,7 +13,7 @@ import numpy as np
 from app.core.arguments import Arguments
 from app.core.ledger import Ledger, QueueAccount
 from app.core.plugins import limits
-from app.core.policy import PERMIT, Ballot, Enqueueable, Hooks, OpenPlugin, Session, Vote
+from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
 from app.model.amounts import UNLIMITED
 from app.model.conf import PluginConf
 from app.model.gang import Gang
@@ -32,35 +32,52 @@ def configure(conf: PluginConf) -> OpenPlugin:
         factor = _FACTOR
 
     def open_(session: Session) -> Hooks:
-        return Hooks(enqueueable=_enqueueable(session.ledger, factor))
+        votes = _Votes(session.ledger, factor)
+        return Hooks(enqueueable=votes.enqueueable, admissible=votes.admissible)
 
     return open_
 
 
-def _enqueueable(ledger: Ledger, factor: float) -> Enqueueable:
-    snapshot = ledger.snapshot
-    total = snapshot.total
-    stretched: Vector = np.minimum(total * factor, UNLIMITED).astype(np.int64)
-    used = snapshot.used.sum(axis=0)
-    root, strays = ledger.queues().get(ROOT_QUEUE), _strays(ledger)
+class _Votes:
+    """The votes of one cycle."""
 
-    def enqueueable(gang: Gang) -> Ballot:
+    def __init__(self, ledger: Ledger, factor: float) -> None:
+        snapshot = ledger.snapshot
+        self._axis = snapshot.axis
+        self._total = snapshot.total
+        self._stretched: Vector = np.minimum(self._total * factor, UNLIMITED).astype(np.int64)
+        self._used: Vector = snapshot.used.sum(axis=0)
+        self._root, self._strays = ledger.queues().get(ROOT_QUEUE), _strays(ledger)
+
+    def enqueueable(self, gang: Gang) -> Ballot:
+        """Whether the stretched cluster has room beside all that is used and claimed."""
+        held = self._used.copy()
+        if self._root is not None:
+            held += self._root.tree_inqueue
+        for stray in self._strays:
+            held += stray.inqueue
+        return self._vote(gang, held=held)
+
+    def admissible(self, gang: Gang) -> Ballot:
+        """The same, were nothing claimed but by groups that have their places."""
+        held = self._used
+        for account in (self._root, *self._strays):
+            if account is not None and account.tree_committed is not None:
+                held = held + account.tree_committed
+        return self._vote(gang, held=held)
+
+    def _vote(self, gang: Gang, *, held: Vector) -> Ballot:
         asked = limits.missing(gang)
         if asked is None:
             return PERMIT
-        held = used.copy()
-        if root is not None:
-            held += root.tree_inqueue
-        for stray in strays:
-            held += stray.inqueue
-        short = limits.exceeding(asked, held=held, limit=stretched)
+        short = limits.exceeding(asked, held=held, limit=self._stretched)
         if not short:
             return PERMIT
-        lack = limits.shortfalls(short, axis=snapshot.axis, asked=asked, held=held, limit=stretched)
-        there = {snapshot.axis.names[at]: int(total[at]) for at in short}
+        lack = limits.shortfalls(
+            short, axis=self._axis, asked=asked, held=held, limit=self._stretched
+        )
+        there = {self._axis.names[at]: int(self._total[at]) for at in short}
         return Ballot(Vote.REJECT, _overused(tuple(_told(each, there) for each in lack)))
-
-    return enqueueable
 
 
 def _strays(ledger: Ledger) -> tuple[QueueAccount, ...]:

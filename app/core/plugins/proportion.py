@@ -6,18 +6,17 @@ is read from the ledger whenever it is asked, so the order of queues follows the
 cycle. Admission looks at the queue's real capability instead: what it could hold if the others
 asked for nothing.
 
-A gang whose minimum is more than its queue deserves would never run while others ask, so of two
-queues with such gangs neither would ever get anything. Room that is left over may be *lent* to one.
+What no entitled gang can use is *borrowed*, up to what the queue could really hold, unless the
+argument ``borrowing`` is false (:mod:`app.core.actions.allocate`).
 """
-
-from dataclasses import replace
 
 import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.plugins import limits
-from app.core.plugins.entitlements import Entitlement, entitlements, rest_of
-from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Standing, TakeBack, Vote
+from app.core.plugins.borrowing import borrowing_of
+from app.core.plugins.entitlements import Entitlement, entitlements
+from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Standing, Vote
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
@@ -25,23 +24,27 @@ from app.model.reason import Cause, Refusal
 from app.model.resources import ResourceAxis, Vector
 
 
-def configure(_conf: PluginConf) -> OpenPlugin:
-    """It takes no arguments."""
-    return _open
+def configure(conf: PluginConf) -> OpenPlugin:
+    """Reads ``borrowing`` and ``borrowing.patience``."""
+    borrowing = borrowing_of(conf)
 
+    def open_(session: Session) -> Hooks:
+        queues = Proportion(session.ledger)
+        return Hooks(
+            queue_order=queues.compare,
+            enqueueable=queues.enqueueable,
+            admissible=queues.admissible,
+            allocatable=queues.allocatable,
+            borrowable=queues.borrowable,
+            permitted=queues.permitted,
+            excess=queues.excess,
+            overused=queues.overused,
+            is_below_share=queues.is_below_share,
+            borrowing=borrowing,
+            standings=queues.standing,
+        )
 
-def _open(session: Session) -> Hooks:
-    queues = Proportion(session.ledger)
-    return Hooks(
-        queue_order=queues.compare,
-        enqueueable=queues.enqueueable,
-        allocatable=queues.allocatable,
-        permitted=queues.permitted,
-        excess=queues.excess,
-        overused=queues.overused,
-        lend=queues.lend,
-        standings=queues.standing,
-    )
+    return open_
 
 
 class Proportion:
@@ -67,11 +70,20 @@ class Proportion:
 
     def enqueueable(self, gang: Gang) -> Ballot:
         """Whether the claims of the queue and this one fit its real capability."""
+        return self._vote(gang, claims=self._ledger.queue(gang.queue).inqueue)
+
+    def admissible(self, gang: Gang) -> Ballot:
+        """The same, were nothing claimed but by groups that have their places."""
+        return self._vote(gang, claims=self._ledger.queue(gang.queue).committed)
+
+    def _vote(self, gang: Gang, *, claims: Vector | None) -> Ballot:
         asked = limits.missing(gang)
         if asked is None:
             return PERMIT
         account = self._ledger.queue(gang.queue)
-        held = account.allocated + account.inqueue - account.elastic
+        held = account.allocated - account.elastic
+        if claims is not None:
+            held = held + claims
         refusal = self._compare_with(self._real[gang.queue], gang.queue, asked=asked, held=held)
         return PERMIT if refusal is None else Ballot(Vote.REJECT, refusal)
 
@@ -93,6 +105,26 @@ class Proportion:
             short, axis=self._axis, asked=task.request, held=held, limit=deserved
         )
         return limits.no_room(queue, lack, cause=Cause.QUEUE_OVERUSED)
+
+    def borrowable(self, queue: QueueName, task: Task) -> Refusal | None:
+        """Whether the queue may really hold one more ``task``, whatever it deserves."""
+        held = self._ledger.queue(queue).allocated
+        going = self._ledger.terminating(queue, below=False)
+        return self._compare_with(
+            self._real[queue], queue, asked=task.request, held=held, terminating=going
+        )
+
+    def is_below_share(self, queue: QueueName, more: Vector) -> bool:
+        """Whether the queue, with so much ``more``, holds no more than it deserves.
+
+        A resource of which the queue holds nothing does not count against it: the least share of
+        a small cluster is none.
+        """
+        self._follow_admissions()
+        held = self._ledger.queue(queue).allocated
+        deserved = self._entitlement(queue).deserved
+        used_up = limits.exceeding(more, held=held, limit=deserved)
+        return not any(held[position] for position in used_up)
 
     def permitted(self, queue: QueueName, task: Task) -> Refusal | None:
         """Whether the queue's capability, if it has one, leaves room for one more ``task``."""
@@ -123,31 +155,6 @@ class Proportion:
         short = limits.exceeding(waiting, held=held, limit=deserved)
         lack = limits.shortfalls(short, axis=self._axis, asked=waiting, held=held, limit=deserved)
         return Refusal(Cause.QUEUE_OVERUSED, where=queue, shortfalls=lack)
-
-    def lend(self, gang: Gang) -> TakeBack | None:
-        """Let the queue deserve the minimum of ``gang`` from now on, if its share never would.
-
-        Not to a queue that holds its share of something that is asked for, nor beyond what it can
-        really hold.
-        """
-        self._follow_admissions()
-        entitled = self._entitlement(gang.queue)
-        held = self._ledger.queue(gang.queue).allocated
-        asked = rest_of(gang, self._ledger)
-        nothing = np.zeros_like(asked)
-        if not limits.exceeding(asked, held=nothing, limit=entitled.deserved):
-            return None
-        one_more = np.minimum(asked, 1)
-        used_up = limits.exceeding(one_more, held=held, limit=entitled.deserved)
-        if any(held[position] for position in used_up):
-            return None
-        going = self._ledger.terminating(gang.queue, below=False)
-        taken = limits.with_terminating(held, going)
-        if limits.exceeding(asked, held=taken, limit=self._real[gang.queue]):
-            return None
-        lifted = np.maximum(entitled.deserved, held + asked)
-        self._entitled[gang.queue] = replace(entitled, deserved=lifted)
-        return lambda: self._entitled.update({gang.queue: entitled})
 
     def standing(self, queue: QueueName) -> Standing:
         """What the queue deserves by its weight; nothing while it has no groups."""

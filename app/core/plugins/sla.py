@@ -29,7 +29,10 @@ def configure(conf: PluginConf) -> OpenPlugin:
             due = _due(gang, general)
             return ABSTAIN if due is None or now < due else PERMIT
 
-        return Hooks(gang_order=order, enqueueable=enqueueable)
+        def patience(gang: Gang) -> float | None:
+            return _own_wait(gang) or general
+
+        return Hooks(gang_order=order, enqueueable=enqueueable, patience=patience)
 
     return open_
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from app.model.amounts import LARGEST
 from app.model.ids import NO_QUEUE, QueueName
@@ -25,6 +25,7 @@ class _SpecJson(Struct, gc=False):
     parent: str | None = None
     reclaimable: bool | None = None
     priority: int | None = None
+    dequeue_strategy: str | None = field(default=None, name="dequeueStrategy")
     affinity: dict[str, Any] | None = None
 
 
@@ -41,6 +42,7 @@ class _QueueJson(Struct, gc=False):
 
 _read: Reader[_QueueJson] = Reader(_QueueJson)
 _NO_SPEC = _SpecJson()
+_FIFO = "fifo"
 _NO_STATUS = _StatusJson()
 _NO_GUARANTEE = _GuaranteeJson()
 
@@ -64,6 +66,7 @@ def decode_queue(text: Bytes) -> Queue:
         parent=QueueName(spec.parent) if spec.parent else NO_QUEUE,
         reclaimable=spec.reclaimable is not False,
         priority=spec.priority or 0,
+        in_order=spec.dequeue_strategy == _FIFO,
         state=_state(status.state),
         annotations=meta.annotations(head.annotations),
         allocated=quantity.read_amounts(status.allocated, "status.allocated"),

@@ -95,6 +95,7 @@ class Simulation:
             self.cache.admit(key)
         taken = [self.cache.promise(each, now=self.now) for each in decided.placed]
         assert all(taken)
+        self.cache.collect(decided.collected, now=self.now)
         known = len(self._pods)
         for key in (*decided.admitted, *(each.gang for each in decided.placed)):
             self._create_pods(key)
@@ -105,9 +106,7 @@ class Simulation:
     def _arrive(self, arrival: Arrival) -> None:
         key = group_key("default", arrival.name)
         self._by_key[key] = arrival
-        asked = make_amounts(
-            cpu=1000 * arrival.size, memory=GIB * arrival.size, pods=arrival.size
-        )
+        asked = make_amounts(cpu=1000 * arrival.size, memory=GIB * arrival.size, pods=arrival.size)
         self.cache.set_group(
             PodGroup(
                 namespace="default",

@@ -42,6 +42,14 @@ HELM: Tiers = (
     ("overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"),
 )
 """Volcano's Helm defaults."""
+STRICT: Tiers = (
+    HELM[0],
+    tuple(
+        PluginConf(name, arguments={"borrowing": False}) if name == "proportion" else name
+        for name in HELM[1]
+    ),
+)
+"""The same with Volcano's strict shares."""
 
 IDLE = make_shape(cpu=0, memory=0)
 """Requests nothing."""

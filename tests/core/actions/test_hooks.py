@@ -33,7 +33,7 @@ def allocated(*gangs: Gang, cpu: int = 20, **hooks: Any) -> Outcome:
         actions=by.conf.actions,
         now=0.0,
         ledger=ledger,
-        opened=replace(opened, **hooks),
+        opened=replace(opened, borrows=False, **hooks),
         finder=Placer(ledger, predicates=opened.predicates, scoring=opened.scoring),
         line=lineage.lines(ledger, by.conf),
         holders=None,

@@ -11,7 +11,7 @@ from app.model.snapshot import MadeRoom
 from app.model.workload import GroupPhase
 from tests.builders import make_amounts, make_gang, make_queue
 from tests.core.actions.rigs import (
-    HELM,
+    STRICT,
     Outcome,
     Tiers,
     cores,
@@ -276,7 +276,7 @@ def test_a_queue_gets_no_more_than_it_may_have() -> None:
         "new", waiting=members("new", 4), min_member=1, queue=QueueName("b"), created=2.0
     )
     outcome = cycle(
-        other, mine, nodes=cores(4), queues=queues, by=policies(HELM), made_room=made(mine)
+        other, mine, nodes=cores(4), queues=queues, by=policies(STRICT), made_room=made(mine)
     )
     assert outcome.members("new") == ["new-0", "new-1"]
 
