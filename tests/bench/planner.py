@@ -1,12 +1,13 @@
 """How fast a cycle plans: 10,000 pods on 5,000 nodes, and one gang on demand.
 
-``python -m tests.bench.planner`` (``make bench-planner``) prints three tables:
+``python -m tests.bench.planner`` (``make bench-planner``) prints four tables:
 
 * whole cycles with Volcano's Helm defaults, opening the ledger and all plugins included: time on
   the wall and of the processor (the machine may be shared), per pod, the longest piece between two
   yields, and the ratio to the simplest loop that does the same work without gangs, queues or rules
   (for each pod: compare and score all nodes, take the best), measured in the same run;
 * one gang of 20 on demand in clusters of several sizes, and what its parts cost;
+* 3,000 gangs that no end of other pods helps beside one that could run (:mod:`tests.bench.aside`);
 * the search for nodes alone (:mod:`tests.bench.placement`).
 
 Figures are medians. Objects are frozen for the garbage collector first, as the process does once
@@ -40,7 +41,7 @@ from app.model.plan import Plan
 from app.model.shape import LabelSelector, Operator, PodShape, PodTerm, Requirement, Spread
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase
-from tests.bench import placement
+from tests.bench import aside, placement
 from tests.builders import (
     GIB,
     make_gang,
@@ -333,6 +334,10 @@ def main() -> None:
     single.add_row(*on_demand("550 gangs, 100 queues", few, queues=100))
     single.add_row(*on_demand("10,050 gangs, 1 queue", many, queues=0))
     console.print(single)
+    impossible = table_of("Gangs that nothing helps", *aside.COLUMNS)
+    for row in aside.rows(policies(), nodes=NODES):
+        impossible.add_row(*row)
+    console.print(impossible)
     nodes = table_of("Nodes for tasks, one after another", *placement.COLUMNS)
     for row in placement.rows():
         nodes.add_row(*row)
