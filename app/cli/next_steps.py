@@ -32,6 +32,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "take it up: enqueue, allocate, backfill",
     "CoolingDown": "wait, Pumice plans it again by itself then; "
     "see in the events of its pods why they were not bound",
+    "Collecting": "wait, Pumice keeps what comes free for it until it fits whole",
+    "QueueOrder": "wait for the earlier group of the queue, or set its dequeueStrategy to traverse",
     "NotEnoughTasks": "create the missing pods, or lower minMember",
     "NotEnoughPodsOfTask": "create the missing pods, or lower minAvailable of the task",
     "Gated": "remove the scheduling gates that are not ours",

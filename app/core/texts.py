@@ -5,6 +5,7 @@ Every new text that Filter answers with costs the stock scheduler a PATCH of the
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from app.core.lifecycle import BORROWS
 from app.core.quantities import amount_text
@@ -106,6 +107,7 @@ def describe(refusal: Refusal) -> str:
     if refusal.shortfalls:
         if refusal.cause is Cause.COLLECTING:
             numbers = ", ".join(_collected(lack) for lack in refusal.shortfalls)
+            numbers += f" kept since {_instant(refusal.since)}"
         else:
             word = available_word(refusal.cause)
             numbers = ", ".join(_shortfall(lack, word) for lack in refusal.shortfalls)
@@ -138,7 +140,12 @@ def _plain(refusal: Refusal, subject: str) -> str:
 
 def _collected(lack: Shortfall) -> str:
     asked, kept = amount_text(lack.resource, lack.asked), amount_text(lack.resource, lack.free)
-    return f"{lack.resource} {kept} of {asked} kept"
+    return f"{lack.resource} {kept} of {asked}"
+
+
+def _instant(at: float) -> str:
+    """Seconds since the epoch as RFC 3339 text."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _shortfall(lack: Shortfall, available: str) -> str:

@@ -86,6 +86,8 @@ def test_there_is_something_to_say_for_every_cause(cause: Cause) -> None:
         (Cause.IN_PREBIND, "bound by itself then"),
         (Cause.NOT_ADMITTED, "actions of volcano-scheduler.conf"),
         (Cause.COOLING_DOWN, "plans it again by itself then"),
+        (Cause.COLLECTING, "keeps what comes free for it"),
+        (Cause.QUEUE_ORDER, "wait for the earlier group of the queue"),
     ],
 )
 def test_where_there_is_something_to_wait_for_it_says_so(cause: Cause, says: str) -> None:

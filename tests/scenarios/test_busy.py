@@ -98,7 +98,9 @@ def test_a_large_gang_collects_its_room_and_runs(place: Place) -> None:
     time.sleep(PATIENCE_S)
     place.delete_gang("small-0")
     place.delete_gang("small-1")
-    place.wait_condition("large", "Reserved", "False", reason="Collecting", says="cpu 2 of 4 kept")
+    place.wait_condition(
+        "large", "Reserved", "False", reason="Collecting", says="cpu 2 of 4 kept since"
+    )
     place.delete_gang("small-2")
     place.delete_gang("small-3")
     place.wait_bound("large", 4)

@@ -73,7 +73,9 @@ def test_after_that_all_free_room_is_kept_for_it_that_it_can_use() -> None:
     assert outcome.order == []
     assert kept(outcome) == {"large": {"n0": 2, "n1": 8}}
     assert outcome.refusal("large").cause is Cause.COLLECTING
-    assert outcome.text("large") == "collecting for group default/large: cpu 10 of 12 kept"
+    assert outcome.text("large") == (
+        "collecting for group default/large: cpu 10 of 12 kept since 1970-01-01T00:01:00Z"
+    )
 
 
 def test_the_reason_tells_since_when() -> None:
