@@ -39,7 +39,7 @@ class ClusterMetrics(Collector):
             (amount for each in self._cache.collected for _, amount in each.nodes),
             np.zeros_like(total),
         )
-        figures = self._planning.queue_figures().values()
+        figures = self._planning.queries.queue_figures().values()
         borrowed = sum(
             (each.borrowed for each in figures if each.borrowed is not None), np.zeros_like(total)
         )

@@ -56,7 +56,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
         ``terminating`` is what its pods have that go; it is in none of the other sums.
         ``entitled`` is what it deserves at this moment, whoever works that out; null: nobody does.
         """
-        figures = planning.queue_figures()
+        figures = planning.queries.queue_figures()
         return json_value({name: _queue(services, name, each) for name, each in figures.items()})
 
     @router.get("/ledger", responses=refusals({502: "the API server did not list"}))

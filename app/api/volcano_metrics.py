@@ -50,7 +50,7 @@ class VolcanoMetrics(Collector):
         """All families."""
         if not self._planning.activity.active:
             return
-        yield from self._queues(self._planning.queue_figures())
+        yield from self._queues(self._planning.queries.queue_figures())
         yield from self._pod_groups()
         yield _sessions()
 

@@ -24,7 +24,7 @@ def bearable_beyond(
         return None
     if not any(_counts(quotas, shape.requests) for shape in view.role_shapes.values()):
         return None
-    return planning.bearable(view)
+    return planning.queries.bearable(view)
 
 
 def _counts(quotas: Iterable[Quota], requests: Amounts) -> bool:

@@ -184,7 +184,7 @@ class Filtering:
             return [(name, 0) for name in question.names]
         if member.stage is not Stage.WAITING and self._limits.hint is not Hint.GUIDE:
             return [(name, 10 * (name == member.node)) for name in question.names]
-        return self._planning.rate(member, question.names)
+        return self._planning.queries.rate(member, question.names)
 
     def waiting(self) -> int:
         """How many ungated pods of ours were told to wait and are still unplaced."""
@@ -298,7 +298,7 @@ class Filtering:
         return self._cache.exchange(uid, frozenset(names), now=now) or self._move(member, names)
 
     def _move(self, member: Member, names: Sequence[NodeName]) -> bool:
-        chosen = self._planning.best_of(member, names)
+        chosen = self._planning.queries.best_of(member, names)
         uid, now = member.pod.uid, self._clock()
         return chosen is not None and self._cache.move(uid, chosen, now=now)
 

@@ -23,18 +23,14 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from app.cache.absence import Absences
 from app.cache.cluster import ClusterCache
 from app.cache.members import Member
 from app.cache.missing import slots_wanted
 from app.cache.snapshotter import Snapshotter
-from app.core.bearable import bearable
-from app.core.figures import QueueFigures, queue_figures
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan, plan_gang, plan_steps
 from app.core.policy import Policies
-from app.model.gang import Gang
-from app.model.ids import GroupKey, NodeName, PodUid, QueueName
+from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.plan import GangPlacement, Loan, Placement, Plan
 from app.model.reason import Refusal
 from app.model.snapshot import Snapshot
@@ -48,12 +44,11 @@ from app.service.expiry import Expiry
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.publishing import Published, Publisher
-from app.service.rating import rated
+from app.service.queries import Queries
 from app.service.refused import Refused
 from app.service.relief import Relief
 from app.service.taking_over import take_over
 from app.service.vetoes import Vetoes
-from app.service.what_if import WhatIf
 from app.telemetry import metrics
 
 
@@ -112,6 +107,7 @@ class Planning:
     """When all is planned again in any case, by the loop's clock."""
 
     expiry: Expiry = field(init=False)
+    queries: Queries = field(init=False)
     _refused: Refused = field(init=False)
     _relief: Relief = field(init=False)
     _snapshotter: Snapshotter = field(init=False)
@@ -122,6 +118,13 @@ class Planning:
         self.expiry = Expiry(self.cache, self.limits)
         self._refused = Refused(self.cache)
         self._snapshotter = Snapshotter(self.cache)
+        self.queries = Queries(
+            cache=self.cache,
+            configuration=self.configuration,
+            snapshotter=self._snapshotter,
+            shapes=self._shapes,
+            clock=self.clock,
+        )
         self._relief = Relief(self.cache, self.configuration, self._snapshotter)
         self._allowance = Allowance(
             cache=self.cache,
@@ -333,7 +336,7 @@ class Planning:
         group, now = self.cache.groups[member.group], self.clock()
         if not self._allowance.covers(group, now=now):
             return False
-        node = self.best_of(member, names, least=len(self.cache.registry.pending))
+        node = self.queries.best_of(member, names, least=len(self.cache.registry.pending))
         if node is None:
             return False
         self.cache.admit(group.key)
@@ -366,37 +369,6 @@ class Planning:
         self._allowance.learn(snapshot.gangs.get(asked), now=now)
         self.notice()
         return any(placed.gang == asked for placed in decided.placed)
-
-    def best_of(
-        self, member: Member, names: Sequence[NodeName], *, least: int = 1
-    ) -> NodeName | None:
-        """The best of the offered nodes (which passed the stock filters) that has room for it.
-
-        None if fewer than ``least`` have.
-        """
-        rooms, packs = self.cache.rooms, self.configuration.packs
-        return rooms.best_of(names, member.task.request, pack=packs, least=least)
-
-    def what_if(self, *, gone: Collection[PodUid]) -> WhatIf:
-        """What the planner would say at this moment if pods were gone, these in any case."""
-        now = self._snapshotter.snapshot()
-        absences = Absences(self.cache, now, gone=gone)
-        return WhatIf(self.cache, absences, self.configuration.policies, now=self.clock())
-
-    def rate(self, member: Member, names: Sequence[NodeName]) -> list[tuple[NodeName, int]]:
-        """The policies' scores of ``names`` for it, spread over 0 to 10."""
-        snapshot, policies = self._snapshotter.snapshot(), self.configuration.policies
-        return rated(names, member.task, snapshot, policies, now=self.clock(), shapes=self._shapes)
-
-    def queue_figures(self) -> dict[QueueName, QueueFigures]:
-        """What the queues hold and deserve at this moment."""
-        snapshot = self._snapshotter.snapshot()
-        return queue_figures(snapshot, self.configuration.policies, now=self.clock())
-
-    def bearable(self, gang: Gang) -> dict[str, int]:
-        """By role: how many more members of ``gang`` its queue could hold at this moment."""
-        snapshot, policies = self._snapshotter.snapshot(), self.configuration.policies
-        return bearable(snapshot, policies, gang=gang, now=self.clock())
 
     def _lead(self) -> None:
         """This replica decides from now on."""

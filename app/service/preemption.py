@@ -156,7 +156,7 @@ class Preemption:
         """The first node that the planner gives it when the victims are gone."""
         if member is None or member.stage is not Stage.WAITING or not standing:
             return next(iter(standing), None)
-        rivals, what_if = self._rivals(losses), self._planning.what_if(gone=losses.pods)
+        rivals, what_if = self._rivals(losses), self._planning.queries.what_if(gone=losses.pods)
 
         def has(node: NodeName) -> bool:
             places = {**rivals, member.pod.uid: node}
