@@ -28,6 +28,7 @@ def brings_place(member: Member, pod: Pod, before: Group, group: Group | None) -
 def moved(member: Member, pod: Pod, task: Task, *, brings: bool, now: float) -> Member:
     """The member of the new group; ``brings``: with its place."""
     fresh = Member(pod, pod.group, task, since=now, refused=member.refused, hinted=member.hinted)
+    fresh.lost = member.lost or pod.failed_leaving
     fresh.chosen, fresh.chosen_at = member.chosen, member.chosen_at
     if brings or member.stage is Stage.BINDING or pod.node:
         fresh.stage, fresh.node, fresh.since = member.stage, member.node, member.since

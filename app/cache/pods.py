@@ -96,7 +96,7 @@ class Pods(Promises):
             since=now,
             refused=bool(pod.complaint),
             hinted=pod.left_nomination,
-            lost=pod.deleting and bool(pod.node) and pod.status is TaskStatus.FAILED,
+            lost=pod.failed_leaving,
             observed=observed,
         )
 

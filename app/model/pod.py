@@ -194,6 +194,11 @@ class Pod:
         return tuple(gate for gate in self.gates if gate not in ours)
 
     @property
+    def failed_leaving(self) -> bool:
+        """Whether it ended on its node while it was being deleted: another one is awaited."""
+        return self.deleting and bool(self.node) and self.status is TaskStatus.FAILED
+
+    @property
     def status(self) -> TaskStatus:
         """Volcano's status; a bound pod without a kubelet's word yet is ``BOUND``."""
         if self.phase == "Succeeded":

@@ -116,3 +116,11 @@ def test_it_does_so_when_it_is_being_deleted(rig: Rig) -> None:
     assert rig.used("n") == 0
     assert rig.lost() == [("a", "pod moved to another group")]
     assert rig.cache.groups[MADE].phase is GroupPhase.PENDING
+
+
+def test_one_that_failed_while_it_was_deleted_is_lost_to_the_group_that_it_joins(rig: Rig) -> None:
+    pod = replace(rig.member("a").pod, node=NodeName("n"), deleting=True, phase="Failed")
+    rig.cache.set_pod(pod, now=rig.now)
+    make_group(rig)
+    join(rig)
+    assert rig.cache.groups[MADE].counts().lost == 1
