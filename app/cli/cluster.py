@@ -69,7 +69,7 @@ class Cluster:
         params = {name: text for name, text in chosen.items() if text}
         found: Objects = []
         if namespace:
-            _check("namespace", namespace)
+            check_name("namespace", namespace)
         with _served(resource):
             async for page in self._client.list(resource.path(namespace=namespace), params):
                 items = _decode(page).get("items") or ()
@@ -91,7 +91,7 @@ class Cluster:
     async def create(self, resource: Resource, item: Object) -> Object:
         """Create ``item`` in the namespace that its metadata says."""
         if resource.namespaced:
-            _check("namespace", namespace(item))
+            check_name("namespace", namespace(item))
         path = resource.path(namespace=namespace(item))
         with _served(resource):
             created = await self._client.create(path, item, params={"fieldManager": MANAGER})
@@ -183,12 +183,12 @@ def _address(master: str) -> str:
 
 def _path(resource: Resource, key: Key) -> str:
     if resource.namespaced:
-        _check("namespace", key.namespace)
-    _check("name", key.name)
+        check_name("namespace", key.namespace)
+    check_name("name", key.name)
     return resource.path(key)
 
 
-def _check(what: str, text: str) -> None:
+def check_name(what: str, text: str) -> None:
     """Refuse what no object can be called: an API server takes it for another path."""
     if not text:
         raise CommandFailed(Code.USAGE, f"the {what} cannot be left blank")

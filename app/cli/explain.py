@@ -12,7 +12,7 @@ import typer
 
 from app.cli import explain_text, output
 from app.cli.checked import checked, unless_empty
-from app.cli.cluster import Where, ask, namespace_for
+from app.cli.cluster import Where, ask, check_name, namespace_for
 from app.cli.commands import Context, Kubeconfig, Master, Namespace
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.findings import Findings, tells_of
@@ -76,7 +76,8 @@ def _wanted(what: str, namespace: str) -> tuple[str, tuple[Resource, ...], Key]:
     if not kind or not name:
         raise CommandFailed(Code.USAGE, "say NAME or KIND/NAME, such as job/NAME")
     ours = _WORDS.get(kind.lower())
-    if ours is None:
+    if ours is None:  # no object of that kind is read by its name
+        check_name("name", name)
         return kind, (), Key(namespace, name)
     return ours.kind, (ours,), Key(namespace, name)
 

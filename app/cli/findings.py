@@ -15,9 +15,9 @@ from app.cli.job_rows import phase
 from app.cli.next_steps import next_step
 from app.cli.pod_rows import QUEUE_ANNOTATION
 from app.cli.waiting import is_over
-from app.core import lifecycle
-from app.core.lifecycle import RESERVED, SCHEDULED, UNSCHEDULABLE
 from app.core.texts import never_of
+from app.model import conditions
+from app.model.conditions import RESERVED, SCHEDULED, UNSCHEDULABLE
 from app.model.pod import GATE, QUEUE_GATE
 from app.model.reason import Cause
 from app.sandbox.apiserver.pod_columns import pod_status
@@ -217,7 +217,7 @@ def _conditions(found: Findings) -> Verdict:
 def _speaks_against(condition: Object) -> bool:
     met: bool = condition.get("status") == "True"
     if condition["type"] == RESERVED and met:
-        return condition.get("reason") not in {None, "", lifecycle.PLACED}
+        return condition.get("reason") not in {None, "", conditions.PLACED}
     is_against: bool = met == (condition["type"] == UNSCHEDULABLE)
     return is_against and condition["type"] != SCHEDULED
 

@@ -12,7 +12,6 @@ from uuid import uuid4
 from app.cache.cluster import ClusterCache
 from app.core.lifecycle import (
     RAN,
-    UNSCHEDULABLE,
     GroupStatus,
     desired_status,
     differs,
@@ -25,6 +24,7 @@ from app.core.lifecycle import (
 from app.core.plugins.gang import unmade
 from app.core.texts import describe, loan_text
 from app.model.amounts import CPU, MEMORY, Amounts, amounts
+from app.model.conditions import UNSCHEDULABLE
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.reason import Refusal
