@@ -158,9 +158,14 @@ def test_a_connection_that_has_asked_something_is_not_ended_so_soon(
 
 
 def fill(stack: ExitStack, where: Where, count: int, begun: bytes) -> list[socket.socket]:
-    links = [stack.enter_context(connect(where)) for _ in range(count)]
-    for link in links:
+    """Connections on which that much was sent, each answered before the next where it is whole."""
+    links = []
+    for _ in range(count):
+        link = stack.enter_context(connect(where))
         link.sendall(begun)
+        if begun == PARTS["what was answered"]:
+            assert link.recv(4096).startswith(b"HTTP/1.1 200 ")
+        links.append(link)
     return links
 
 
