@@ -19,14 +19,11 @@ would be let in again and claim room for members that nobody will create; in Vol
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from app.model.conditions import PLACED, RESERVED, SCHEDULED, UNSCHEDULABLE
+from app.model.conditions import BORROWS, PLACED, RESERVED, SCHEDULED, UNSCHEDULABLE
 from app.model.gang import Counts, Gang
 from app.model.parts import least_missing
 from app.model.reason import Cause, Refusal
 from app.model.workload import Condition, GroupPhase, PodGroup
-
-BORROWS = "borrows"
-"""How the message begins that tells what a gang holds beyond the share of its queue."""
 
 _READY = "tasks in gang are ready to be scheduled"
 _OPPOSITE = {SCHEDULED: UNSCHEDULABLE, UNSCHEDULABLE: SCHEDULED}
