@@ -43,6 +43,9 @@ _NEXT: Final[Mapping[str, str]] = {
     "SchedulingGated": "see that the extender runs and that its /readyz answers: it opens the gate "
     "of pods that have a place, and says of the others why they wait",
 }
+_GOING: Final = (
+    "wait for pods of {limiting} to end (some are terminating already), or raise its capability"
+)
 _INSTEAD: Final[Mapping[Never, str]] = {
     Never.QUEUE: "raise the capability of {limiting}, or ask for less",
     Never.GUARANTEES: "{guarantees}add nodes, or ask for less",
@@ -58,6 +61,7 @@ _MADE_FOR_PODS: Final = (
     "see in the events of its pods why the controllers do not make it, and that they run"
 )
 _OF_OWNER: Final = re.compile(r": waiting for the pod group of \S+ \S+ to exist$")
+_TERMINATING: Final = re.compile(r"\bterminating\b")
 _LIMITING: Final = re.compile(r"\bqueue (\S+): ")
 _TAKEN: Final = "set schedulerName in the template of its pods: they are those of {schedulers}"
 _SCHEDULERS: Final = re.compile(rf"\b({SCHEDULER} \S+) \(")
@@ -72,10 +76,16 @@ def next_step(reason: str, summary: str, *, queue: str) -> str:
     if schedulers:
         return _TAKEN.format(schedulers=" and ".join(schedulers))
     never = never_of(summary)
-    step = _NEXT.get(reason, "") if never is None else _INSTEAD[never] + _NO_END_HELPS
+    step = _waiting(reason, summary) if never is None else _INSTEAD[never] + _NO_END_HELPS
     return step.format(
         queue=queue, limiting=_limiting(summary, queue), guarantees=_guarantees(summary)
     )
+
+
+def _waiting(reason: str, summary: str) -> str:
+    if reason == "QueueQuota" and _TERMINATING.search(summary):
+        return _GOING
+    return _NEXT.get(reason, "")
 
 
 def _limiting(summary: str, queue: str) -> str:

@@ -43,6 +43,15 @@ def test_in_a_tree_the_queue_above_is_named_when_its_capability_is_meant() -> No
     assert advice(quota) == "wait for jobs of queue above to end, or raise its capability"
 
 
+def test_pods_that_are_terminating_need_no_job_to_end() -> None:
+    lack = Shortfall("cpu", asked=4000, free=0, limit=4000, terminating=4000)
+    quota = Refusal(Cause.QUEUE_QUOTA, where="above", shortfalls=(lack,))
+    assert advice(quota) == (
+        "wait for pods of queue above to end (some are terminating already),"
+        " or raise its capability"
+    )
+
+
 @pytest.mark.parametrize(
     ("holders", "step"),
     [
