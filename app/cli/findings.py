@@ -36,6 +36,10 @@ _OF_COMMAND = "Command "
 BEHIND_GATES = "SchedulingGated"
 _MAY_LACK_MEMBERS = frozenset({"CoolingDown", "NotEnoughTasks", "NotEnoughPodsOfTask"})
 """Causes of groups whose members may not be there; one cools down when nobody created them."""
+_WITH_MINIMUM = frozenset({"Running", "Completed"})
+"""Phases of a group whose minimum does not wait: conditions tell of what else does."""
+_OF_WAITING = frozenset({"PodGroupPending", "FailedScheduling", UNSCHEDULABLE})
+"""Events of a group, its job and its pods that wait; they stay when the wait is over."""
 NOT_CREATED = "FailedCreate"
 """The event of a controller whose pods the API server refuses."""
 PLACED = "pumice.sh/Placed"
@@ -47,6 +51,8 @@ class Findings:
     """Everything about ``subject``; what does not exist is None or empty."""
 
     subject: str
+    is_of_pod: bool = False
+    """Whether the subject is a pod, the only one of ``pods``."""
     job: Object | None = None
     group: Object | None = None
     queue: Object | None = None
@@ -71,12 +77,22 @@ class Findings:
 
     @property
     def phase(self) -> str:
-        """The job's, else the group's, else the pod's."""
+        """That of the subject, where it is a pod; else the job's, else the group's."""
+        if self.pods and (self.is_of_pod or not self.phase_of_all):
+            return pod_status(self.pods[0])
+        return self.phase_of_all
+
+    @property
+    def phase_of_all(self) -> str:
+        """The job's, else the group's; empty without either."""
         if self.job is not None:
             return phase(self.job) or "Pending"
-        if self.group is not None:
-            return str(status(self.group).get("phase") or "Pending")
-        return pod_status(self.pods[0]) if self.pods else ""
+        return self.phase_of_group or "Pending" if self.group is not None else ""
+
+    @property
+    def phase_of_group(self) -> str:
+        """Empty: it has none yet, or there is no group."""
+        return str(status(self.group or {}).get("phase") or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +193,7 @@ def _queue(found: Findings) -> Verdict:
     if found.queue is None:
         return "QueueMissing", f"queue {found.queue_name} does not exist"
     state = status(found.queue).get("state") or "Open"
-    waits = found.phase in {"Pending", "Unknown"}
+    waits = found.phase_of_all in {"Pending", "Unknown"}
     return (
         ("QueueNotOpen", f"queue {name(found.queue)} is {state}") if _shut(state, waits) else None
     )
@@ -271,10 +287,13 @@ def _unmet(pod: Object, kind: str) -> Object | None:
 
 
 def _warning(found: Findings) -> Verdict:
-    """The last event, when it is a warning."""
-    if not found.events or found.events[-1].get("type") != "Warning":
+    """The last event, when it is a warning; not one of a wait that is over."""
+    events = found.events
+    if found.phase_of_group in _WITH_MINIMUM:
+        events = [event for event in events if event.get("reason") not in _OF_WAITING]
+    if not events or events[-1].get("type") != "Warning":
         return None
-    last = found.events[-1]
+    last = events[-1]
     return str(last.get("reason") or ""), str(last.get("message") or "")
 
 

@@ -85,13 +85,14 @@ async def _around_owned(cluster: Cluster, key: Key, made: Owned) -> Findings:
     pods: Sequence[Object] = (
         made.items if made.resource is PODS and found.group is None else found.pods
     )
-    return replace(found, subject=f"{made.kind.lower()} {key}", pods=pods)
+    return replace(found, subject=f"{made.kind.lower()} {key}", is_of_pod=False, pods=pods)
 
 
 async def _around(cluster: Cluster, resource: Resource, item: Object) -> Findings:
     space = key_of(item).namespace
     found = Findings(
         subject=f"{resource.kind.lower()} {key_of(item)}",
+        is_of_pod=resource is PODS,
         job=await _job(cluster, resource, item),
         pods=[item] if resource is PODS else (),
     )

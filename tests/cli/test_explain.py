@@ -11,7 +11,7 @@ import yaml
 from app.cli.standalone import PROGRAMS
 from app.kube import errors
 from app.kube.client import ApiClient
-from app.wire.kinds import JOBS, QUEUES
+from app.wire.kinds import JOBS, POD_GROUPS, QUEUES
 from tests.cli.stand import Object, Stand, answering, event, group, job, pod, queue
 
 MEMBER = {"role": "work", "stage": "waiting", "node": ""}
@@ -223,6 +223,39 @@ def test_a_group_and_a_pod_lead_to_the_same_reason(stand: Stand) -> None:
     assert first(stand, "pod/p") == f"pod default/p is Pending: {why}"
     assert "Pods:       1 Pending\n" in stand.printed("explain", "podgroup/g")
     assert first(stand, "other") == "pod default/other is Pending: nothing is missing"
+
+
+def test_a_pod_is_said_to_be_in_its_own_phase(stand: Stand) -> None:
+    stand.create(
+        queue("default"),
+        group("g", phase="Unknown", conditions=[AGAINST]),
+        pod("p", annotations={"scheduling.k8s.io/group-name": "g"}),
+    )
+    stand.status(QUEUES, "default", {"state": "Open"})
+    assert first(stand, "pod/p").startswith("pod default/p is Pending: ")
+    assert json.loads(stand.printed("explain", "pod/p", "-o", "json"))["phase"] == "Pending"
+    assert "PodGroup:   g, Unknown, " in stand.printed("explain", "pod/p")
+
+
+@pytest.mark.parametrize("reason", ["PodGroupPending", "Unschedulable", "FailedScheduling"])
+def test_the_event_of_a_wait_that_is_over_is_no_reason(stand: Stand, reason: str) -> None:
+    made = waiting(stand)
+    stand.status(JOBS, "a", {"state": {"phase": "Running"}})
+    stand.status(POD_GROUPS, f"a-{made['metadata']['uid']}", {"phase": "Running"})
+    stand.create(event(made, reason, "queue default: cpu asked 8, free 0 of 8", type="Warning"))
+    assert first(stand, "a") == "job default/a is Running: nothing is missing"
+
+
+def test_another_warning_before_the_event_of_a_wait_that_is_over_is_one(stand: Stand) -> None:
+    made = waiting(stand)
+    stand.status(JOBS, "a", {"state": {"phase": "Running"}})
+    stand.status(POD_GROUPS, f"a-{made['metadata']['uid']}", {"phase": "Running"})
+    later = "2030-01-01T00:00:00Z"
+    stand.create(
+        event(made, "PluginError", "the svc plugin failed", type="Warning"),
+        event(made, "PodGroupPending", "it waits", type="Warning", lastTimestamp=later),
+    )
+    assert first(stand, "a") == "job default/a is Running: the svc plugin failed"
 
 
 def test_the_last_condition_that_speaks_against_it_counts(stand: Stand) -> None:
