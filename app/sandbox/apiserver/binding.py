@@ -7,7 +7,8 @@ caller means (UID). Annotations of the Binding are copied onto the pod in the sa
 from __future__ import annotations
 
 from app.sandbox.apiserver import errors
-from app.sandbox.apiserver.operations import Operations, Target
+from app.sandbox.apiserver.operations import Operations
+from app.sandbox.apiserver.target import Target
 from app.sandbox.clock import timestamp
 from app.sandbox.documents import Document, items, section
 

@@ -12,14 +12,10 @@ from dataclasses import dataclass
 
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.numbers import whole_number
-from app.sandbox.apiserver.operations import (
-    Operations,
-    Target,
-    WriteOptions,
-    check_dry_run,
-)
+from app.sandbox.apiserver.operations import Operations, WriteOptions, check_dry_run
 from app.sandbox.apiserver.registry import Registry
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
+from app.sandbox.apiserver.target import Target
 from app.sandbox.clock import timestamp
 from app.sandbox.documents import Document, ObjectName, is_terminal, name_of, section, uid_of
 

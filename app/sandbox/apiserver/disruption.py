@@ -10,9 +10,10 @@ import math
 
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.deletion import Deletion, parse_delete_options
-from app.sandbox.apiserver.operations import Operations, Target
+from app.sandbox.apiserver.operations import Operations
 from app.sandbox.apiserver.selectors import label_selector_matches
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
+from app.sandbox.apiserver.target import Target
 from app.sandbox.documents import Document, condition, is_terminal, labels_of, name_of, section
 
 BUDGETS = "policy/poddisruptionbudgets"

@@ -23,10 +23,11 @@ from app.sandbox.apiserver.messages import (
     text_reply,
 )
 from app.sandbox.apiserver.numbers import whole_number
-from app.sandbox.apiserver.operations import Operations, Target
+from app.sandbox.apiserver.operations import Operations
 from app.sandbox.apiserver.paths import parse_target
 from app.sandbox.apiserver.resources import Resources
 from app.sandbox.apiserver.stock_rules import CRDS
+from app.sandbox.apiserver.target import Target
 from app.sandbox.apiserver.watches import Watch
 from app.sandbox.documents import Document
 

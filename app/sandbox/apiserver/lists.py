@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from app.sandbox.apiserver import errors, selectors
 from app.sandbox.apiserver.numbers import whole_number
-from app.sandbox.apiserver.operations import Operations, Target
+from app.sandbox.apiserver.operations import Operations
+from app.sandbox.apiserver.target import Target
 from app.sandbox.documents import Document, ObjectName, name_of
 
 

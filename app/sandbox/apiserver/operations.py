@@ -17,6 +17,15 @@ from uuid import UUID
 from app.sandbox.apiserver import errors, patches, schema
 from app.sandbox.apiserver.admission import Admission, AdmissionRequest, Admitted, Denied
 from app.sandbox.apiserver.decoding import Decoded, Decoder
+from app.sandbox.apiserver.identity import (
+    check_applied,
+    check_name,
+    check_uid,
+    desired,
+    keep_identity,
+    split_status,
+    uid_errors,
+)
 from app.sandbox.apiserver.names import name_errors
 from app.sandbox.apiserver.owners import owner_errors
 from app.sandbox.apiserver.pod_updates import pod_status_errors
@@ -27,39 +36,13 @@ from app.sandbox.apiserver.stock_fields import TypeOf, nothing_known
 from app.sandbox.apiserver.stock_rules import rules_of
 from app.sandbox.apiserver.store import Store
 from app.sandbox.apiserver.strategic import apply_merge, strategic_merge
+from app.sandbox.apiserver.target import Target
 from app.sandbox.apiserver.validation import validate
 from app.sandbox.clock import Clock, timestamp
 from app.sandbox.documents import Document, ObjectName, name_of, section
 from app.wire.copying import copied
 
-_KEPT_METADATA = (
-    "name",
-    "namespace",
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "resourceVersion",
-)
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What a request is about."""
-
-    kind: ResourceKind
-    namespace: str = ""
-    name: str = ""
-    subresource: str = ""
-
-    @property
-    def object_name(self) -> ObjectName:
-        return ObjectName(self.namespace if self.kind.namespaced else "", self.name)
-
-    def missing(self) -> errors.ApiError:
-        return errors.not_found(self.kind.plural, self.kind.group, self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +198,7 @@ class Operations:
         new = self.decoder.whole(target.kind, target.namespace, body)
         check_name(target, new.document)
         old = self.stored(target)
-        _check_uid(target, new.document, old)
+        check_uid(target, new.document, old)
         return self._update(target, new, old, options=options or WriteOptions())
 
     def patch(
@@ -233,7 +216,7 @@ class Operations:
             raise target.missing()
         patches.check_patch(body, content_type)
         if content_type == patches.APPLY_PATCH:
-            _check_applied(target.kind, body)
+            check_applied(target.kind, body)
         if old is None:
             metadata = {**section(body, "metadata"), "name": target.name}
             return self.create(target, {**body, "metadata": metadata}, options=options)
@@ -268,18 +251,18 @@ class Operations:
         kind, rules = target.kind, rules_of(target.kind.key)
         new = decoded.document
         self._check_revision(target, new, old)
-        _split_status(target, new, old)
-        moved = _uid_errors(new, old)
-        _keep_identity(new, old)
+        split_status(target, new, old)
+        moved = uid_errors(new, old)
+        keep_identity(new, old)
         warnings = self._shaped(kind, decoded, options)
         rules.defaults(new)
         new, told = self.admitted("UPDATE", target, new, old=old, options=options)
         warnings = (*warnings, *told)
-        _keep_identity(new, old)
+        keep_identity(new, old)
         rules.prepare_update(new, old)
         if new == old and not moved:
             return Written(self.shown(kind, old), warnings)
-        if rules.counts_generations and _desired(kind, new) != _desired(kind, old):
+        if rules.counts_generations and desired(kind, new) != desired(kind, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         problems = (
             pod_status_errors(new, old)
@@ -364,82 +347,3 @@ class Operations:
 
     def _schema_errors(self, kind: ResourceKind, document: Document) -> list[errors.FieldError]:
         return list(validate(document, kind.schema)) if kind.schema is not None else []
-
-
-def check_name(target: Target, new: Document) -> None:
-    """What is sent to a path must be what the path names."""
-    found = new["metadata"].get("name")
-    if not found:
-        raise errors.bad_request(
-            f"the name of the object ({target.name} based on URL) was undeterminable: name must be"
-            " provided"
-        )
-    if found != target.name:
-        raise errors.bad_request(
-            f"the name of the object ({found}) does not match the name on the URL ({target.name})"
-        )
-
-
-def _check_applied(kind: ResourceKind, body: Document) -> None:
-    """What is applied says itself what it is."""
-    version, name = body.get("apiVersion") or "", body.get("kind") or ""
-    if (version, name) != (kind.api_version, kind.kind):
-        group, _, short = str(version).rpartition("/")
-        raise errors.bad_request(f"invalid object type: {group}/{short}, Kind={name}")
-
-
-def _check_uid(target: Target, new: Document, old: Document) -> None:
-    """The UID in a whole object is a precondition, looked at before its revision."""
-    kind, uid, found = target.kind, new["metadata"].get("uid"), old["metadata"]["uid"]
-    if uid and uid != found:
-        home = f"{kind.group}/{kind.plural}" if kind.custom else kind.plural
-        key = f"/registry/{home}/{target.object_name}"
-        why = errors.storage_precondition(key, "UID", uid, found=found)
-        raise errors.conflict(kind.plural, kind.group, target.name, why=why)
-
-
-def _uid_errors(new: Document, old: Document) -> list[errors.FieldError]:
-    """The UID in a patch is a field like others; the real server looks at it twice."""
-    uid = new["metadata"].get("uid")
-    if not uid or uid == old["metadata"]["uid"]:
-        return []
-    return [errors.invalid_value("metadata.uid", uid, "field is immutable")] * 2
-
-
-def _keep_identity(new: Document, old: Document) -> None:
-    """What no update can change comes from the stored document."""
-    metadata = new["metadata"]
-    for name in _KEPT_METADATA:
-        if name in old["metadata"]:
-            metadata[name] = old["metadata"][name]
-        else:
-            metadata.pop(name, None)
-    metadata.pop("managedFields", None)
-
-
-def _split_status(target: Target, new: Document, old: Document) -> None:
-    """An update of the object leaves the status alone, and the other way round."""
-    kind = target.kind
-    if not kind.has_status:
-        return
-    if target.subresource != "status":
-        new.pop("status", None)
-        if "status" in old:
-            new["status"] = old["status"]
-        return
-    for name in [name for name in new if name not in {"status", "metadata"}]:
-        if name not in old:
-            del new[name]
-    for name, value in old.items():
-        if name not in {"status", "metadata"}:
-            new[name] = value
-    if kind.custom:
-        new["metadata"] = dict(old["metadata"])
-
-
-def _desired(kind: ResourceKind, document: Document) -> Document:
-    """The part of an object whose change makes a new generation."""
-    if kind.custom or kind.has_status:
-        left_out = {"metadata", "status"} if kind.has_status else {"metadata"}
-        return {key: value for key, value in document.items() if key not in left_out}
-    return {key: value for key, value in document.items() if key != "metadata"}

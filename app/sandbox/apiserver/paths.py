@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from app.sandbox.apiserver.operations import Target
 from app.sandbox.apiserver.registry import Registry
+from app.sandbox.apiserver.target import Target
 
 _NAMESPACE_SUBRESOURCES = frozenset({"status"})
 

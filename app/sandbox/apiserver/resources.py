@@ -11,11 +11,12 @@ from app.sandbox.apiserver.deletion import DeleteOptions, Deletion, parse_delete
 from app.sandbox.apiserver.disruption import Disruption, evict
 from app.sandbox.apiserver.messages import Reply, Request, json_reply, text_reply
 from app.sandbox.apiserver.numbers import whole_number
-from app.sandbox.apiserver.operations import Operations, Target, Written
+from app.sandbox.apiserver.operations import Operations, Written
 from app.sandbox.apiserver.patches import APPLY_PATCH
 from app.sandbox.apiserver.pod_logs import log_text
 from app.sandbox.apiserver.reviews import answered, is_review
 from app.sandbox.apiserver.tables import table
+from app.sandbox.apiserver.target import Target
 from app.sandbox.documents import Document
 
 

@@ -10,13 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from app.sandbox.apiserver import errors
+from app.sandbox.apiserver.identity import check_name
 from app.sandbox.apiserver.jsonpath import lookup
-from app.sandbox.apiserver.operations import (
-    Operations,
-    Target,
-    WriteOptions,
-    check_name,
-)
+from app.sandbox.apiserver.operations import Operations, WriteOptions
 from app.sandbox.apiserver.patches import (
     JSON_PATCH,
     MERGE_PATCH,
@@ -25,6 +21,7 @@ from app.sandbox.apiserver.patches import (
     merge_patch,
 )
 from app.sandbox.apiserver.registry import ResourceKind
+from app.sandbox.apiserver.target import Target
 from app.sandbox.documents import Document, section
 
 _SHARED_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

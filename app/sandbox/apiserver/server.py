@@ -10,7 +10,7 @@ from app.sandbox.apiserver.custom_kinds import CustomKinds
 from app.sandbox.apiserver.deletion import DeleteOptions, Deletion
 from app.sandbox.apiserver.disruption import Disruption
 from app.sandbox.apiserver.http import HttpApi
-from app.sandbox.apiserver.operations import Operations, Target
+from app.sandbox.apiserver.operations import Operations
 from app.sandbox.apiserver.patches import MERGE_PATCH
 from app.sandbox.apiserver.quotas import Quotas
 from app.sandbox.apiserver.registry import Registry
@@ -18,6 +18,7 @@ from app.sandbox.apiserver.resources import Resources
 from app.sandbox.apiserver.stock_fields import TypeOf, nothing_known
 from app.sandbox.apiserver.stock_rules import SEEDS
 from app.sandbox.apiserver.store import Store
+from app.sandbox.apiserver.target import Target
 from app.sandbox.clock import Clock
 from app.sandbox.documents import Document, ObjectName
 
