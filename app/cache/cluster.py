@@ -47,12 +47,24 @@ class ClusterCache(Pods):
         self.quotas: dict[str, Quota] = {}
         self.budgets: dict[str, DisruptionBudget] = {}
         self.device_classes: dict[str, DeviceClass] = {}
-        self.collected: tuple[Collected, ...] = ()
-        """Free room that is kept for groups which wait for more, as the last cycle decided."""
+        self._collected: tuple[Collected, ...] = ()
+
+    @property
+    def collected(self) -> tuple[Collected, ...]:
+        """Free room that is kept for groups which wait for more, as the last cycle decided.
+
+        Without what was decided before a resource became known: the next cycle keeps it anew.
+        """
+        width = len(self.rooms.axis)
+        return tuple(
+            each
+            for each in self._collected
+            if all(len(amount) == width for _, amount in each.nodes)
+        )
 
     def collect(self, collected: tuple[Collected, ...], *, now: float) -> None:
         """Keep this free room for groups that wait for more of it, and no other."""
-        self.collected = collected
+        self._collected = collected
         for each in collected:
             group = self.groups.get(each.gang)
             if group is not None and not group.collecting_since:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.model.ids import QueueName
@@ -20,7 +21,7 @@ def busy() -> Rig:
     """A queue with a gang that runs and one that waits, on one node."""
     rig = Rig()
     rig.node("n1", cpu=8_000, memory=32 * GIB, extra={GPU: 4})
-    rig.queue(make_queue("a", weight=3, capability=make_amounts(cpu=6_000, **{GPU: 2})))
+    rig.queue(make_queue("a", weight=3, capability=make_amounts(cpu=6_000, **{GPU: 3})))
     shape = PodShape(make_amounts(cpu=1_000, memory=GIB, pods=1, **{GPU: 1}))
     for name, size in (("runs", 2), ("waits", 3)):
         asked = make_amounts(cpu=size * 1_000)
@@ -61,11 +62,11 @@ def test_a_queue_shows_what_it_holds_asks_for_and_may_have() -> None:
         assert held == {
             "allocated": (2_000, 2 * GIB, 2_000),
             "request": (5_000, 5 * GIB, 5_000),
-            "capacity": (6_000, None, 2_000),  # no limit is not a limit of 0
-            "real_capacity": (6_000, 32 * GIB, 2_000),
+            "capacity": (6_000, None, 3_000),  # no limit is not a limit of 0
+            "real_capacity": (6_000, 32 * GIB, 3_000),
         }
         assert seen["volcano_queue_weight", "a"] == 3
-        assert seen["volcano_queue_share", "a"] == 1
+        assert seen["volcano_queue_share", "a"] == pytest.approx(2 / 3)
         assert seen["volcano_queue_overused", "default"] == 0
         assert ("volcano_queue_capacity_milli_cpu", "default") not in seen
         assert seen["volcano_queue_deserved_milli_cpu", "a"] == 5_000
