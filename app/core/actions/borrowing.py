@@ -29,10 +29,13 @@ def borrow(cycle: Cycle, gangs: Sequence[Gang]) -> Steps:
     """
     if not (cycle.opened.borrows and cycle.is_full):
         return
+    waiting = [gang for gang in gangs if cycle.is_refused(gang)]
+    if not waiting:
+        return
     with cycle.beyond_shares():
         for reached in (False, True):
             turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
-            for number, gang in enumerate(gangs):
+            for number, gang in enumerate(waiting):
                 if is_reached(cycle, gang) is reached and _lacks_places(cycle, gang, reached):
                     turns.add(Backlog(gang))
                 if number % _PIECE == 0:

@@ -130,7 +130,9 @@ def _leave_to_others(cycle: Cycle) -> None:
 
 def _is_due(cycle: Cycle, gang: Gang) -> bool:
     patience = cycle.opened.patience(gang)
-    if cycle.now - _waits_since(gang) < patience or is_reached(cycle, gang):
+    if cycle.now - gang.created < patience or is_reached(cycle, gang):
+        return False
+    if cycle.now - _waits_since(gang) < patience:
         return False
     since = gang.collecting_since
     return not since or collects(cycle.now - since, window=FIRST_WINDOW * patience)
