@@ -282,6 +282,7 @@ def test_the_snapshot_counts_what_is_known() -> None:
                 "foreign": 1,
                 "groups": 1,
                 "pending": 0,
+                "setAside": 0,
             }
             assert page["nodes"]["n1"]["free"]["cpu"] == 6000
             assert page["nodes"]["n1"]["charges"] == 2
