@@ -40,6 +40,8 @@ _PAUSE = 3.0
 _PIECE = 32
 """Groups looked at between two yields."""
 _OF_QUEUE = frozenset({Cause.QUEUE_QUOTA, Cause.QUEUE_ROOM})
+_SHORTAGES = _OF_QUEUE | {Cause.QUEUE_OVERUSED, Cause.NOT_ENOUGH_RESOURCES}
+"""Causes that the end of other gangs takes away."""
 
 
 def collect(cycle: Cycle, gangs: Sequence[Gang]) -> Steps:
@@ -163,10 +165,22 @@ def _serve_first(
 
 def _wait_for_share(cycle: Cycle, backlog: Backlog) -> bool:
     """Let no younger gang have what the queue gets until this one may have it; whether it waits."""
+    refusal = cycle.refusal_of(backlog.gang)
+    if refusal is None or refusal.cause not in _SHORTAGES or _is_beyond_limit(refusal):
+        return False
     tasks = tasks_of_minimum(cycle, backlog)
     if not tasks or cycle.finder.collect(tasks) is None:
         return False
-    cycle.earmark(backlog.gang.queue, np.sum([task.request for task in tasks], axis=0))
+    return _earmark(cycle, backlog.gang, np.sum([task.request for task in tasks], axis=0))
+
+
+def _earmark(cycle: Cycle, gang: Gang, asked: Vector) -> bool:
+    """Let the queue count as holding what ``gang`` asks for; false in its pauses."""
+    patience = cycle.opened.patience(gang)
+    elapsed = cycle.now - _waits_since(gang) - patience
+    if not collects(elapsed, window=FIRST_WINDOW * patience):
+        return False
+    cycle.earmark(gang.queue, asked)
     return True
 
 
@@ -202,11 +216,10 @@ def _keep(cycle: Cycle, backlog: Backlog) -> bool:
         return False
     asked = np.sum([task.request for task in tasks], axis=0)
     if refusal.cause in _OF_QUEUE:
-        if any(lack.limit is not None and lack.asked > lack.limit for lack in refusal.shortfalls):
+        if _is_beyond_limit(refusal):
             return False
         if not _is_all_there_is(cycle, refusal):
-            cycle.earmark(gang.queue, asked)
-            return True
+            return _earmark(cycle, gang, asked)
     elif refusal.cause is not Cause.NOT_ENOUGH_RESOURCES:
         return False
     taken = cycle.finder.collect(tasks)
@@ -223,6 +236,13 @@ def _keep(cycle: Cycle, backlog: Backlog) -> bool:
     kept = Collected(gang.key, tuple((nodes[row].name, taken[row]) for row in rows))
     cycle.collect(kept, gang, _refusal(cycle, gang, asked, np.minimum(taken.sum(axis=0), asked)))
     return True
+
+
+def _is_beyond_limit(refusal: Refusal) -> bool:
+    """Whether the gang asks for more than a limit of its queue in all, its share apart."""
+    return refusal.cause in _OF_QUEUE and any(
+        lack.limit is not None and lack.asked > lack.limit for lack in refusal.shortfalls
+    )
 
 
 def _is_all_there_is(cycle: Cycle, refusal: Refusal) -> bool:

@@ -129,6 +129,16 @@ def test_a_queue_that_holds_its_share_does_not_collect() -> None:
     assert outcome.order == ["small"]
 
 
+def test_a_gang_that_lacks_members_holds_no_other_of_its_queue_back() -> None:
+    held = running("a", 8)
+    lacks = of("a", "lacks", 4, min_member=6, given_up=True)
+    small, other = of("a", "small", 1, created=9.0), of("b", "other", 9, created=9.0)
+    queues = (make_queue("a", capability=amounts_of(cpu=10)), make_queue("b"))
+    outcome = beside(8, held, lacks, small, other, queues=queues, by=policies(HELM))
+    assert "small" in outcome.order
+    assert outcome.refusal("lacks").cause is Cause.NOT_ENOUGH_TASKS
+
+
 def test_what_is_collected_is_not_lent() -> None:
     large, small = of("a", "large", 8), of("b", "small", 6)
     held = running("b", 10)
@@ -163,6 +173,16 @@ def test_under_the_limit_of_its_queue_room_is_kept_and_on_no_node() -> None:
     )
     assert kept(outcome) == {}
     assert outcome.order == ["other"]
+
+
+@pytest.mark.parametrize(("waited", "order"), [(650.0, []), (700.0, ["small"])])
+def test_under_a_limit_it_is_kept_for_a_bounded_time_too(waited: float, order: list[str]) -> None:
+    queues = (make_queue("a", capability=amounts_of(cpu=6)), make_queue("b"))
+    held = running("a", 4)
+    large, small = of("a", "large", 5), of("a", "small", 2, created=1.0)
+    by = policies((("gang",), ("predicates", "capacity")))
+    outcome = beside(4, held, large, small, queues=queues, by=by, now=waited)
+    assert outcome.order == order
 
 
 def test_on_demand_the_room_that_others_collect_is_left_to_them() -> None:
