@@ -203,14 +203,16 @@ class Promises:
         """The scheduler gave the Bind call up (or it failed): planned again, the room is kept.
 
         Unless the place became void while the Binding was under way: then it waits. Not when
-        another call for the same pod was told that it is bound.
+        another call for the same pod was told that it is bound. Of a Binding whose answer was lost
+        the room is kept in any case while the node is there: the pod may be on it.
         """
         member = self.members.get(uid)
         if member is None or not member.promised or member.answer is Answer.YES:
             return
         node, group = member.node, self.groups[member.group]
         stands = self.rooms.takes(node, member.pod.shape) and not self.rooms.is_squeezed(uid)
-        if stands and group.known and not member.void:
+        may_be_there = member.sent and member.answer is Answer.OPEN and node in self.rooms.nodes
+        if may_be_there or (stands and group.known and not member.void):
             # Until now its place could not be taken back.
             self.signals.overfull |= member.stage is Stage.BINDING
             group.arrivals.restage(member, Stage.PLANNED, now=now)

@@ -1,5 +1,7 @@
 """What becomes of a Binding that is under way, and who may count on it meanwhile."""
 
+import pytest
+
 from app.cache.members import Answer, Stage
 from app.model.ids import NodeName
 from tests.builders import make_pod
@@ -33,3 +35,18 @@ def test_a_binding_that_was_taken_counts_and_stays_whatever_else_is_said() -> No
         assert group.arrivals.accepted.total() == 1
     rig.cache.unassume(rig.uid("a"), now=rig.now)
     assert rig.where("a") == [(Stage.BINDING, "n")]
+
+
+@pytest.mark.parametrize("answer", [Answer.OPEN, Answer.NO])
+def test_room_is_kept_where_a_pod_may_be_whose_answer_was_lost(answer: Answer) -> None:
+    """The API server may have taken it, and its PodGroup is gone: nothing else would keep it."""
+    rig = Rig()
+    rig.pod("a")
+    rig.stage("a", Stage.BINDING)
+    rig.cache.sent(rig.uid("a"))
+    rig.cache.answered(rig.uid("a"), answer)
+    rig.cache.drop_group(KEY)
+    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    lost = answer is Answer.OPEN
+    assert rig.where("a") == ([(Stage.PLANNED, "n")] if lost else [(Stage.WAITING, "")])
+    assert rig.used("n") == (1000 if lost else 0)
