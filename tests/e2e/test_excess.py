@@ -33,7 +33,7 @@ def place(rig: Rig) -> Iterator[Place]:
 @pytest.mark.parametrize(
     ("minimum", "pod", "says"),
     [
-        pytest.param(MOST, {"memory": "4Gi"}, f"pods asked {MOST}, free 1", id="members"),
+        pytest.param(MOST, {"memory": "4Gi"}, f"pods asked {MOST}, present 1", id="members"),
         pytest.param(1000, {"memory": "16Pi"}, "memory asked", id="members-times-memory"),
         pytest.param(1, {"cpu": "9223372036854775807"}, "cpu asked", id="cpu"),
         pytest.param(1, {"memory": "15Ei"}, "memory asked", id="memory"),
