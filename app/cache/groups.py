@@ -65,7 +65,7 @@ class Group:
     """
     pod_group: PodGroup | None = None
     former_queue: QueueName = NO_QUEUE
-    """That of its PodGroup, for members that outlive it."""
+    """That of its PodGroup that has gone, for as long as members are leaving after it."""
     phase: GroupPhase = GroupPhase.NEW
     members: dict[PodUid, Member] = field(default_factory=dict)
     waiting: dict[PodUid, Member] = field(default_factory=dict)
@@ -260,10 +260,16 @@ class Group:
         """The queue it is charged to."""
         if self.pod_group is not None:
             return self.pod_group.queue
-        named = self.former_queue or self._named_queue
+        former = self.former_queue if self._is_leaving else NO_QUEUE
+        named = former or self._named_queue
         if named in _NONE_NAMED:
             named = self.namespace_queue or named
         return QueueName(named) if named else self.default_queue
+
+    @property
+    def _is_leaving(self) -> bool:
+        """Whether some member terminates. Pods that stay count where a new process counts them."""
+        return bool(self.kinds[Kind.RELEASING] or self.kinds[Kind.RELEASING_PLACED])
 
     @property
     def _named_queue(self) -> str:

@@ -196,7 +196,7 @@ def a_binding_fails(rig: Rig) -> None:
         (a_pod_grows, True),
         (a_pod_ends, False),
         (the_group_moves, True),
-        (the_group_goes, False),
+        (the_group_goes, True),
         (the_namespace_names_a_queue, True),
         (a_pod_moves_to_a_group_of_its_queue, False),
         (a_pod_moves_to_another_queue, True),

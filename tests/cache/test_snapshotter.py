@@ -452,3 +452,12 @@ def values(snapshot: Snapshot) -> dict[str, Any]:
             for name, sums in snapshot.usage.items()
         },
     }
+
+
+def test_pods_that_stay_after_their_group_count_where_a_new_process_counts_them(rig: Rig) -> None:
+    """Nothing in the API server tells the queue of a PodGroup that has gone."""
+    rig.group(queue=QueueName("q"), phase=GroupPhase.RUNNING)
+    rig.pod("p", node=NodeName("a"), phase="Running")
+    rig.cache.drop_group(KEY)
+    assert int(rig.now().usage[QueueName("default")].allocated[0]) == 1000
+    assert QueueName("q") not in rig.now().usage
