@@ -13,9 +13,15 @@ from app.model.parts import by_role, by_sub_group, least_missing
 
 
 def missing(group: Group) -> int:
-    """How many members its minimum takes, and those of its parts, that are not there yet."""
-    of_all = group.min_member - len(group.members) + group.lost - group.foreign
-    return max(of_all, sum(_lacking_of_roles(group).values()), _lacking_of_sub_groups(group), 0)
+    """How many members its minimum takes, and those of its parts, that are not there yet.
+
+    Of those that are there and cannot be placed (one that has failed, say) any may be of a role
+    that lacks some, as for the plan.
+    """
+    there = len(group.members) - group.lost + group.foreign
+    hidden = there - group.parts(VALID_KINDS).total()
+    of_roles = sum(_lacking_of_roles(group).values()) - hidden
+    return max(group.min_member - there, of_roles, _lacking_of_sub_groups(group), 0)
 
 
 def excess(group: Group) -> int:
@@ -26,18 +32,21 @@ def excess(group: Group) -> int:
 def surplus(group: Group) -> list[Slot]:
     """Slots that its minimum does not need, with the members that are there by now.
 
-    They are of roles that were guessed wrong: members of others came instead.
+    They are of roles that were guessed wrong, as members of others came instead; if these are not
+    enough, any, the latest last.
     """
-    if not excess(group):
+    more = excess(group)
+    if not more:
         return []
     lacking = _lacking_of_roles(group)
     seen: Counter[str] = Counter()
-    beyond = []
+    needed: list[Slot] = []
+    beyond: list[Slot] = []
     for slot in group.slots.values():
         seen[slot.role] += 1
-        if seen[slot.role] > lacking.get(slot.role, 0):
-            beyond.append(slot)
-    return beyond
+        (beyond if seen[slot.role] > lacking.get(slot.role, 0) else needed).append(slot)
+    short = max(more - len(beyond), 0)
+    return [*needed[len(needed) - short :], *beyond]
 
 
 def slots_wanted(group: Group) -> int:

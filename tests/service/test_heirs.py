@@ -8,7 +8,7 @@ import pytest
 
 from app.model.ids import NodeName
 from app.model.job import Template
-from app.model.pod import Pod
+from app.model.pod import TASK_SPEC, Pod
 from app.service.limits import Limits
 from app.service.reasons import reason_of
 from tests.builders import make_queue
@@ -165,6 +165,27 @@ def test_what_is_evicted_for_another_pod_leaves_its_room_to_that_pod() -> None:
         for step in [{"preempted": True}, *ENDS["it terminates and fails"]]:
             change(rig, "gang-0", step)
         assert not rig.cache.groups[rig.key("gang")].slots
+
+    run(scenario())
+
+
+def test_nor_is_it_kept_for_the_minimum_of_a_role_that_failed_members_are_of() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=3000)
+        rig.group("gang", minimum=3, role_minimum={"a": 1, "b": 2})
+        for name, role in (("a-0", "a"), ("b-0", "b"), ("b-1", "b")):
+            rig.pod(name, group="gang", node=N1, phase="Running", annotations={TASK_SPEC: role})
+        waits(rig)
+        await rig.cycle()
+        for name in ("b-0", "b-1"):
+            change(rig, name, {"phase": "Failed"})
+        await rig.cycle()
+        assert rig.place("waiter") == ""
+        await advance(LIMITS.failed_s)
+        await rig.cycle()
+        await rig.cycle()
+        assert rig.place("waiter") == "n1"
 
     run(scenario())
 
