@@ -103,8 +103,8 @@ class Group:
     filled_at: float = 0.0
     foreign: int = 0
     """So many of its pods other schedulers have bound, at most at once: they are no members."""
-    lost: int = 0
-    """Members that are as good as gone: another one is awaited in the stead of each."""
+    lost_of: dict[str, int] = field(default_factory=dict)
+    """Members of each role that are as good as gone: another is awaited in the stead of each."""
     reached: Numbers = field(default_factory=Counter)
     """The largest minimum that it has had on nodes, never more than it asks for now."""
     set_aside: bool = False
@@ -172,7 +172,8 @@ class Group:
     def _count(self, member: Member, sign: int) -> None:
         kind, request = member.kind, member.pod.shape.requests
         self.kinds[kind] += sign
-        self.lost += sign * member.lost
+        if member.lost:
+            bump(self.lost_of, member.part.role, sign)
         bump(self.part_kinds, (member.part, kind), sign)
         if kind is Kind.WAITING:
             self.best_effort_waiting += sign * member.task.best_effort
@@ -196,6 +197,11 @@ class Group:
         self.collecting_since = 0.0
 
     # --- facts -----------------------------------------------------------------------------------
+
+    @property
+    def lost(self) -> int:
+        """Members that are as good as gone, of all roles."""
+        return sum(self.lost_of.values())
 
     @property
     def namespace(self) -> str:

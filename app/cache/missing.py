@@ -15,13 +15,23 @@ from app.model.parts import by_role, by_sub_group, least_missing
 def missing(group: Group) -> int:
     """How many members its minimum takes, and those of its parts, that are not there yet.
 
-    Of those that are there and cannot be placed (one that has failed, say) any may be of a role
-    that lacks some, as for the plan.
+    One that is there and cannot be placed (it has failed, say) is there for its role too. One that
+    names no role, or that another scheduler has bound, may be of any that lacks some.
     """
     there = len(group.members) - group.lost + group.foreign
-    hidden = there - group.parts(VALID_KINDS).total()
-    of_roles = sum(_lacking_of_roles(group).values()) - hidden
+    of_any_role = group.foreign + hidden_by_role(group)[""]
+    of_roles = sum(_lacking_of_roles(group).values()) - of_any_role
     return max(group.min_member - there, of_roles, _lacking_of_sub_groups(group), 0)
+
+
+def hidden_by_role(group: Group) -> Counter[str]:
+    """Members that are there and cannot be placed, but those that are lost; by role."""
+    hidden: Counter[str] = Counter()
+    for (part, kind), count in group.part_kinds.items():
+        if kind not in VALID_KINDS:
+            hidden[part.role] += count
+    hidden.subtract(group.lost_of)
+    return hidden
 
 
 def excess(group: Group) -> int:
@@ -63,11 +73,11 @@ def knows(group: Group, slot: Slot) -> bool:
 
 
 def _lacking_of_roles(group: Group) -> dict[str, int]:
-    """How many members roles lack of their minimums."""
+    """How many members roles lack of their minimums, that are not there."""
     if not group.role_minimum:
         return {}
-    valid = by_role(group.parts(VALID_KINDS))
-    return {role: max(least - valid[role], 0) for role, least in group.role_minimum.items()}
+    there = by_role(group.parts(VALID_KINDS)) + hidden_by_role(group)
+    return {role: max(least - there[role], 0) for role, least in group.role_minimum.items()}
 
 
 def _lacking_of_sub_groups(group: Group) -> int:

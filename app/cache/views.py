@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.cache.groups import Group
 from app.cache.members import READY_KINDS, SCHEDULED_KINDS, VALID_KINDS
+from app.cache.missing import hidden_by_role
 from app.cache.rooms import read_only
 from app.model.amounts import Amounts, is_best_effort
 from app.model.gang import Gang, Task
@@ -97,6 +98,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         role_ready=roles.ready,
         role_valid=roles.valid,
         role_slots=roles.slots,
+        role_hidden=hidden_by_role(group) if group.role_minimum else {},
         role_scheduled=roles.scheduled,
         role_shapes={**described, **group.role_shapes},
         sub_groups=group.sub_groups,

@@ -172,6 +172,8 @@ class Gang:
     role_valid: Mapping[str, int] = field(default_factory=dict)
     role_slots: Mapping[str, int] = field(default_factory=dict)
     """Of both: the slots."""
+    role_hidden: Mapping[str, int] = field(default_factory=dict)
+    """Members that exist and cannot be placed, but those in whose stead another one is awaited."""
     role_scheduled: Mapping[str, int] = field(default_factory=dict)
     """Like :attr:`Counts.scheduled`, per role."""
     role_shapes: Mapping[str, PodShape] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from collections import Counter
 from dataclasses import replace
 
 from app.core.actions import refusals, slots
+from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
 from app.core.actions.need import Need
 from app.model.gang import Gang, Task
@@ -54,13 +55,13 @@ def _is_kept(gang: Gang) -> bool:
 
 
 def _fits_no_node(cycle: Cycle, gang: Gang) -> Task | None:
-    """One of the members that fit no node, if so many do that ``gang`` can get nothing more."""
+    """The first of the members that fit no node, if ``gang`` can get nothing more without them."""
     need = Need.of(gang, cycle.ledger.gang(gang))
     wanted = [(task, 1) for task in cycle.unserved(gang)]
     if not need.met:
         wanted += slots.least_slots(gang, cycle.snapshot, made=cycle.slot_shapes)
     able: Counter[str] = Counter()
-    first: Task | None = None
+    unfit: list[Task] = []
     known: dict[tuple[int, NodeName], bool] = {}
     for task, count in wanted:
         kind = id(task.shape), task.pinned
@@ -70,13 +71,13 @@ def _fits_no_node(cycle: Cycle, gang: Gang) -> Task | None:
         if fits:
             able[task.role] += count
         else:
-            first = first or task
-    if first is None or sum(count for _, count in wanted) < need.members:
+            unfit.append(task)
+    if not unfit or sum(count for _, count in wanted) < need.members:
         return None
-    if need.met:
-        return first if not able else None
     lacks_role = any(able[role] < lacking for role, lacking in need.roles.items())
-    return first if lacks_role or able.total() < need.total else None
+    if able if need.met else (not lacks_role and able.total() >= need.total):
+        return None
+    return min(unfit, key=lambda task: rank(task, cycle.opened.task_key))
 
 
 def _asks_for_all(cycle: Cycle, gang: Gang) -> bool:

@@ -116,19 +116,22 @@ def _shape_of(role: str, gang: Gang) -> PodShape:
 
 
 def _lacking(gang: Gang) -> dict[str, int]:
-    """How many members roles lack of their minimums, by name."""
-    return dict(sorted(gang.lacking_of_roles(gang.role_valid).items()))
+    """How many members that do not exist roles lack of their minimums, by name."""
+    there = Counter(gang.role_valid)
+    there.update(gang.role_hidden)
+    return dict(sorted(gang.lacking_of_roles(there).items()))
 
 
 def _count_missing(gang: Gang, lacking: Mapping[str, int]) -> int:
     """How many members do not exist.
 
-    Of those that exist and count for no role any may be of one that lacks some.
+    Of those that exist, cannot be placed and name no role, any may be of one that lacks some.
     """
     counts = gang.counts
     existing = counts.there
     hidden = existing - counts.ready - len(gang.waiting) - counts.gated
-    return max(gang.min_member - existing, sum(lacking.values()) - hidden, 0)
+    named = sum(count for role, count in gang.role_hidden.items() if role)
+    return max(gang.min_member - existing, sum(lacking.values()) - (hidden - named), 0)
 
 
 def _by_role(gang: Gang, lacking: Mapping[str, int], missing: int) -> dict[str, int]:

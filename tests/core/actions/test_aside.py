@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from app.model.reason import Never
+from app.model.workload import GroupPhase
 from tests.builders import make_amounts, make_gang, make_queue
-from tests.core.actions.rigs import cores, cycle, gang_of, members, policies, used
+from tests.core.actions.rigs import cores, cycle, gang_of, members, policies, used, vector
 
 CAPACITY = policies((("capacity",),), ("enqueue", "allocate"))
 
@@ -30,6 +31,23 @@ def test_a_gang_that_can_do_without_the_member_that_fits_no_node_is_not() -> Non
     for least, aside in ((2, False), (3, True)):
         gang = make_gang("g", waiting=(*unable, *able), min_member=least)
         assert bool(cycle(gang, nodes=nodes, used=full).plan.set_aside) is aside
+
+
+def test_the_first_member_that_fits_no_node_is_told_of_whatever_their_order() -> None:
+    queue = make_queue("default", capability=make_amounts(cpu=4000))
+    has = make_gang("has", phase=GroupPhase.RUNNING, allocated=vector(cpu=4, pods=4))
+    unable = members("a", 1, cpu=9, role="a") + members("b", 1, cpu=8, role="b")
+    for waiting in (unable, unable[::-1]):
+        gang = make_gang(
+            "g", waiting=waiting, phase=GroupPhase.PENDING, min_request=vector(cpu=1, pods=2)
+        )
+        nodes = cores(4, 4)
+        outcome = cycle(
+            has, gang, nodes=nodes, queues=(queue,), used=used(nodes, n0=4), by=CAPACITY
+        )
+        refusal = outcome.refusal("g")
+        assert refusal.never is Never.NODES
+        assert [lack.asked for lack in refusal.shortfalls] == [9000]
 
 
 def test_a_group_that_asks_for_more_than_its_queue_may_hold_is_set_aside() -> None:

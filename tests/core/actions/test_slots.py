@@ -124,6 +124,21 @@ def test_members_behind_gates_of_others_stand_for_none_of_another_role() -> None
     assert [role for _, role, _ in wanted(gang)] == ["a"]
 
 
+def test_members_that_cannot_be_placed_stand_for_none_of_another_role() -> None:
+    """One of role a and one of role b have failed; the other one of role a has gone."""
+    gang = make_gang(
+        "g",
+        min_member=4,
+        counts=Counts(running=1, failed=2),
+        role_minimum={"a": 2, "b": 2},
+        role_ready={"b": 1},
+        role_valid={"b": 1},
+        role_hidden={"a": 1, "b": 1},
+        role_shapes={"a": sized(1), "b": sized(2)},
+    )
+    assert [role for _, role, _ in wanted(gang)] == ["a"]
+
+
 def test_slots_that_are_kept_already_are_not_missing() -> None:
     gang = unseen(3, min_request=vector(cpu=3), counts=Counts(slots=2), allocated=vector(cpu=2))
     assert wanted(gang) == [("#0", "", 1)]
