@@ -16,7 +16,7 @@ from app.cache.cluster import ClusterCache
 from app.model.amounts import PODS
 from app.model.reason import Refusal
 from app.model.resources import Vector
-from app.service.planning import Planning
+from app.service.cycle.planning import Planning
 
 _PREFIX = "pumice_cluster_"
 

@@ -6,12 +6,12 @@ from fastapi import APIRouter, Response
 
 from app.api.body import BadRequest, json_value, refusals
 from app.api.services import ExtenderServices
-from app.cache.groups import Group
+from app.cache.gangs.groups import Group
 from app.core.figures import QueueFigures
 from app.model.ids import QueueName
 from app.model.resources import ResourceAxis, Vector
-from app.service.explanations import slots_of
 from app.service.ports import WriteError
+from app.service.telling.explanations import slots_of
 
 
 def debug_router(services: ExtenderServices) -> APIRouter:

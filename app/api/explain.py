@@ -10,8 +10,8 @@ from app.api.services import ExtenderServices
 from app.model.ids import GroupKey, group_key
 from app.model.workload import GroupPhase
 from app.service.activity import Activity
-from app.service.beyond_minimum import bearable_beyond
-from app.service.explanations import Story, explain_group, slots_to_pin
+from app.service.cycle.beyond_minimum import bearable_beyond
+from app.service.telling.explanations import Story, explain_group, slots_to_pin
 
 _REFUSALS = refusals(
     {

@@ -15,9 +15,18 @@ from app.api.body import BadRequest, json_bytes, read_body, refusals
 from app.api.scheduler_types import BODIES, request_body
 from app.api.services import MAX_BODY, ExtenderServices
 from app.model.ids import NodeName
-from app.service.binding import BindCall, Gone
-from app.service.filtering import Answer, Behind, Chosen, Everything, Protect, Question, Some, Wait
-from app.service.preemption import Candidate
+from app.service.calls.binding import BindCall, Gone
+from app.service.calls.filtering import (
+    Answer,
+    Behind,
+    Chosen,
+    Everything,
+    Protect,
+    Question,
+    Some,
+    Wait,
+)
+from app.service.calls.preemption import Candidate
 from app.telemetry import metrics
 from app.wire import extender as wire
 from app.wire.errors import DecodeError

@@ -7,12 +7,12 @@ from prometheus_client import CollectorRegistry
 
 from app.cache.audit import Audit
 from app.cache.cluster import ClusterCache
-from app.service.barrier import Barrier
-from app.service.binding import Binding
-from app.service.feed import Feed
-from app.service.filtering import Filtering
-from app.service.planning import Planning
-from app.service.preemption import Preemption
+from app.service.calls.barrier import Barrier
+from app.service.calls.binding import Binding
+from app.service.calls.filtering import Filtering
+from app.service.calls.preemption import Preemption
+from app.service.cycle.planning import Planning
+from app.service.intake.feed import Feed
 
 MAX_BODY = 32 * 1024 * 1024
 """Bytes; a Filter call with 5,000 full node objects has about 20 MiB."""

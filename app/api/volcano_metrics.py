@@ -18,7 +18,7 @@ from app.model.amounts import CPU, MEMORY, PODS, Amounts
 from app.model.ids import QueueName
 from app.model.resources import Vector
 from app.model.workload import GroupPhase
-from app.service.planning import Planning
+from app.service.cycle.planning import Planning
 from app.telemetry.metrics import CYCLE_SECONDS
 
 _PREFIX = "volcano_"

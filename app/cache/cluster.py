@@ -1,19 +1,19 @@
-"""The live cluster: events in, promises kept, snapshots out.
+"""The live cluster: events in, reservations kept, snapshots out.
 
 Every change goes through one of two doors: *events* (``set_*``/``drop_*``, here and in
-:mod:`app.cache.pods`: what the API server says) and *promises* (:mod:`app.cache.promises`: what we
-decided). The invariant after each call: the rooms hold exactly one charge for every member that has
-a node (bound or promised) and is not done, one for every slot, and one for every foreign pod on a
-node; nothing else.
+:mod:`app.cache.pods`: what the API server says) and *reservations*
+(:mod:`app.cache.reserved.reservations`: what we decided). The invariant after each call: the rooms
+hold exactly one charge for every member that has a node (bound or promised) and is not done, one
+for every slot, and one for every foreign pod on a node; nothing else.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 
-from app.cache.groups import Group
-from app.cache.members import Kind, Member
+from app.cache.gangs.groups import Group
+from app.cache.gangs.members import Kind, Member
+from app.cache.gangs.views import task_of
 from app.cache.pods import Pods
-from app.cache.views import task_of
 from app.model.disruption import DisruptionBudget
 from app.model.ids import (
     DEFAULT_QUEUE,

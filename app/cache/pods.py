@@ -6,16 +6,16 @@ PodGroup that is known do not count: they are kept as history, should there be o
 
 from collections import Counter
 
-from app.cache.awaited import AwaitedPods
-from app.cache.departed import Departed
-from app.cache.groups import Group
-from app.cache.history import History
-from app.cache.members import PLACED_KINDS, Kind, Member, Stage, decides_like
-from app.cache.moving import brings_place, moved
-from app.cache.nominated import NominatedOthers
-from app.cache.promises import Lost, Promises, Vacated
-from app.cache.roster import Occupant, Roster
-from app.cache.views import task_of
+from app.cache.gangs.departed import Departed
+from app.cache.gangs.groups import Group
+from app.cache.gangs.history import History
+from app.cache.gangs.members import PLACED_KINDS, Kind, Member, Stage, decides_like
+from app.cache.gangs.moving import brings_place, moved
+from app.cache.gangs.owners_to_ask import AwaitedPods
+from app.cache.gangs.views import task_of
+from app.cache.neighbours.nominated_pods import NominatedOthers
+from app.cache.neighbours.placed_pods import Occupant, Roster
+from app.cache.reserved.reservations import Lost, Promises, Vacated
 from app.model.ids import NO_NODE, NO_QUEUE, NodeName, PodUid, QueueName
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.reason import TAKEN

@@ -1,6 +1,6 @@
 """Amounts for people who compare them at a glance."""
 
-from app.core.quantities import amount_text
+from app.kit.quantities import amount_text
 
 _WHOLE_CORES = 100
 """So many of them and more are shown without a fraction."""

@@ -17,7 +17,7 @@ from app.cli.processes import (
     settings_of,
 )
 from app.cli.versions import Version
-from app.settings import ControllersSettings
+from app.settings.controllers import ControllersSettings
 from app.telemetry import logging
 
 

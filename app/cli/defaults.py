@@ -12,7 +12,7 @@ from pydantic_core import PydanticUndefined
 from typer.core import TyperOption
 
 from app.cli.switches import Process
-from app.settings import ProcessSettings
+from app.settings.process import ProcessSettings
 
 _MARK = "(default: "
 """Help that has it already says it in words."""

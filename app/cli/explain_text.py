@@ -8,8 +8,8 @@ from app.cli.job_rows import replicas
 from app.cli.job_view import event_age
 from app.cli.queue_rows import held
 from app.cli.tables import NONE, fitted, resources, table
-from app.core.quantities import amount_text
 from app.core.texts import available_word
+from app.kit.quantities import amount_text
 from app.model.amounts import COUNTED_PODS, PODS, REQUESTS
 from app.wire.unstructured import Object, key_of, metadata, name, spec, status
 

@@ -21,7 +21,7 @@ from app.cli.processes import (
 )
 from app.cli.versions import Version
 from app.service.limits import Hint
-from app.settings import ExtenderSettings
+from app.settings.extender import ExtenderSettings
 from app.telemetry import logging
 
 
@@ -103,7 +103,7 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     """
     given = {name: value for name, value in locals().items() if value is not None}
     settings = settings_of(ExtenderSettings, given)
-    from app.main.server import Bind
+    from app.main.serving.server import Bind
 
     bind = Bind(
         host=settings.bind_address,

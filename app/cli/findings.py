@@ -20,8 +20,8 @@ from app.model import conditions
 from app.model.conditions import RESERVED, SCHEDULED, UNSCHEDULABLE
 from app.model.pod import GATE, QUEUE_GATE
 from app.model.reason import Cause
-from app.sandbox.apiserver.pod_columns import pod_status
 from app.webhooks.linting import waits_for_itself
+from app.wire.pod_columns import pod_status
 from app.wire.unstructured import Key, Object, annotations, key_of, metadata, name, spec, status
 
 Story = Mapping[str, Any]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from app.cli.tables import NONE, fitted, table
-from app.sandbox.apiserver.durations import age
+from app.wire.ages import age
 from app.wire.unstructured import Object, metadata, name, namespace, spec, status
 
 _GAP = 4

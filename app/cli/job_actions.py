@@ -13,7 +13,7 @@ from app.cli.each import each
 from app.cli.endings import Code, CommandFailed
 from app.cli.orders import Action
 from app.cli.waiting import Patience, wait_for
-from app.core.durations import parse_duration
+from app.kit.durations import parse_duration
 from app.main.clock import steady_clock
 from app.wire.kinds import JOBS
 from app.wire.unstructured import Key, Object, name

@@ -11,7 +11,7 @@ from typing import Any
 
 from app.cli.moments import moment
 from app.cli.tables import NONE
-from app.sandbox.apiserver.durations import age
+from app.wire.ages import age
 from app.wire.unstructured import (
     Object,
     annotations,

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from app.cli.tables import Column, fitted, table
-from app.sandbox.apiserver.pod_columns import POD_COLUMNS
-from app.sandbox.apiserver.registry import Column as PodColumn
+from app.wire.columns import Column as PodColumn
+from app.wire.pod_columns import POD_COLUMNS
 from app.wire.unstructured import Object, annotations, key_of, labels, namespace
 
 JOB_LABEL = "volcano.sh/job-name"

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from app.cli.complaints import said
 
 if TYPE_CHECKING:
-    from app.main.server import Bind
+    from app.main.serving.server import Bind
 
 Switch = Literal["true", "false"]
 KubeconfigPath = Annotated[
@@ -51,7 +51,7 @@ def listening(bind: "Bind") -> socket.socket:
 
     Whoever finds it open may ask the process to end: that is heard before.
     """
-    from app.main.server import opened
+    from app.main.serving.server import opened
     from app.main.start_error import StartError
 
     end_at_once()

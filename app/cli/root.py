@@ -21,9 +21,10 @@ from app.cli.commands import HELP, Command, Group
 from app.cli.defaults import process
 from app.cli.endings import CODES, run
 from app.cli.switches import Process
-from app.main.together_settings import TOGETHER
-from app.main.webhooks_settings import WebhookSettings
-from app.settings import ControllersSettings, ExtenderSettings
+from app.settings.controllers import ControllersSettings
+from app.settings.extender import ExtenderSettings
+from app.settings.together import TOGETHER
+from app.settings.webhooks import WebhookSettings
 from app.telemetry import logging
 
 app = typer.Typer(

@@ -18,7 +18,7 @@ from app.cli.checked import checked
 from app.cli.processes import Switch
 from app.cli.truths import switch
 from app.kube.web_url import base_of
-from app.settings import label_name, object_name
+from app.settings.process import label_name, object_name
 from app.wire import manifests
 
 _OUR_PROFILE = "volcano"

@@ -17,7 +17,7 @@ from app.cli.processes import (
     settings_of,
 )
 from app.cli.versions import Version
-from app.main.together_settings import roles_of
+from app.settings.together import roles_of
 from app.telemetry import logging
 
 
@@ -72,7 +72,7 @@ def together(  # noqa: PLR0917 - one parameter per flag, all given by name
     """
     given = {name: value for name, value in locals().items() if value is not None}
     roles = settings_of(roles_of, given)
-    from app.main.server import Bind
+    from app.main.serving.server import Bind
 
     at = Bind(host=roles.extender.bind_address, port=roles.extender.port)
     logging.configure(roles.extender.log_level, roles.extender.log_format)

@@ -18,7 +18,7 @@ from app.cli.processes import (
     settings_of,
 )
 from app.cli.versions import Version
-from app.main.webhooks_settings import WebhookSettings
+from app.settings.webhooks import WebhookSettings
 from app.telemetry import logging
 
 
@@ -103,7 +103,7 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
     """
     given = {name: value for name, value in locals().items() if value is not None}
     settings = settings_of(WebhookSettings, given)
-    from app.main.server import Bind
+    from app.main.serving.server import Bind
 
     bind = Bind(host=settings.bind_address, port=settings.port)
     logging.configure(settings.log_level, settings.log_format)

@@ -10,7 +10,7 @@ from app.controllers.ports import Api, Clock
 from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Store
-from app.service.workqueue import Again
+from app.kit.workqueue import Again
 from app.wire import times
 from app.wire.errors import DecodeError
 from app.wire.kinds import JOBS, Resource

@@ -6,8 +6,8 @@ Each key stays what it was, label or annotation.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from app.model.disruption import BUDGETS
 from app.model.pod import PREEMPTABLE
-from app.webhooks.pods import BUDGETS
 
 _BOTH: Final = (PREEMPTABLE, "volcano.sh/cooldown-time")
 _ANNOTATIONS: Final = (*_BOTH, "volcano.sh/revocable-zone")

@@ -1,6 +1,6 @@
 """From what informers saw to the runtime.
 
-A kind may have several sources, each for a part of its objects (:mod:`app.service.listings`). One
+A kind may have several sources, each for a part of its objects (:mod:`app.kit.listings`). One
 that goes from a part to another, or is made anew there, may be shown by its new source first.
 """
 
@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 
 from app.controllers.runtime import Runtime
-from app.service.listings import Listings
+from app.kit.listings import Listings
 from app.wire.kinds import Resource
 from app.wire.unstructured import Key, Object, key_of
 

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from app.controllers.ports import ApiError
 from app.controllers.store import Store
-from app.service.workqueue import Backoff, WorkQueue
+from app.kit.workqueue import Backoff, WorkQueue
 from app.telemetry import metrics
 from app.wire.kinds import Resource
 from app.wire.unstructured import Key, Object, key_of

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from app.core.conf_error import ConfError
-from app.core.durations import parse_duration
+from app.kit.durations import parse_duration
 from app.model.booleans import boolean
 from app.model.conf import PluginConf
 

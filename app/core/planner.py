@@ -21,13 +21,13 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import enqueue
 from app.core.actions.minimum import is_reached
 from app.core.actions.ports import NodeFinder
-from app.core.actions.showing import keep_room_for_shown, newly_shown
+from app.core.actions.queue_allocation_gates import keep_room_for_shown, newly_shown
 from app.core.holders import Holders
 from app.core.ledger import Ledger
-from app.core.loans import loans
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.policy import Opened, Policies
+from app.core.shares.loans import loans
 from app.core.tiers import open_policies
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, group_key

@@ -7,7 +7,7 @@ Every new text that Filter answers with costs the stock scheduler a PATCH of the
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from app.core.quantities import amount_text
+from app.kit.quantities import amount_text
 from app.model.amounts import Amounts
 from app.model.conditions import BORROWS
 from app.model.reason import Cause, Holder, Never, Refusal, Shortfall

@@ -27,7 +27,6 @@ from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.verdicts import CORDONED, NOT_READY
 from app.core.plugins import catalogue
-from app.core.plugins.shares import share_of
 from app.core.policy import (
     Allocatable,
     Enqueueable,
@@ -48,6 +47,7 @@ from app.core.policy import (
     Validity,
     Vote,
 )
+from app.core.shares.shares import share_of
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName

@@ -2,7 +2,7 @@
 
 from app.kube import config
 from app.kube.client import ApiClient, ClientOptions
-from app.settings import ProcessSettings
+from app.settings.process import ProcessSettings
 
 
 def open_client(settings: ProcessSettings) -> ApiClient:

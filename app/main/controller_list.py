@@ -21,8 +21,8 @@ from app.controllers.ports import Api, Clock, Events
 from app.controllers.queue import controller as queue
 from app.controllers.runtime import Controller, Stores
 from app.controllers.store import Index
-from app.main.prober import PodProber
-from app.settings import ControllersSettings
+from app.main.adapters.prober import PodProber
+from app.settings.controllers import ControllersSettings
 from app.wire.kinds import JOB_FLOWS, JOBS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, Resource
 from app.wire.unstructured import Key
 

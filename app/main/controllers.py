@@ -19,23 +19,24 @@ from app.controllers.intake import Intake
 from app.controllers.job.slots import SlotSource
 from app.controllers.runtime import Runtime
 from app.controllers.store import Store
+from app.kit.workqueue import Backoff
 from app.kube import config
 from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
+from app.main.adapters.object_api import ObjectApi
+from app.main.adapters.object_events import ObjectEvents
+from app.main.adapters.slot_client import SlotClient
 from app.main.clock import steady_clock
 from app.main.collector import collect_seldom, spare_what_is_there
 from app.main.connecting import open_client
 from app.main.controller_list import Means, chosen, indexes
 from app.main.election import lead
 from app.main.informers import Informers
-from app.main.object_api import ObjectApi
-from app.main.object_events import ObjectEvents
 from app.main.object_kinds import sources_of
-from app.main.server import Bind, Server, opened, server
+from app.main.serving.server import Bind, Server, opened, server
 from app.main.signals import stop_asked
-from app.main.slot_client import SlotClient
-from app.service.workqueue import Backoff
-from app.settings import ControllersSettings, address_of
+from app.settings.controllers import ControllersSettings
+from app.settings.process import address_of
 from app.telemetry.metrics import REGISTRY
 
 COMPONENT = "pumice-controllers"

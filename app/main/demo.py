@@ -19,10 +19,10 @@ from app.kube import config, errors
 from app.kube.client import ApiClient, Body
 from app.main.sandbox import SandboxFailed, SandboxOptions, ended, running
 from app.main.signals import interruptible, until_signal
-from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.story.board import GroupView, board
 from app.sandbox.story.jobs import manifests
+from app.wire.documents import Document
 
 PODS = "/api/v1/namespaces/default/pods"
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from app.kube.client import ApiClient
 from app.kube.leader import LeaderElector, LeaseId, LeaseTiming
-from app.settings import ProcessSettings
+from app.settings.process import ProcessSettings
 
 
 async def lead(

@@ -27,24 +27,25 @@ from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
 from app.kube.unusable import why
 from app.kube.writer import ClusterWriter
+from app.main.adapters.slots_here import SlotsHere
 from app.main.clock import steady_clock
 from app.main.collector import collect_seldom, spare_what_is_there
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
 from app.main.front import Front
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
-from app.main.ports import ClusterPorts
-from app.main.server import CALL_CONNECTIONS, Bind, Server, opened, server
-from app.main.serving_tls import CertificateFiles, follow_files
+from app.main.serving.ports import ClusterPorts
+from app.main.serving.server import CALL_CONNECTIONS, Bind, Server, opened, server
+from app.main.serving.serving_tls import CertificateFiles, follow_files
 from app.main.signals import stop_asked
-from app.main.slots_here import SlotsHere
 from app.main.start_error import StartError
 from app.main.urgency import be_urgent
 from app.main.wiring import Parts, assemble
 from app.model.ids import QueueName
+from app.service.effects.needed_queues import ensure_queues
 from app.service.ports import WriteError
-from app.service.queues import ensure_queues
-from app.settings import ExtenderSettings, address_of
+from app.settings.extender import ExtenderSettings
+from app.settings.process import address_of
 from app.telemetry.metrics import REGISTRY
 
 log = logging.getLogger(__name__)

@@ -14,11 +14,11 @@ from typing import Final
 
 from app.api.extender import Call
 from app.front import doors
-from app.main.link import Link
-from app.main.server import DRAIN_S, Server
+from app.main.serving.link import Link
+from app.main.serving.server import DRAIN_S, Server
 from app.main.wiring import Parts
-from app.service.places import Places
-from app.settings import ExtenderSettings
+from app.service.calls.places import Places
+from app.settings.extender import ExtenderSettings
 from app.telemetry import metrics
 from app.wire.front import Told
 

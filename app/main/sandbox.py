@@ -16,24 +16,25 @@ from typing import Any
 import aiohttp
 import yaml
 
+from app.main.adapters.stock_types import stock_type
+from app.main.admission.embedded import EmbeddedWebhooks
 from app.main.connecting import open_client
 from app.main.controllers import open_controllers
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess
-from app.main.server import CALL_CONNECTIONS, Bind, listen, server
+from app.main.serving.server import CALL_CONNECTIONS, Bind, listen, server
 from app.main.signals import interruptible, until_signal
-from app.main.stock_types import stock_type
-from app.main.webhooks_embedded import EmbeddedWebhooks
 from app.sandbox.apiserver.admission import AdmissionRequest
 from app.sandbox.assembly import Form, Sandbox, build_sandbox, kubeconfig
 from app.sandbox.clock import WallClock
-from app.sandbox.documents import Document
 from app.sandbox.kubelet import STOP_S
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.ports import ExtenderUnreachable
-from app.settings import ControllersSettings, ExtenderSettings
+from app.settings.controllers import ControllersSettings
+from app.settings.extender import ExtenderSettings
 from app.webhooks.gate import gated
 from app.webhooks.world import Options
 from app.wire import manifests
+from app.wire.documents import Document
 
 LOOPBACK = "127.0.0.1"
 SCHEDULERS = frozenset({"volcano"})

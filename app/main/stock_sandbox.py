@@ -21,7 +21,8 @@ import msgspec
 
 from app.kube import config, errors
 from app.kube.client import ApiClient
-from app.main.kubelet_api import HttpKubeletApi, watching
+from app.main.adapters.kubelet_api import HttpKubeletApi, watching
+from app.main.admission.stock import judged
 from app.main.sandbox import (
     SandboxFailed,
     SandboxOptions,
@@ -34,15 +35,14 @@ from app.main.sandbox import (
     wait_for_ever,
 )
 from app.main.signals import interruptible, until_signal
-from app.main.stock_webhooks import judged
 from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.plane import ControlPlane
 from app.sandbox.controlplane.processes import NotReady, Process
-from app.sandbox.documents import Document, condition
 from app.sandbox.kubelet import STOP_S, Kubelet
 from app.sandbox.nodes import node_documents
-from app.settings import ExtenderSettings
+from app.settings.extender import ExtenderSettings
 from app.wire import manifests
+from app.wire.documents import Document, condition
 from app.wire.objects.containers import MARKER
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

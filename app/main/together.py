@@ -21,12 +21,12 @@ from app.main.collector import collect_seldom
 from app.main.connecting import open_client
 from app.main.controllers import Before, ControllersProcess, open_controllers
 from app.main.extender import SWITCH_INTERVAL_S, ExtenderProcess
-from app.main.server import Bind
+from app.main.serving.server import Bind
 from app.main.signals import stop_asked
 from app.main.start_error import StartError
-from app.main.together_settings import Roles
 from app.main.urgency import be_urgent
 from app.main.webhooks import WebhookProcess
+from app.settings.together import Roles
 
 log = logging.getLogger(__name__)
 

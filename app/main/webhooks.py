@@ -21,19 +21,19 @@ from app.api.webhooks import WebhookServices, create_webhooks_app
 from app.kube import config
 from app.kube.client import ApiClient
 from app.kube.unusable import why
+from app.main.adapters.object_api import ObjectApi
+from app.main.admission.certificate import KeptCertificate
+from app.main.admission.cluster import StoredQueues, informers
+from app.main.admission.registration import Registrar, registration_of
 from app.main.clock import steady_clock
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
 from app.main.election import lead
-from app.main.object_api import ObjectApi
-from app.main.server import REVIEW_CONNECTIONS, Bind, Server, server
-from app.main.serving_tls import CertificateFiles, follow_files
+from app.main.serving.server import REVIEW_CONNECTIONS, Bind, Server, server
+from app.main.serving.serving_tls import CertificateFiles, follow_files
 from app.main.signals import stop_asked
 from app.main.start_error import StartError
-from app.main.webhooks_cluster import StoredQueues, informers
-from app.main.webhooks_registration import Registrar, registration_of
-from app.main.webhooks_settings import WebhookSettings
-from app.main.webhooks_tls import KeptCertificate
+from app.settings.webhooks import WebhookSettings
 from app.telemetry.metrics import REGISTRY
 from app.webhooks import admission_conf
 from app.webhooks.admission import UnknownPath, Webhook, chosen

@@ -12,23 +12,27 @@ from app.cache.audit import Audit
 from app.cache.cluster import ClusterCache
 from app.model.ids import GroupKey, QueueName
 from app.service.activity import Activity
-from app.service.actuator import Actuator, log_failure
-from app.service.approvals import Approvals
-from app.service.barrier import Barrier
-from app.service.binding import Binding
-from app.service.catching_up import LateGroups
-from app.service.comparing import compare
+from app.service.calls.barrier import Barrier
+from app.service.calls.binding import Binding
+from app.service.calls.catching_up import LateGroups
+from app.service.calls.filtering import Filtering
+from app.service.calls.preemption import Preemption
 from app.service.configuration import Configuration
-from app.service.corrections import Corrections
-from app.service.feed import Feed
-from app.service.filtering import Filtering
-from app.service.gates import Gates
-from app.service.giving_back import forgive, give_back_unusable
-from app.service.heirs import Heirs
+from app.service.cycle.allowed_victims import Approvals
+from app.service.cycle.cool_down import forgive, give_back_unusable
+from app.service.cycle.heirs import Heirs
+from app.service.cycle.planning import Planning
+from app.service.cycle.vetoes import Vetoes
+from app.service.effects.actuator import Actuator, log_failure
+from app.service.effects.corrections import Corrections
+from app.service.effects.gates import Gates
+from app.service.effects.pod_reasons import PodReasons
+from app.service.effects.queue_allocation_gates import Showing
+from app.service.effects.statuses import StatusWriter
+from app.service.intake.comparing import compare
+from app.service.intake.feed import Feed
+from app.service.intake.owners import Owners
 from app.service.limits import Limits
-from app.service.owners import Owners
-from app.service.planning import Planning
-from app.service.pod_reasons import PodReasons
 from app.service.ports import (
     Binder,
     Clock,
@@ -38,10 +42,6 @@ from app.service.ports import (
     PodLister,
     PodWriter,
 )
-from app.service.preemption import Preemption
-from app.service.showing import Showing
-from app.service.status import StatusWriter
-from app.service.vetoes import Vetoes
 
 
 class Ports(Binder, OwnerReader, PodWriter, GroupWriter, EventSink, PodLister, Protocol):

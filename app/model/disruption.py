@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from app.model.pod import Pod
 from app.model.shape import LabelSelector
 
+BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
+"""The annotations in which a job says how many of its pods may be disrupted."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DisruptionBudget:

@@ -137,7 +137,7 @@ class PodShape:
 
     ``spread_identity``, the pair ``(namespace, labels)`` that inter-pod rules count this pod as, is
     there when the pod has such rules itself, and in a snapshot when any pod has
-    (:mod:`app.cache.identities`).
+    (:mod:`app.cache.neighbours.identities`).
     ``affinity_layout`` tells the patch that pins a pod behind our gate what is there already: None
     when the pod has no affinity at all (or is not gated).
     """

@@ -19,7 +19,6 @@ from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.apiserver.stock_fields import TypeOf, nothing_known
 from app.sandbox.apiserver.store import Store
 from app.sandbox.clock import Clock
-from app.sandbox.documents import Document
 from app.sandbox.kubelet import Kubelet
 from app.sandbox.nodes import NodeSpec, node_documents
 from app.sandbox.old_events import OldEvents
@@ -27,6 +26,7 @@ from app.sandbox.orphans import OrphanCollector
 from app.sandbox.ports import ExtenderClient
 from app.sandbox.scheduler.loop import LoopConfig, SchedulerLoop
 from app.sandbox.store_kubelet_api import StoreKubeletApi
+from app.wire.documents import Document
 
 OURS = "volcano"
 STOCK = "default-scheduler"

@@ -14,7 +14,7 @@ import re
 import shlex
 from dataclasses import dataclass, replace
 
-from app.sandbox.documents import Document, annotations_of, items
+from app.wire.documents import Document, annotations_of, items
 
 RUN_SECONDS = "pumice.sh/sandbox-run-seconds"
 EXIT_CODE = "pumice.sh/sandbox-exit-code"

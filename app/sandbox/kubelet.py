@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from app.sandbox.clock import Clock
-from app.sandbox.documents import Document, is_terminal, name_of, section, uid_of
 from app.sandbox.pod_life import PodLife
 from app.sandbox.pod_status import Verdict
 from app.sandbox.ports import KubeletApi, PodMissing, Watched, WatchEvent, WatchExpired
 from app.sandbox.rooms import Rooms, has_begun
+from app.wire.documents import Document, is_terminal, name_of, section, uid_of
 
 logger = logging.getLogger(__name__)
 

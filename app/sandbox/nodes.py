@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from app.sandbox.clock import timestamp
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 GPU = "nvidia.com/gpu"
 _CONDITIONS = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from app.sandbox.apiserver.store import Store
 from app.sandbox.clock import Clock
-from app.sandbox.documents import ObjectName, name_of
+from app.wire.documents import ObjectName, name_of
 
 KEPT_S = 3600.0
 PERIOD_S = 300.0

@@ -14,7 +14,7 @@ from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.patches import STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import Clock, timestamp
-from app.sandbox.documents import Document, ObjectName, is_terminal, name_of, section, uid_of
+from app.wire.documents import Document, ObjectName, is_terminal, name_of, section, uid_of
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from app.sandbox.clock import timestamp
-from app.sandbox.documents import Document, name_of, section, uid_of
+from app.wire.documents import Document, name_of, section, uid_of
 
 
 def pod_event(pod: Document, *, kind: str, reason: str, note: str, now: float) -> Document:

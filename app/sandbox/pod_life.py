@@ -24,7 +24,6 @@ from dataclasses import replace
 
 from app.sandbox.clock import Clock, parse_timestamp, timestamp
 from app.sandbox.commands import Program, program_of, unreadable_annotations
-from app.sandbox.documents import Document, items, name_of, section, uid_of
 from app.sandbox.pod_events import pod_event
 from app.sandbox.pod_status import (
     ContainerState,
@@ -35,6 +34,7 @@ from app.sandbox.pod_status import (
     status_patch,
 )
 from app.sandbox.ports import KubeletApi, PodMissing
+from app.wire.documents import Document, items, name_of, section, uid_of
 
 logger = logging.getLogger(__name__)
 

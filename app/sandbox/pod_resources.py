@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from app.sandbox.documents import Document, items, section
 from app.sandbox.quantities import parse_list
+from app.wire.documents import Document, items, section
 
 Amounts = dict[str, int]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from app.sandbox.clock import timestamp
-from app.sandbox.documents import Document, condition, items, section
 from app.sandbox.nodes import host_ip
+from app.wire.documents import Document, condition, items, section
 
 
 class Stage(Enum):

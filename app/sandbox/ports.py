@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from app.sandbox.documents import Document, ObjectName
+from app.wire.documents import Document, ObjectName
 
 
 class WatchExpired(Exception):

@@ -9,10 +9,10 @@ that the node does not list is somebody else's business. What has begun on a nod
 from __future__ import annotations
 
 from app.model.amounts import CPU, MEMORY
-from app.sandbox.documents import Document, section
 from app.sandbox.pod_status import Verdict
 from app.sandbox.scheduler.cluster import Cluster, NodeState
 from app.sandbox.scheduler.requirements import PODS, requirements_of
+from app.wire.documents import Document, section
 
 _ORDER = {PODS: 0, CPU: 1, MEMORY: 2, "ephemeral-storage": 3}
 

@@ -9,8 +9,8 @@ from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.patches import STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
-from app.sandbox.documents import Document, ObjectName
 from app.sandbox.ports import PodMissing, Watched, WatchEvent, WatchExpired
+from app.wire.documents import Document, ObjectName
 
 _PODS = "/pods"
 

@@ -1,7 +1,11 @@
 """Use cases: what the scheduler's side does with the cluster, through ports.
 
-``feed`` puts what informers saw into the cache; ``planning`` runs cycles and plans single gangs on
-demand; ``filtering``, ``barrier``, ``binding`` and ``preemption`` answer kube-scheduler's four
-calls; ``actuator`` carries out what was decided; ``explanations`` says why. Nothing here knows HTTP
-or the API server's client: :mod:`app.service.ports` says what is needed of them.
+* ``intake`` puts what informers saw into the cache.
+* ``cycle`` runs planning cycles, plans single gangs on demand, and makes plans true.
+* ``calls`` answers the four calls of kube-scheduler.
+* ``telling`` says why a pod, a gang or a job waits.
+* ``effects`` writes what was decided to the API server.
+
+Nothing here knows HTTP or the API server's client: :mod:`app.service.ports` says what is needed of
+them.
 """

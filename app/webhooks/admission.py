@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.webhooks.cronjobs import check_cron_job
-from app.webhooks.findings import Findings
 from app.webhooks.hypernodes import check_hyper_node
 from app.webhooks.job_defaults import default_job
 from app.webhooks.job_rules import check_new_job
@@ -22,6 +21,7 @@ from app.webhooks.queues import check_queue_or_deletion, default_queue
 from app.webhooks.schema_words import beyond_schema
 from app.webhooks.world import Operation, Request, World
 from app.wire import kinds
+from app.wire.findings import Findings
 from app.wire.kinds import Resource
 from app.wire.unstructured import Object
 

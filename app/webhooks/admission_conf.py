@@ -18,9 +18,9 @@ from typing import Any
 
 import yaml
 
-from app.webhooks.reading import mapping
 from app.webhooks.resource_groups import GROUP_ANNOTATION, ResourceGroup
 from app.wire import go_yaml
+from app.wire.reading import mapping
 
 Source = Mapping[str, Any]
 

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from app.webhooks.reading import amounts, integer, mapping, text
 from app.wire import kinds
 from app.wire.kinds import Resource
+from app.wire.reading import amounts, integer, mapping, text
 from app.wire.unstructured import Key, Object, annotations, key_of, name, spec, status
 
 NAMESPACES: Final = Resource("Namespace", "v1", "namespaces", namespaced=False)

@@ -6,13 +6,13 @@ The job they make is checked like a job, but only warned about: it is judged aga
 import re
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from app.kit import cron
 from app.model.names import subdomain_problems
-from app.webhooks.findings import Findings, listed
 from app.webhooks.job_rules import check_job_spec
 from app.webhooks.linting import lint_job, lint_queue_name
-from app.webhooks.reading import mapping, text
 from app.webhooks.world import Request, World
-from app.wire import cron
+from app.wire.findings import Findings, listed
+from app.wire.reading import mapping, text
 from app.wire.unstructured import Object, is_deleting, name
 
 LONGEST_NAME = 52

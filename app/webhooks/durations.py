@@ -4,8 +4,8 @@ The schema takes any text. What Volcano's types cannot read, its webhook refuses
 a policy that acts at once, or never.
 """
 
-from app.core.durations import parse_duration
-from app.webhooks.findings import Findings
+from app.kit.durations import parse_duration
+from app.wire.findings import Findings
 
 
 def check_duration(value: object, path: str, findings: Findings) -> None:

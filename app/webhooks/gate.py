@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.model.pod import GATE
-from app.webhooks.reading import mapping, mappings, sequence, text
+from app.wire.reading import mapping, mappings, sequence, text
 
 EXEMPT = "pumice.sh/gate"
 

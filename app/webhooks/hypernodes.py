@@ -4,19 +4,17 @@ Patterns are RE2 in Volcano, which knows neither look-around nor back references
 compiles and RE2 does not is refused too.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from app.kit.patterns import pattern_problem
 from app.model.names import subdomain_problems
-from app.webhooks.findings import Findings, at, listed
-from app.webhooks.reading import mapping, mappings, text
 from app.webhooks.world import Request, World
+from app.wire.findings import Findings, at, listed
+from app.wire.reading import mapping, mappings, text
 from app.wire.unstructured import is_deleting
 
 SELECTORS = ("exactMatch", "regexMatch", "labelMatch")
-
-_BEYOND_RE2 = re.compile(r"(?<!\\)(?:\\\\)*(?:\(\?(?:[=!(>]|<[=!]|P=)|\\[1-9])")
 
 
 def check_hyper_node(request: Request, _world: World) -> Findings:
@@ -62,15 +60,3 @@ def _check_pattern(pattern: str, path: str, findings: Findings) -> None:
     problem = pattern_problem(pattern)
     if problem:
         findings.refuse(path, f"member regexMatch pattern is invalid: {problem}")
-
-
-def pattern_problem(pattern: str) -> str:
-    """Why it is no regular expression; empty when it is one."""
-    found = _BEYOND_RE2.search(pattern)
-    if found:
-        return f"`{found.group()}` is not supported"
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        return f"error parsing regexp: {error}"
-    return ""

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.core.jobplugins import catalogue
+from app.jobplugins.rules import catalogue
 from app.model.ids import DEFAULT_QUEUE
 from app.webhooks.job_following import followed
 from app.webhooks.minimums import default_least, default_of_job, filled_in, noted, unsaid
-from app.webhooks.reading import mapping
 from app.webhooks.world import Request, World
+from app.wire.host_network import HOST_DNS_POLICY, needs_dns_policy
+from app.wire.reading import mapping
 from app.wire.unstructured import Object
 
 MAX_RETRY = 3
-HOST_DNS_POLICY = "ClusterFirstWithHostNet"
 
 
 def default_job(request: Request, world: World) -> Object:
@@ -47,11 +47,6 @@ def task_in_full(index: int, task: Any) -> Any:
     if needs_dns_policy(pod):
         filled["template"] = {**template, "spec": {**pod, "dnsPolicy": HOST_DNS_POLICY}}
     return filled
-
-
-def needs_dns_policy(pod: Mapping[str, Any]) -> bool:
-    """Whether pods of this spec use the host's network and would not find services by its names."""
-    return pod.get("hostNetwork") is True and not pod.get("dnsPolicy")
 
 
 def _plugins(plugins: Mapping[str, Any]) -> Object:

@@ -17,8 +17,8 @@ from app.webhooks.minimums import (
     noted,
     unsaid,
 )
-from app.webhooks.reading import mapping, mappings, sequence
 from app.webhooks.world import Request
+from app.wire.reading import mapping, mappings, sequence
 from app.wire.unstructured import Object, is_deleting
 
 _MINIMUM = "minAvailable"

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from app.core.jobplugins import catalogue
-from app.core.jobplugins.advice import advice
-from app.core.jobplugins.roster import Roster, TaskRow
-from app.webhooks.findings import Findings
-from app.webhooks.reading import integer, mapping, mappings, number_or_none, text, texts
+from app.jobplugins.rules import catalogue
+from app.jobplugins.rules.advice import advice
+from app.jobplugins.rules.roster import Roster, TaskRow
+from app.wire.findings import Findings
+from app.wire.reading import integer, mapping, mappings, number_or_none, text, texts
 from app.wire.unstructured import Object, name
 
 MOST_HOSTS: Final = 100_000

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from app.webhooks.durations import check_duration
-from app.webhooks.findings import Findings, at, listed
-from app.webhooks.reading import mappings, number_or_none, text, texts
+from app.wire.findings import Findings, at, listed
+from app.wire.reading import mappings, number_or_none, text, texts
 
 ANY_EVENT = "*"
 

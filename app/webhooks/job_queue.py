@@ -2,9 +2,9 @@
 
 from app.model.ids import ROOT_QUEUE
 from app.model.workload import QueueState
-from app.webhooks.findings import Findings
-from app.webhooks.reading import mapping, text
 from app.webhooks.world import Facts
+from app.wire.findings import Findings
+from app.wire.reading import mapping, text
 from app.wire.unstructured import Object, name, spec, status
 
 TAKING = frozenset({"", QueueState.OPEN.value})

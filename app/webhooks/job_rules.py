@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
+from app.kit.graphs import on_cycles, undefined
 from app.model.names import qualified_problems
 from app.webhooks.durations import check_duration
-from app.webhooks.findings import Findings, listed
-from app.webhooks.graphs import on_cycles, undefined
 from app.webhooks.job_plugins import check_plugins
 from app.webhooks.job_policies import check_policies
 from app.webhooks.job_queue import check_job_queue
 from app.webhooks.job_tasks import check_tasks, has_partitions
 from app.webhooks.job_volumes import check_volumes
 from app.webhooks.linting import lint_job
-from app.webhooks.reading import integer, mapping, mappings, text, texts
 from app.webhooks.topology import check_topology
 from app.webhooks.world import Options, Request, World
+from app.wire.findings import Findings, listed
+from app.wire.reading import integer, mapping, mappings, text, texts
 from app.wire.unstructured import Object
 from app.wire.unstructured import name as name_of
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.model.names import label_problems, qualified_problems
-from app.webhooks.findings import Findings, at, listed
 from app.webhooks.job_policies import check_policies
 from app.webhooks.pod_templates import check_template
-from app.webhooks.reading import amount, integer, mapping, mappings, number_or_none, text
 from app.webhooks.topology import asks_for_topology, check_partitions
+from app.wire.findings import Findings, at, listed
+from app.wire.reading import amount, integer, mapping, mappings, number_or_none, text
 from app.wire.unstructured import Object
 from app.wire.unstructured import name as name_of
 

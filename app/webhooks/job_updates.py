@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
-from app.webhooks.findings import Findings, at
 from app.webhooks.job_defaults import task_in_full
-from app.webhooks.reading import integer, mapping, mappings, number_or_none, sequence, text
 from app.webhooks.sameness import is_same
 from app.webhooks.topology import check_partitions, check_topology
 from app.webhooks.world import Request, World
+from app.wire.findings import Findings, at
+from app.wire.reading import integer, mapping, mappings, number_or_none, sequence, text
 from app.wire.unstructured import Object, is_deleting
 from app.wire.unstructured import name as name_of
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.model.names import subdomain_problems
-from app.webhooks.findings import Findings, at, listed
-from app.webhooks.pod_types import check_claim_types
-from app.webhooks.reading import mapping, mappings, text
 from app.webhooks.world import Options
+from app.wire.findings import Findings, at, listed
+from app.wire.pod_types import check_claim_types
+from app.wire.reading import mapping, mappings, text
 
 _EITHER_OR = (
     "conflict: If you want to use an existing PVC, just specify VolumeClaimName. "

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-from app.webhooks.findings import Findings, at, listed
-from app.webhooks.graphs import on_cycles
-from app.webhooks.reading import mapping, mappings, text, texts
+from app.kit.graphs import on_cycles
 from app.webhooks.world import Request, World
+from app.wire.findings import Findings, at, listed
+from app.wire.reading import mapping, mappings, text, texts
 from app.wire.unstructured import Object, is_deleting
 
 NOT_DAG = "jobflow Flow is not DAG"

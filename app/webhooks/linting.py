@@ -7,11 +7,15 @@ class may be created. Each text has the numbers.
 from collections.abc import Mapping
 from typing import Any
 
-from app.core.gang_minimum import Part, pods_needed
+from app.core.gangs.job_minimum import Part, pods_needed
 from app.model.amounts import PODS
-from app.webhooks.findings import Findings, at
 from app.webhooks.minimums import default_of_job, filled_in, least_of, unsaid
-from app.webhooks.reading import (
+from app.webhooks.requests import added, pod_requests
+from app.webhooks.topology import NOT_HEEDED, asks_for_topology, lint_topology
+from app.webhooks.world import Facts
+from app.wire import quantity
+from app.wire.findings import Findings, at
+from app.wire.reading import (
     amounts,
     integer,
     mapping,
@@ -19,10 +23,6 @@ from app.webhooks.reading import (
     text,
     texts,
 )
-from app.webhooks.requests import added, pod_requests
-from app.webhooks.topology import NOT_HEEDED, asks_for_topology, lint_topology
-from app.webhooks.world import Facts
-from app.wire import quantity
 from app.wire.unstructured import Object, spec
 
 _MOST_NAMED = 3

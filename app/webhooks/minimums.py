@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.model.ids import FILLED_IN
-from app.webhooks.reading import integer, mapping, mappings, number_or_none, text
+from app.wire.reading import integer, mapping, mappings, number_or_none, text
 from app.wire.unstructured import Object
 
 _OF_JOB: Final = "minAvailable"

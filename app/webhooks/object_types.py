@@ -7,9 +7,9 @@ type there is left to the schema, which says so better than a rule that cannot r
 from collections.abc import Mapping
 from typing import Final
 
-from app.webhooks.shapes import is_of, shapes_of
 from app.wire import kinds
 from app.wire.kinds import Resource
+from app.wire.shapes import is_of, shapes_of
 from app.wire.unstructured import Object
 
 SHAPES: Final = shapes_of(

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from app.model.names import qualified_problems
-from app.webhooks.findings import Findings
-from app.webhooks.reading import amount, mapping
+from app.wire.findings import Findings
+from app.wire.reading import amount, mapping
 
 _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE_PAGES: Final = "hugepages-"

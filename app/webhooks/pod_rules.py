@@ -14,8 +14,8 @@ from app.model.names import (
     qualified_problems,
     subdomain_problems,
 )
-from app.webhooks.findings import Findings, at
-from app.webhooks.reading import mapping, mappings, number_or_none, text
+from app.wire.findings import Findings, at
+from app.wire.reading import mapping, mappings, number_or_none, text
 
 _CONTAINERS: Final = ("initContainers", "containers")
 _TERMS: Final = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"

@@ -14,11 +14,11 @@ from app.model.names import (
     port_name_problems,
     qualified_problems,
 )
-from app.webhooks.findings import Findings, at
 from app.webhooks.pod_resources import check_resources
 from app.webhooks.pod_rules import check_fields, check_labels
-from app.webhooks.pod_types import check_types
-from app.webhooks.reading import mapping, mappings, number_or_none, text
+from app.wire.findings import Findings, at
+from app.wire.pod_types import check_types
+from app.wire.reading import mapping, mappings, number_or_none, text
 
 _PORTS = range(1, 65536)
 

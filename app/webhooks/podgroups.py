@@ -5,10 +5,8 @@ from typing import Any
 
 from app.model.ids import DEFAULT_QUEUE
 from app.model.pod import QUEUE_ANNOTATION
-from app.webhooks.findings import Findings, at
 from app.webhooks.job_queue import TAKING, not_found, state_of
 from app.webhooks.linting import lint_limit, lint_priority_class
-from app.webhooks.reading import amounts, integer, mapping, mappings, text
 from app.webhooks.topology import (
     BOTH_TIERS,
     check_topology,
@@ -16,6 +14,8 @@ from app.webhooks.topology import (
     lint_topology,
 )
 from app.webhooks.world import Facts, Request, World
+from app.wire.findings import Findings, at
+from app.wire.reading import amounts, integer, mapping, mappings, text
 from app.wire.unstructured import Object
 
 

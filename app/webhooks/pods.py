@@ -4,16 +4,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from app.model.disruption import BUDGETS
 from app.model.pod import QUEUE_ANNOTATION, QUEUE_GATE
-from app.webhooks.findings import Findings, listed
 from app.webhooks.gate import gated
 from app.webhooks.linting import lint_queue_name, lint_size
-from app.webhooks.reading import mapping, mappings, sequence, text
 from app.webhooks.requests import pod_requests
 from app.webhooks.world import Request, World
+from app.wire.findings import Findings, listed
+from app.wire.reading import mapping, mappings, sequence, text
 from app.wire.unstructured import Object, annotations
-
-BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 
 _POSITIVE = re.compile(r"\+?0*[1-9][0-9]*")
 _PERCENT = re.compile(r"0*([1-9][0-9]?)%")

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.model.amounts import PODS
-from app.webhooks.findings import Findings
 from app.webhooks.pod_resources import is_device, is_whole
-from app.webhooks.reading import amount, amounts, mapping
 from app.wire import quantity
+from app.wire.findings import Findings
+from app.wire.reading import amount, amounts, mapping
 from app.wire.unstructured import Object, spec
 
 CAPABILITY, DESERVED, GUARANTEE = "capability", "deserved", "guarantee"

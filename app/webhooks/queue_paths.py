@@ -6,8 +6,8 @@
 
 from app.model.decimals import decimal
 from app.model.ids import ROOT_QUEUE
-from app.webhooks.findings import Findings
 from app.webhooks.world import Facts
+from app.wire.findings import Findings
 from app.wire.unstructured import Object, annotations, name
 
 HIERARCHY = "volcano.sh/hierarchy"

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.model.ids import ROOT_QUEUE
-from app.webhooks.findings import Findings
 from app.webhooks.job_queue import not_found
 from app.webhooks.queue_amounts import (
     CAPABILITY,
@@ -19,9 +18,10 @@ from app.webhooks.queue_amounts import (
     summed,
     told,
 )
-from app.webhooks.reading import amount, mapping, text
 from app.webhooks.world import World
 from app.wire import quantity
+from app.wire.findings import Findings
+from app.wire.reading import amount, mapping, text
 from app.wire.unstructured import Object, name, spec, status
 
 

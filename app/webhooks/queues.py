@@ -2,7 +2,6 @@
 
 from app.model.ids import DEFAULT_QUEUE, ROOT_QUEUE
 from app.model.workload import QueueState
-from app.webhooks.findings import Findings
 from app.webhooks.job_queue import children_of, state_of
 from app.webhooks.queue_amounts import (
     CAPABILITY,
@@ -23,8 +22,9 @@ from app.webhooks.queue_tree import (
     check_shares,
     parent_of,
 )
-from app.webhooks.reading import mapping, text
 from app.webhooks.world import Request, World
+from app.wire.findings import Findings
+from app.wire.reading import mapping, text
 from app.wire.unstructured import Object, is_deleting, name, spec
 
 _SHARES = (CAPABILITY, DESERVED, GUARANTEE)

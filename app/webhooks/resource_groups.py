@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.webhooks.reading import mapping, sequence
+from app.wire.reading import mapping, sequence
 from app.wire.unstructured import Object
 
 GROUP_ANNOTATION = "volcano.sh/resource-group"

@@ -7,8 +7,8 @@ and 0 it leaves out those whose type has no other word for nothing; elsewhere th
 
 from typing import Any, Final
 
-from app.core.durations import parse_duration
-from app.webhooks.reading import amount
+from app.kit.durations import parse_duration
+from app.wire.reading import amount
 
 _AMOUNTS: Final = frozenset({"requests", "limits", "overhead"})
 """Maps from resources to quantities."""

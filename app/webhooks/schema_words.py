@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from app.webhooks.findings import Finding, at
 from app.webhooks.object_types import KINDS
-from app.webhooks.reading import mapping, number_or_none, sequence
 from app.wire import manifests
+from app.wire.findings import Finding, at
 from app.wire.kinds import Resource
+from app.wire.reading import mapping, number_or_none, sequence
 from app.wire.unstructured import Object
 
 Schema = Mapping[str, Any]

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.webhooks.findings import Findings, at
-from app.webhooks.reading import integer, mapping, number_or_none, text
+from app.wire.findings import Findings, at
+from app.wire.reading import integer, mapping, number_or_none, text
 
 BOTH_TIERS = (
     "must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously"

@@ -14,8 +14,8 @@ import yaml
 
 from app.core.arguments import parse_bool
 from app.core.conf_error import ConfError
-from app.core.likeness import meant
 from app.core.plugins import catalogue
+from app.kit.likeness import meant
 from app.model.conf import PluginConf, SchedulerConf
 from app.wire import go_yaml
 

@@ -9,7 +9,7 @@ import pytest
 from app.api import extender
 from app.api.body import BadRequest
 from app.api.extender import once
-from app.service.binding import Gone
+from app.service.calls.binding import Gone
 
 
 async def never() -> None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from app.api import scheduler_types
-from app.service.explanations import Story
+from app.service.telling.explanations import Story
 from tests.api.stand import args, binding, recorded, stand
 from tests.builders import make_shape
 from tests.service.rig import Rig

@@ -11,7 +11,7 @@ import pytest
 from app.api.extender import Call, extender_calls
 from app.api.framed import Framed
 from app.model.ids import NodeName
-from app.service.binding import Gone
+from app.service.calls.binding import Gone
 from app.wire.front import Frame, Frames, Kind
 from app.wire.paths import VERBS
 from tests.api.stand import Stand, args, binding, services_of, stand

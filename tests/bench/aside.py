@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter, process_time
 
 from app.cache.cluster import ClusterCache
-from app.cache.snapshotter import Snapshotter
+from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan, plan_gang
 from app.core.policy import Policies

@@ -15,7 +15,7 @@ from typing import cast
 import uvloop
 
 from app.main.urgency import be_urgent
-from app.settings import ExtenderSettings
+from app.settings.extender import ExtenderSettings
 
 _BODY = b'{"NodeNames":["bare"]}'
 _ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(_BODY), _BODY)

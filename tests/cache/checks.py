@@ -11,11 +11,11 @@ import pytest
 from hypothesis.stateful import invariant, rule
 
 from app.cache.audit import audit
-from app.cache.choosy import keys_asked
-from app.cache.groups import Group
-from app.cache.roster import Occupant
-from app.cache.sums import part_of
-from app.cache.views import gang_view
+from app.cache.gangs.groups import Group
+from app.cache.gangs.sums import part_of
+from app.cache.gangs.views import gang_view
+from app.cache.neighbours.placed_pods import Occupant
+from app.cache.neighbours.pods_with_rules import keys_asked
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.job import Template

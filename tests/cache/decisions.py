@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from app.cache.members import Answer, Kind, Stage
-from app.cache.revocable import revocable
-from app.cache.views import task_of
+from app.cache.gangs.members import Answer, Kind, Stage
+from app.cache.gangs.views import task_of
+from app.cache.reserved.revocable import revocable
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.plan import GangPlacement, Placement, Revocable
 from app.model.workload import GroupPhase

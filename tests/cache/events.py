@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from app.cache.members import PLACED_KINDS, Kind, Member, Stage
+from app.cache.gangs.members import PLACED_KINDS, Kind, Member, Stage
 from app.model.amounts import amounts
 from app.model.ids import NodeName
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_GATE, TASK_SPEC, Owner, Pod, TaskStatus

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
 from app.cache.cluster import ClusterCache
-from app.cache.members import PLACED_KINDS, Kind, Stage
-from app.cache.registry import Signals
-from app.cache.snapshotter import Snapshotter
+from app.cache.gangs.members import PLACED_KINDS, Kind, Stage
+from app.cache.gangs.registry import Signals
+from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.job import Template
 from app.model.parts import SubGroupPolicy
@@ -26,7 +26,7 @@ from app.model.shape import HostPort, LabelSelector, Operator, PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, Namespace, PodGroup
 from app.service.activity import Activity
-from app.service.feed import Feed
+from app.service.intake.feed import Feed
 from tests.builders import ALONE, make_amounts
 from tests.cache.naive import ANYWHERE, OURS, Api, Promise, Promises, Taken
 

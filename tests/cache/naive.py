@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
-from app.cache.members import Answer, Kind, Stage
+from app.cache.gangs.members import Answer, Kind, Stage
 from app.model.amounts import Amounts
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.node import Node

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.cache.cluster import ClusterCache
-from app.cache.members import Member, Stage
+from app.cache.gangs.members import Member, Stage
 from app.model.ids import NodeName, PodUid, group_key
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, Pod

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.cache.members import Answer, Stage
+from app.cache.gangs.members import Answer, Stage
 from app.model.ids import NodeName
 from tests.builders import make_pod
 from tests.cache.rig import KEY, OTHER, Rig

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.cache.members import Stage
+from app.cache.gangs.members import Stage
 from app.model.ids import NodeName, QueueName
 from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION
 from app.model.workload import Namespace

@@ -1,6 +1,6 @@
 """Members beyond the minimum that nobody came for: what the planner is told of them."""
 
-from app.cache.members import Stage
+from app.cache.gangs.members import Stage
 from app.model.gang import Gang
 from app.model.ids import NodeName
 from tests.cache.rig import KEY, Rig

@@ -3,7 +3,7 @@
 import pytest
 
 from app.cache.cluster import ClusterCache
-from app.cache.registry import Registry
+from app.cache.gangs.registry import Registry
 from app.model.ids import GroupKey, group_key
 from app.model.job import Template
 from app.model.shape import PodShape

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from app.cli.root import app
 from app.sandbox.apiserver.server import ApiServer
-from app.sandbox.documents import ObjectName
 from app.wire import manifests
+from app.wire.documents import ObjectName
 from app.wire.kinds import Resource
 
 Object = dict[str, Any]

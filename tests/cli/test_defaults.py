@@ -4,9 +4,11 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.root import app
-from app.main.together_settings import roles_of
-from app.main.webhooks_settings import WebhookSettings
-from app.settings import ControllersSettings, ExtenderSettings, ProcessSettings
+from app.settings.controllers import ControllersSettings
+from app.settings.extender import ExtenderSettings
+from app.settings.process import ProcessSettings
+from app.settings.together import roles_of
+from app.settings.webhooks import WebhookSettings
 
 runner = CliRunner()
 

@@ -16,7 +16,7 @@ import yaml
 from app.cli.endings import Code, CommandFailed, failing_to, of
 from app.kube import errors
 from app.kube.errors import ConfigError
-from app.sandbox.documents import ObjectName
+from app.wire.documents import ObjectName
 from tests.cli.stand import Done, Stand, answering, invoke
 
 COMMAND = Path(sys.executable).with_name("pumice")
@@ -409,7 +409,7 @@ def test_an_interrupt_before_the_command_is_known_is_no_error() -> None:
 _ASKED_ONCE_IT_LISTENS = """
 import signal
 from app.cli.root import app
-from app.main import server
+from app.main.serving import server
 
 def opened(bind, opened=server.opened):
     listener = opened(bind)

@@ -14,7 +14,7 @@ from app.cli.extender import extender
 from app.cli.processes import settings_of
 from app.cli.root import app
 from app.service.limits import Hint
-from app.settings import ExtenderSettings
+from app.settings.extender import ExtenderSettings
 
 runner = CliRunner()
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from app.cli.processes import settings_of
 from app.cli.root import app
 from app.cli.together import together
-from app.main.together_settings import roles_of
+from app.settings.together import roles_of
 
 runner = CliRunner()
 

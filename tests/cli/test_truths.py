@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from app.cli.root import app
 from app.cli.truths import TRUTHS
-from app.settings import ControllersSettings
+from app.settings.controllers import ControllersSettings
 
 runner = CliRunner()
 

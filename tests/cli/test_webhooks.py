@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from app.cli.processes import settings_of
 from app.cli.root import app
 from app.cli.webhooks import webhooks
-from app.main.webhooks_settings import WebhookSettings
+from app.settings.webhooks import WebhookSettings
 from app.webhooks.admission import PATHS
 
 runner = CliRunner()

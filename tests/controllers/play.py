@@ -7,7 +7,7 @@ from typing import Any
 from app.controllers.ports import Api, Clock, Events
 from app.controllers.runtime import Controller, Runtime
 from app.controllers.store import Index, Store
-from app.service.workqueue import Backoff
+from app.kit.workqueue import Backoff
 from app.wire.kinds import (
     CRON_JOBS,
     HYPER_NODES,

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from app.controllers.intake import Intake
 from app.controllers.runtime import Change, Runtime
 from app.controllers.store import Store
-from app.service.workqueue import Backoff
+from app.kit.workqueue import Backoff
 from app.wire.kinds import JOBS, PODS
 from app.wire.unstructured import Key, Object, key_of, labels
 from tests.controllers.play import item

@@ -8,7 +8,7 @@ import pytest
 from app.controllers.ports import ApiError, Failure
 from app.controllers.runtime import LOOKED_AT_IN_A_TURN, Change, Controller, Runtime
 from app.controllers.store import Store
-from app.service.workqueue import Again, Backoff
+from app.kit.workqueue import Again, Backoff
 from app.wire.kinds import JOBS, PODS
 from app.wire.unstructured import Key, key_of
 from tests.controllers.play import item

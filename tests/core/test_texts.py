@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.core.quantities import amount_text
 from app.core.texts import describe, filter_text
+from app.kit.quantities import amount_text
 from app.model.reason import Cause, Holder, NodeCount, Refusal, Shortfall
 
 GIB = 1 << 30

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from app.cache.sums import QueueSums, part_of
+from app.cache.gangs.sums import QueueSums, part_of
 from app.core.policy import Policies
 from app.model.conf import PluginConf
 from app.model.gang import Counts, Gang, Task

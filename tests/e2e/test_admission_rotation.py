@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from app.wire import certificates
+from app.kit import certificates
 from tests.clusters.certificates import Authority, KeyPair
 from tests.clusters.client import ApiClient
 from tests.clusters.controlplane import ControlPlane

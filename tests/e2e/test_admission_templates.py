@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.webhooks.pod_types import SHAPES
+from app.wire.pod_types import SHAPES
 from tests.clusters.client import ApiError, Object
 from tests.clusters.controlplane import ControlPlane
 from tests.e2e.admission import dry_run

@@ -13,10 +13,10 @@ import httpx2
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from app.main import accepting, bounded, server
-from app.main.bounded import HEAD, HEADERS
+from app.main.serving import accepting, bounded, server
+from app.main.serving.bounded import HEAD, HEADERS
 from app.sandbox.controlplane.certificates import Authority
-from tests.main.test_server import LOCAL, exchange, served
+from tests.main.serving.test_server import LOCAL, exchange, served
 
 Where = tuple[str, int]
 

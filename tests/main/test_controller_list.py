@@ -7,7 +7,7 @@ import pytest
 from app.controllers.job.slots import Slots
 from app.controllers.store import Store
 from app.main.controller_list import OFFERS, Means, chosen, indexes
-from app.settings import ControllersSettings
+from app.settings.controllers import ControllersSettings
 from tests.controllers.fake_api import FakeApi, FakeEvents
 
 ALL = [

@@ -11,7 +11,7 @@ from app.main.controllers import ControllersProcess, open_controllers
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.assembly import kubeconfig
 from app.sandbox.clock import WallClock
-from app.settings import ControllersSettings
+from app.settings.controllers import ControllersSettings
 from app.wire import manifests
 from tests.sandbox.serving import serving
 

@@ -19,8 +19,8 @@ from app.kube.client import Body
 from app.main import demo
 from app.main.demo import GROUPS, JOBS, Failed, Story
 from app.main.sandbox import SandboxFailed
-from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
+from app.wire.documents import Document
 
 STEPS = [
     "ok job-1 runs",

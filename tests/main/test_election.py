@@ -13,7 +13,7 @@ from app.main.election import lead
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.assembly import kubeconfig
 from app.sandbox.clock import WallClock
-from app.settings import ControllersSettings
+from app.settings.controllers import ControllersSettings
 from tests.sandbox.serving import serving
 
 PATIENCE_S = 20

@@ -16,12 +16,12 @@ from httpx2 import Client, ReadTimeout, TransportError
 from app.kube.errors import ConfigError
 from app.main.connecting import open_client
 from app.main.informers import KINDS
-from app.main.server import CONNECTIONS
+from app.main.serving.server import CONNECTIONS
 from app.sandbox.assembly import kubeconfig
 from app.sandbox.controlplane.certificates import Authority
 from app.sandbox.controlplane.ports import free_port
 from app.sandbox.controlplane.processes import Process, wait_until
-from app.settings import ExtenderSettings
+from app.settings.extender import ExtenderSettings
 from tests.clusters.pages import Pages
 from tests.clusters.processes import ended
 from tests.clusters.pumice import COMMAND

@@ -12,7 +12,7 @@ from app.cache.cluster import ClusterCache
 from app.kube.config import load
 from app.main.informers import KINDS, Informers, Kind, pod_kinds
 from app.service.activity import Activity
-from app.service.feed import Feed, Malformed
+from app.service.intake.feed import Feed, Malformed
 from app.telemetry import metrics
 from app.wire.objects.pods import decode_pod
 from tests.kube.server import (

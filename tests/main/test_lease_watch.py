@@ -10,7 +10,7 @@ from app.cache.cluster import ClusterCache
 from app.kube.config import load
 from app.main.informers import Informers, lease_kind
 from app.service.activity import Activity
-from app.service.feed import Feed
+from app.service.intake.feed import Feed
 from tests.kube.server import (
     PATIENCE_S,
     ScriptedServer,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app.core.jobplugins import catalogue
+from app.jobplugins.rules import catalogue
 from app.webhooks import job_policies
 
 POLICY = Path(__file__).resolve().parents[2] / "manifests" / "policy"

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from app.main.controller_list import OFFERS, indexes
-from app.settings import ControllersSettings
+from app.settings.controllers import ControllersSettings
 from app.wire.kinds import Resource
 
 INSTALLED: list[dict[str, Any]] = list(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import SimClock
-from app.sandbox.documents import Document, ObjectName
+from app.wire.documents import Document, ObjectName
 
 WIDGET_CRD: Document = {
     "apiVersion": "apiextensions.k8s.io/v1",

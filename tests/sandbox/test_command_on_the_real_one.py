@@ -12,7 +12,7 @@ import pytest
 
 from app.sandbox.controlplane.certificates import KeyPair
 from app.sandbox.controlplane.processes import wait_until
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 from tests.clusters.client import ApiClient, ApiError, tls_context
 from tests.clusters.resources import JOBS, NODES, POD_GROUPS, PODS, QUEUES
 from tests.sandbox.documents import cpu, pod

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from app.sandbox.controlplane.processes import wait_until
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 from tests.sandbox.documents import cpu, pod
 from tests.sandbox.started import KUBECTL, Started, started
 from tests.webhooks.objects import job

@@ -11,11 +11,11 @@ import pytest
 from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import SimClock
-from app.sandbox.documents import Document, ObjectName, condition, is_terminal
 from app.sandbox.kubelet import Kubelet
 from app.sandbox.nodes import host_ip
 from app.sandbox.ports import KubeletApi, Watched, WatchEvent
 from app.sandbox.store_kubelet_api import StoreKubeletApi
+from app.wire.documents import Document, ObjectName, condition, is_terminal
 from tests.sandbox.documents import at, bind_pod, make_server, node, pod, stored_pod
 
 Scenario: TypeAlias = Callable[[ApiServer, SimClock], Awaitable[None]]

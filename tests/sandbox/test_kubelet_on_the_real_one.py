@@ -12,11 +12,11 @@ from httpx2 import AsyncClient
 
 from app.kube.client import ApiClient
 from app.kube.config import load
-from app.main.kubelet_api import HttpKubeletApi, watching
+from app.main.adapters.kubelet_api import HttpKubeletApi, watching
 from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.certificates import KeyPair
-from app.sandbox.documents import Document
 from app.sandbox.kubelet import Kubelet
+from app.wire.documents import Document
 from tests.clusters.client import tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.sandbox.documents import node, pod

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.sandbox.documents import Document, condition
 from app.sandbox.orphans import PERIOD_S, QUARANTINE_S
+from app.wire.documents import Document, condition
 from tests.sandbox.documents import at, node, pod, stored_pod
 from tests.sandbox.scheduler.scripted import Scenario, Stage, play
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.sandbox.documents import Document
 from app.sandbox.pod_resources import limits_of, requests_of
+from app.wire.documents import Document
 from tests.sandbox.documents import cpu
 
 

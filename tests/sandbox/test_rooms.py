@@ -10,10 +10,10 @@ import pytest
 
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import SimClock
-from app.sandbox.documents import Document
 from app.sandbox.kubelet import Kubelet
 from app.sandbox.ports import KubeletApi, Watched, WatchEvent
 from app.sandbox.store_kubelet_api import StoreKubeletApi
+from app.wire.documents import Document
 from tests.sandbox.documents import at, bind_pod, make_server, node, pod, stored_pod
 
 GPU = "nvidia.com/gpu"

@@ -11,17 +11,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from app.cache.members import Member
+from app.cache.gangs.members import Member
 from app.main.wiring import Parts, assemble
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName, group_key
 from app.model.pod import GATE, GROUP_ANNOTATION, TERMINAL, Owner, Pod
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue
 from app.service.activity import Activity
-from app.service.binding import BindCall
-from app.service.filtering import Answer, Question
+from app.service.calls.binding import BindCall
+from app.service.calls.filtering import Answer, Question
+from app.service.calls.preemption import Candidate, Strike
 from app.service.limits import Limits
 from app.service.ports import Clock, EventType, Reaction, WriteError
-from app.service.preemption import Candidate, Strike
 from tests.builders import make_node, make_pod, make_queue
 from tests.service.virtual_time import clock
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from app.model.ids import NodeName
 from app.model.workload import Condition, GroupPhase
-from app.service import status as status_module
-from app.service.status import StatusWriter
+from app.service.effects import statuses as status_module
+from app.service.effects.statuses import StatusWriter
 from tests.builders import make_shape
 from tests.service.rig import Rig
 

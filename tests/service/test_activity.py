@@ -8,7 +8,7 @@ import pytest
 from app.model.ids import NodeName, QueueName
 from app.model.workload import GroupPhase
 from app.service.activity import Activity
-from app.service.filtering import Question
+from app.service.calls.filtering import Question
 from app.telemetry import metrics
 from tests.builders import make_amounts, make_pod, make_queue
 from tests.service.replicas import lead, lease, replica

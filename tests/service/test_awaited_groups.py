@@ -10,8 +10,8 @@ from app.core.texts import filter_text
 from app.model.ids import NodeName
 from app.model.pod import GROUP_ANNOTATION, Owner
 from app.model.reason import Cause
-from app.service.filtering import Chosen, Wait
-from app.service.owners import AGAIN_AFTER_S
+from app.service.calls.filtering import Chosen, Wait
+from app.service.intake.owners import AGAIN_AFTER_S
 from tests.service.rig import FAILING, REFUSED, Rig, running
 from tests.service.virtual_time import advance, run
 

@@ -6,7 +6,7 @@ from app.model.amounts import amounts
 from app.model.job import JobTemplate, Template
 from app.model.pod import TASK_SPEC
 from app.model.shape import PodShape
-from app.service.explanations import slots_to_pin
+from app.service.telling.explanations import slots_to_pin
 from tests.builders import GIB, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import run

@@ -2,7 +2,7 @@
 
 from app.model.reason import Cause
 from app.model.shape import Toleration
-from app.service.filtering import Chosen
+from app.service.calls.filtering import Chosen
 from tests.builders import make_node, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import run

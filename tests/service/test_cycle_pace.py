@@ -7,9 +7,9 @@ import pytest
 
 from app.core.planner import plan_steps
 from app.model.ids import NodeName
-from app.service import planning
+from app.service.cycle import planning
+from app.service.cycle.vetoes import FIRST_S
 from app.service.limits import Limits
-from app.service.vetoes import FIRST_S
 from tests.builders import make_shape
 from tests.service.rig import Rig, working
 from tests.service.virtual_time import advance, clock, run

@@ -3,7 +3,7 @@
 from app.model.node import DeviceClass
 from app.model.reason import Cause
 from app.model.shape import PodShape
-from app.service.filtering import Chosen
+from app.service.calls.filtering import Chosen
 from tests.builders import make_amounts, make_queue
 from tests.service.rig import Rig
 from tests.service.virtual_time import run

@@ -7,7 +7,7 @@ import pytest
 from app.model.ids import NodeName
 from app.model.pod import GATE
 from app.model.reason import Cause
-from app.service.reasons import reason_of
+from app.service.telling.reasons import reason_of
 from tests.builders import make_amounts
 from tests.service.rig import Rig, working
 from tests.service.virtual_time import advance, run

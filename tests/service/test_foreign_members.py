@@ -5,7 +5,7 @@ import pytest
 from app.model.ids import NodeName
 from app.model.reason import Cause
 from app.model.workload import GroupPhase
-from app.service.reasons import reason_of
+from app.service.telling.reasons import reason_of
 from tests.builders import make_amounts, make_queue
 from tests.service.rig import Rig
 from tests.service.virtual_time import run

@@ -6,8 +6,8 @@ from app.core.texts import filter_text
 from app.model.ids import NodeName
 from app.model.pod import Pod
 from app.model.reason import Cause
-from app.service.binding import BindCall
-from app.service.filtering import Answer, Question, Wait
+from app.service.calls.binding import BindCall
+from app.service.calls.filtering import Answer, Question, Wait
 from tests.service.rig import Call, Rig, working
 from tests.service.virtual_time import advance, run, settle
 

@@ -3,8 +3,8 @@
 from app.model.ids import QueueName
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.workload import Namespace
-from app.service.explanations import explain_group
-from app.service.filtering import Chosen
+from app.service.calls.filtering import Chosen
+from app.service.telling.explanations import explain_group
 from tests.builders import make_amounts, make_queue
 from tests.service.rig import Rig
 from tests.service.virtual_time import run

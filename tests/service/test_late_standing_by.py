@@ -1,9 +1,9 @@
 """A replica that does not lead any more does nothing from that moment on, however busy it was."""
 
 from app.service.limits import Limits
+from tests.service.cycle.test_planning import during_a_cycle
 from tests.service.replicas import lead, replica
 from tests.service.rig import FAILING, Rig, working
-from tests.service.test_planning import during_a_cycle
 from tests.service.virtual_time import advance, run, settle
 
 LEASE_S = 15.0

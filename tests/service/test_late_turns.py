@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.cache.members import Stage
+from app.cache.gangs.members import Stage
 from app.model.ids import NodeName
 from app.service.limits import Limits
 from tests.builders import make_shape

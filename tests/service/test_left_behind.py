@@ -7,12 +7,12 @@ import pytest
 from app.model.ids import NodeName
 from app.model.pod import GATE
 from app.model.workload import GroupPhase
-from app.service.approvals import KEPT_S
-from app.service.nominations import PATIENCE_S
+from app.service.cycle.allowed_victims import KEPT_S
+from app.service.effects.nominations import PATIENCE_S
 from tests.builders import make_amounts, make_queue, make_shape
+from tests.service.effects.test_nominations import taken_back
 from tests.service.replicas import lead, replica
 from tests.service.rig import Rig, working
-from tests.service.test_nominations import taken_back
 from tests.service.virtual_time import advance, run
 
 N1 = NodeName("n1")

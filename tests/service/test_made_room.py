@@ -9,9 +9,9 @@ from app.core.texts import filter_text
 from app.model.ids import NodeName
 from app.model.reason import Cause
 from app.model.workload import GroupPhase, PriorityClass
-from app.service.approvals import KEPT_S
-from app.service.catching_up import GROUP_S
-from app.service.filtering import CATCH_UP_S, Answer, Behind, Chosen, Question, Wait
+from app.service.calls.catching_up import GROUP_S
+from app.service.calls.filtering import CATCH_UP_S, Answer, Behind, Chosen, Question, Wait
+from app.service.cycle.allowed_victims import KEPT_S
 from tests.builders import make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from app.model.ids import NodeName
 from app.model.pod import GATE, QUEUE_GATE
-from app.service.filtering import Wait
+from app.service.calls.filtering import Wait
+from app.service.effects.nominations import PATIENCE_S
 from app.service.limits import Hint, Limits
-from app.service.nominations import PATIENCE_S
 from tests.builders import make_shape
 from tests.service.rig import Rig, working
 from tests.service.virtual_time import advance, run

@@ -7,7 +7,7 @@ import pytest
 
 from app.model.ids import NodeName
 from app.model.pod import Pod
-from app.service.filtering import Chosen, Wait
+from app.service.calls.filtering import Chosen, Wait
 from tests.builders import make_pod, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import run

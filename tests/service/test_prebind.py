@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from app.cache.prebind import longest_in_prebind
+from app.cache.gangs.prebind import longest_in_prebind
 from app.model.ids import NodeName
 from app.model.pod import GATE
 from app.model.reason import Cause
-from app.service.explanations import Story, explain_group
-from app.service.filtering import Chosen
+from app.service.calls.filtering import Chosen
+from app.service.effects.nominations import PATIENCE_S
 from app.service.limits import Limits
-from app.service.nominations import PATIENCE_S
+from app.service.telling.explanations import Story, explain_group
 from app.wire.times import seconds
 from tests.service.replicas import lead, replica
 from tests.service.rig import Rig, running, working

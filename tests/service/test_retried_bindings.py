@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.cache.members import Stage
+from app.cache.gangs.members import Stage
 from app.model.ids import NodeName, QueueName
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
 from app.model.workload import GroupPhase

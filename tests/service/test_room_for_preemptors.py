@@ -8,12 +8,12 @@ from app.model.ids import NodeName
 from app.model.pod import GATE, QUEUE_ANNOTATION
 from app.model.reason import Cause
 from app.model.workload import GroupPhase, PriorityClass
-from app.service import planning
-from app.service.approvals import KEPT_S
-from app.service.filtering import Chosen, Wait
+from app.service.calls.filtering import Chosen, Wait
+from app.service.cycle import planning
+from app.service.cycle.allowed_victims import KEPT_S
 from tests.builders import make_amounts, make_queue, make_shape
+from tests.service.cycle.test_planning import ALWAYS_YIELD, during_a_cycle
 from tests.service.rig import Rig, working
-from tests.service.test_planning import ALWAYS_YIELD, during_a_cycle
 from tests.service.virtual_time import advance, run
 
 STOCK = "default-scheduler"

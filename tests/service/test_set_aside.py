@@ -6,7 +6,7 @@ from app.model.ids import QueueName
 from app.model.pod import QUEUE_GATE
 from app.model.reason import Cause, Never
 from app.model.workload import GroupPhase
-from app.service.taking_over import take_over
+from app.service.cycle.taking_over import take_over
 from app.telemetry import metrics
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import Rig, working

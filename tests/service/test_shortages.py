@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from app.cache.members import Stage
+from app.cache.gangs.members import Stage
 from app.model.ids import NodeName
 from app.model.reason import CLOSED, LOST_PLACE, NO_ROOM, NODE_GONE
 from app.model.shape import PodShape

@@ -2,7 +2,7 @@
 
 from app.model.ids import NodeName
 from app.model.snapshot import Veto
-from app.service.filtering import Chosen, Wait
+from app.service.calls.filtering import Chosen, Wait
 from tests.service.rig import Rig
 from tests.service.virtual_time import run
 

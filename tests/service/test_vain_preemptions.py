@@ -9,10 +9,10 @@ from app.model.ids import NodeName, PodUid, QueueName
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_ANNOTATION, Owner, Pod
 from app.model.reason import Cause
 from app.model.workload import Queue, QueueState
-from app.service.approvals import KEPT_S
-from app.service.catching_up import GROUP_S, IN_VAIN, IN_VAIN_S
-from app.service.filtering import Chosen, Everything, Some, Wait
-from app.service.preemption import Candidate, Strike
+from app.service.calls.catching_up import GROUP_S, IN_VAIN, IN_VAIN_S
+from app.service.calls.filtering import Chosen, Everything, Some, Wait
+from app.service.calls.preemption import Candidate, Strike
+from app.service.cycle.allowed_victims import KEPT_S
 from tests.builders import make_amounts, make_pod, make_queue, make_shape
 from tests.service.rig import Rig, working
 from tests.service.virtual_time import advance, run

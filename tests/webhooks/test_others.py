@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.webhooks.hypernodes import pattern_problem
+from app.kit.patterns import pattern_problem
 from app.wire.unstructured import Object
 from tests.webhooks.objects import ask, job, task
 

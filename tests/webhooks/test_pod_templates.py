@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.webhooks.findings import Findings
 from app.webhooks.pod_templates import check_template
-from app.webhooks.pod_types import SHAPES, check_types
+from app.wire.findings import Findings
+from app.wire.pod_types import SHAPES, check_types
 from app.wire.unstructured import Object
 from tests.webhooks.objects import pod_spec
 

@@ -24,9 +24,9 @@ from app.controllers.garbage import is_finished
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store, by_controller
-from app.service.workqueue import Again
-from app.wire import cron
-from app.wire.cron import Schedule, ScheduleError
+from app.kit import cron
+from app.kit.cron import Schedule, ScheduleError
+from app.kit.workqueue import Again
 from app.wire.kinds import CRON_JOBS, JOBS, Resource
 from app.wire.unstructured import (
     Key,

@@ -7,7 +7,7 @@ than the starting deadline is lost too.
 from dataclasses import dataclass
 from typing import Final
 
-from app.wire.cron import Schedule
+from app.kit.cron import Schedule
 
 MANY: Final = 100
 """More missed starts than that are worth a warning: a clock may be wrong."""

@@ -7,7 +7,7 @@ from app.controllers.hypernode.tree import Below, Tree
 from app.controllers.ports import Api, ApiError, Clock, Failure
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store
-from app.service.workqueue import Again
+from app.kit.workqueue import Again
 from app.wire import times
 from app.wire.kinds import HYPER_NODES, NODES, Resource
 from app.wire.unstructured import (

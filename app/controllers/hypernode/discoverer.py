@@ -15,7 +15,7 @@ from app.controllers.ports import Api, ApiError, Events, Failure
 from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Store
-from app.service.workqueue import Again
+from app.kit.workqueue import Again
 from app.wire.kinds import CONFIG_MAPS, HYPER_NODES, NODES, Resource
 from app.wire.unstructured import Key, Object, key_of, labels, name, spec, uid
 

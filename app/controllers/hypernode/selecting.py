@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from app.kit.patterns import pattern_problem
 from app.model.shape import Operator, Requirement
-from app.webhooks.hypernodes import pattern_problem
 from app.wire.errors import DecodeError
 from app.wire.objects.selectors import LabelSelectorJson, label_selector
 

@@ -20,7 +20,7 @@ from app.controllers.job.world import World
 from app.controllers.ports import ApiError, Failure
 from app.controllers.requests import unless
 from app.controllers.runtime import Stores
-from app.service.workqueue import Again
+from app.kit.workqueue import Again
 from app.wire import unstructured
 from app.wire.kinds import COMMANDS, JOBS
 from app.wire.unstructured import Key, Object, key_of

@@ -24,12 +24,12 @@ from app.controllers.job.slots import SlotSource
 from app.controllers.job.syncing import Syncing
 from app.controllers.job.vocabulary import FAILURES, Action, Phase
 from app.controllers.job.world import Seen, World
-from app.controllers.jobplugins import catalogue
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import Change, Stores
 from app.controllers.store import Index, by_controller
-from app.core.durations import format_duration
-from app.service.workqueue import Again
+from app.jobplugins import catalogue
+from app.kit.durations import format_duration
+from app.kit.workqueue import Again
 from app.wire import unstructured
 from app.wire.kinds import (
     COMMANDS,

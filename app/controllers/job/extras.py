@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from app.controllers.job.view import Job
-from app.controllers.jobplugins.catalogue import JobPlugins
-from app.controllers.jobplugins.wanted import Change, Create, Leave, Remove, Step, Wanted
 from app.controllers.ports import Api, ApiError, Failure
-from app.service.workqueue import Again
+from app.jobplugins.catalogue import JobPlugins
+from app.jobplugins.wanted import Change, Create, Leave, Remove, Step, Wanted
+from app.kit.workqueue import Again
 from app.wire import unstructured
 from app.wire.unstructured import Object
 

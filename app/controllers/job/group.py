@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from app.controllers.job.view import Job, Task
 from app.controllers.job.vocabulary import ACCEPTED_COMMAND, JOB_SIZE, PARTITION_ID
-from app.core.gang_minimum import Part, pods_needed
+from app.core.gangs.job_minimum import Part, pods_needed
 from app.model.ids import FILLED_IN
 from app.model.pod import TASK_SPEC
 from app.model.reached import REACHED

@@ -19,8 +19,8 @@ from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import FAILURES, Action, Phase
 from app.controllers.job.world import Seen, World, texts_of, without
 from app.controllers.ports import ApiError
-from app.core.jobplugins.problems import PluginError
-from app.service.workqueue import Again
+from app.jobplugins.rules.problems import PluginError
+from app.kit.workqueue import Again
 from app.wire.unstructured import Object
 
 

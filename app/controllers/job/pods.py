@@ -19,9 +19,9 @@ from app.controllers.job.vocabulary import (
 )
 from app.model.job import JOB_NAME, QUEUE_NAME, pod_labels
 from app.model.pod import GATE, GROUP_ANNOTATION, SECOND_TRY, TASK_SPEC
-from app.webhooks.job_defaults import HOST_DNS_POLICY, needs_dns_policy
 from app.wire import times, unstructured
 from app.wire.copying import copied
+from app.wire.host_network import HOST_DNS_POLICY, needs_dns_policy
 from app.wire.unstructured import Object
 
 PLAN_GENERATION: Final = "pumice.sh/plan-generation"

@@ -11,9 +11,9 @@ from app.controllers.job.memory import Memory
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import JOB_FORWARDING, JOB_SIZE
 from app.controllers.job.world import Seen, World
-from app.controllers.jobplugins.catalogue import JobPlugins
 from app.controllers.ports import ApiError, Failure
 from app.controllers.requests import is_stored
+from app.jobplugins.catalogue import JobPlugins
 from app.wire import unstructured
 from app.wire.kinds import CLAIMS
 from app.wire.unstructured import Key, Object

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from app.controllers.job.members import Member
-from app.service.workqueue import Backoff
+from app.kit.workqueue import Backoff
 
 _PAUSES: Final = Backoff(base_s=2.0, max_s=300.0)
 

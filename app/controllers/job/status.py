@@ -11,7 +11,7 @@ from typing import Any, Final
 from app.controllers.job.counts import Counts
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import FINISHED, Phase
-from app.core.durations import format_duration
+from app.kit.durations import format_duration
 from app.wire import times, unstructured
 from app.wire.unstructured import Object
 

@@ -31,9 +31,9 @@ from app.controllers.job.sync import Replica
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import Phase
 from app.controllers.job.world import Seen, World, texts_of, without
-from app.controllers.jobplugins.plugin import Place
 from app.controllers.ports import ApiError, Failure
-from app.core.jobplugins.problems import PluginError
+from app.jobplugins.plugin import Place
+from app.jobplugins.rules.problems import PluginError
 from app.model.pod import TASK_SPEC
 from app.wire import unstructured
 from app.wire.unstructured import Object

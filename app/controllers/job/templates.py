@@ -1,8 +1,8 @@
 """Templates of tasks as they may be stored: the schema takes any object for one."""
 
 from app.controllers.job.view import Job
-from app.webhooks.findings import Findings
-from app.webhooks.pod_types import check_types
+from app.wire.findings import Findings
+from app.wire.pod_types import check_types
 
 
 def problems(job: Job) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from app.controllers.job.vocabulary import JOB_FORWARDING, Phase
-from app.core.durations import parse_duration
+from app.kit.durations import parse_duration
 from app.wire import times, unstructured
 from app.wire.errors import DecodeError
 from app.wire.objects.claims import claim

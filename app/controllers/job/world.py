@@ -18,7 +18,7 @@ from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import OUT_OF_SYNC, SETTLED
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import Change, Stores
-from app.service.workqueue import Again
+from app.kit.workqueue import Again
 from app.wire import unstructured
 from app.wire.kinds import JOBS, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Resource
 from app.wire.unstructured import Key, Object, key_of

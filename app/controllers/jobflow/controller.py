@@ -20,7 +20,7 @@ from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store, by_controller
-from app.service.workqueue import Again
+from app.kit.workqueue import Again
 from app.wire import times
 from app.wire.kinds import JOB_FLOWS, JOB_TEMPLATES, JOBS, PODS, Resource
 from app.wire.unstructured import (

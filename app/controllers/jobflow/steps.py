@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.controllers.jobflow.merging import merged
-from app.webhooks import graphs
+from app.kit import graphs
 from app.wire.kinds import JOBS
 from app.wire.unstructured import Key, Object, controlled_by, name, namespace, spec
 

@@ -25,7 +25,7 @@ from app.controllers.queue.machine import (
 from app.controllers.requests import GONE, unless
 from app.controllers.runtime import Change
 from app.controllers.store import Index, Store
-from app.service.workqueue import Again
+from app.kit.workqueue import Again
 from app.wire.kinds import COMMANDS, POD_GROUPS, QUEUES, Resource
 from app.wire.unstructured import (
     Key,

@@ -6,7 +6,7 @@ gangs share what is beyond the minimums. A queue that holds all it deserves gets
 Gangs that have lost members, or are bound in part, come before all turns: what they lack is less
 than what newcomers want, and nothing else makes what they hold of use. They come so for the minimum
 that they had; what they ask for beyond it takes its turn. After them, and before all turns as well,
-pods get the room that was made for them (:mod:`app.core.actions.made_room`).
+pods get the room that was made for them (:mod:`app.core.actions.nominated_room`).
 What is left in the end may be lent (:mod:`app.core.actions.lending`). Last of all come members
 beyond the minimum that had a place before and that nobody came for: they may have what nobody else
 wants, or they would keep it from everybody else for ever.
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
 
-from app.core.actions import made_room
+from app.core.actions import nominated_room as made_room
 from app.core.actions.backlog import Backlog
 from app.core.actions.borrowing import borrow
 from app.core.actions.collecting import collect

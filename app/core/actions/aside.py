@@ -13,10 +13,11 @@ wherever it is found.
 from collections import Counter
 from dataclasses import replace
 
-from app.core.actions import refusals, slots
+from app.core.actions import refusals
 from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
-from app.core.actions.need import Need
+from app.core.gangs import slots
+from app.core.gangs.need import Need
 from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.reason import NODES_MAY_HELP, Never, Refusal

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
-from app.core.actions.need import Need
+from app.core.gangs.need import Need
 from app.model.gang import Task
 from app.model.reason import Refusal
 from app.model.resources import Vector

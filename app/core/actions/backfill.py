@@ -10,7 +10,7 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.extras import place_alone
 from app.core.actions.minimum import is_reached, place_minimum
 from app.core.actions.turns import Turns
-from app.core.actions.units import goes_alone
+from app.core.gangs.units import goes_alone
 from app.model.gang import Gang
 
 _PIECE = 32

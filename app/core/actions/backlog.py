@@ -13,7 +13,7 @@ from typing import Any
 
 from app.core.actions.futility import Failure
 from app.core.actions.kinds import Kind
-from app.core.actions.units import Unit
+from app.core.gangs.units import Unit
 from app.core.policy import TaskKey
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.core.actions.kinds import Kind, kind_of
-from app.core.actions.need import Need
+from app.core.gangs.need import Need
 from app.core.ledger import Entry, Ledger
 from app.model.gang import Task
 from app.model.ids import QueueName

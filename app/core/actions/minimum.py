@@ -15,13 +15,14 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from app.core.actions import futility, refusals, slots
+from app.core.actions import futility, refusals
 from app.core.actions.attempt import Attempt
 from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
-from app.core.actions.need import Need
 from app.core.actions.sub_groups import UnitAttempt
+from app.core.gangs import slots
+from app.core.gangs.need import Need
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
 

@@ -8,7 +8,7 @@ come back, so they count in what the cluster has.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.core.plugins.limits import capability_of
+from app.core.shares.limits import capability_of
 from app.model.gang import Gang
 from app.model.reason import GUARANTEE, Cause, Never, Refusal, Shortfall
 from app.model.snapshot import Snapshot

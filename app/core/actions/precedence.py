@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.actions.cycle import Cycle
-from app.core.actions.made_room import is_due
 from app.core.actions.minimum import is_reached
+from app.core.actions.nominated_room import is_due
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 

@@ -13,8 +13,8 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.extras import place_next
 from app.core.actions.minimum import is_reached, lacks_members, place_minimum
 from app.core.actions.turns import Turns
-from app.core.plugins.entitlements import rest_of
 from app.core.policy import TaskKey
+from app.core.shares.entitlements import rest_of
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import Refusal

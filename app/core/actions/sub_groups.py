@@ -1,6 +1,6 @@
 """Members of sub-groups: placed so many together that their sub-group is whole, or not at all.
 
-A gang that is parted is placed unit by unit (:mod:`app.core.actions.units`). A member that does not
+A gang that is parted is placed unit by unit (:mod:`app.core.gangs.units`). A member that does not
 fit is made up for by others of its sub-group; a unit that lacks too many gives its room back, and
 the next one of its policy stands in for it. Members that a sub-group has beyond its size come last.
 """
@@ -17,7 +17,7 @@ from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.futility import Failure
 from app.core.actions.kinds import Kind, kind_of
-from app.core.actions.units import Unit, goes_alone, incomplete, units
+from app.core.gangs.units import Unit, goes_alone, incomplete, units
 from app.model.gang import Task
 from app.model.reason import Refusal
 

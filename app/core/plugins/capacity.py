@@ -1,6 +1,6 @@
 """capacity: queues hold up to their capability, and deserve what they say they do.
 
-Flat by default; with ``enableHierarchy`` queues form a tree (:mod:`app.core.plugins.hierarchy`),
+Flat by default; with ``enableHierarchy`` queues form a tree (:mod:`app.core.shares.hierarchy`),
 only its leaves take groups, and a group must fit its queue *and every queue above*. Either way the
 running sums come from the ledger whenever a hook is asked.
 """
@@ -11,9 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.plugins import hierarchy, limits
-from app.core.plugins.borrowing import borrowing_of
-from app.core.plugins.shares import Share, share_of
 from app.core.policy import (
     PERMIT,
     Ballot,
@@ -26,6 +23,9 @@ from app.core.policy import (
     Standings,
     Vote,
 )
+from app.core.shares import hierarchy, limits
+from app.core.shares.borrowing import borrowing_of
+from app.core.shares.shares import Share, share_of
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName

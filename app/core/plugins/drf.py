@@ -1,13 +1,13 @@
 """drf: the group with the smaller dominant share of the cluster goes first.
 
 With ``enableHierarchy`` queues are ordered too, by the hierarchical shares of
-:mod:`app.core.plugins.hdrf`.
+:mod:`app.core.shares.hdrf`.
 """
 
-from app.core.plugins.borrowing import borrowing_of
-from app.core.plugins.hdrf import ShareTree
-from app.core.plugins.shares import share_of
 from app.core.policy import Hooks, OpenPlugin, Session
+from app.core.shares.borrowing import borrowing_of
+from app.core.shares.hdrf import ShareTree
+from app.core.shares.shares import share_of
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 

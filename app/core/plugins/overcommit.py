@@ -12,8 +12,8 @@ import numpy as np
 
 from app.core.arguments import Arguments
 from app.core.ledger import Ledger, QueueAccount
-from app.core.plugins import limits
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
+from app.core.shares import limits
 from app.model.amounts import UNLIMITED
 from app.model.conf import PluginConf
 from app.model.gang import Gang

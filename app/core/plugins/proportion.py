@@ -1,7 +1,7 @@
 """proportion: queues deserve the cluster by weight, and hold no more than they deserve.
 
 Only queues that have groups take part. *Deserved* is worked out when it is first asked for
-(:mod:`app.core.plugins.entitlements`), and once more after groups were admitted; what a queue holds
+(:mod:`app.core.shares.entitlements`), and once more after groups were admitted; what a queue holds
 is read from the ledger whenever it is asked, so the order of queues follows the placements of the
 cycle. Admission looks at the queue's real capability instead: what it could hold if the others
 asked for nothing.
@@ -13,10 +13,10 @@ argument ``borrowing`` is false (:mod:`app.core.actions.allocate`).
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.plugins import limits
-from app.core.plugins.borrowing import borrowing_of
-from app.core.plugins.entitlements import Entitlement, entitlements
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Standing, Vote
+from app.core.shares import limits
+from app.core.shares.borrowing import borrowing_of
+from app.core.shares.entitlements import Entitlement, entitlements
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName

@@ -18,9 +18,9 @@ from functools import cache
 
 import numpy as np
 
-from app.core.plugins import limits
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
-from app.core.quantities import amount_text
+from app.core.shares import limits
+from app.kit.quantities import amount_text
 from app.model.amounts import LIMITS, REQUESTS
 from app.model.conf import PluginConf
 from app.model.gang import Gang

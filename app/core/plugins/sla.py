@@ -5,8 +5,8 @@ ordered by the moment at which their waiting time ends; groups without one come 
 """
 
 from app.core.arguments import Arguments
-from app.core.durations import parse_duration
 from app.core.policy import ABSTAIN, PERMIT, Ballot, Hooks, OpenPlugin, Session
+from app.kit.durations import parse_duration
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 USER = "kubernetes-admin"
 """Whoever asks."""

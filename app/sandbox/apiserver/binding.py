@@ -10,7 +10,7 @@ from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.operations import Operations
 from app.sandbox.apiserver.target import Target
 from app.sandbox.clock import timestamp
-from app.sandbox.documents import Document, items, section
+from app.wire.documents import Document, items, section
 
 PODS = "/pods"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from app.sandbox.apiserver.errors import FieldError, invalid_value, unsupported_value
 from app.sandbox.apiserver.labels import selector_errors
-from app.sandbox.documents import Document, section
+from app.wire.documents import Document, section
 
 _PERCENT = re.compile(r"[0-9]+%")
 _PERCENT_FORM = (

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from app.sandbox.apiserver import event_views
 from app.sandbox.apiserver.columns import STOCK_COLUMNS
-from app.sandbox.apiserver.pod_columns import POD_COLUMNS
 from app.sandbox.apiserver.registry import ResourceKind, storage_key, unchanged
+from app.wire.pod_columns import POD_COLUMNS
 
 
 class _Row(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from app.sandbox.apiserver import jsonpath
-from app.sandbox.apiserver.durations import age
-from app.sandbox.apiserver.registry import Column
-from app.sandbox.documents import Document, condition, items, labels_of, section
+from app.wire.ages import age
+from app.wire.columns import Column
+from app.wire.documents import Document, condition, items, labels_of, section
 
 _ROLE = "node-role.kubernetes.io/"
 

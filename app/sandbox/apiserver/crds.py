@@ -7,7 +7,7 @@ from app.sandbox.apiserver.errors import FieldError, required
 from app.sandbox.apiserver.registry import ResourceKind, ScalePaths
 from app.sandbox.apiserver.schema import parse_schema
 from app.sandbox.clock import timestamp
-from app.sandbox.documents import Document, items, section
+from app.wire.documents import Document, items, section
 
 _CONDITIONS = (
     ("NamesAccepted", "NoConflicts", "no conflicts found"),

@@ -6,7 +6,7 @@ from app.sandbox.apiserver.crds import served_kinds
 from app.sandbox.apiserver.registry import Registry, storage_key
 from app.sandbox.apiserver.stock_rules import CRDS
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
-from app.sandbox.documents import Document, name_of, section
+from app.wire.documents import Document, name_of, section
 
 
 class CustomKinds:

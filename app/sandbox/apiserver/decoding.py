@@ -8,8 +8,8 @@ from typing import Any
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.registry import ResourceKind
 from app.sandbox.apiserver.stock_fields import Misfit, TypeOf, conform
-from app.sandbox.documents import Document, section
 from app.wire.copying import copied
+from app.wire.documents import Document, section
 
 
 @dataclass(frozen=True, slots=True)

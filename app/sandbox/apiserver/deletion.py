@@ -17,7 +17,7 @@ from app.sandbox.apiserver.registry import Registry
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
 from app.sandbox.apiserver.target import Target
 from app.sandbox.clock import timestamp
-from app.sandbox.documents import Document, ObjectName, is_terminal, name_of, section, uid_of
+from app.wire.documents import Document, ObjectName, is_terminal, name_of, section, uid_of
 
 FOREGROUND = "foregroundDeletion"
 PODS = "/pods"

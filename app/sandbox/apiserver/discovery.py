@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from app.sandbox.apiserver.builtin import KEPT_APART, POSTED_ONLY
 from app.sandbox.apiserver.registry import VERBS, Registry, ResourceKind
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _SUBRESOURCE_KINDS = {

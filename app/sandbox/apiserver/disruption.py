@@ -14,7 +14,7 @@ from app.sandbox.apiserver.operations import Operations
 from app.sandbox.apiserver.selectors import label_selector_matches
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
 from app.sandbox.apiserver.target import Target
-from app.sandbox.documents import Document, condition, is_terminal, labels_of, name_of, section
+from app.wire.documents import Document, condition, is_terminal, labels_of, name_of, section
 
 BUDGETS = "policy/poddisruptionbudgets"
 _VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."

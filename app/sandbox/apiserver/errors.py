@@ -10,8 +10,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.sandbox.documents import Document
 from app.sandbox.quantities import NO_QUANTITY
+from app.wire.documents import Document
 
 
 class ApiError(Exception):

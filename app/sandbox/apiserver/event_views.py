@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 _RENAMED = {
     "regarding": "involvedObject",

@@ -29,7 +29,7 @@ from app.sandbox.apiserver.resources import Resources
 from app.sandbox.apiserver.stock_rules import CRDS
 from app.sandbox.apiserver.target import Target
 from app.sandbox.apiserver.watches import Watch
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.registry import ResourceKind
 from app.sandbox.apiserver.target import Target
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 _KEPT_METADATA = (
     "name",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from app.sandbox.apiserver.errors import FieldError, forbidden_field, invalid_value, required
 from app.sandbox.apiserver.names import subdomain_problem
-from app.sandbox.documents import Document, items, section
+from app.wire.documents import Document, items, section
 
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _LONGEST = 63

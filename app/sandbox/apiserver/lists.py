@@ -12,7 +12,7 @@ from app.sandbox.apiserver import errors, selectors
 from app.sandbox.apiserver.numbers import whole_number
 from app.sandbox.apiserver.operations import Operations
 from app.sandbox.apiserver.target import Target
-from app.sandbox.documents import Document, ObjectName, name_of
+from app.wire.documents import Document, ObjectName, name_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ which serves ``kubectl explain``.
 from __future__ import annotations
 
 from app.sandbox.apiserver.registry import Registry, ResourceKind
-from app.sandbox.documents import Document, items, section
+from app.wire.documents import Document, items, section
 
 _PARAMETERS = [
     {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}

@@ -39,8 +39,8 @@ from app.sandbox.apiserver.strategic import apply_merge, strategic_merge
 from app.sandbox.apiserver.target import Target
 from app.sandbox.apiserver.validation import validate
 from app.sandbox.clock import Clock, timestamp
-from app.sandbox.documents import Document, ObjectName, name_of, section
 from app.wire.copying import copied
+from app.wire.documents import Document, ObjectName, name_of, section
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 

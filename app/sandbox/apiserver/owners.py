@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.sandbox.apiserver.errors import FieldError, invalid_value
-from app.sandbox.documents import Document, items
+from app.wire.documents import Document, items
 
 _TEXTS = {
     "apiVersion": "version must not be empty",

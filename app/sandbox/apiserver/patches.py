@@ -7,8 +7,8 @@ from typing import Any
 
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.stock_fields import json_word
-from app.sandbox.documents import Document
 from app.wire.copying import copied
+from app.wire.documents import Document
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

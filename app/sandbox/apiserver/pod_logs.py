@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.sandbox.apiserver import errors
 from app.sandbox.commands import program_of
-from app.sandbox.documents import Document, items, section
+from app.wire.documents import Document, items, section
 
 
 def log_text(pod: Document, *, container: str = "", tail: int | None = None) -> str:

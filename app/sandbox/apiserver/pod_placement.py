@@ -27,8 +27,8 @@ from app.sandbox.apiserver.labels import (
     values_errors,
 )
 from app.sandbox.apiserver.names import label_problem, subdomain_problem
-from app.sandbox.documents import Document, items, section
 from app.sandbox.quantities import parse_milli
+from app.wire.documents import Document, items, section
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

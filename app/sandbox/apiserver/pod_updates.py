@@ -10,8 +10,8 @@ from typing import Any
 
 from app.sandbox.apiserver.errors import FieldError, forbidden_field, invalid_value
 from app.sandbox.apiserver.pod_placement import placement_errors
-from app.sandbox.documents import Document, items, section
 from app.wire.copying import copied
+from app.wire.documents import Document, items, section
 
 _IMMUTABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,"

@@ -12,10 +12,10 @@ from app.sandbox.apiserver.errors import (
 from app.sandbox.apiserver.label_keys import merge_label_keys
 from app.sandbox.apiserver.pod_placement import amount_errors, placement_errors
 from app.sandbox.apiserver.rules import Surroundings
-from app.sandbox.documents import Document, ObjectName, items, section
 from app.sandbox.pod_resources import contained_requests, says_for_the_whole
 from app.sandbox.quantities import parse_milli
 from app.sandbox.quantities import text as quantity
+from app.wire.documents import Document, ObjectName, items, section
 
 PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses"
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"

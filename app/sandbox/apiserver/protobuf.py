@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.sandbox.apiserver import errors
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 MAGIC = b"k8s\x00"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from app.sandbox.apiserver.pods import quality_of_service
-from app.sandbox.documents import Document, is_terminal, items, section
 from app.sandbox.pod_resources import Amounts, limits_of, requests_of, says_for_the_whole
+from app.wire.documents import Document, is_terminal, items, section
 
 ONE = 1000
 PODS = "pods"

@@ -20,9 +20,9 @@ from app.sandbox.apiserver.quota_usage import (
 )
 from app.sandbox.apiserver.registry import ResourceKind
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
-from app.sandbox.documents import Document, name_of, section
 from app.sandbox.pod_resources import Amounts
 from app.sandbox.quantities import parse_list, parse_milli, text
+from app.wire.documents import Document, name_of, section
 
 QUOTAS = "/resourcequotas"
 _PODS = "/pods"

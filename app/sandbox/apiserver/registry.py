@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from app.sandbox.apiserver.schema import Schema
-from app.sandbox.documents import Document
+from app.wire.columns import Column
+from app.wire.documents import Document
 
 View: TypeAlias = Callable[[Document], Document]
 VERBS = (
@@ -29,18 +30,6 @@ VERBS = (
 def unchanged(document: Document) -> Document:
     """The view of a kind that is stored as it is served."""
     return document
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of ``kubectl get``: how it is called and how a cell is made."""
-
-    name: str
-    cell: Callable[[Document, float], object]
-    type: str = "string"
-    format: str = ""
-    description: str = ""
-    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

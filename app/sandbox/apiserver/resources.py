@@ -17,7 +17,7 @@ from app.sandbox.apiserver.pod_logs import log_text
 from app.sandbox.apiserver.reviews import answered, is_review
 from app.sandbox.apiserver.tables import table
 from app.sandbox.apiserver.target import Target
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 
 class Resources:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from app.sandbox.apiserver.admission import USER
 from app.sandbox.apiserver.registry import ResourceKind
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 _ALL = ["*"]
 _ALLOWED: Document = {"allowed": True, "reason": "in the sandbox everybody may do everything"}

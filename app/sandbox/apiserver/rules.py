@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from app.sandbox.apiserver.errors import FieldError
 from app.sandbox.apiserver.store import Store
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 
 @dataclass(frozen=True, slots=True)

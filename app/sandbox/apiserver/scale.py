@@ -22,7 +22,7 @@ from app.sandbox.apiserver.patches import (
 )
 from app.sandbox.apiserver.registry import ResourceKind
 from app.sandbox.apiserver.target import Target
-from app.sandbox.documents import Document, section
+from app.wire.documents import Document, section
 
 _SHARED_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from app.sandbox.apiserver import re2
 from app.sandbox.apiserver.re2 import Pattern
-from app.sandbox.documents import Document
 from app.wire.copying import copied
+from app.wire.documents import Document
 
 _NO_DEFAULT: Any = object()
 LIMITS = (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from app.sandbox.apiserver import errors
-from app.sandbox.documents import Document, items, labels_of, section
+from app.wire.documents import Document, items, labels_of, section
 
 Predicate: TypeAlias = Callable[[Document], bool]
 LabelTest: TypeAlias = Callable[[Mapping[str, str]], bool]

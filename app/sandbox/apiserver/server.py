@@ -20,7 +20,7 @@ from app.sandbox.apiserver.stock_rules import SEEDS
 from app.sandbox.apiserver.store import Store
 from app.sandbox.apiserver.target import Target
 from app.sandbox.clock import Clock
-from app.sandbox.documents import Document, ObjectName
+from app.wire.documents import Document, ObjectName
 
 
 class ApiServer:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias
 
-from app.sandbox.documents import Document
 from app.sandbox.quantities import NO_QUANTITY, parse_milli
+from app.wire.documents import Document
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*")

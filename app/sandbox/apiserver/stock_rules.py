@@ -17,7 +17,7 @@ from app.sandbox.apiserver.pods import (
 )
 from app.sandbox.apiserver.quotas import QUOTAS, quota_errors
 from app.sandbox.apiserver.rules import PLAIN, Rules, Surroundings
-from app.sandbox.documents import Document, ObjectName, section
+from app.wire.documents import Document, ObjectName, section
 
 CRDS = "apiextensions.k8s.io/customresourcedefinitions"
 STORAGE_CLASSES = "storage.k8s.io/storageclasses"

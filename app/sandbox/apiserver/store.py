@@ -20,7 +20,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from app.sandbox.apiserver import errors
-from app.sandbox.documents import Document, ObjectName, name_of
+from app.wire.documents import Document, ObjectName, name_of
 
 WINDOW = 20_000
 """Changes kept per kind: what a watcher may be behind before it must list again."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.sandbox.apiserver import errors
-from app.sandbox.documents import Document
 from app.wire.copying import copied
+from app.wire.documents import Document
 
 _MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "addresses": ("type",),

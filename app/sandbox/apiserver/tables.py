@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from app.sandbox.apiserver.columns import DEFAULT_COLUMNS
 from app.sandbox.apiserver.registry import ResourceKind
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 
 def _definition(name: str, kind: str, *, more: Document) -> Document:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.registry import ResourceKind
-from app.sandbox.documents import ObjectName
+from app.wire.documents import ObjectName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from app.sandbox.apiserver.errors import (
     wrong_type,
 )
 from app.sandbox.apiserver.schema import TYPE_META, Schema
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "object": (dict,),

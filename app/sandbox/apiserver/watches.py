@@ -13,7 +13,7 @@ from app.sandbox.apiserver.lists import Selection, select
 from app.sandbox.apiserver.operations import Operations
 from app.sandbox.apiserver.store import Change, ChangeKind, Subscription
 from app.sandbox.apiserver.target import Target
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 

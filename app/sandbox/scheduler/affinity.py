@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from app.model.integers import int64
 from app.sandbox.apiserver.selectors import label_selector_matches
-from app.sandbox.documents import Document, items, labels_of, name_of, section
 from app.sandbox.scheduler.cluster import Namespaces, Neighbourhood, NodeState, PlacedPod
+from app.wire.documents import Document, items, labels_of, name_of, section
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from app.sandbox.apiserver.store import Store
-from app.sandbox.documents import Document, ObjectName, items, name_of, section
+from app.wire.documents import Document, ObjectName, items, name_of, section
 
 RESTRICTIONS = "VolumeRestrictions"
 """Of the stock plugins that look for claims, the first: the one whose events wake the pod."""

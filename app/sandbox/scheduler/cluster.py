@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from app.sandbox.documents import Document, is_terminal, labels_of, name_of, section, uid_of
 from app.sandbox.quantities import parse_list
 from app.sandbox.scheduler.requirements import Requirements, requirements_of
+from app.wire.documents import Document, is_terminal, labels_of, name_of, section, uid_of
 
 Namespaces: TypeAlias = Mapping[str, Mapping[str, str]]
 """Labels by name."""

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from app.sandbox.clock import Clock
-from app.sandbox.documents import Document, name_of, uid_of
 from app.sandbox.ports import ExtenderClient, ExtenderUnreachable
+from app.wire.documents import Document, name_of, uid_of
 
 _TOO_LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from app.sandbox.apiserver.store import Change, ChangeKind, Store
-from app.sandbox.documents import Document, is_terminal, items, name_of, section, uid_of
 from app.sandbox.scheduler.claims import STORAGE as CLAIMS
 from app.sandbox.scheduler.cluster import Cluster
 from app.sandbox.scheduler.nominations import Nominations
 from app.sandbox.scheduler.queue import PodQueue, Wake
+from app.wire.documents import Document, is_terminal, items, name_of, section, uid_of
 
 _PODS = "/pods"
 _NODES = "/nodes"

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.sandbox.documents import Document, items, section
 from app.sandbox.scheduler import affinity, spread, taints
 from app.sandbox.scheduler.cluster import Neighbourhood, NodeState
 from app.sandbox.scheduler.host_ports import any_collide
 from app.sandbox.scheduler.requirements import PODS, Requirements, requirements_of
+from app.wire.documents import Document, items, section
 
 
 @dataclass(frozen=True, slots=True)

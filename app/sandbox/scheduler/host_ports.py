@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from app.sandbox.documents import Document, items
+from app.wire.documents import Document, items
 
 EVERY_ADDRESS = "0.0.0.0"
 

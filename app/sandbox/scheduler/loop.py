@@ -23,7 +23,6 @@ from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import Clock
-from app.sandbox.documents import Document, name_of, section, uid_of
 from app.sandbox.ports import ExtenderClient
 from app.sandbox.scheduler import affinity, claims, messages
 from app.sandbox.scheduler.cluster import Cluster, NodeState
@@ -38,6 +37,7 @@ from app.sandbox.scheduler.nominations import Nominations
 from app.sandbox.scheduler.preemption import Outcome, Preemption
 from app.sandbox.scheduler.queue import EXTENDER, BackoffConfig, PodQueue, QueuedPod, Wake
 from app.sandbox.scheduler.reporting import Reporter
+from app.wire.documents import Document, name_of, section, uid_of
 
 logger = logging.getLogger(__name__)
 

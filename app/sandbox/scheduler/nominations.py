@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.sandbox.documents import Document, section, uid_of
 from app.sandbox.scheduler.cluster import Cluster, Neighbourhood, NodeState, PlacedPod
 from app.sandbox.scheduler.filters import Candidate, Failure, first_failure
 from app.sandbox.scheduler.requirements import requirements_of
+from app.wire.documents import Document, section, uid_of
 
 
 class Nominations:

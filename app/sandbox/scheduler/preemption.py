@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from random import Random
 
 from app.sandbox.apiserver.disruption import Disruption
-from app.sandbox.documents import Document, section
 from app.sandbox.scheduler import messages
 from app.sandbox.scheduler.cluster import Cluster, NodeState, PlacedPod
 from app.sandbox.scheduler.extender import Extender, ExtenderError, Victims
 from app.sandbox.scheduler.filters import Candidate, Failure
 from app.sandbox.scheduler.nominations import Nominations
+from app.wire.documents import Document, section
 
 _EXPECTED = "expected at least one victim pod on node"
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from app.sandbox.clock import Clock
-from app.sandbox.documents import Document, items, labels_of, section, uid_of
+from app.wire.documents import Document, items, labels_of, section, uid_of
 
 EXTENDER = "Extender"
 _LONGEST_PARKED_S = 300.0

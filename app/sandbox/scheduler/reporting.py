@@ -12,7 +12,8 @@ from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.patches import STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import Clock, micro_timestamp, timestamp
-from app.sandbox.documents import (
+from app.wire.copying import copied
+from app.wire.documents import (
     Document,
     ObjectName,
     condition,
@@ -20,7 +21,6 @@ from app.sandbox.documents import (
     section,
     uid_of,
 )
-from app.wire.copying import copied
 
 _EVENTS = "/events"
 _NOTE_LIMIT = 1024

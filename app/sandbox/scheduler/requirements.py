@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from app.model.amounts import CPU
-from app.sandbox.documents import Document, items, section, uid_of
 from app.sandbox.pod_resources import Amounts, requests_of
 from app.sandbox.scheduler.host_ports import HostPort, host_ports
+from app.wire.documents import Document, items, section, uid_of
 from app.wire.errors import DecodeError
 from app.wire.objects.pods import decode_charge
 

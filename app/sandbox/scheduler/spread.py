@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from app.sandbox.apiserver.selectors import label_selector_matches
-from app.sandbox.documents import Document, items, labels_of
 from app.sandbox.scheduler.affinity import node_matches
 from app.sandbox.scheduler.cluster import NodeState
 from app.sandbox.scheduler.taints import untolerated
+from app.wire.documents import Document, items, labels_of
 
 
 def hard_constraints(pod: Document) -> list[Document]:

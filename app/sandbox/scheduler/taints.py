@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.sandbox.documents import Document, section
+from app.wire.documents import Document, section
 
 CORDON: Document = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 

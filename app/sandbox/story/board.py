@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.sandbox.documents import Document, condition, labels_of, section
+from app.wire.documents import Document, condition, labels_of, section
 
 JOB_NAME = "volcano.sh/job-name"
 _ALIVE = frozenset({"Running", "Succeeded"})

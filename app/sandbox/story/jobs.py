@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import yaml
 
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 
 def manifests() -> dict[str, Document]:

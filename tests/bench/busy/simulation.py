@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from app.cache.cluster import ClusterCache
-from app.cache.snapshotter import Snapshotter
+from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan
 from app.core.policy import Policies

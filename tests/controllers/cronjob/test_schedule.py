@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.controllers.cronjob.schedule import MANY, Starts, starts
-from app.wire import cron
+from app.kit import cron
 
 HOUR = 3600.0
 EVERY_HOUR = cron.parse("0 * * * *", cron.zone_of(""))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.kube import config
 from app.kube.client import ApiClient
-from app.main.kubelet_api import HttpKubeletApi, watching
+from app.main.adapters.kubelet_api import HttpKubeletApi, watching
 from app.sandbox.clock import WallClock
 from app.sandbox.kubelet import Kubelet
 

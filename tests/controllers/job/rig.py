@@ -6,12 +6,12 @@ from typing import Any
 
 from app.controllers.job.controller import INDEXES, JobController, JobOptions
 from app.controllers.job.slots import Slots
-from app.controllers.jobplugins import catalogue
-from app.controllers.jobplugins.catalogue import JobPlugins
-from app.controllers.jobplugins.keys import KeyPair
 from app.controllers.runtime import Runtime
 from app.controllers.store import Store
-from app.service.workqueue import Backoff
+from app.jobplugins import catalogue
+from app.jobplugins.catalogue import JobPlugins
+from app.jobplugins.keys import KeyPair
+from app.kit.workqueue import Backoff
 from app.wire import times
 from app.wire.kinds import COMMANDS, JOBS, POD_GROUPS, PODS, QUEUES, Resource
 from app.wire.unstructured import Key, Object, key_of, name, uid

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from app.controllers.jobplugins import catalogue
-from app.controllers.jobplugins.keys import KeyPair
-from app.controllers.jobplugins.plugin import Place
-from app.controllers.jobplugins.wanted import Wanted
+from app.jobplugins import catalogue
+from app.jobplugins.keys import KeyPair
+from app.jobplugins.plugin import Place
+from app.jobplugins.wanted import Wanted
 from app.wire.unstructured import Object
 
 OWNER = {

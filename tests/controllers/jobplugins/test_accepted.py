@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.controllers.jobplugins import catalogue
-from app.controllers.jobplugins.plugin import Place
-from app.controllers.jobplugins.wanted import Change, Create, Wanted
-from app.core.jobplugins.catalogue import KNOWN
+from app.jobplugins import catalogue
+from app.jobplugins.plugin import Place
+from app.jobplugins.rules.catalogue import KNOWN
+from app.jobplugins.wanted import Change, Create, Wanted
 from app.wire.unstructured import Object, uid
 from tests.clusters.client import ApiClient
 from tests.clusters.controlplane import ControlPlane

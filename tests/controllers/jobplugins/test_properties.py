@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.controllers.jobplugins import catalogue
-from app.controllers.jobplugins.plugin import Place
-from app.controllers.jobplugins.rosters import facts_of
-from app.controllers.jobplugins.svc import host_lists
+from app.jobplugins import catalogue
+from app.jobplugins.plugin import Place
+from app.jobplugins.rosters import facts_of
+from app.jobplugins.svc import host_lists
 from app.wire.unstructured import Object
 from tests.controllers.jobplugins.jobs import bare_pod, job, one_key, pod_variables, task
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.ledger import Ledger
-from app.core.plugins import limits
-from app.core.plugins.entitlements import entitlements
 from app.core.policy import Vote
+from app.core.shares import limits
+from app.core.shares.entitlements import entitlements
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import QueueName
 from app.model.parts import SubGroup, SubGroupPolicy

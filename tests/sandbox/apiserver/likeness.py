@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from httpx2 import Client, Response
 
-from app.main.stock_types import stock_type
+from app.main.adapters.stock_types import stock_type
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.certificates import KeyPair
-from app.sandbox.documents import Document, section
+from app.wire.documents import Document, section
 from tests.clusters.client import tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.sandbox.documents import WIDGET_CRD

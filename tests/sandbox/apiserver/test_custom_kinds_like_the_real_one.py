@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 from tests.sandbox.apiserver.likeness import CRDS, MERGE, Servers, Step, seen, sent
 
 pytestmark = pytest.mark.real

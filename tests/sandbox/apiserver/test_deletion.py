@@ -7,7 +7,7 @@ import pytest
 from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.server import ApiServer
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 from tests.sandbox.documents import at, bind_pod, make_server, pod, stored_pod, widget
 
 WIDGETS = "example.com/widgets"

@@ -11,7 +11,7 @@ import pytest
 from httpx2 import Client, Response
 
 from app.sandbox.apiserver.server import ApiServer
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 from tests.sandbox.documents import bind_pod, make_server, node, pod, widget
 from tests.sandbox.serving import serving
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 from httpx2 import Client
 
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 from tests.sandbox.apiserver.likeness import (
     JSON,
     MERGE,

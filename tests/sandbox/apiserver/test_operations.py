@@ -10,8 +10,8 @@ from app.sandbox.apiserver.operations import WriteOptions
 from app.sandbox.apiserver.patches import APPLY_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import SimClock
-from app.sandbox.documents import Document
 from app.wire.copying import copied
+from app.wire.documents import Document
 from tests.sandbox.documents import WIDGET_CRD, at, make_server, pod, widget
 
 WIDGETS = "example.com/widgets"

@@ -5,7 +5,7 @@ import pytest
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.patches import json_patch, merge_patch
 from app.sandbox.apiserver.strategic import apply_merge, strategic_merge
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 
 def test_a_merge_patch_merges_objects_removes_nulls_and_replaces_lists() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.sandbox.apiserver.pod_columns import POD_COLUMNS
-from app.sandbox.documents import Document
+from app.wire.documents import Document
+from app.wire.pod_columns import POD_COLUMNS
 
 NOW = 1_700_000_060.0
 ENDED = "2023-11-14T22:13:20Z"

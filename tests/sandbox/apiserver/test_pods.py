@@ -11,7 +11,7 @@ from app.sandbox.apiserver.disruption import evict
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.patches import MERGE_PATCH, STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
-from app.sandbox.documents import Document, condition
+from app.wire.documents import Document, condition
 from tests.sandbox.documents import at, bind_pod, cpu, make_server, pod, stored_pod
 
 GATES = [{"name": "pumice.sh/plan"}]

@@ -9,7 +9,7 @@ import pytest
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import WallClock
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 from tests.sandbox.documents import WIDGET_CRD, at, cpu, pod, widget
 
 FULL = r"forbidden: exceeded quota: q, requested: {0}=1, used: {0}=1, limited: {0}=1"

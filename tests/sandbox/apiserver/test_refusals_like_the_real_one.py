@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 from tests.sandbox.apiserver.likeness import (
     CRDS,
     JSON,

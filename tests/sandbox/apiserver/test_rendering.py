@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from app.sandbox.apiserver.columns import custom_columns
-from app.sandbox.apiserver.durations import human_duration
 from app.sandbox.apiserver.jsonpath import lookup
-from app.sandbox.apiserver.pod_columns import pod_status
-from app.sandbox.documents import Document
+from app.wire.ages import human_duration
+from app.wire.documents import Document
+from app.wire.pod_columns import pod_status
 
 
 @pytest.mark.parametrize(

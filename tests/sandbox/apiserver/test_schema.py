@@ -4,7 +4,7 @@ import pytest
 
 from app.sandbox.apiserver.schema import apply_defaults, parse_schema, prune
 from app.sandbox.apiserver.validation import validate
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 from tests.sandbox.documents import WIDGET_CRD
 
 WIDGET = parse_schema(WIDGET_CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"])

@@ -4,7 +4,7 @@ import pytest
 
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.selectors import by_fields, by_labels, label_selector_matches
-from app.sandbox.documents import Document
+from app.wire.documents import Document
 
 POD: Document = {
     "metadata": {"name": "p", "namespace": "d", "labels": {"app": "a", "tier": "x"}},

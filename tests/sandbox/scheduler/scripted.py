@@ -11,10 +11,10 @@ from typing import TypeAlias
 from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.assembly import Form, Sandbox, build_sandbox
 from app.sandbox.clock import SimClock
-from app.sandbox.documents import Document, condition, section
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.ports import ExtenderUnreachable
 from app.sandbox.scheduler.loop import LoopConfig
+from app.wire.documents import Document, condition, section
 from tests.sandbox.documents import at, bind_pod, stored_pod
 
 Answer: TypeAlias = Callable[[Document], Document]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.sandbox.documents import Document
 from app.sandbox.scheduler import affinity
 from app.sandbox.scheduler.cluster import Cluster
+from app.wire.documents import Document
 from tests.sandbox.documents import node, pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

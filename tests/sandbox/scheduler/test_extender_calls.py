@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.ports import ExtenderUnreachable
 from app.sandbox.scheduler.loop import LoopConfig
+from app.wire.documents import Document
 from tests.sandbox.documents import at, cpu
 from tests.sandbox.scheduler.scripted import Answer, Stage, error, pass_all, play, refuse
 from tests.sandbox.scheduler.test_loop import GATES, ours, pinned

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.sandbox.documents import Document
 from app.sandbox.scheduler.host_ports import HostPort, any_collide, host_ports
+from app.wire.documents import Document
 
 HTTP = {"containerPort": 80, "hostPort": 80}
 

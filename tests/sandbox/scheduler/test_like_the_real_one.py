@@ -30,8 +30,8 @@ from app.main.sandbox import HttpExtender
 from app.sandbox.assembly import build_sandbox
 from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.certificates import KeyPair
-from app.sandbox.documents import Document, items
 from app.sandbox.nodes import NodeSpec, node_documents
+from app.wire.documents import Document, items
 from tests.clusters.client import tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.sandbox.documents import cpu, pod

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from app.sandbox.assembly import Form
-from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
+from app.wire.documents import Document
 from tests.sandbox.documents import at, bind_pod, cpu, node, pod
 from tests.sandbox.scheduler.scripted import Stage, error, play, refuse
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.sandbox.documents import Document
 from app.sandbox.scheduler.affinity import node_matches
+from app.wire.documents import Document
 
 
 def wants(operator: str, *values: str) -> Document:

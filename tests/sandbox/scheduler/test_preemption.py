@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.scheduler.loop import LoopConfig
+from app.wire.documents import Document
 from tests.sandbox.documents import at, cpu, node
 from tests.sandbox.scheduler.scripted import Scenario, Stage, play, refuse
 from tests.sandbox.scheduler.test_extender_calls import RECORDED, shape

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.sandbox.documents import Document
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.scheduler.requirements import requirements_of
+from app.wire.documents import Document
 from tests.sandbox.documents import cpu, pod
 from tests.sandbox.scheduler.scripted import Stage, play
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.sandbox.documents import Document
 from app.sandbox.scheduler import spread
 from app.sandbox.scheduler.cluster import NodeState, PlacedPod
 from app.sandbox.scheduler.requirements import requirements_of
+from app.wire.documents import Document
 
 TAINT = {"key": "team", "effect": "NoSchedule"}
 

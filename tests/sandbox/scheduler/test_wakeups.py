@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.sandbox.documents import Document
 from app.sandbox.scheduler.loop import LoopConfig
 from app.sandbox.scheduler.queue import BackoffConfig
 from app.wire.copying import copied
+from app.wire.documents import Document
 from tests.sandbox.documents import at, cpu, node, pod
 from tests.sandbox.scheduler.scripted import Stage, play, refuse
 from tests.sandbox.scheduler.test_loop import ours

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.sandbox.documents import Document
 from app.sandbox.story.board import GroupView, board
+from app.wire.documents import Document
 
 
 def group(name: str = "g", *, phase: str = "Inqueue", why: str | None = None) -> Document:

@@ -1,0 +1,61 @@
+"""How far a gang's members have come between their places and their nodes.
+
+kube-scheduler brings them to Bind one by one. Their Bindings are sent together, and answered one by
+one again; the watch shows some time later who is on a node. What the gang may count on meanwhile is
+counted here, for members with a place that the watch does not show on a node.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from app.cache.gangs.members import Answer, Kind, Member, Stage
+from app.cache.gangs.tally import bump
+from app.model.parts import Part
+
+
+@dataclass(slots=True, eq=False)
+class Arrivals:
+    """The members of one group that are on this way, counted as they go on or back."""
+
+    at_bind: Counter[Part] = field(default_factory=Counter)
+    """Those per part that have come to Bind and whose places are not void."""
+    unanswered: int = 0
+    """Those with Bindings under way of which nothing is known."""
+    accepted: Counter[Part] = field(default_factory=Counter)
+    """Those per part whose Bindings the API server took: bound, though the watch is late."""
+    voided: int = 0
+    """Those that may not use their places any more, unless they are bound already."""
+
+    def count(self, member: Member, sign: int) -> None:
+        """Have ``member`` count if it is on this way, or with -1 not any more, as it did before."""
+        if member.kind is not Kind.PLACED:
+            return
+        part, arrived = member.part, member.arrived
+        bump(self.at_bind, part, sign * arrived)
+        if member.stage is Stage.BINDING:
+            self.unanswered += sign * (member.answer is Answer.OPEN)
+            bump(self.accepted, part, sign * (member.answer is Answer.YES))
+            self.voided += sign * (not arrived)
+
+    def restage(self, member: Member, stage: Stage, *, now: float) -> None:
+        """Have a member that has a place go on or back to a stage in which it has one too."""
+        self.count(member, -1)
+        member.stage, member.since = stage, now
+        member.sent, member.answer = False, Answer.OPEN
+        self.count(member, 1)
+
+    def answered(self, member: Member, answer: Answer) -> None:
+        """Something is known of its Binding."""
+        self.count(member, -1)
+        member.answer = answer
+        self.count(member, 1)
+
+    def avoid(self, member: Member) -> None:
+        """Have its place be void, though its Binding is under way."""
+        self.count(member, -1)
+        member.void = True
+        self.count(member, 1)
+
+    def __copy__(self) -> "Arrivals":
+        """As they are now; later changes of one do not show in the other."""
+        return replace(self, at_bind=self.at_bind.copy(), accepted=self.accepted.copy())

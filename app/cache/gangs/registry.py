@@ -1,0 +1,343 @@
+"""All groups, what the planner has to decide about, and the queues' sums.
+
+Views are made when somebody asks and only for groups that changed; a queue's sums change by the
+difference of a group's old and new contribution.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from app.cache.gangs.foreign_members import Strangers
+from app.cache.gangs.gang_views import GangViews, file_under
+from app.cache.gangs.groups import Group
+from app.cache.gangs.members import PLACED_KINDS, Kind, Member
+from app.cache.gangs.sums import Change, Part, QueueSums, changed, loss, part_of
+from app.cache.gangs.views import gang_view, task_of
+from app.cache.nodes.usage import Rooms
+from app.model.gang import Gang
+from app.model.ids import GroupKey, PodUid, QueueName
+from app.model.job import Template
+from app.model.pod import QUEUE_ANNOTATION
+from app.model.snapshot import QueueUsage
+from app.model.workload import Namespace, PodGroup, PriorityClass
+
+
+@dataclass(slots=True, eq=False)
+class Signals:
+    """What changed since somebody last looked: drained by the scheduling cycle."""
+
+    dirty: bool = False
+    """Something that planning depends on: somebody wants what nobody wanted before."""
+    freed: bool = False
+    """Room, or a claim to some, was given back: news for those only who wait for room."""
+    overfull: bool = False
+    """A queue may hold more than its limit: that changed, or somebody is there whom no promise of
+    ours brought there. Not taken up with the others, but by whoever looks."""
+    groups: set[GroupKey] = field(default_factory=set)
+    """Groups whose counts, phase or spec changed."""
+
+    @property
+    def may_place(self) -> bool:
+        """Whether somebody may get a place who could not before."""
+        return self.dirty or self.freed
+
+    def taken_up(self) -> None:
+        """What was said so far is planned with: it is no news any more."""
+        self.dirty = self.freed = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Absence:
+    """The groups as if some members were gone.
+
+    ``members`` are those, ``views`` their groups without them (None: nothing would be left), and
+    ``changes`` what each takes off the sums of its queue, which are in ``usage`` for all.
+    """
+
+    usage: Mapping[QueueName, QueueUsage]
+    members: Mapping[GroupKey, Mapping[PodUid, Member]] = field(default_factory=dict)
+    views: Mapping[GroupKey, Gang | None] = field(default_factory=dict)
+    changes: Mapping[GroupKey, Change] = field(default_factory=dict)
+
+
+class Registry:
+    """Groups by key; ``pending`` want planning, ``promised`` have room kept for them."""
+
+    def __init__(self, rooms: Rooms, *, default_queue: QueueName) -> None:
+        self.default_queue = default_queue
+        self.groups: dict[GroupKey, Group] = {}
+        self.pending: dict[GroupKey, Group] = {}
+        self.promised: dict[GroupKey, Group] = {}
+        self.aside: dict[GroupKey, Group] = {}
+        """Groups that want planning, and that no end of other pods helps."""
+        self.outlook = 0
+        """Counts changes that may help groups that were set aside."""
+        self.classes: dict[str, PriorityClass] = {}
+        self.templates: dict[str, Mapping[str, Template]] = {}
+        self.strangers = Strangers()
+        self.by_owner: dict[str, dict[GroupKey, Group]] = {}
+        """The groups whose PodGroups have an owner, by its UID."""
+        self.signals = Signals()
+        self.namespaces: dict[str, Namespace] = {}
+        self._by_namespace: dict[str, dict[GroupKey, Group]] = {}
+        """The groups there, be it known or not."""
+        self._rooms = rooms
+        self._grown = False
+        rooms.grown = self._widen
+        self._unviewed: dict[GroupKey, Group] = {}
+        self._is_behind = False
+        """Whether one of these is no pod alone, or other than just on its way."""
+        self._views = GangViews()
+        self._parts: dict[GroupKey, Part] = {}
+        self._sums = QueueSums()
+
+    def open(self, key: GroupKey, *, solo: bool) -> Group:
+        """The group of that key, made when there is none."""
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = Group(key=key, solo=solo, default_queue=self.default_queue)
+            group.namespace_queue = self._queue_of(group.namespace)
+            group.foreign = self.strangers.count(key)
+            self._by_namespace.setdefault(group.namespace, {})[key] = group
+        return group
+
+    def count_foreign(self, keys: Iterable[GroupKey]) -> None:
+        """Other schedulers have bound pods of these groups, or some of those are gone."""
+        for key in keys:
+            self.signals.groups.add(key)
+            group, count = self.groups.get(key), self.strangers.count(key)
+            if group is not None and count > group.foreign:
+                group.foreign = count
+                self.changed(group)
+
+    def set_namespace(self, name: str, namespace: Namespace | None) -> list[Group]:
+        """Add, replace or forget (None) one: it may name the queue of pods that stand alone.
+
+        Returns the groups that are in another one by that, or can be planned only from now on.
+        """
+        before = self._queue_of(name)
+        if namespace is None:
+            self.namespaces.pop(name, None)
+        else:
+            self.namespaces[name] = namespace
+        queue = self._queue_of(name)
+        return [] if queue == before else self._follow_queue(name, queue)
+
+    def _queue_of(self, namespace: str) -> QueueName | None:
+        """The one that it names, if any; None: it is not known."""
+        known = self.namespaces.get(namespace)
+        return QueueName(known.annotations.get(QUEUE_ANNOTATION, "")) if known else None
+
+    def _follow_queue(self, namespace: str, queue: QueueName | None) -> list[Group]:
+        there = list(self._by_namespace.get(namespace, {}).values())
+        before = [(group.queue, group.known) for group in there]
+        for group, (was, _) in zip(there, before, strict=True):
+            group.namespace_queue = queue
+            self.moved(group, was)
+        return [g for g, was in zip(there, before, strict=True) if (g.queue, g.known) != was]
+
+    def specify(self, group: Group, pod_group: PodGroup | None) -> None:
+        """Let ``group`` be what ``pod_group`` says, its roles as the owner of that describes them.
+
+        Whoever calls says that it changed.
+        """
+        self._disown(group)
+        before = group.queue
+        group.follow(pod_group)
+        self.moved(group, before)
+        owner = pod_group.owner_uid if pod_group is not None else ""
+        group.templates = self.templates.get(owner, {})
+        if owner:
+            self.by_owner.setdefault(owner, {})[group.key] = group
+
+    def moved(self, group: Group, before: QueueName) -> None:
+        """What it holds may count for another queue than ``before``."""
+        self.signals.overfull |= bool(group.held) and group.queue != before
+
+    def _disown(self, group: Group) -> None:
+        owner = group.pod_group.owner_uid if group.pod_group is not None else ""
+        owned = self.by_owner.get(owner, {})
+        owned.pop(group.key, None)
+        if not owned:
+            self.by_owner.pop(owner, None)
+
+    def changed(self, group: Group, *, replan: bool = True, asks_alike: bool = False) -> None:
+        """File ``group`` anew after a change; forget it when nothing is left of it.
+
+        ``replan``: somebody may be placed now who could not before (the group itself, by what it
+        newly wants, or others, by what it gave back). ``asks_alike``: it fits where it did before.
+        """
+        key = group.key
+        self.signals.groups.add(key)
+        if not asks_alike:
+            group.version += 1
+            self._take_up(group)
+        wanting = not group.empty and group.wants_planning and key not in self.aside
+        self.signals.dirty |= replan and wanting
+        self.signals.freed |= replan and not wanting
+        if group.empty:
+            self._forget(group)
+            return
+        self._unviewed[key] = group
+        self._is_behind |= not self._is_simple(group)
+        file_under(self.pending, key, group, wanted=wanting)
+        file_under(self.promised, key, group, wanted=group.promises)
+
+    def set_aside(self, group: Group) -> None:
+        """Take ``group`` out of planning, and its claim with it, until :meth:`look_again`."""
+        key = group.key
+        if self.pending.pop(key, None) is None:
+            return
+        self.aside[key] = group
+        self.signals.freed |= not group.doubtful
+        group.set_aside = self._is_behind = True
+        self._unviewed[key] = group
+
+    def look_again(self) -> None:
+        """Something changed that may help groups that were set aside: they are planned again."""
+        self.outlook += 1
+        self.signals.dirty |= bool(self.aside)
+        for key, group in self.aside.items():
+            group.set_aside, group.doubtful = False, True
+            self._unviewed[key] = group
+            file_under(self.pending, key, group, wanted=group.wants_planning)
+        self._is_behind |= bool(self.aside)
+        self.aside.clear()
+
+    def _take_up(self, group: Group) -> None:
+        """Let ``group`` be one that may run, as far as is known."""
+        group.set_aside = group.doubtful = False
+        self.aside.pop(group.key, None)
+
+    def set_class(self, priority_class: PriorityClass) -> None:
+        """Add or replace a PriorityClass; every group's priority is looked up again."""
+        self.classes[priority_class.name] = priority_class
+        self._all_changed()
+
+    def drop_class(self, name: str) -> None:
+        """Forget a PriorityClass."""
+        if self.classes.pop(name, None) is not None:
+            self._all_changed()
+
+    def set_template(self, owner: str, roles: Mapping[str, Template]) -> None:
+        """Each role's pods as the vcjob of UID ``owner`` describes them; empty: forget.
+
+        They are planned with before a pod has one, and may ask for what nobody has named so far.
+        A job is written at each step of its pods, which mostly says nothing of them.
+        """
+        if self.templates.get(owner, {}) == roles:
+            return
+        for template in roles.values():
+            self._rooms.vector(template.shape.requests)
+        if roles:
+            self.templates[owner] = roles
+        else:
+            self.templates.pop(owner, None)
+        for group in list(self.by_owner.get(owner, {}).values()):
+            group.templates = roles
+            self.changed(group)
+
+    def refresh(self) -> GangViews:
+        """Bring views and sums up to date; returns the views."""
+        if self._grown:
+            self._recount()
+        for key, group in self._unviewed.items():
+            group.note_reached()
+            view = self._view(group)
+            self._views.put(view, pending=key in self.pending)
+            self._forget_part(key)
+            part = self._parts[key] = part_of(view)
+            self._sums.put(part)
+        self._unviewed.clear()
+        self._is_behind = False
+        return self._views
+
+    def usage(self) -> Mapping[QueueName, QueueUsage]:
+        """What the groups of each queue amount to, up to date."""
+        self.refresh()
+        return self._sums.usage()
+
+    def usage_but_for_pods_alone(self) -> Mapping[QueueName, QueueUsage]:
+        """The same, where it may lack what pods that come alone ask for and hold since a while.
+
+        What these hold shows in their rooms, and those that want some are pending; those that wait
+        for anything else, or are of another queue than before, are counted. To count them all
+        takes as long as to give one of them a place.
+        """
+        return self.usage() if self._is_behind else self._sums.usage()
+
+    def view(self, key: GroupKey) -> Gang | None:
+        """The planner's view of one group."""
+        return self.refresh().all.get(key)
+
+    def without(self, gone: Iterable[Member], *, before: Absence | None = None) -> Absence:
+        """Views of the groups of these members and all queues' sums, as if they were gone.
+
+        Those of ``before`` are gone too, which was made at the same moment.
+        """
+        before = before or Absence(usage=self.usage())
+        lost: defaultdict[GroupKey, dict[PodUid, Member]] = defaultdict(dict)
+        for member in gone:
+            lost[member.group][member.pod.uid] = member
+        members, views = {**before.members}, {**before.views}
+        changes, usage = {**before.changes}, {**before.usage}
+        for key, more in lost.items():
+            members[key] = {**before.members.get(key, {}), **more}
+            left = self.groups[key].without(members[key].values())
+            view = views[key] = None if left.empty else self._view(left)
+            part = self._parts[key]
+            changes[key] = loss(part, None if view is None else part_of(view))
+            usage[part[0]] = changed(
+                usage[part[0]], changes[key], instead_of=before.changes.get(key)
+            )
+        return Absence(usage=usage, members=members, views=views, changes=changes)
+
+    def _view(self, group: Group) -> Gang:
+        return gang_view(group, vector=self._rooms.vector, classes=self.classes)
+
+    def _forget(self, group: Group) -> None:
+        for table in (self.groups, self._unviewed, self.pending, self.promised, self.aside):
+            table.pop(group.key, None)
+        there = self._by_namespace[group.namespace]
+        del there[group.key]
+        if not there:
+            del self._by_namespace[group.namespace]
+        self._views.drop(group.key)
+        self._forget_part(group.key)
+
+    def _all_changed(self) -> None:
+        for group in list(self.groups.values()):
+            self.changed(group)
+
+    def _widen(self) -> None:
+        """The axis grew: members are compared with live rooms, so they change at once."""
+        self._grown = True
+        for group in self.groups.values():
+            for member in group.members.values():
+                member.task = task_of(member.pod, self._rooms.vector)
+
+    def _recount(self) -> None:
+        """Sums and views are made anew together: all of them are as long as the axis was."""
+        self._grown = False
+        self._sums.clear()
+        self._parts.clear()
+        self._unviewed = dict(self.groups)
+
+    def _is_simple(self, group: Group) -> bool:
+        """Whether it is a pod alone, behind no gate, that counts for the queue that it did.
+
+        Of one that was not counted so far it shows only where it waits or has room.
+        """
+        if not (group.solo and group.known) or len(group.members) != 1:
+            return False
+        [member] = group.members.values()
+        part = self._parts.get(group.key)
+        if part is None:
+            return member.kind is Kind.WAITING or member.kind in PLACED_KINDS
+        return member.kind is not Kind.GATED and part[0] == group.queue
+
+    def _forget_part(self, key: GroupKey) -> None:
+        part = self._parts.pop(key, None)
+        if part is not None:
+            self._sums.take(part)

@@ -1,0 +1,129 @@
+"""What the groups of each queue amount to, kept by differences.
+
+A group's *part* is a matrix of shape ``(6, R)`` whose rows are the vectors of
+:class:`~app.model.snapshot.QueueUsage`, so that taking one part off and putting another on are two
+additions.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from app.cache.nodes.usage import read_only
+from app.core.ledger import claimable, unadmitted_request
+from app.model.gang import Gang
+from app.model.ids import QueueName
+from app.model.resources import Matrix, Vector
+from app.model.snapshot import QueueUsage
+
+Part = tuple[QueueName, Matrix]
+
+_ALLOCATED, _REQUEST, _INQUEUE, _ELASTIC, _RELEASING, _COMMITTED = range(6)
+
+
+def part_of(gang: Gang) -> Part:
+    """What ``gang`` adds to its queue (volcano.md §3.6, proportion)."""
+    part = np.zeros((6, len(gang.allocated)), dtype=np.int64)
+    part[_ALLOCATED] = gang.allocated
+    part[_REQUEST] = gang.allocated if gang.set_aside else gang.request + unadmitted_request(gang)
+    if gang.claims:
+        part[_INQUEUE] = claimable(gang)
+        if gang.allocated.any():
+            part[_COMMITTED] = part[_INQUEUE]
+    least = 0 if gang.min_request is None else gang.min_request
+    np.maximum(gang.allocated - least, 0, out=part[_ELASTIC])
+    part[_RELEASING] = gang.releasing
+    return gang.queue, part
+
+
+class Change(NamedTuple):
+    """What a queue's sums change by: rows as in a part, and how many groups."""
+
+    amounts: Matrix
+    groups: int
+
+
+def loss(old: Part, new: Part | None) -> Change:
+    """What a queue's sums change by when one of its groups has the part ``new``; None: is gone.
+
+    It claims no more than before: what it has lost it does not get again first.
+    """
+    amounts = (0 if new is None else new[1]) - old[1]
+    for claims in (_INQUEUE, _COMMITTED):
+        amounts[claims] = np.minimum(amounts[claims], 0)
+    return Change(amounts, -(new is None))
+
+
+def changed(usage: QueueUsage, change: Change, *, instead_of: Change | None) -> QueueUsage:
+    """``usage`` with this change, ``instead_of`` one that it has already."""
+    amounts, groups = change
+    if instead_of is not None:
+        amounts, groups = amounts - instead_of.amounts, groups - instead_of.groups
+    before = 0 if usage.releasing is None else usage.releasing
+    committed = 0 if usage.committed is None else usage.committed
+    return QueueUsage(
+        allocated=usage.allocated + amounts[_ALLOCATED],
+        request=usage.request + amounts[_REQUEST],
+        inqueue=usage.inqueue + amounts[_INQUEUE],
+        elastic=usage.elastic + amounts[_ELASTIC],
+        groups=usage.groups + groups,
+        releasing=_unless_zero(before + amounts[_RELEASING]),
+        committed=_unless_zero(committed + amounts[_COMMITTED]),
+    )
+
+
+@dataclass(slots=True, eq=False)
+class QueueSums:
+    """Sums per queue; queues without groups have none."""
+
+    _sums: dict[QueueName, Matrix] = field(default_factory=dict)
+    _groups: dict[QueueName, int] = field(default_factory=dict)
+    _usage: dict[QueueName, QueueUsage] = field(default_factory=dict)
+    """Made when asked for, and void once the sum changes."""
+
+    def put(self, part: Part) -> None:
+        """A group joined its queue."""
+        name, amounts = part
+        if name in self._sums:
+            self._sums[name] += amounts
+        else:
+            self._sums[name] = amounts.copy()
+        self._groups[name] = self._groups.get(name, 0) + 1
+        self._usage.pop(name, None)
+
+    def take(self, part: Part) -> None:
+        """It left."""
+        name, amounts = part
+        self._sums[name] -= amounts
+        self._groups[name] -= 1
+        self._usage.pop(name, None)
+        if not self._groups[name]:
+            del self._sums[name], self._groups[name]
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._sums.clear()
+        self._groups.clear()
+        self._usage.clear()
+
+    def usage(self) -> dict[QueueName, QueueUsage]:
+        """All sums as they are now; later changes do not show in what was returned."""
+        for name in self._sums.keys() - self._usage.keys():
+            allocated, request, inqueue, elastic, releasing, committed = read_only(
+                self._sums[name].copy()
+            )
+            self._usage[name] = QueueUsage(
+                allocated,
+                request,
+                inqueue,
+                elastic,
+                groups=self._groups[name],
+                releasing=_unless_zero(releasing),
+                committed=_unless_zero(committed),
+            )
+        return dict(self._usage)
+
+
+def _unless_zero(sums: Vector) -> Vector | None:
+    return sums if sums.any() else None

@@ -1,0 +1,208 @@
+"""The planner's picture of a group, made from its running counts."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from app.cache.gangs.groups import Group
+from app.cache.gangs.members import READY_KINDS, SCHEDULED_KINDS, VALID_KINDS
+from app.cache.gangs.missing import hidden_by_role
+from app.cache.nodes.usage import read_only
+from app.model.amounts import Amounts, is_best_effort
+from app.model.gang import Gang, Task
+from app.model.ids import PodUid
+from app.model.integers import int32
+from app.model.parts import NO_SUB_GROUP, SubGroup, by_sub_group
+from app.model.pod import Pod
+from app.model.resources import Vector
+from app.model.workload import PriorityClass
+
+ToVector = Callable[[Amounts], Vector]
+
+
+def task_priority(pod: Pod) -> int:
+    """A task's priority: the annotation, else the pod's (volcano.md §3.1).
+
+    The API server gives every pod one, so Volcano's 1 for a pod without is nobody's.
+    """
+    text = pod.annotations.get("volcano.sh/task-priority")
+    said = int32(text) if text is not None else None
+    return pod.priority if said is None else said
+
+
+def task_of(pod: Pod, vector: ToVector) -> Task:
+    """``pod`` as a task that wants a node."""
+    return Task(
+        uid=pod.uid,
+        name=pod.name,
+        role=pod.role,
+        shape=pod.shape,
+        request=vector(pod.shape.requests),
+        priority=task_priority(pod),
+        created=pod.created,
+        best_effort=is_best_effort(pod.shape.requests),
+        pinned=pod.pinned,
+        nominated=pod.nominated,
+        queue_first=pod.queue_first,
+        shown=pod.queue_first and not pod.gates,
+    )
+
+
+def group_priority(group: Group, classes: Mapping[str, PriorityClass]) -> int:
+    """Value of the PodGroup's priority class, else the cluster's default one, else 0."""
+    if group.pod_group is None:
+        return max((m.pod.priority for m in group.members.values()), default=0)
+    named = classes.get(group.pod_group.priority_class)
+    if named is not None:
+        return named.value
+    return next((c.value for c in classes.values() if c.is_default), 0)
+
+
+def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityClass]) -> Gang:
+    """``group`` as the planner sees it. Cost: the number of waiting members, not of all."""
+    allocated = _sum(group.held, vector)
+    gated = _sum(group.gated, vector)
+    waiting = tuple(member.task for member in group.waiting.values())
+    wanted = _sum(group.wanted, vector)
+    # as a rule all of a gang wait or none do, so there is nothing to add up
+    request = wanted if not group.held else allocated if not group.wanted else allocated + wanted
+    if group.gated:
+        request = request + gated
+    pod_group = group.pod_group
+    minimum = pod_group.min_resources if pod_group else _solo_request(group)
+    counts = group.counts()
+    owed = group.owed
+    roles, parted = _roles(group), _parted(group)
+    described = {role: template.shape for role, template in group.templates.items()}
+    namespace, _, name = group.key.partition("/")
+    return Gang(
+        key=group.key,
+        uid=pod_group.uid if pod_group else name.partition(":")[2],
+        namespace=namespace,
+        name=_name_alone(group) if group.solo else name,
+        queue=group.queue,
+        priority=group_priority(group, classes),
+        created=_created(group),
+        min_member=group.min_member,
+        phase=group.phase,
+        counts=counts,
+        allocated=allocated,
+        kept=_sum(group.kept, vector),
+        request=read_only(request),
+        min_request=None if minimum is None else vector(minimum),
+        min_limits=pod_group.min_limits if pod_group else (),
+        gated_request=gated,
+        releasing=_sum(group.lingering, vector),
+        waiting=waiting,
+        queue_first=_queue_first(group, waiting),
+        role_minimum=group.role_minimum,
+        role_ready=roles.ready,
+        role_valid=roles.valid,
+        role_slots=roles.slots,
+        role_hidden=hidden_by_role(group) if group.role_minimum else {},
+        role_scheduled=roles.scheduled,
+        role_shapes={**described, **group.role_shapes},
+        sub_groups=group.sub_groups,
+        sub_group_of=parted.of,
+        sub_group_ready=parted.ready,
+        sub_group_valid=parted.valid,
+        sub_group_scheduled=parted.scheduled,
+        annotations=pod_group.annotations if pod_group else {},
+        solo=group.solo,
+        partial=bool(owed),
+        owed=owed,
+        reached=group.reached,
+        hold_until=group.hold_until,
+        collecting_since=group.collecting_since,
+        given_up=group.awaits_nobody,
+        set_aside=group.set_aside,
+        doubtful=group.doubtful,
+        waits_for_nodes=group.waits_for_nodes,
+        version=group.version,
+        unused=frozenset(group.unused),
+        yields_until=group.yields_until,
+    )
+
+
+def _queue_first(group: Group, waiting: tuple[Task, ...]) -> tuple[Task, ...]:
+    return tuple(task for task in waiting if task.queue_first) if group.queue_first else ()
+
+
+def _name_alone(group: Group) -> str:
+    """A pod alone is called by its own name; its key has its UID."""
+    return next((m.pod.name for m in group.members.values()), "")
+
+
+def _solo_request(group: Group) -> Amounts | None:
+    """A pod alone asks for itself, as the group made for a plain pod does (volcano.md §5.3).
+
+    Pods whose PodGroup is gone claim nothing.
+    """
+    if not group.solo:
+        return None
+    return next((m.pod.shape.requests for m in group.members.values()), None)
+
+
+def _created(group: Group) -> float:
+    if group.pod_group is not None:
+        return group.pod_group.created
+    return min((m.pod.created for m in group.members.values()), default=0.0)
+
+
+def _sum(requests: Mapping[Amounts, int], vector: ToVector) -> Vector:
+    """Their sum, shape ``(R,)``; read-only, and shared when it is one request or none."""
+    if len(requests) == 1:
+        [(request, count)] = requests.items()
+        return vector(request) if count == 1 else read_only(vector(request) * count)
+    total = vector(())
+    for request, count in requests.items():
+        total = total + vector(request) * count
+    return read_only(total)
+
+
+class _Roles(NamedTuple):
+    """How many members and slots each role has, as in :class:`Gang`."""
+
+    ready: dict[str, int]
+    valid: dict[str, int]
+    scheduled: dict[str, int]
+    slots: dict[str, int]
+
+
+def _roles(group: Group) -> _Roles:
+    found = _Roles({}, {}, {}, {})
+    for (part, kind), count in group.part_kinds.items():
+        role = part.role
+        if kind in READY_KINDS:
+            found.ready[role] = found.ready.get(role, 0) + count
+        if kind in VALID_KINDS:
+            found.valid[role] = found.valid.get(role, 0) + count
+        if kind in SCHEDULED_KINDS:
+            found.scheduled[role] = found.scheduled.get(role, 0) + count
+    for role, count in group.open_slots.counts().items():
+        for counts in (found.ready, found.valid, found.slots):
+            counts[role] = counts.get(role, 0) + count
+    return found
+
+
+class _SubGroups(NamedTuple):
+    """Who is in which sub-group, and how many each has, as in :class:`Gang`."""
+
+    of: Mapping[PodUid, SubGroup]
+    ready: Mapping[SubGroup, int]
+    valid: Mapping[SubGroup, int]
+    scheduled: Mapping[SubGroup, int]
+
+
+_UNPARTED = _SubGroups({}, {}, {}, {})
+
+
+def _parted(group: Group) -> _SubGroups:
+    if not group.sub_groups:
+        return _UNPARTED
+    of = {uid: member.part.sub_group for uid, member in group.waiting.items()}
+    return _SubGroups(
+        {uid: sub_group for uid, sub_group in of.items() if sub_group != NO_SUB_GROUP},
+        by_sub_group(group.parts(READY_KINDS)),
+        by_sub_group(group.parts(VALID_KINDS)),
+        by_sub_group(group.parts(SCHEDULED_KINDS)),
+    )

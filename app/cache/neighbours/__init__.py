@@ -1,0 +1,1 @@
+"""Pods by node, as rules about other pods see them."""

@@ -1,0 +1,40 @@
+"""What pods and slots have to say of others on their nodes: rules about pods, and host ports."""
+
+from app.cache.neighbours.pods_with_rules import Choosy
+from app.model.shape import HostPort, PodShape
+
+
+class Rules:
+    """By holder; snapshots tell who is where while any are in ``choosy`` or ``repelling``."""
+
+    def __init__(self) -> None:
+        self.choosy = Choosy()
+        """Pods of ours and slots with a rule about other pods."""
+        self.repelling = Choosy()
+        """Pods of others that keep ours off."""
+        self.ports: dict[str, frozenset[HostPort]] = {}
+        """Host ports of those that ask for some."""
+
+    @property
+    def are_between_pods(self) -> bool:
+        """Whether it can matter which pod is where."""
+        return bool(self.choosy or self.repelling)
+
+    def note(self, holder: str, shape: PodShape, *, ours: bool) -> None:
+        """Take in what ``holder`` says; ``ours``: a pod that we place, or a slot for one.
+
+        Most reports of a pod say the same again, which costs nothing where it is set anew.
+        """
+        looks = ours and shape.looks_at_pods
+        self.choosy.put(holder, shape if looks else None)
+        self.repelling.put(holder, shape if shape.pod_anti_affinity and not looks else None)
+        if shape.host_ports:
+            self.ports[holder] = frozenset(shape.host_ports)
+        else:
+            self.ports.pop(holder, None)
+
+    def drop(self, holder: str) -> None:
+        """It has none, or is gone."""
+        self.choosy.drop(holder)
+        self.repelling.drop(holder)
+        self.ports.pop(holder, None)

@@ -1,0 +1,1 @@
+"""What every node has, and what is taken of it."""

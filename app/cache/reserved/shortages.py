@@ -1,0 +1,61 @@
+"""Nodes that have less room than is promised on them to members whose Bindings are under way.
+
+Those whose places are void by then do not count where it is sure that they are not bound. Where the
+API server may have taken a Binding, the room of the others is in doubt until that is known.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+
+from app.cache.gangs.groups import Group
+from app.cache.gangs.members import Answer, Member, Stage
+from app.cache.nodes.usage import Rooms
+from app.cache.reserved.victims_of_shortage import who_gives_way
+from app.model.ids import GroupKey, NodeName, PodUid
+
+
+class Room(Enum):
+    """Whether there is the room that a member was promised."""
+
+    THERE = "there"
+    IN_DOUBT = "in doubt"
+    GONE = "gone"
+
+
+class Shortages:
+    """Decides whose places become void, and who may go on."""
+
+    def __init__(
+        self, rooms: Rooms, members: Mapping[PodUid, Member], groups: Mapping[GroupKey, Group]
+    ) -> None:
+        self._rooms = rooms
+        self._members = members
+        self._groups = groups
+
+    def settle(self, node: NodeName) -> None:
+        """Have as many give way there as must."""
+        there = list(self._under_way(node))
+        free = self._rooms.free(node, without={m.pod.uid for m in there if m.void})
+        stay = ((member, self._groups[member.group]) for member in there if not member.void)
+        for member in who_gives_way(stay, -free):
+            self._groups[member.group].arrivals.avoid(member)
+
+    def room_of(self, member: Member) -> Room:
+        """Whether it may be bound where it was promised room, as far as others leave some."""
+        uid, rooms = member.pod.uid, self._rooms
+        if not rooms.is_squeezed(uid):
+            return Room.THERE
+        void = [m for m in self._under_way(member.node) if m.void and m is not member]
+        if rooms.is_squeezed(uid, without={each.pod.uid for each in void}):
+            return Room.GONE
+        surely = {each.pod.uid for each in void if not each.may_arrive}
+        return Room.IN_DOUBT if rooms.is_squeezed(uid, without=surely) else Room.THERE
+
+    def _under_way(self, node: NodeName) -> Iterator[Member]:
+        """Members whose Bindings are, as far as is known."""
+        for holder in self._rooms.holders(node):
+            member = self._members.get(PodUid(holder))
+            if member is None or member.stage is not Stage.BINDING or member.pod.node:
+                continue
+            if member.answer is not Answer.YES:
+                yield member

@@ -1,0 +1,1 @@
+"""Immutable snapshots of the cache for the planner."""

@@ -1,0 +1,123 @@
+"""Immutable snapshots of the live cluster for the planner.
+
+Copied are the used and releasing arrays and the mapping of views, and of residents the columns that
+changed; everything else is shared, since views, nodes and queues are replaced and never changed in
+place.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.gang_views import GangViews
+from app.cache.neighbours.identities import Identities
+from app.cache.neighbours.pods_with_rules import keys_asked
+from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.residents import NOBODY
+from app.model.shape import HostPort
+from app.model.snapshot import Claim, MadeRoom, Snapshot, Veto
+
+NOBODY_PREEMPTS: Mapping[PodUid, MadeRoom] = MappingProxyType({})
+
+
+class Snapshotter:
+    """Makes numbered snapshots of one cache."""
+
+    def __init__(self, cache: ClusterCache) -> None:
+        self._cache = cache
+        self._generation = 0
+        self._identities = Identities()
+
+    def snapshot(
+        self,
+        *,
+        vetoes: frozenset[Veto] = frozenset(),
+        preemptors: Mapping[PodUid, MadeRoom] = NOBODY_PREEMPTS,
+    ) -> Snapshot:
+        """The cluster now; ``vetoes`` are nodes that the stock scheduler refused for a shape.
+
+        ``preemptors`` are pods that others are evicted for; they may not be nominated yet.
+        """
+        cache, rules = self._cache, self._cache.rules
+        views = cache.registry.refresh()
+        self._generation += 1
+        table = cache.rooms.table()
+        used, releasing = cache.rooms.sorted_used()
+        inter_pod = rules.are_between_pods or bool(views.choosy)
+        pending, residents = views.pending, NOBODY
+        if inter_pod:
+            asked = rules.choosy.keys() | _keys_of_unseen(views)
+            pending = self._identities.of(
+                views.pending.values(), cache.groups, asked=asked | rules.repelling.keys()
+            )
+            residents = cache.roster.residents(table, asked)
+        else:
+            cache.roster.follow()
+        return Snapshot(
+            generation=self._generation,
+            table=table,
+            used=used,
+            releasing=releasing,
+            gangs={**views.all, **pending} if inter_pod else dict(views.all),
+            pending=tuple(pending.values()),
+            awaited=tuple(pending[key] for key in views.awaited),
+            torn=tuple(pending[key] for key in views.torn),
+            shown=tuple(pending[key] for key in views.shown),
+            made_room=self._made_room(views, preemptors),
+            collected=cache.collected,
+            claims=self._claims(preemptors),
+            queues=dict(cache.queues),
+            usage=cache.registry.usage(),
+            residents=residents,
+            inter_pod=inter_pod,
+            ports=self._ports(table.index),
+            outlook=cache.registry.outlook,
+            vetoes=vetoes,
+            quotas=tuple(cache.quotas.values()),
+            namespaces=dict(cache.namespaces),
+            asked_of_cordoned=views.asked_of_cordoned if table.cordoned else None,
+        )
+
+    def _made_room(
+        self, views: GangViews, preemptors: Mapping[PodUid, MadeRoom]
+    ) -> dict[GroupKey, dict[PodUid, MadeRoom]]:
+        members = self._cache.members
+        keys = {members[uid].group for uid in preemptors if uid in members}
+        found: dict[GroupKey, dict[PodUid, MadeRoom]] = {}
+        for key in sorted(views.nominated.keys() | keys & views.pending.keys()):
+            gang = views.pending[key]
+            made = {
+                task.uid: preemptors.get(task.uid) or MadeRoom(on, done=True)
+                for task in gang.waiting
+                if (on := members[task.uid].evicted_for_on) or task.uid in preemptors
+            }
+            if made and gang.is_of_one:
+                found[key] = made
+        return found
+
+    def _claims(self, preemptors: Mapping[PodUid, MadeRoom]) -> tuple[Claim, ...]:
+        """Those of pods of others, and of ours whose group does not show yet.
+
+        A controller gives a pod one at about the time when kube-scheduler evicts for it.
+        """
+        cache = self._cache
+        early = (
+            (member.pod, made.node)
+            for uid, made in preemptors.items()
+            if (member := cache.members.get(uid)) and not cache.groups[member.group].known
+        )
+        return cache.nominated.claims(cache.rooms.vector, besides=early)
+
+    def _ports(self, index: Mapping[NodeName, int]) -> dict[int, frozenset[HostPort]]:
+        taken: dict[int, frozenset[HostPort]] = {}
+        for uid, ports in self._cache.rules.ports.items():
+            charge = self._cache.rooms.charges.get(uid)
+            row = index.get(charge.node) if charge else None
+            if row is not None:
+                taken[row] = taken.get(row, frozenset()) | ports
+        return taken
+
+
+def _keys_of_unseen(views: GangViews) -> frozenset[str]:
+    """Those of members that nobody has seen yet."""
+    return keys_asked(s for gang in views.choosy.values() for s in gang.role_shapes.values())

@@ -1,0 +1,84 @@
+"""Room that others were evicted for: it is for whom it was made.
+
+kube-scheduler keeps the room of a nominated pod, and of all that it has evicted for it so far,
+against all others of equal or lower priority; for the planner it would be free. Who has it instead
+makes the pod evict again. So it is given to that pod once its victims have gone, and held until
+then, though nobody can use it: what one of its victims leaves would else go to others while the
+rest takes its time. Pods that others were evicted for do not get each other's room either. A member
+gets none while its gang lacks another one that a role's minimum needs: that gang is not whole.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from app.core.actions.backlog import rank
+from app.core.actions.cycle import Cycle
+from app.core.actions.minimum import is_reached
+from app.core.gangs.need import Need
+from app.model.gang import Gang, Task
+from app.model.snapshot import Claim
+
+
+def give(cycle: Cycle, gangs: Iterable[Gang]) -> None:
+    """Place the members of these gangs of one that room was made for, or hold it for them."""
+    late: list[tuple[Task, int]] = []
+    for gang in gangs:
+        for task, row, done in _claims(cycle, gang):
+            takes = Need.of(gang, cycle.ledger.gang(gang)).takes(task.role)
+            if done and takes and cycle.finder.fits(task, row):
+                _place(cycle, gang, task, row)
+            else:
+                late.append((task, row))
+    for task, row in late:
+        cycle.hold(task.request, node=row)
+
+
+def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
+    """Hold it for gangs that are not planned now."""
+    for gang in gangs:
+        for task, row, _ in _claims(cycle, gang):
+            cycle.hold(task.request, node=row)
+
+
+def hold_for_others(cycle: Cycle, claims: deque[Claim], *, least: int | None) -> None:
+    """Hold what pods without a gang here wait for, those of that priority at ``least``; None: all.
+
+    These are taken from the front of ``claims``.
+    """
+    index = cycle.snapshot.table.index
+    while claims and (least is None or claims[0].priority >= least):
+        claim = claims.popleft()
+        if claim.node in index:
+            cycle.hold(claim.request, node=index[claim.node])
+
+
+def is_due(cycle: Cycle, gang: Gang) -> bool:
+    """Whether some member of ``gang`` may have what was made for it, when that is there."""
+    return not cycle.cools_down(gang) and next(_claims(cycle, gang), None) is not None
+
+
+def _claims(cycle: Cycle, gang: Gang) -> Iterator[tuple[Task, int, bool]]:
+    """Its members that may have what was made for them, where that is, and whether it is there.
+
+    Asked of each as the ledger stands then. Those that a role's minimum needs come first: the
+    others may have theirs only with them.
+    """
+    made, index = cycle.snapshot.made_room[gang.key], cycle.snapshot.table.index
+    key = cycle.opened.task_key
+    tasks = [t for t in cycle.unserved(gang) if t.uid in made and made[t.uid].node in index]
+    need = Need.of(gang, cycle.ledger.gang(gang))
+    for task in need.needed_first(sorted(tasks, key=lambda task: rank(task, key))):
+        if need.takes(task.role) and _is_entitled(cycle, gang, task):
+            need.place(task.role)
+            yield task, index[made[task.uid].node], made[task.uid].done
+
+
+def _is_entitled(cycle: Cycle, gang: Gang, task: Task) -> bool:
+    opened = cycle.opened
+    return opened.overused(gang.queue) is None and opened.allocatable(gang.queue, task) is None
+
+
+def _place(cycle: Cycle, gang: Gang, task: Task, row: int) -> None:
+    whole, at = not is_reached(cycle, gang), len(cycle.ledger.journal)
+    cycle.ledger.place(gang, task, node=row)
+    cycle.decide(gang, cycle.ledger.journal[at:], whole=whole)

@@ -1,0 +1,1 @@
+"""What a gang lacks, in which pieces it may be placed, and which phase it has."""

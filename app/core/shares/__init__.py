@@ -1,0 +1,1 @@
+"""What queues may hold: limits, shares, entitlements, trees of queues, borrowing."""

@@ -1,0 +1,1 @@
+"""What the webhooks need around their rules: facts, registration, certificate."""

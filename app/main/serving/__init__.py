@@ -1,0 +1,1 @@
+"""Sockets, servers and certificates of the processes."""

@@ -1,0 +1,153 @@
+"""What one connection of a port may take of the process: bytes of a head, headers, and time.
+
+A body has its limit where it is read. All else of a request is counted here: what has come since
+the last piece of a body, so that chunks and trailers are within the limit too. An Upgrade is not
+offered: such a request is answered as if it did not ask for one.
+"""
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from app.main.serving.one_write import OneWrite
+
+HEAD: Final = 2**16
+"""Bytes that may come without being part of a body."""
+
+HEADERS: Final = 128
+
+REQUEST_S: Final = 30.0
+"""From the first byte of a request to its last."""
+
+IDLE_S: Final = 120.0
+"""For a connection on which no request has begun, and for a client that takes no answer.
+
+Longer than kube-scheduler and the API server keep an idle connection (90 s). They open some ahead
+of need, and one that is closed at the moment of its first use costs them that call.
+"""
+
+_VERSIONS: Final = frozenset({"1.0", "1.1"})
+
+
+class _Refused(Exception):
+    """The parser is to stop here."""
+
+
+class Bounded(OneWrite):
+    """A connection that keeps within those limits; its server asks the rest of this class."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.since = self.loop.time()
+        """When it was opened, or when its last request was over."""
+        self.has_asked = False
+        """Whether a whole request has come on it."""
+        self._opened: float | None = None
+        self._stalled: float | None = None
+        self._between = 0
+        self._moved = False
+        self._status = HTTPStatus.BAD_REQUEST
+
+    @property
+    def is_established(self) -> bool:
+        """Whether it counts as one of its server's, or did."""
+        return self.transport is not None
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a whole request is being answered, and its client takes the answer."""
+        cycle = self.cycle
+        if cycle is None or self._stalled is not None:
+            return False
+        return bool(self.pipeline) or not (cycle.response_complete or cycle.more_body)
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether its client had time enough to ask something, or to take an answer."""
+        if self._stalled is not None:
+            return now > self._stalled + IDLE_S
+        if self.is_waited_for:
+            return False
+        if self._opened is not None:
+            return now > self._opened + REQUEST_S
+        return not self.has_asked and now > self.since + IDLE_S
+
+    def end(self) -> None:
+        """End it, whatever has come or is to be sent; it does not count from now on."""
+        self.connections.discard(self)
+        self.transport.abort()
+
+    # --- called by the transport -----------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, within the limits."""
+        self._moved = False
+        super().data_received(data)
+        self._between = 0 if self._moved else self._between + len(data)
+        if self._between > HEAD and not self.transport.is_closing():
+            self._status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            self.send_400_response(self._status.phrase)
+
+    def pause_writing(self) -> None:
+        """The client takes no more for now."""
+        self._stalled = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client has taken what there was."""
+        self._stalled = None
+        super().resume_writing()
+
+    # --- called by the parser --------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._opened = self.loop.time()
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One of its headers, or what follows its body in the form of headers."""
+        if len(self.headers) >= HEADERS:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Its head is here."""
+        if self.parser.get_http_version() not in _VERSIONS:
+            self._refuse(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
+        self._moved = True
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of its body."""
+        self._moved = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """It is whole."""
+        self._moved = self.has_asked = True
+        self._opened = None
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """It is answered."""
+        self.since = self.loop.time()
+        super().on_response_complete()
+
+    # --- what the class above says ---------------------------------------------------------------
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self._status = status
+        raise _Refused(status.phrase)
+
+    def send_400_response(self, msg: str) -> None:
+        """Say what is wrong, as the last thing on this connection."""
+        status = self._status
+        text = msg if status is HTTPStatus.BAD_REQUEST else status.phrase
+        self.transport.write(
+            b"HTTP/1.1 %d %b\r\ncontent-type: text/plain; charset=utf-8\r\n"
+            b"content-length: %d\r\nconnection: close\r\n\r\n%b"
+            % (status, status.phrase.encode(), len(text), text.encode())
+        )
+        self.transport.close()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """A client may offer an upgrade in every request; nothing is wrong then."""

@@ -1,0 +1,1 @@
+"""The answers to the calls of kube-scheduler: Filter, Prioritize, Preempt and Bind."""

@@ -1,0 +1,79 @@
+"""Whether a Binding may be sent, first or again.
+
+The barrier let the gang go on what was true then. A Binding waits for a burst and a connection, and
+where the API server fails seconds pass: the PodGroup, a member or a node may have changed by then,
+or another scheduler have taken the room. So before it is sent for the first time no place of the
+gang may have become void since (what else members come to, others need not wait for). If one has,
+and whenever it is sent again:
+
+* a gang of which nobody is bound goes on only while it is complete as it is now, and otherwise
+  stops as a whole;
+* a gang of which somebody is bound already is brought to its minimum, whatever it has become;
+* nobody is sent to a node that does not take it any more, or has too little room for it and all
+  that stay; while somebody who has to give way may be bound there all the same, others wait.
+
+Members ask at different moments, and the answer of one may be lost or still be awaited when another
+asks. That one finds out about its own Binding first, and then waits for the others' (*in doubt*):
+if one of them turns out to be bound all go on, else all stop.
+"""
+
+from enum import Enum
+
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.groups import Group
+from app.cache.gangs.members import Kind, Member
+from app.cache.reserved.shortages import Room
+from app.model.ids import PodUid
+from app.model.reason import CLOSED, NO_ROOM, NODE_GONE
+
+
+class Standing(Enum):
+    """What a member's gang looks like to one whose Binding was not sent, or failed."""
+
+    STANDS = "stands"
+    IN_DOUBT = "in doubt"
+    FALLEN = "fallen"
+
+
+def may_leave(cache: ClusterCache, uid: PodUid) -> bool:
+    """Whether the member's Binding may be sent, now that its turn has come."""
+    member = cache.members.get(uid)
+    if member is None or not member.promised:
+        return True  # the API server knows more of it than we do
+    if member.sent or cache.groups[member.group].arrivals.voided:
+        return standing(cache, uid) is Standing.STANDS
+    return _takes(cache, member) and cache.shortages.room_of(member) is Room.THERE
+
+
+def standing(cache: ClusterCache, uid: PodUid) -> Standing:
+    """Whether the member's Binding may be sent again, as far as is known now."""
+    member = cache.members.get(uid)
+    if member is None or not member.promised:
+        return Standing.FALLEN
+    group, room = cache.groups[member.group], cache.shortages.room_of(member)
+    if not group.known or not _takes(cache, member) or room is Room.GONE:
+        return Standing.FALLEN
+    if _is_begun(group, member) or (group.complete and not member.void):
+        return Standing.STANDS if room is Room.THERE else Standing.IN_DOUBT
+    return Standing.IN_DOUBT if group.arrivals.unanswered else Standing.FALLEN
+
+
+def _is_begun(group: Group, member: Member) -> bool:
+    """Whether somebody is bound, or was when this one was let go, and others have to follow."""
+    if group.begun or not group.kinds[Kind.FAILED] or not group.lacks_bound:
+        return group.begun
+    return any(other.failed_at > member.since for other in group.members.values())
+
+
+def why_fallen(cache: ClusterCache, uid: PodUid) -> str:
+    """What its place lacks, if it is that; else empty: it is the gang then."""
+    member = cache.members.get(uid)
+    if member is None or not member.promised:
+        return ""
+    if not _takes(cache, member):
+        return CLOSED if member.node in cache.rooms.nodes else NODE_GONE
+    return NO_ROOM if cache.shortages.room_of(member) is Room.GONE else ""
+
+
+def _takes(cache: ClusterCache, member: Member) -> bool:
+    return cache.rooms.takes(member.node, member.pod.shape)

@@ -1,0 +1,359 @@
+"""Filter: read the published plan and answer with one node.
+
+The answer for a pod of ours is the node it was promised, the same however often it is asked; asking
+takes nothing away. A member of a group that may run but has no place yet is planned on demand.
+Otherwise the pod waits: ``FailedAndUnresolvableNodes`` with one constant text per cause (a text
+that changes, or plain ``FailedNodes``, makes kube-scheduler try again at once, for ever), or
+``Error`` while many pods wait, which only the back-off ladder tries again.
+
+A pod that comes for the room of its victims is planned anew, and while our watch does not show yet
+that they have gone, the call is kept for a moment and then answered by ``Error`` too: after that
+kube-scheduler evicts nobody, while after a refusal it would evict others on another node. So it is
+while the watch does not show the PodGroup that a controller gave the pod in the meantime. For that
+the call of any pod is kept: refused on the nodes with room, it would evict others elsewhere.
+
+A planned node that was not offered is a *veto* by the stock filters when all feasible nodes were
+offered. When only a sample was, it may be chance: then the pod changes places with an equal member
+of its gang whose node was offered (the plan stays as it is), else an offered node with room takes
+the planned one's place, else it waits for a better sample. kube-scheduler goes through the nodes in
+turn: samples that lack the node in a row are a veto once they name as many nodes as there are.
+So it is with a pod that must be spread: its node may be missing only because others of its kind
+have not come to theirs yet.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.members import ARRIVED, Member, Stage
+from app.core.texts import filter_text
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
+from app.model.pod import Pod
+from app.model.reason import NODES_MAY_HELP, Cause
+from app.service.calls.catching_up import LateGroups, comes_true
+from app.service.cycle.allowed_victims import Approvals
+from app.service.cycle.planning import Planning
+from app.service.limits import Hint, Limits
+from app.service.ports import Clock
+from app.wire.filter_by_name import SAMPLE_FLOOR
+from app.wire.front import NOBODY
+
+CATCH_UP_S = 0.05
+"""So long a call is kept for the watch."""
+
+_REPLANS = 3
+_TIDY_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One Filter call: the pod (decoded only when asked for) and the nodes it may go to."""
+
+    uid: PodUid
+    pod: Callable[[], Pod]
+    names: Sequence[NodeName]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """That one node."""
+
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All the nodes that were offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """Some of the offered nodes; the others are kept for ``text``."""
+
+    nodes: tuple[NodeName, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """None of them, and no other would do: ``FailedAndUnresolvableNodes`` with ``text``."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Protect:
+    """None, and do not ask again soon: ``Error`` with ``text``."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """None that we know of, but kube-scheduler may know better: ``Error`` with ``text``."""
+
+    text: str
+
+
+Answer = Chosen | Everything | Some | Wait | Protect | Behind
+
+_GUARD_TEXT = "room is promised to a gang"
+
+
+class Filtering:
+    """Answers Filter."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        *,
+        planning: Planning,
+        approvals: Approvals,
+        late_groups: LateGroups,
+        limits: Limits,
+        clock: Clock,
+    ) -> None:
+        self._cache = cache
+        self._planning = planning
+        self._approvals = approvals
+        self._late_groups = late_groups
+        self._limits = limits
+        self._clock = clock
+        self._waiting: dict[PodUid, Cause] = {}
+        """What each ungated pod without a place was told last."""
+        self._guessed: dict[PodUid, NodeName] = {}
+        """The only node that a pod was offered last, in vain."""
+        self._next_tidying = 0.0
+
+    def answer(self, question: Question) -> Answer:
+        """Where the pod may go."""
+        member = self._cache.members.get(question.uid)
+        if member is None:
+            pod = question.pod()
+            if not self._cache.ours(pod):
+                return self._guard(pod, question.names)
+            self._cache.set_pod(pod, now=self._clock(), observed=True)
+            member = self._cache.members.get(question.uid)
+            if member is None:  # it is gone, or it is over and its group is not there
+                return Wait(filter_text(Cause.GROUP_MISSING))
+        self._planning.expiry.asked_at = self._clock()
+        self._cache.asked_for(member)
+        answer = self._place(member, question.names)
+        if answer is None:
+            return self._wait(member, question.names)
+        self._cache.tell(member, told=isinstance(answer, Chosen))
+        if isinstance(answer, Chosen):
+            member.choose(answer.node, now=self._clock())
+        self._has_answer(member)
+        return answer
+
+    def was_told(self, uid: PodUid, node: NodeName, *, other: PodUid = NOBODY) -> None:
+        """Who knows the places (:mod:`app.service.calls.places`) answered a call with that one.
+
+        It was that of an ``other`` pod, if one is named, which has this one's now. When that is not
+        so any more, Bind sees whether there is room for it.
+        """
+        member, now = self._cache.members.get(uid), self._clock()
+        if other:
+            self._cache.change_places(uid, other, now=now)
+        self._planning.expiry.asked_at = now
+        if member is None or member.stage in ARRIVED:
+            return  # it is gone, or came to Bind in the meantime
+        self._cache.asked_for(member)
+        member.choose(node, now=now)
+        if member.node == node:
+            member.since = now
+            self._cache.tell(member, told=True)
+            self._has_answer(member)
+
+    async def answer_in_time(self, question: Question) -> Answer:
+        """The answer once the watch shows its group, and its victims gone, if it does soon."""
+        answer, names = self.answer(question), question.names
+        if await self._late_groups.comes(question.uid):
+            answer = self.answer(question)
+        if not isinstance(answer, Behind) or not self._approvals.allows(question.uid, names):
+            return answer
+        if await comes_true(lambda: self._approvals.are_done(question.uid), within_s=CATCH_UP_S):
+            return self.answer(question)
+        return answer
+
+    def scores(self, question: Question) -> list[tuple[NodeName, int]]:
+        """0 to 10 per offered node: the planned one first, else as the policies rate them."""
+        member = self._cache.members.get(question.uid)
+        if member is None:
+            return [(name, 0) for name in question.names]
+        if member.stage is not Stage.WAITING and self._limits.hint is not Hint.GUIDE:
+            return [(name, 10 * (name == member.node)) for name in question.names]
+        return self._planning.queries.rate(member, question.names)
+
+    def waiting(self) -> int:
+        """How many ungated pods of ours were told to wait and are still unplaced."""
+        return len(self._waiting)
+
+    def told_something_else(self) -> list[PodUid]:
+        """Waiting pods that were told another cause than holds now; of a crowd none."""
+        if len(self._waiting) > self._limits.protect_above:
+            return []
+        return [
+            uid
+            for uid, told in self._waiting.items()
+            if self._is_without_place(uid) and self._cause(self._cache.members[uid]) is not told
+        ]
+
+    def after_cycle(self, _changed: Collection[GroupKey]) -> None:
+        """Forget, now and then, waiting pods that are gone or got their place."""
+        now = self._clock()
+        if self._waiting and now >= self._next_tidying:
+            self._next_tidying = now + _TIDY_EVERY_S
+            self._waiting = {
+                uid: told for uid, told in self._waiting.items() if self._is_without_place(uid)
+            }
+            members = self._cache.members
+            self._guessed = {uid: node for uid, node in self._guessed.items() if uid in members}
+
+    def _is_without_place(self, uid: PodUid) -> bool:
+        member = self._cache.members.get(uid)
+        return member is not None and member.stage is Stage.WAITING and not member.pod.node
+
+    def _place(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
+        for _ in range(_REPLANS):
+            if not self._has_place(member, names):
+                return None
+            if self._limits.hint is Hint.GUIDE and self._cache.groups[member.group].solo:
+                return self._with_room(member, names)
+            if member.node in names:
+                return self._chosen(member)
+            if member.stage is not Stage.PLANNED or self._only_a_guess(member, names):
+                return None
+            if member.pod.shape.must_spread or len(names) >= SAMPLE_FLOOR:
+                if self._swap(member, names):
+                    return self._chosen(member)
+                if self._may_be_chance(member, names):
+                    return None
+            if self._veto(member, names):
+                return self._chosen(member)
+        return None
+
+    def _has_answer(self, member: Member) -> None:
+        """It does not wait."""
+        member.refused, member.missed = False, 0
+        self._waiting.pop(member.pod.uid, None)
+        self._guessed.pop(member.pod.uid, None)
+
+    def _chosen(self, member: Member) -> Chosen:
+        """Its node; a planned pod's time begins anew, as somebody came for it."""
+        if member.stage is Stage.PLANNED:
+            member.since = self._clock()
+        return Chosen(member.node)
+
+    def _has_place(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """Whether it has a place, planned for now if need be."""
+        if member.stage is not Stage.WAITING:
+            return True
+        anew = self._comes_after_preemption(member, names)
+        is_sample = SAMPLE_FLOOR <= len(names) < len(self._cache.rooms.nodes)
+        if is_sample and not anew and self._planning.at_once(member, names):
+            return True
+        return self._planning.on_demand(member.group, anew=anew) and member.promised
+
+    def _comes_after_preemption(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """Whether others had to leave an offered node for it; a gang never preempts.
+
+        A nomination tells it of victims that take longer to go than an approval is kept.
+        kube-scheduler clears it after an error, so without an approval there is one error only.
+        """
+        group = self._cache.groups[member.group]
+        if group.is_gang:
+            return False
+        return self._approvals.allows(member.pod.uid, names) or member.evicted_for_on in names
+
+    def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
+        """Guided placement: every offered node that has room; kube-scheduler chooses by score."""
+        rooms, request, shape = self._cache.rooms, member.task.request, member.pod.shape
+        roomy = tuple(
+            name
+            for name in names
+            if name == member.node or (rooms.takes(name, shape) and rooms.has_room(name, request))
+        )
+        return Some(roomy, _GUARD_TEXT) if roomy else None
+
+    def _only_a_guess(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """One offered name may be a nominated node or a hint: then all others are offered next.
+
+        When the same one comes again, it is all there is. It is at once for a pod that is pinned,
+        and for one that must be spread, to which the others may leave one node.
+        """
+        uid, pod = member.pod.uid, member.pod
+        may_be_all = pod.pinned or pod.shape.must_spread or len(self._cache.rooms.nodes) == 1
+        if len(names) > 1 or may_be_all:
+            self._guessed.pop(uid, None)
+            return False
+        before = self._guessed.get(uid)
+        self._guessed[uid] = names[0]
+        return before != names[0]
+
+    def _swap(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """Give it an offered node instead of the planned one."""
+        uid, now = member.pod.uid, self._clock()
+        return self._cache.exchange(uid, frozenset(names), now=now) or self._move(member, names)
+
+    def _move(self, member: Member, names: Sequence[NodeName]) -> bool:
+        chosen = self._planning.queries.best_of(member, names)
+        uid, now = member.pod.uid, self._clock()
+        return chosen is not None and self._cache.move(uid, chosen, now=now)
+
+    def _may_be_chance(self, member: Member, names: Sequence[NodeName]) -> bool:
+        member.missed += len(names)
+        return member.missed < len(self._cache.rooms.nodes)
+
+    def _veto(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """Remember that its node is none; returns whether an offered one could take its place.
+
+        That is tried first: planning anew could go through all nodes that are not offered.
+        """
+        now = self._clock()
+        member.missed = 0
+        self._planning.vetoes.add(member.pod.shape, member.node, now=now)
+        if self._move(member, names):
+            return True
+        self._cache.withdraw(member.pod.uid, now=now)
+        return False
+
+    def _wait(self, member: Member, names: Sequence[NodeName]) -> Answer:
+        member.refused = True
+        member.choose(NO_NODE, now=self._clock())
+        cause = self._waiting[member.pod.uid] = self._cause(member)
+        text = filter_text(cause)
+        if self._is_behind(member, names):
+            return Behind(text)
+        # Autoscalers look at pods that are unschedulable, not at those with a scheduler's error.
+        is_for_autoscalers = member.task.shown and cause in NODES_MAY_HELP
+        if len(self._waiting) > self._limits.protect_above and not is_for_autoscalers:
+            return Protect(text)
+        return Wait(text)
+
+    def _is_behind(self, member: Member, names: Sequence[NodeName]) -> bool:
+        """Whether kube-scheduler may know what we do not: its group, or that its victims went."""
+        lacks = self._late_groups.lacks(member.pod.uid)
+        shows_all = not lacks and self._approvals.are_done(member.pod.uid)
+        return not shows_all and self._comes_after_preemption(member, names)
+
+    def _cause(self, member: Member) -> Cause:
+        if not self._cache.groups[member.group].known:
+            return Cause.GROUP_MISSING
+        refusal = self._planning.refusals.get(member.group)
+        return refusal.cause if refusal else Cause.NOT_ADMITTED
+
+    def _guard(self, pod: Pod, names: Sequence[NodeName]) -> Answer:
+        """Form C: others may not take room that is promised."""
+        promised = self._cache.rooms.promised_nodes()
+        if not promised:
+            return Everything()
+        request = self._cache.rooms.vector(pod.shape.requests)
+        full = {
+            node
+            for node in promised
+            if node in self._cache.rooms.nodes and not self._cache.rooms.has_room(node, request)
+        }
+        free = tuple(name for name in names if name not in full)
+        return Everything() if len(free) == len(names) else Some(free, _GUARD_TEXT)

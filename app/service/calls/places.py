@@ -1,0 +1,153 @@
+"""The places of pods, followed for a process that answers Filter with them.
+
+Where a pod has a place and nobody else has a say, Filter's answer is that place
+(:mod:`app.service.calls.filtering`). Or it is the place of an equal pod that nobody asked for so
+far, which has the first one's then: of a sample of nodes the planned one is rarely one. Equal pods
+are told to be of one kind.
+
+What such a process knows is a moment old. That does no harm: a place may also be lost between an
+answer and the Bind call that follows it, which is refused then.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.members import Member, Stage
+from app.model.ids import GroupKey, PodUid
+from app.model.shape import PodShape
+from app.service.cycle.planning import Planning
+from app.service.limits import Hint, Limits
+from app.wire.front import Change, Place, Told
+
+KINDS_KEPT: Final = 1_000
+"""Far more come and go in the life of a cluster; those that come back get another number."""
+
+
+class _Known(NamedTuple):
+    """What was taken of a pod last, and with which change; no place: what is known is in doubt."""
+
+    place: Place | None
+    number: int
+
+
+@dataclass(slots=True, eq=False)
+class Places:
+    """What changed since it was asked last; ``news`` is called when there may be something.
+
+    Nobody asks where a pod may go that is on its node, so its place is forgotten with the next
+    news: to tell each one by itself costs as much as a tenth of a Filter call.
+    """
+
+    cache: ClusterCache
+    planning: Planning
+    limits: Limits
+    news: Callable[[], None]
+    _known: dict[PodUid, _Known] = field(default_factory=dict)
+    _noted: set[str] = field(default_factory=set)
+    _number: int = 0
+    _kinds: dict[tuple[PodShape, GroupKey | None], int] = field(default_factory=dict)
+    _last_kind: int = 0
+    _rules: bool = False
+    """Whether there were any about who may be beside whom when kinds were told last."""
+
+    def __post_init__(self) -> None:
+        self.cache.rooms.moved.append(self._note)
+        self.planning.after.append(lambda _changed: self.news())
+        self.planning.stood_by.append(self.news)
+
+    def known(self) -> Change:
+        """All that was taken, for who knows nothing yet."""
+        given = {uid: known.place for uid, known in self._known.items() if known.place}
+        return Change(given, number=self._number)
+
+    def take(self) -> Change | None:
+        """The new places, and the pods that have none any more: all, while nothing is decided.
+
+        None when nothing changed.
+        """
+        change = Change(number=self._number + 1)
+        if self.planning.deciding.is_set():
+            self._follow_rules()
+            noted, self._noted = self._noted, set()
+            for holder in noted:
+                self._compare(PodUid(holder), change)
+        else:
+            change.lost += self._known
+            self._noted.update(self._known)
+            self._known.clear()
+        if not (change.given or change.lost):
+            return None
+        self._number = change.number
+        return change
+
+    def was_told(self, told: Told) -> None:
+        """Follow what was answered: who was told its place does not change it any more.
+
+        Where a change crosses an answer, it is what counts in the end.
+        """
+        mine, theirs = self._seen(told.uid, told), self._seen(told.other, told)
+        if mine is not None:
+            self._known[told.uid] = _Known(Place(told.node), mine.number)
+        if theirs is not None:
+            self._known[told.other] = _Known(mine.place if mine else None, theirs.number)
+        if told.other:
+            self._noted.update((told.uid, told.other))
+            self.news()
+
+    def _seen(self, uid: PodUid, told: Told) -> _Known | None:
+        """What was taken of that pod, if it was known to who answered."""
+        known = self._known.get(uid)
+        return known if known is not None and known.number <= told.by else None
+
+    def _follow_rules(self) -> None:
+        """With the first one that comes, and the last that goes, others are alike."""
+        if self._rules is not self.cache.rules.are_between_pods:
+            self._rules = not self._rules
+            self._noted.update(self._known)
+
+    def _compare(self, uid: PodUid, change: Change) -> None:
+        """Put into ``change`` what is not known of that pod."""
+        place, known = self._place(uid), self._known.get(uid)
+        if place is not None:
+            if known is None or known.place != place:
+                change.given[uid] = place
+                self._known[uid] = _Known(place, change.number)
+        elif known is not None:
+            change.lost.append(uid)
+            del self._known[uid]
+
+    def _note(self, holder: str) -> None:
+        charge = self.cache.rooms.charges.get(holder)
+        is_promise = charge is not None and charge.promised
+        if not is_promise and holder not in self._known:
+            return
+        self._noted.add(holder)
+        if is_promise or charge is None:
+            self.news()
+
+    def _place(self, uid: PodUid) -> Place | None:
+        member = self.cache.members.get(uid)
+        if member is None or not member.promised:
+            return None
+        if self.limits.hint is Hint.GUIDE and self.cache.groups[member.group].solo:
+            return None
+        return Place(member.node, self._kind(member))
+
+    def _kind(self, member: Member) -> int:
+        """0 for who keeps its place, and whose it is to be known to somebody else.
+
+        Members of two groups are alike while no rule says which pods may be beside which.
+        """
+        pod = member.pod
+        goes_anywhere = not (pod.pinned or pod.gates or pod.nominated or pod.shape.looks_at_pods)
+        if member.stage is not Stage.PLANNED or member.told or not goes_anywhere:
+            return 0
+        within = member.group if self._rules else None
+        kind = self._kinds.get((pod.shape, within))
+        if kind is None:
+            if len(self._kinds) >= KINDS_KEPT:
+                self._kinds.clear()
+            kind = self._last_kind = self._kinds[pod.shape, within] = self._last_kind + 1
+        return kind

@@ -1,0 +1,1 @@
+"""When to plan, on which snapshot, and how a plan becomes true."""

@@ -1,0 +1,78 @@
+"""What is given back when its time is up: promises nobody came for, and pods nobody showed.
+
+How long each may take is in :mod:`app.service.limits`, what giving back means for the group in
+:mod:`app.service.cycle.cool_down`.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.groups import Group
+from app.model.ids import GroupKey
+from app.service.cycle.cool_down import Why, give_back
+from app.service.limits import Limits
+
+BACKLOG_FACTOR = 10
+"""How much longer a planned pod may take while kube-scheduler works off a queue."""
+
+
+@dataclass(slots=True, eq=False)
+class Expiry:
+    """Gives back; how often it is asked to does not matter."""
+
+    cache: ClusterCache
+    limits: Limits
+    asked_at: float = float("-inf")
+    """When kube-scheduler last asked for a pod of ours."""
+    _next: float = 0.0
+    _stuck: dict[GroupKey, float] = field(default_factory=dict)
+    """Since when gangs are."""
+
+    def expire(self, now: float) -> None:
+        """Give back promises nobody came for, and forget pods that only a Filter call showed."""
+        if now < self._next:
+            return
+        self._next = now + self.limits.cycle_idle_s
+        patience = self.limits.planned_s
+        if now - self.asked_at < self.limits.backlog_s:
+            patience *= BACKLOG_FACTOR
+        late = self.cache.overdue(before=now - patience, prebind_before=now - self.limits.prebind_s)
+        for group, uids in late:
+            if group.reached_minimum:
+                until = now + self.limits.hold_base_s
+                self.cache.pass_over(group.key, uids, until=until, now=now)
+            else:
+                self._give_back(group, now, Why.UNUSED)
+        for group in self.cache.stale_slots(before=now - self.limits.slot_s):
+            self._give_back(group, now, Why.UNCREATED)
+        self.forget_observed(now)
+
+    def forget_observed(self, now: float) -> None:
+        """Forget pods that the watch has not shown in time."""
+        self.cache.forget_observed(before=now - self.limits.observed_s)
+
+    def give_back_stuck(self, refused: Collection[GroupKey], now: float) -> None:
+        """Release gangs that hold part of their room and cannot get the rest of it.
+
+        That happens when a member turns out bigger than the room kept for it, or loses its node.
+        After a moment (another cycle may find the rest) others may have what they hold. Not so what
+        is kept for members that a gang has lost: that gang goes first.
+        """
+        stuck = {
+            key
+            for key in refused
+            if key in self.cache.registry.promised and _may_be_stuck(self.cache.groups[key])
+        }
+        self._stuck = {key: self._stuck.get(key, now) for key in stuck}
+        for key, since in list(self._stuck.items()):
+            if now - since > self.limits.stuck_s:
+                del self._stuck[key]
+                self._give_back(self.cache.groups[key], now, Why.STUCK)
+
+    def _give_back(self, group: Group, now: float, why: Why) -> None:
+        give_back(self.cache, group, why=why, limits=self.limits, now=now)
+
+
+def _may_be_stuck(group: Group) -> bool:
+    return not group.placed_minimum and not group.owed

@@ -1,0 +1,115 @@
+"""Making a plan true: what of it still holds, and who is told.
+
+A plan is made on a snapshot, and the cluster goes on while that takes. So every gang is checked
+against the live cluster: that its PodGroup asks for the same still, that the nodes have room, and,
+when there may be less of it by now (:mod:`app.service.cycle.snapshot_token`), that queues and
+namespaces may hold what was decided (:mod:`app.core.confirm`).
+
+A gang that is refused here is planned anew at once. One to which this happens again and again lets
+others go first for a while: it would take the same room from them in every plan, for nobody.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field, replace
+
+from app.cache.cluster import ClusterCache
+from app.cache.snapshots.snapshotter import Snapshotter
+from app.core.confirm import confirmed
+from app.model.ids import GroupKey
+from app.model.plan import GangPlacement, Plan
+from app.model.snapshot import Snapshot
+from app.service.configuration import Configuration
+from app.service.cycle.cool_down import hold_off
+from app.service.cycle.cycle_log import CycleLog
+from app.service.cycle.snapshot_token import Basis
+from app.service.limits import Limits
+
+Published = Callable[[GangPlacement], None]
+
+
+log = logging.getLogger(__name__)
+
+REFUSED_IN_A_ROW = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Publisher:
+    """``told`` are those who want to know of every placement that took effect."""
+
+    cache: ClusterCache
+    configuration: Configuration
+    snapshotter: Snapshotter
+    told: list[Published]
+    log: CycleLog
+    limits: Limits
+    _refused: Counter[GroupKey] = field(default_factory=Counter)
+    """How often in a row each gang was refused."""
+
+    def publish(self, plan: Plan, basis: Basis, *, now: float) -> bool:
+        """Make the plan true; returns whether part of it has to be planned again."""
+        self.set_aside(plan, basis.snapshot)
+        wanted = self._as_planned(plan, basis.snapshot)
+        standing = self._confirmed(wanted, basis, now)
+        for key in standing.admitted:
+            self.cache.admit(key)
+        taken = [each for each in standing.placed if self.take(each, now=now)]
+        self.log.stale += len(plan.placed) - len(taken)
+        self._count({each.gang for each in wanted.placed} - {each.gang for each in taken}, now)
+        return len(taken) < len(wanted.placed) or len(standing.admitted) < len(wanted.admitted)
+
+    def set_aside(self, plan: Plan, snapshot: Snapshot) -> None:
+        """Take groups out of planning that no end of other pods helps, if that holds still."""
+        registry = self.cache.registry
+        if snapshot.outlook != registry.outlook:
+            return
+        for key in plan.set_aside:
+            group, gang = self.cache.groups.get(key), snapshot.gangs.get(key)
+            if group is not None and gang is not None and group.version == gang.version:
+                registry.set_aside(group)
+
+    def _count(self, refused: Set[GroupKey], now: float) -> None:
+        for key in self._refused.keys() - refused:
+            del self._refused[key]
+        self._refused.update(refused)
+        for key in refused:
+            group = self.cache.groups.get(key)
+            if group is not None and self._refused[key] >= REFUSED_IN_A_ROW:
+                del self._refused[key]
+                hold_off(self.cache, group, limits=self.limits, now=now)
+                log.warning("its places do not hold, others go first", extra={"group": key})
+
+    def take(self, decided: GangPlacement, *, now: float) -> bool:
+        """Promise a gang these places; returns whether the live cluster bears it."""
+        if not self.cache.promise(decided, now=now):
+            return False
+        for tell in self.told:
+            tell(decided)
+        return True
+
+    def _as_planned(self, plan: Plan, snapshot: Snapshot) -> Plan:
+        """Of those only whose PodGroup is the same and asks for the same by now."""
+        pending = self.cache.registry.pending
+
+        def asks_like_then(key: GroupKey) -> bool:
+            group, gang = self.cache.groups.get(key), snapshot.gangs.get(key)
+            return group is not None and gang is not None and group.asks_like(gang)
+
+        return replace(
+            plan,
+            admitted=tuple(key for key in plan.admitted if asks_like_then(key)),
+            placed=tuple(p for p in plan.placed if p.gang in pending and asks_like_then(p.gang)),
+        )
+
+    def _confirmed(self, plan: Plan, basis: Basis, now: float) -> Plan:
+        """What queues may hold besides what was decided, or changed, meanwhile."""
+        policies = self.configuration.policies
+        if not (plan.admitted or plan.placed):
+            return plan
+        if not basis.is_overtaken(self.cache, policies, admits=bool(plan.admitted)):
+            return plan
+        self.log.overtaken += 1
+        # Who was let in since others are evicted for it may not be nominated yet.
+        snapshot = replace(self.snapshotter.snapshot(), made_room=basis.snapshot.made_room)
+        return confirmed(plan, policies, snapshot=snapshot, now=now)

@@ -1,0 +1,226 @@
+"""Carries out what was decided; the one place with effects on pods, groups and queues.
+
+Work is asked for by key (a pod, a group, a queue) and read off the cache when its turn comes, so
+doing it twice or late does no harm: a pod that lost its place meanwhile is left alone, a group's
+status is written as it is now. Failures come back with a growing pause; what the API server refuses
+for good is counted and left.
+
+A pod that got its place is told in the cheapest way that reaches it (design §4):
+
+* behind our gate: the gate is removed, with a pin (one write), after a nomination (two) or with
+  nothing said (:mod:`app.service.effects.placement_hints`);
+* refused by Filter before: woken by an annotation, which wakes nobody else;
+* otherwise nothing: kube-scheduler will ask.
+
+Those that must be near others of their gang are told after these
+(:mod:`app.service.effects.affinity_followers`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Hashable
+
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.members import Member, Stage
+from app.kit.workqueue import Again, WorkQueue
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
+from app.model.plan import GangPlacement
+from app.service.effects.affinity_followers import Following
+from app.service.effects.corrections import Corrections
+from app.service.effects.failed_writes import again_unless_gone
+from app.service.effects.gates import REPEAT_S, Gates
+from app.service.effects.nominations import Nominations
+from app.service.effects.placement_hints import hint_for
+from app.service.effects.pod_reasons import PodReasons
+from app.service.effects.queue_allocation_gates import Showing
+from app.service.effects.statuses import StatusWriter
+from app.service.limits import Hint, Limits
+from app.service.ports import Clock, PodWriter, WriteError
+from app.service.telling.affinity_followers import follows
+from app.telemetry import metrics
+from app.wire import patches
+
+log = logging.getLogger(__name__)
+
+
+class Actuator:
+    """Tells pods their places and keeps statuses up to date."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        *,
+        pods: PodWriter,
+        status: StatusWriter,
+        reasons: PodReasons,
+        corrections: Corrections,
+        showing: Showing,
+        gates: Gates,
+        limits: Limits,
+        clock: Clock,
+    ) -> None:
+        self._cache = cache
+        self._pods = pods
+        self._status = status
+        self._reasons = reasons
+        self._corrections = corrections
+        self._showing = showing
+        self._gates = gates
+        self._limits = limits
+        self._clock = clock
+        self._nominations = Nominations(cache, pods=pods, failed=log_failure)
+        self._following = Following(cache, tell=self._tell_soon, failed=log_failure)
+        self._told: dict[PodUid, float] = {}
+        self._next_look = 0.0
+        self._pod_work: WorkQueue[PodUid] = WorkQueue(self._tell, failed=log_failure)
+        self._group_work: WorkQueue[GroupKey] = WorkQueue(status.write_group, failed=log_failure)
+        self._queue_work: WorkQueue[QueueName] = WorkQueue(status.write_queue, failed=log_failure)
+
+    async def run(self) -> None:
+        """Work for ever; cancel to stop."""
+        workers = self._limits.writes_in_flight
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._pod_work.run(workers))
+            group.create_task(self._group_work.run(max(workers // 4, 1)))
+            group.create_task(self._queue_work.run(2))
+            group.create_task(self._nominations.run(2))
+            group.create_task(self._following.run())
+            group.create_task(self._reasons.run(max(workers // 4, 1)))
+            group.create_task(self._corrections.run(1))
+            group.create_task(self._showing.run(max(workers // 4, 1)))
+
+    def placed(self, decided: GangPlacement) -> None:
+        """Placements took effect: tell the pods that must be told."""
+        for placement in decided.placements:
+            self._ask(placement.task.uid)
+        self._following.look_again(decided.gang)
+
+    def housed(self) -> None:
+        """Members may have come into slots that were kept for them: tell these."""
+        housed, self._cache.housed = self._cache.housed, []
+        for uid in housed:
+            self._ask(uid)
+
+    def arrived(self, key: GroupKey) -> None:
+        """A member of the group has come to Bind: it may be the turn of others."""
+        self._following.look_again(key)
+
+    def _ask(self, uid: PodUid) -> None:
+        member = self._cache.members.get(uid)
+        if member is None:
+            return
+        if follows(member):
+            self._following.look(member.group)
+        else:
+            self._tell_soon(member)
+
+    def _tell_soon(self, member: Member) -> None:
+        if _must_be_told(member):
+            self._pod_work.add(member.pod.uid)
+
+    def after_cycle(self, changed: Collection[GroupKey]) -> None:
+        """A cycle ended: bring up to date what is said of groups that changed, or why they wait."""
+        for key in changed:
+            group = self._cache.groups.get(key)
+            if group is None or not group.solo:
+                self._group_work.add(key)
+        self._reasons.after_cycle(changed)
+        self._following.after_cycle(changed)
+        self._showing.after_cycle(changed)
+        now = self._clock()
+        if now >= self._next_look:
+            self._next_look = now + self._limits.cycle_idle_s
+            for name in self._status.stale_queues():
+                self._queue_work.add(name)
+            self._nominations.look(now)
+            self._corrections.look(now)
+            self._retell(now - REPEAT_S)
+
+    def stood_by(self) -> None:
+        """Another replica leads: pods have heard from it what this one cannot know."""
+        self._nominations.stood_by()
+        self._reasons.stood_by()
+
+    def _retell(self, before: float) -> None:
+        """Look for planned pods that still wait to be told (an effect was lost)."""
+        for group in self._cache.registry.promised.values():
+            for member in group.members.values():
+                uid = member.pod.uid
+                if _must_be_told(member) and self._told.get(uid, 0.0) < before:
+                    self._ask(uid)
+        self._told = {uid: at for uid, at in self._told.items() if at >= before}
+        self._gates.tidy()
+
+    async def _tell(self, uid: PodUid) -> None:
+        member = self._cache.members.get(uid)
+        if member is None or not _must_be_told(member):
+            return
+        if member.pod.gated and self._gates.is_open(uid):
+            raise Again("the watch has not shown that its gate is open")
+        self._told[uid] = self._clock()  # tried: until this is long ago the queue knows better when
+        try:
+            if member.pod.gated:
+                await self._open_gate(member)
+            else:
+                await self._wake(member)
+        except WriteError as error:
+            kind = "gate" if member.pod.gated else "wake"
+            metrics.WRITES.labels(kind, error.reaction.value).inc()
+            again_unless_gone(error)
+        else:
+            now = self._clock()
+            self._told[uid] = now
+            if member.stage is Stage.PLANNED:
+                member.since = now
+
+    async def _open_gate(self, member: Member) -> None:
+        pod, node = member.pod, member.node
+        group = self._cache.groups[member.group]
+        hint = hint_for(pod, group, configured=self._limits.hint)
+        self._cache.tell(member, told=hint is not Hint.GUIDE)
+        status = self._reasons.placed(member)
+        if hint is Hint.NOMINATE and not pod.pinned and pod.nominated != node:
+            status = patches.merged(status, patches.nomination(node))
+            self._nominations.writes(member, node)
+        if status is not None:
+            await self._pods.patch_pod_status(pod.namespace, pod.name, status, uid=pod.uid)
+            self._reasons.taken_back(pod)
+            if not self._keeps_place(member, node):
+                return  # whoever gives it another one asks for it to be told
+        pin = node if hint is Hint.PIN and not pod.pinned else NO_NODE
+        await self._gates.open(pod, pin=pin)
+
+    def _keeps_place(self, member: Member, node: NodeName) -> bool:
+        """Whether it is still to be told of that place; it may have lost it during a write."""
+        present = self._cache.members.get(member.pod.uid)
+        return present is member and member.node == node and _must_be_told(member)
+
+    async def _wake(self, member: Member) -> None:
+        pod = member.pod
+        member.refused = (
+            False  # before it is woken: kube-scheduler may ask, and be refused, at once
+        )
+        try:
+            token = f"{self._clock():.3f}"
+            # Whom kube-scheduler's own rule refused, no annotation wakes.
+            await self._pods.wake_pod(
+                pod.namespace, pod.name, uid=pod.uid, token=token, by_label=follows(member)
+            )
+        except Exception:
+            member.refused = True
+            raise
+        metrics.WRITES.labels("wake", "done").inc()
+
+
+def log_failure(key: Hashable, error: Exception) -> None:
+    """An effect failed in a way nobody foresaw; it comes back."""
+    metrics.WRITES.labels("effect", "failed").inc()
+    log.error("effect failed", extra={"key": key}, exc_info=error)
+
+
+def _must_be_told(member: Member) -> bool:
+    if member.stage is not Stage.PLANNED or member.pod.node or member.pod.deleting:
+        return False
+    return (member.pod.gated and not member.pod.foreign_gates) or (
+        member.refused and not member.pod.gates
+    )

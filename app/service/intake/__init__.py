@@ -1,0 +1,1 @@
+"""From what the watches show to the cache."""

@@ -1,0 +1,118 @@
+"""Why is it waiting: the same reason everywhere, as a value.
+
+``/explain`` renders these, the conditions and events carry the same sentence. Everything is read
+off the cache and the last plan when asked for; nothing is recorded on the way.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.groups import Group
+from app.cache.gangs.members import Member, Slot
+from app.cache.gangs.missing import knows
+from app.cache.gangs.prebind import longest_in_prebind
+from app.core.texts import describe
+from app.model.ids import GroupKey
+from app.model.reason import Refusal
+from app.service.cycle.planning import Planning
+from app.service.telling.affinity_followers import must_follow
+from app.service.telling.reasons import prebind_text, reason_of
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStory:
+    """One pod: how far it has come and where it is to run."""
+
+    pod: str
+    role: str
+    stage: str
+    node: str
+    gates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One group: whether it may run, and if not why, with the numbers of the reason."""
+
+    group: str
+    queue: str
+    phase: str
+    summary: str
+    min_member: int
+    counts: Mapping[str, int]
+    slots: Mapping[str, tuple[str, ...]]
+    reason: Refusal | None
+    members: tuple[MemberStory, ...]
+
+
+def explain_group(cache: ClusterCache, planning: Planning, key: GroupKey) -> Story | None:
+    """The story of a group; None when there is none of that name."""
+    group = cache.groups.get(key)
+    if group is None:
+        return None
+    refusal = reason_of(cache, planning, group)
+    return Story(
+        group=group.key,
+        queue=group.queue,
+        phase=group.phase.value or "Pending",
+        summary=_summary(group, refusal),
+        min_member=group.min_member,
+        counts={kind.value: count for kind, count in group.kinds.items() if count},
+        slots=slots_of(group),
+        reason=refusal,
+        members=tuple(_member(m) for m in sorted(group.members.values(), key=_by_name)),
+    )
+
+
+def slots_of(group: Group) -> dict[str, tuple[str, ...]]:
+    """Role -> nodes where room is kept for members that do not exist yet."""
+    return _by_role(group.slots.values())
+
+
+def slots_to_pin(cache: ClusterCache, group: Group) -> dict[str, tuple[str, ...]]:
+    """Those that members may be created pinned to; others have to come by the gate.
+
+    The watch of jobs may be later than that of PodGroups. Room that is kept for a job's members
+    before that is for pods of which nothing tells where they may not go.
+    """
+    behind = must_follow(cache, group)
+    slots = [
+        slot
+        for slot in group.slots.values()
+        if slot.shape.bears_pin and (not group.is_of_a_job or knows(group, slot))
+    ]
+    return _by_role(slot for slot in slots if slot.holder not in behind)
+
+
+def _by_role(slots: Iterable[Slot]) -> dict[str, tuple[str, ...]]:
+    nodes: dict[str, list[str]] = {}
+    for slot in slots:
+        nodes.setdefault(slot.role, []).append(slot.node)
+    return {role: tuple(sorted(names)) for role, names in sorted(nodes.items())}
+
+
+def _summary(group: Group, refusal: Refusal | None) -> str:
+    if refusal is not None:
+        return describe(refusal)
+    if group.wants_planning:
+        return "waiting for the next planning cycle"
+    if group.promises:
+        preparing = longest_in_prebind(group)
+        waits_for = prebind_text(preparing) if preparing else "waiting for kube-scheduler to bind"
+        return f"has its places; {waits_for}"
+    return "nothing is missing"
+
+
+def _by_name(member: Member) -> str:
+    return member.pod.name
+
+
+def _member(member: Member) -> MemberStory:
+    return MemberStory(
+        pod=member.pod.key,
+        role=member.pod.role,
+        stage=member.stage.value if not member.pod.node else member.kind.value,
+        node=member.pod.node or member.node,
+        gates=member.pod.gates,
+    )

@@ -1,0 +1,153 @@
+"""Why a group does not run yet, whoever it is that it waits for.
+
+The planner's refusal comes first. A gang that has its room can still wait: for members that nobody
+has created, or since kube-scheduler's own filters (volumes, devices, …) refuse one of them before
+we are asked. kube-scheduler says so on the pod only; here it becomes a reason like all others. So
+does a volume that does not come, after the time in which the room was kept for it.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from math import ceil, floor
+
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.groups import Group
+from app.cache.gangs.members import Kind, Member
+from app.cache.gangs.prebind import longest_in_prebind
+from app.core.plugins.gang import unseen
+from app.core.texts import is_filter_text
+from app.model.amounts import PODS
+from app.model.reason import MEMBERS_MISSING, SCHEDULER, Cause, Holder, Refusal
+from app.service.cycle.planning import Planning
+from app.wire import times
+
+CREATING_S = 3.0
+"""So long after a member was created the next one may be on its way."""
+_PLACED = frozenset({Kind.PLACED})
+_UNBOUND = frozenset({Kind.PLACED, Kind.WAITING})
+
+
+def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
+    """Why the group, or the rest of it, waits; None when nothing is missing."""
+    refusal = _reason_of(cache, planning, group)
+    if refusal is None:
+        return None
+    if refusal.cause is Cause.GATED:
+        return replace(refusal, holders=_gates(group))
+    if refusal.cause in MEMBERS_MISSING:
+        if group.given_up and refusal.detail:
+            refusal = replace(refusal, detail=f"{refusal.detail}: {_given_up(planning)}")
+        return replace(refusal, holders=_other_schedulers(cache, group))
+    return refusal
+
+
+def _reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
+    if not group.known:
+        return _missing(group)
+    refusal = planning.refusals.get(group.key)
+    if refusal is None or _is_of_others(cache, group):
+        on_the_way = settles_in_s(cache, planning, group)
+        missing = None if on_the_way else _unseen(cache, group)
+        return _stuck_in_prebind(group, planning) or _complaint(group, of=_PLACED) or missing
+    if refusal.cause is Cause.COOLING_DOWN:
+        known = _stuck_in_prebind(group, planning) or _complaint(group, of=_UNBOUND)
+        return known or replace(refusal, detail=_until(group))
+    return refusal
+
+
+def _given_up(planning: Planning) -> str:
+    kept_s = planning.limits.slot_s
+    return f"room was kept for {kept_s:g} s and is given up until another member comes"
+
+
+def _missing(group: Group) -> Refusal:
+    """It does not exist; a pod that waits for the one of its owner has no name of it to tell.
+
+    Nor has a pod alone, whose namespace tells the queue.
+    """
+    pod = next((member.pod for member in group.members.values()), None)
+    if group.solo and group.lacks_namespace:
+        text = f"namespace {group.namespace}, which may name the queue, is not known yet"
+        return Refusal(Cause.GROUP_MISSING, where=group.key, detail=text)
+    if not group.solo or pod is None or pod.owner is None:
+        return Refusal(Cause.GROUP_MISSING, where=group.key)
+    text = f"{pod.key}: waiting for the pod group of {pod.owner.kind} {pod.owner.name} to exist"
+    return Refusal(Cause.GROUP_MISSING, where=pod.key, detail=text)
+
+
+def _is_of_others(cache: ClusterCache, group: Group) -> bool:
+    """Whether a refusal is that of members beyond a minimum that waits for its own members."""
+    return group.placed_minimum and _unseen(cache, group) is not None
+
+
+def _complaint(group: Group, *, of: frozenset[Kind]) -> Refusal | None:
+    """What kube-scheduler says of members that are ``of`` these kinds, the first by name."""
+    if group.reached_minimum:
+        return None
+    refused = [m for m in group.members.values() if _is_refused(m) and m.kind in of]
+    if not refused:
+        return None
+    pod = min((member.pod for member in refused), key=lambda pod: pod.name)
+    text = f"kube-scheduler refuses pod {pod.key}: {pod.complaint}"
+    return Refusal(Cause.SCHEDULER_REFUSES, where=pod.key, detail=text, lacking=len(refused))
+
+
+def _stuck_in_prebind(group: Group, planning: Planning) -> Refusal | None:
+    """Who is in PreBind for longer than the room of the gang is kept for that."""
+    if group.reached_minimum:
+        return None
+    member = longest_in_prebind(group)
+    if member is None or member.chosen_at >= planning.clock() - planning.limits.prebind_s:
+        return None
+    return Refusal(Cause.IN_PREBIND, where=member.pod.key, detail=prebind_text(member), lacking=1)
+
+
+def prebind_text(member: Member) -> str:
+    """What kube-scheduler does with a member in PreBind."""
+    since = times.seconds(floor(member.chosen_at))
+    return (
+        f"kube-scheduler waits for volumes or devices of pod {member.pod.key} "
+        f"on node {member.chosen} since {since}"
+    )
+
+
+def _is_refused(member: Member) -> bool:
+    return bool(member.pod.complaint) and not is_filter_text(member.pod.complaint)
+
+
+def settles_in_s(cache: ClusterCache, planning: Planning, group: Group) -> float:
+    """How long it takes until members that do not exist yet are a reason; 0: they are, or exist."""
+    if _unseen(cache, group) is None:
+        return 0.0
+    newest = max(member.pod.created for member in group.members.values())
+    return max(newest + CREATING_S - planning.clock(), 0.0)
+
+
+def _unseen(cache: ClusterCache, group: Group) -> Refusal | None:
+    gang = cache.registry.view(group.key)
+    return None if gang is None else unseen(gang)
+
+
+def _until(group: Group) -> str:
+    """It stays the same for one pause, so the condition that says it is written once."""
+    return (
+        "its places were not used in time: "
+        f"others go first until {times.seconds(ceil(group.hold_until))}"
+    )
+
+
+def _gates(group: Group) -> tuple[Holder, ...]:
+    """The gates of others, and how many members each holds."""
+    counts = Counter(gate for m in group.members.values() for gate in m.pod.foreign_gates)
+    return tuple(
+        Holder(who=f"gate {gate}", resource=PODS, amount=count)
+        for gate, count in sorted(counts.items())
+    )
+
+
+def _other_schedulers(cache: ClusterCache, group: Group) -> tuple[Holder, ...]:
+    """Who has bound pods that name the group, and how many each."""
+    return tuple(
+        Holder(who=f"{SCHEDULER} {name}", resource=PODS, amount=count)
+        for name, count in sorted(cache.strangers.of(group.key).items())
+    )

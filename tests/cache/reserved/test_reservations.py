@@ -1,0 +1,580 @@
+"""A member's life on our side: who gets a place, who keeps it, and who is told that it is lost."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.cache.gangs.members import Stage
+from app.model.ids import NO_NODE, NodeName, PodUid
+from app.model.node import Taint
+from app.model.plan import GangPlacement, Placement
+from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
+from app.model.shape import PodShape, Toleration
+from tests.builders import ALONE, make_amounts, make_node, make_pod, make_shape
+from tests.cache.rig import KEY, OTHER, Rig, group
+
+REPELLING = make_shape(cpu=1, pod_anti_affinity=(ALONE,))
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+# --- getting a place ------------------------------------------------------------------------------
+
+
+def test_a_place_is_charged_from_the_promise_until_the_pod_is_done(rig: Rig) -> None:
+    pod = rig.pod("a")
+    assert rig.used("n") == 0
+    rig.stage("a", Stage.BINDING)
+    assert rig.used("n") == 1000
+    for phase in ("Pending", "Running"):
+        rig.cache.set_pod(replace(pod, node=NodeName("n"), phase=phase), now=rig.now)
+        assert rig.used("n") == 1000
+    rig.cache.set_pod(replace(pod, node=NodeName("n"), phase="Succeeded"), now=rig.now)
+    assert rig.used("n") == 0
+    assert rig.lost() == []
+
+
+def test_a_gang_gets_all_its_places_or_none(rig: Rig) -> None:
+    for name in "abc":
+        rig.pod(name)
+    assert not rig.place(a="n", b="n", c="n")
+    assert rig.used("n") == 0
+    assert rig.place(a="n", b="n", c="m")
+    assert (rig.used("n"), rig.used("m")) == (2000, 1000)
+
+
+REFUSED: dict[str, Callable[[Rig], object]] = {
+    "the node went": lambda r: r.cache.drop_node(NodeName("n")),
+    "the node was cordoned": lambda r: r.cache.set_node(
+        make_node("n", cpu=2000, unschedulable=True)
+    ),
+    "the node is not ready": lambda r: r.cache.set_node(make_node("n", cpu=2000, ready=False)),
+    "the node shrank": lambda r: r.cache.set_node(make_node("n", cpu=500)),
+    "another pod took the room": lambda r: r.cache.set_pod(
+        make_pod("x", scheduler=OTHER, node=NodeName("n"), shape=make_shape(cpu=1500)), now=1.0
+    ),
+    "the pod was bound elsewhere": lambda r: r.pod("a", node=NodeName("m")),
+    "the pod is being deleted": lambda r: r.pod("a", deleting=True),
+    "somebody gated the pod": lambda r: r.pod("a", gates=("other.io/gate",)),
+    "the pod has a place already": lambda r: r.place(a="m"),
+    "the group went": lambda r: r.cache.drop_group(KEY),
+    "the group is being deleted": lambda r: r.cache.set_group(group(deleting=True)),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED.values(), ids=REFUSED.keys())
+def test_a_plan_that_is_not_true_any_more_is_not_published(
+    rig: Rig, what: Callable[[Rig], object]
+) -> None:
+    rig.pod("a")
+    task = rig.member("a").task
+    what(rig)
+    before = dict(rig.cache.rooms.charges)
+    stale = GangPlacement(KEY, (Placement(task, NodeName("n")),), whole=True)
+    assert not rig.cache.promise(stale, now=rig.now)
+    assert rig.cache.rooms.charges == before
+
+
+def test_a_planned_member_can_be_moved_where_there_is_room(rig: Rig) -> None:
+    for name in "ab":
+        rig.pod(name)
+    rig.stage("a", Stage.PLANNED, node="n")
+    assert rig.cache.move(rig.uid("a"), NodeName("m"), now=rig.now)
+    assert not rig.cache.move(rig.uid("b"), NodeName("m"), now=rig.now)
+    assert rig.where("a", "b") == [(Stage.PLANNED, "m"), (Stage.WAITING, "")]
+    assert (rig.used("n"), rig.used("m")) == (0, 1000)
+
+
+@pytest.mark.parametrize("stage", [Stage.ASSUMED, Stage.BINDING])
+def test_a_member_that_came_to_bind_is_not_moved(rig: Rig, stage: Stage) -> None:
+    rig.pod("a")
+    rig.stage("a", stage)
+    assert not rig.cache.move(rig.uid("a"), NodeName("m"), now=rig.now)
+
+
+def test_equal_members_of_full_nodes_change_places(rig: Rig) -> None:
+    for name in "abc":
+        rig.pod(name)
+    assert rig.place(a="n", b="n", c="m")
+    rig.cache.signals.taken_up()
+    assert rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now + 5)
+    assert not rig.cache.signals.may_place, "nothing is free that was not before"
+    assert rig.where("a", "c") == [(Stage.PLANNED, "m"), (Stage.PLANNED, "n")]
+    assert (rig.used("n"), rig.used("m")) == (2000, 1000)
+    assert rig.lost() == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"shape": make_shape(cpu=500)}, {"pinned": NodeName("m")}],
+    ids=["of another shape", "pinned"],
+)
+def test_members_that_are_not_equal_keep_their_places(rig: Rig, fields: dict[str, Any]) -> None:
+    rig.pod("a")
+    rig.pod("b", **fields)
+    assert rig.place(a="n", b="m")
+    assert not rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
+    assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.PLANNED, "m")]
+
+
+def test_a_member_whose_place_was_told_keeps_it(rig: Rig) -> None:
+    for name in "ab":
+        rig.pod(name)
+    assert rig.place(a="n", b="m")
+    rig.cache.members[rig.uid("b")].told = True
+    assert not rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
+    assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.PLANNED, "m")]
+
+
+@pytest.fixture(name="two")
+def _two(rig: Rig) -> Rig:
+    """A member ``a`` has its place on n, and a pod ``b`` of no group on m."""
+    rig.pod("a")
+    alone(rig)
+    assert rig.place(a="n")
+    member = rig.member("b")
+    placed = GangPlacement(member.group, (Placement(member.task, NodeName("m")),), whole=True)
+    assert rig.cache.promise(placed, now=rig.now)
+    return rig
+
+
+def alone(rig: Rig, **fields: Any) -> None:
+    rig.cache.set_pod(make_pod("b", **fields), now=rig.now)
+
+
+def test_equal_pods_of_two_groups_change_places(two: Rig) -> None:
+    assert two.cache.change_places(two.uid("a"), two.uid("b"), now=two.now + 5)
+    assert two.where("a", "b") == [(Stage.PLANNED, "m"), (Stage.PLANNED, "n")]
+    assert (two.used("n"), two.used("m")) == (1000, 1000)
+    assert two.lost() == []
+
+
+KEEPING: dict[str, Callable[[Rig], object]] = {
+    "the other is pinned": lambda r: alone(r, pinned=NodeName("m")),
+    "the other's place was told": lambda r: setattr(r.member("b"), "told", True),
+    "the other came to Bind": lambda r: r.cache.assume(r.uid("b"), now=r.now),
+    "it came to Bind itself": lambda r: r.cache.assume(r.uid("a"), now=r.now),
+    "the other lost its place": lambda r: r.cache.withdraw(r.uid("b"), now=r.now),
+    "it lost its place": lambda r: r.cache.withdraw(r.uid("a"), now=r.now),
+    "the other is gone": lambda r: r.cache.drop_pod(r.uid("b")),
+    "it is gone": lambda r: r.cache.drop_pod(r.uid("a")),
+    "a rule says who may be beside whom": lambda r: r.cache.set_pod(
+        make_pod("x", scheduler=OTHER, node=NodeName("n"), shape=REPELLING), now=r.now
+    ),
+}
+
+
+@pytest.mark.parametrize("what", KEEPING.values(), ids=KEEPING.keys())
+def test_places_are_kept_when(two: Rig, what: Callable[[Rig], object]) -> None:
+    what(two)
+    there = [name for name in "ab" if two.uid(name) in two.cache.members]
+    before = two.where(*there)
+    assert not two.cache.change_places(two.uid("a"), two.uid("b"), now=two.now)
+    assert two.where(*there) == before
+
+
+def test_no_pod_changes_places_with_itself(two: Rig) -> None:
+    assert not two.cache.change_places(two.uid("a"), two.uid("a"), now=two.now)
+
+
+# --- keeping it and losing it ---------------------------------------------------------------------
+
+TAINT = Taint("example.com/going", "", "NoSchedule")
+FOREIGN = make_pod("x", scheduler=OTHER, node=NodeName("n"), shape=make_shape(cpu=1500))
+
+EVENTS: dict[str, tuple[Callable[[Rig], object], str]] = {
+    "node deleted": (lambda r: r.cache.drop_node(NodeName("n")), "node is gone"),
+    "node cordoned": (
+        lambda r: r.cache.set_node(make_node("n", cpu=2000, unschedulable=True)),
+        "node does not take pods any more",
+    ),
+    "node tainted": (
+        lambda r: r.cache.set_node(make_node("n", cpu=2000, taints=(TAINT,))),
+        "node does not take pods any more",
+    ),
+    "node smaller": (
+        lambda r: r.cache.set_node(make_node("n", cpu=500)),
+        "node became smaller",
+    ),
+    "room taken": (
+        lambda r: r.cache.set_pod(FOREIGN, now=1.0),
+        "another pod took the room",
+    ),
+    "group deleted": (lambda r: r.cache.drop_group(KEY), "PodGroup was deleted"),
+    "given up": (lambda r: r.cache.release(KEY, why="too late"), "too late"),
+}
+
+
+@pytest.mark.parametrize("stage", [Stage.PLANNED, Stage.ASSUMED])
+@pytest.mark.parametrize(("event", "why"), EVENTS.values(), ids=EVENTS.keys())
+def test_a_place_that_became_void_is_given_back_and_told(
+    rig: Rig, event: Callable[[Rig], object], why: str, stage: Stage
+) -> None:
+    rig.pod("a")
+    rig.stage("a", stage)
+    event(rig)
+    assert rig.where("a") == [(Stage.WAITING, NO_NODE)]
+    assert rig.lost() == [("a", why)]
+
+
+@pytest.mark.parametrize(("event", "_why"), EVENTS.values(), ids=EVENTS.keys())
+def test_a_binding_under_way_is_never_taken_back(
+    rig: Rig, event: Callable[[Rig], object], _why: str
+) -> None:
+    """The API server may have accepted it: the room stays charged until the watch says."""
+    rig.pod("a")
+    rig.stage("a", Stage.BINDING)
+    event(rig)
+    assert rig.where("a") == [(Stage.BINDING, "n")]
+    assert rig.lost() == []
+    assert rig.cache.rooms.charges[rig.uid("a")].node == "n"
+
+
+BEARING: dict[str, dict[str, Any]] = {
+    "taint": {"tolerations": (Toleration(exists=True),)},
+    "selector": {"node_selector": (("pool", "b"),), "tolerations": (Toleration(exists=True),)},
+}
+
+
+@pytest.mark.parametrize("fields", BEARING.values(), ids=BEARING.keys())
+def test_a_place_stays_with_who_bears_what_the_node_says(rig: Rig, fields: dict[str, Any]) -> None:
+    """And is lost by who must have the label that the node had."""
+    rig.cache.set_node(make_node("n", cpu=2000, labels={"pool": "b"}))
+    rig.pod("a", shape=make_shape(**fields))
+    rig.stage("a", Stage.ASSUMED)
+    rig.cache.set_node(make_node("n", cpu=2000, labels={"pool": "b"}, taints=(TAINT,)))
+    assert rig.where("a") == [(Stage.ASSUMED, "n")]
+    rig.cache.set_node(make_node("n", cpu=2000, labels={"pool": "c"}, taints=(TAINT,)))
+    kept = (Stage.ASSUMED, "n") if "node_selector" not in fields else (Stage.WAITING, NO_NODE)
+    assert rig.where("a") == [kept]
+
+
+def test_room_kept_on_a_node_whose_label_changes_goes_with_it(rig: Rig) -> None:
+    rig.cache.set_node(make_node("n", cpu=2000, labels={"pool": "a"}))
+    assert rig.slot("n", shape=make_shape(node_selector=(("pool", "a"),)))
+    rig.cache.set_node(make_node("n", cpu=2000, labels={"pool": "b"}))
+    assert rig.cache.groups[KEY].slots == {}
+
+
+ENDS: dict[str, tuple[dict[str, Any], str]] = {
+    "deleted gracefully": ({"deleting": True}, "pod is being deleted"),
+    "failed": ({"phase": "Failed"}, "pod is over"),
+}
+
+
+@pytest.mark.parametrize("stage", [Stage.PLANNED, Stage.ASSUMED, Stage.BINDING])
+@pytest.mark.parametrize(("fields", "why"), ENDS.values(), ids=ENDS.keys())
+def test_a_pod_that_ends_loses_its_place_whatever_its_stage(
+    rig: Rig, fields: dict[str, Any], why: str, stage: Stage
+) -> None:
+    pod = rig.pod("a")
+    rig.stage("a", stage)
+    rig.cache.set_pod(replace(pod, **fields), now=rig.now)
+    assert rig.used("n") == 0
+    assert rig.lost() == [("a", why)]
+
+
+@pytest.mark.parametrize("stage", [Stage.PLANNED, Stage.ASSUMED, Stage.BINDING])
+def test_a_pod_that_is_gone_frees_its_room_at_once(rig: Rig, stage: Stage) -> None:
+    rig.pod("a")
+    rig.stage("a", stage)
+    rig.cache.drop_pod(rig.uid("a"))
+    assert rig.used("n") == 0
+    assert rig.lost() == [("a", "pod was deleted")]
+
+
+def test_a_pod_that_waits_is_missed_by_nobody(rig: Rig) -> None:
+    rig.pod("a")
+    rig.cache.drop_pod(rig.uid("a"))
+    assert rig.lost() == []
+
+
+def test_the_latest_promise_goes_first_when_room_is_taken(rig: Rig) -> None:
+    for name in "ab":
+        rig.pod(name)
+    rig.stage("a", Stage.PLANNED)
+    rig.now += 1
+    rig.stage("b", Stage.PLANNED)
+    taker = make_pod("x", scheduler=OTHER, node=NodeName("n"), shape=make_shape(cpu=500))
+    rig.cache.set_pod(taker, now=rig.now)
+    assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.WAITING, "")]
+
+
+def test_a_pod_bound_elsewhere_moves_its_charge(rig: Rig) -> None:
+    pod = rig.pod("a")
+    rig.stage("a", Stage.PLANNED)
+    rig.cache.set_pod(replace(pod, node=NodeName("m")), now=rig.now)
+    assert (rig.used("n"), rig.used("m")) == (0, 1000)
+    assert rig.lost() == []
+
+
+def test_a_pod_bound_elsewhere_squeezes_the_one_that_was_promised_that_room(rig: Rig) -> None:
+    pod = rig.pod("a")
+    rig.pod("b")
+    assert rig.place(a="n", b="m")
+    rig.cache.set_pod(replace(pod, node=NodeName("m")), now=rig.now)
+    assert rig.where("b") == [(Stage.WAITING, "")]
+    assert rig.lost() == [("b", "another pod took the room")]
+
+
+def test_a_bind_call_that_is_given_up_leaves_the_pod_planned(rig: Rig) -> None:
+    rig.pod("a")
+    rig.stage("a", Stage.BINDING)
+    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+
+
+def test_a_binding_that_failed_on_a_node_that_is_gone_leaves_the_pod_waiting(rig: Rig) -> None:
+    rig.pod("a")
+    rig.stage("a", Stage.BINDING)
+    rig.cache.drop_node(NodeName("n"))
+    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    assert rig.where("a") == [(Stage.WAITING, "")]
+
+
+def test_a_binding_that_failed_on_a_node_without_room_leaves_the_pod_waiting(rig: Rig) -> None:
+    """The room was taken while the Binding was under way: it could not be taken back then."""
+    rig.pod("a")
+    rig.stage("a", Stage.BINDING)
+    rig.cache.set_pod(FOREIGN, now=rig.now)
+    assert rig.where("a") == [(Stage.BINDING, "n")]
+    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    assert rig.where("a") == [(Stage.WAITING, "")]
+
+
+def test_only_a_member_with_a_place_may_send_its_binding(rig: Rig) -> None:
+    rig.pod("a")
+    assert not rig.cache.binding(rig.uid("a"), now=rig.now)
+    assert not rig.cache.binding(PodUid("nobody"), now=rig.now)
+
+
+@pytest.mark.parametrize(
+    ("stage", "told"), [(Stage.PLANNED, []), (Stage.ASSUMED, [("a", "place was taken back")])]
+)
+def test_a_withdrawal_is_told_to_the_held_call_only(
+    rig: Rig, stage: Stage, told: list[tuple[str, str]]
+) -> None:
+    rig.pod("a")
+    rig.stage("a", stage)
+    rig.cache.withdraw(rig.uid("a"), now=rig.now)
+    assert rig.where("a") == [(Stage.WAITING, "")]
+    assert rig.lost() == told
+
+
+def test_who_got_a_place_and_did_not_come_is_overdue(rig: Rig) -> None:
+    for name in "ab":
+        rig.pod(name)
+    rig.stage("a", Stage.PLANNED)
+    rig.stage("b", Stage.ASSUMED)
+    assert rig.cache.overdue(before=rig.now, prebind_before=rig.now) == []
+    [(late, uids)] = rig.cache.overdue(before=rig.now + 1, prebind_before=rig.now)
+    assert (late.key, uids) == (KEY, ("uid-a",))
+
+
+def test_a_pod_of_another_group_leaves_its_promise_behind(rig: Rig) -> None:
+    pod = rig.pod("a")
+    rig.stage("a", Stage.PLANNED)
+    rig.cache.set_pod(replace(pod, annotations={GROUP_ANNOTATION: "h"}), now=rig.now)
+    assert rig.where("a") == [(Stage.WAITING, "")]
+    assert rig.lost() == [("a", "pod moved to another group")]
+    assert KEY not in rig.cache.registry.promised
+
+
+# --- slots ----------------------------------------------------------------------------------------
+
+
+def test_a_slot_keeps_room_and_the_member_that_comes_takes_it(rig: Rig) -> None:
+    assert rig.slot("n", role="worker")
+    assert rig.used("n") == 1000
+    rig.pod("a", annotations={TASK_SPEC: "worker"})
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+    assert rig.slots() == []
+    assert rig.used("n") == 1000
+
+
+ADOPTIONS: dict[str, tuple[dict[str, Any], str, list[tuple[str, str]]]] = {
+    "its own role first": (
+        {"annotations": {TASK_SPEC: "a"}},
+        "n",
+        [("", "n"), ("b", "m")],
+    ),
+    "any role if there is no own": (
+        {"annotations": {TASK_SPEC: "c"}},
+        "n",
+        [("a", "n"), ("b", "m")],
+    ),
+    "where it is pinned": (
+        {"annotations": {TASK_SPEC: "b"}, "pinned": NodeName("m")},
+        "m",
+        [("", "n"), ("a", "n")],
+    ),
+    "none when it is pinned elsewhere, and one is given back": (
+        {"annotations": {TASK_SPEC: "a"}, "pinned": NodeName("m")},
+        "",
+        [("", "n"), ("b", "m")],
+    ),
+    "none when it is bigger, and one is given back": (
+        {"annotations": {TASK_SPEC: "a"}, "shape": make_shape(cpu=1500)},
+        "",
+        [("", "n"), ("b", "m")],
+    ),
+    "none behind the gate of somebody else": (
+        {"annotations": {TASK_SPEC: "a"}, "gates": ("other.io/gate",)},
+        "",
+        [("", "n"), ("a", "n"), ("b", "m")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "node", "left"), ADOPTIONS.values(), ids=ADOPTIONS.keys())
+def test_which_slot_a_new_member_takes(
+    rig: Rig, fields: dict[str, Any], node: str, left: list[tuple[str, str]]
+) -> None:
+    rig.see(min_member=3)
+    for role, where in (("", "n"), ("a", "n"), ("b", "m")):
+        assert rig.slot(where, role=role)
+    rig.pod("p", **fields)
+    assert rig.member("p").node == node
+    assert rig.slots() == left
+
+
+WORKER = {TASK_SPEC: "worker"}
+
+
+def test_members_of_another_role_than_was_guessed_leave_no_room_kept_twice(rig: Rig) -> None:
+    """Of a launcher alone nobody knows that the rest will be workers."""
+    rig.cache.set_group(group(min_member=3))
+    rig.pod("launcher", annotations={TASK_SPEC: "launcher"})
+    rig.now += 1
+    assert rig.slot("n", role="launcher")
+    assert rig.slot("n", role="launcher")
+    rig.pod("w0", annotations=WORKER, shape=make_shape(cpu=500))
+    assert rig.slots() == [("launcher", "n")]
+    rig.pod("w1", annotations=WORKER, shape=make_shape(cpu=500))
+    assert rig.slots() == []
+    assert rig.where("w0", "w1") == [(Stage.WAITING, "")] * 2
+
+
+def test_a_member_of_another_role_takes_the_room_if_it_is_alike(rig: Rig) -> None:
+    rig.cache.set_group(group(min_member=2))
+    rig.pod("launcher", annotations={TASK_SPEC: "launcher"})
+    rig.now += 1
+    assert rig.slot("n", role="launcher")
+    rig.pod("w0", annotations=WORKER)
+    assert rig.where("w0") == [(Stage.PLANNED, "n")]
+    assert rig.slots() == []
+
+
+def test_a_slot_that_its_role_lacks_stays_whoever_else_comes(rig: Rig) -> None:
+    rig.cache.set_group(group(min_member=2, role_minimum={"launcher": 1, "worker": 1}))
+    rig.pod("other", annotations={TASK_SPEC: "other"})
+    rig.now += 1
+    assert rig.slot("n", role="launcher")
+    assert rig.slot("m", role="worker")
+    rig.pod("more", annotations={TASK_SPEC: "other"})
+    assert rig.slots() == [("launcher", "n"), ("worker", "m")]
+
+
+def test_a_member_takes_its_slot_when_the_gate_of_somebody_else_opens(rig: Rig) -> None:
+    assert rig.slot("n")
+    pod = rig.pod("a", gates=("other.io/gate",))
+    rig.cache.set_pod(replace(pod, gates=()), now=rig.now)
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+    assert rig.slots() == []
+
+
+def test_a_member_that_came_while_its_slot_was_planned_takes_it(rig: Rig) -> None:
+    """The plan is of an earlier moment: it did not know the member."""
+    rig.pod("a")
+    rig.now -= 1
+    assert rig.slot("n")
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+    assert rig.slots() == []
+
+
+def test_a_member_that_was_known_leaves_the_slot_to_others(rig: Rig) -> None:
+    rig.pod("a")
+    rig.now += 1
+    assert rig.slot("n")
+    assert rig.where("a") == [(Stage.WAITING, "")]
+    assert rig.slots() == [("", "n")]
+
+
+@pytest.mark.parametrize(("event", "_why"), EVENTS.values(), ids=EVENTS.keys())
+def test_slots_are_given_back_with_what_they_stand_on(
+    rig: Rig, event: Callable[[Rig], object], _why: str
+) -> None:
+    assert rig.slot("n")
+    event(rig)
+    assert not any(charge.promised for charge in rig.cache.rooms.charges.values())
+    assert rig.lost() == []
+
+
+def test_old_slots_are_found(rig: Rig) -> None:
+    assert rig.slot("n")
+    assert rig.cache.stale_slots(before=rig.now) == []
+    assert [g.key for g in rig.cache.stale_slots(before=rig.now + 1)] == [KEY]
+
+
+def test_slots_are_not_old_while_members_come_into_some(rig: Rig) -> None:
+    assert rig.slot("n")
+    assert rig.slot("n")
+    rig.now += 5
+    rig.pod("a")
+    assert rig.cache.stale_slots(before=rig.now) == []
+    assert [g.key for g in rig.cache.stale_slots(before=rig.now + 1)] == [KEY]
+
+
+@pytest.mark.parametrize(
+    ("event", "kept"),
+    [
+        pytest.param(lambda rig: rig.pod("a"), False, id="a member comes"),
+        pytest.param(lambda rig: rig.see(min_member=3), False, id="it asks for more"),
+        pytest.param(lambda rig: rig.see(running=1, generation=2), True, id="its status changes"),
+    ],
+)
+def test_a_group_is_given_up_until_it_changes(
+    rig: Rig, event: Callable[[Rig], object], kept: bool
+) -> None:
+    rig.cache.give_up(KEY)
+    event(rig)
+    assert rig.cache.groups[KEY].given_up is kept
+
+
+# --- a resource that nobody knew ------------------------------------------------------------------
+
+
+def test_a_new_resource_changes_no_promise(rig: Rig) -> None:
+    rig.pod("a")
+    rig.stage("a", Stage.PLANNED)
+    gpu = PodShape(requests=make_amounts(cpu=1000, pods=1, **{"nvidia.com/gpu": 1}))
+    rig.pod("b", shape=gpu)
+    assert rig.used("n") == 1000
+    assert not rig.place(b="n")
+    rig.cache.set_node(make_node("n", cpu=2000, extra={"nvidia.com/gpu": 1}))
+    assert rig.place(b="n")
+    assert rig.used("n") == 2000
+
+
+def test_a_member_that_has_its_node_already_leaves_no_slot_for_itself(rig: Rig) -> None:
+    """It was bound alone, and given to the group afterwards."""
+    assert rig.slot("n")
+    assert rig.slot("m")
+    rig.pod("p", node=NodeName("n"), phase="Running")
+    assert len(rig.slots()) == 1
+
+
+def test_a_member_that_has_its_node_already_needs_no_room_besides_its_slot(rig: Rig) -> None:
+    rig.pod("a")
+    rig.now += 1
+    assert rig.slot("n")
+    rig.now += 1
+    rig.stage("a", Stage.PLANNED)
+    rig.pod("p", node=NodeName("n"), phase="Running")
+    assert rig.where("a") == [(Stage.PLANNED, "n")]
+    assert rig.lost() == []

@@ -1,0 +1,510 @@
+"""When cycles run, and what of a plan takes effect."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.core.planner import plan_steps
+from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.job import JobTemplate, Template
+from app.model.reason import Cause
+from app.model.shape import PodShape
+from app.model.workload import GroupPhase
+from app.service.calls.filtering import Chosen
+from app.service.cycle import planning
+from app.service.limits import Limits
+from app.telemetry import metrics
+from tests.builders import make_amounts, make_node, make_queue, make_shape
+from tests.service.rig import Rig
+from tests.service.virtual_time import START, advance, clock, run
+
+TREE = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: capacity
+    enableHierarchy: true
+"""
+
+ALWAYS_YIELD = Limits(slice_s=-1.0)
+"""Virtual time does not pass while a cycle computes: give the loop a turn at every step."""
+
+
+# --- when -----------------------------------------------------------------------------------------
+
+
+def test_a_cycle_follows_a_change_at_once_and_silence_within_a_second() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        times: list[float] = []
+
+        def note(_changed: Collection[GroupKey]) -> None:
+            times.append(round(clock() - START, 3))
+
+        rig.planning.after.append(note)
+        running = asyncio.create_task(rig.planning.run())
+        await advance(0.5)
+        rig.node("n1")
+        await advance(0.1)
+        assert times == [0.02, 0.5]
+        await advance(2.4)
+        assert times == pytest.approx([0.02, 0.5, 1.5, 2.5])
+        running.cancel()
+
+    run(scenario())
+
+
+def test_cycles_end_when_they_are_told_to_though_something_changes_at_that_moment() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        running = asyncio.create_task(rig.planning.run())
+        await advance(0.5)
+        rig.node("n1")
+        running.cancel()
+        await advance(1)
+        assert running.cancelled()
+
+    run(scenario())
+
+
+def test_a_stream_of_changes_sets_off_a_cycle_every_20_ms() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        running = asyncio.create_task(rig.planning.run())
+        await advance(0.1)
+        before = rig.planning.log.cycles
+        for number in range(1000):
+            rig.node(f"n{number % 7}", cpu=1000 + number)
+            await asyncio.sleep(0.001)
+        assert 45 <= rig.planning.log.cycles - before <= 51
+        running.cancel()
+
+    run(scenario())
+
+
+def test_room_that_others_take_and_give_back_sets_off_cycles_only_while_somebody_waits() -> None:
+    """Most pods of a cluster are others', and a cycle costs where there is nothing to do."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=8000)
+        rig.pod("taken", scheduler="default", node=NodeName("n1"), shape=make_shape(cpu=4000))
+        running = asyncio.create_task(rig.planning.run())
+        await advance(0.1)
+
+        async def cycles_while_others_come_and_go() -> int:
+            before = rig.planning.log.cycles
+            for number in range(100):
+                rig.pod(f"other-{number}", scheduler="default", node=NodeName("n1"))
+                await asyncio.sleep(0.005)
+                rig.delete(f"other-{number}")
+                await asyncio.sleep(0.005)
+            return rig.planning.log.cycles - before
+
+        assert await cycles_while_others_come_and_go() <= 2
+        rig.pod("large", shape=make_shape(cpu=5000))
+        assert await cycles_while_others_come_and_go() >= 40
+        running.cancel()
+
+    run(scenario())
+
+
+def test_a_cycle_that_fails_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p")
+        whole = plan_steps
+
+        def broken(*_given: object, **_named: object) -> object:
+            raise ZeroDivisionError("oh")
+
+        monkeypatch.setattr(planning, "plan_steps", broken)
+        running = asyncio.create_task(rig.planning.run())
+        with caplog.at_level(logging.ERROR):
+            await advance(5)
+        assert {record.message for record in caplog.records} == {"planning cycle failed"}
+        assert 3 <= len(caplog.records) <= 6
+        rig.pod("asked")
+        assert rig.filter("asked") == Chosen(NodeName("n1")), "on demand"
+        monkeypatch.setattr(planning, "plan_steps", whole)
+        await advance(2)
+        assert rig.place("p") == "n1"
+        running.cancel()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("fails", ["planning", "telling"])
+def test_what_changed_is_told_after_a_cycle_that_failed(
+    monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("waits", size=1)
+        rig.gang("g", size=1)
+        await rig.cycle()
+        told: list[GroupKey] = []
+
+        def broken(*_given: object, **_named: object) -> object:
+            raise ZeroDivisionError("oh")
+
+        with monkeypatch.context() as patched:
+            if fails == "planning":
+                patched.setattr(planning, "plan_steps", broken)
+            else:
+                patched.setattr(rig.planning, "after", [broken])
+            rig.pod("more", group="waits")
+            rig.store(replace(rig.api.pods["default/g-0"], phase="Succeeded"))
+            with pytest.raises(ZeroDivisionError):
+                await rig.cycle()
+        rig.planning.after.append(told.extend)
+        await rig.cycle()
+        assert rig.key("g") in told
+
+    run(scenario())
+
+
+def test_the_first_cycle_makes_it_ready() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        assert not rig.planning.first_cycle.is_set()
+        await rig.cycle()
+        assert rig.planning.first_cycle.is_set()
+
+    run(scenario())
+
+
+def test_refusals_are_counted_by_cause_and_forgotten_when_nobody_waits() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=1, queue=QueueName("missing"), phase=GroupPhase.PENDING)
+        rig.pod("g-0", group="g")
+        gauge = metrics.GROUPS_REFUSED.labels(Cause.QUEUE_MISSING.value)
+        await rig.cycle()
+        assert gauge._value.get() == 1
+        rig.delete("g-0")
+        rig.unsee("podgroups", rig.cache.groups[rig.key("g")].pod_group)
+        await rig.cycle()
+        assert gauge._value.get() == 0
+        assert rig.planning.refusals == {}
+
+    run(scenario())
+
+
+# --- what takes effect ----------------------------------------------------------------------------
+
+
+async def during_a_cycle(rig: Rig, happens: Callable[[], object]) -> None:
+    """Let something happen while the cycle plans on its snapshot."""
+    cycle = asyncio.create_task(rig.cycle())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not cycle.done()
+    happens()
+    await cycle
+
+
+def test_no_room_is_kept_for_a_member_that_gets_its_node_meanwhile() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1")
+        rig.node("n2")
+        rig.group("g", minimum=1, min_resources=make_amounts(cpu=1000), phase=GroupPhase.PENDING)
+        await during_a_cycle(rig, lambda: rig.pod("p", group="g", node=NodeName("n1")))
+        assert rig.promises() == 0
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("owner", "kept"), [("ReplicaSet", 1), ("Pod", 0)])
+def test_the_group_that_a_plain_pod_owns_waits_for_nobody_else(owner: str, kept: int) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.group("g", minimum=1, min_resources=make_amounts(cpu=1000), owner_kind=owner)
+        await rig.cycle()
+        assert rig.promises() == kept
+
+    run(scenario())
+
+
+def test_a_plain_pod_does_not_wait_for_what_its_own_group_asks_for() -> None:
+    """The PodGroup is there, and let in; that the pod is its member the watch has not shown yet."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=4000)
+        rig.pod("other", shape=make_shape(cpu=2000), node=NodeName("n1"))
+        rig.group("g", minimum=1, min_resources=make_amounts(cpu=2000), owner_kind="Pod")
+        rig.pod("p", shape=make_shape(cpu=2000))
+        await rig.cycle()
+        assert rig.place("p") == "n1"
+
+    run(scenario())
+
+
+def test_the_groups_of_plain_pods_are_not_all_let_in_before_their_pods_are_told() -> None:
+    """An empty one claims nothing, and there is room, stretched, for two only."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        for name in "abc":
+            rig.group(
+                name,
+                minimum=1,
+                min_resources=make_amounts(cpu=1000),
+                owner_kind="Pod",
+                phase=GroupPhase.PENDING,
+            )
+        await rig.cycle()
+        for name in "abc":
+            rig.pod(f"pod-{name}", group=name, shape=make_shape(cpu=1000))
+        await rig.cycle()
+        phases = [rig.cache.groups[rig.key(name)].phase for name in "abc"]
+        assert phases == [GroupPhase.INQUEUE, GroupPhase.INQUEUE, GroupPhase.PENDING]
+        assert rig.planning.refusals[rig.key("c")].cause is Cause.CLUSTER_OVERUSED
+
+    run(scenario())
+
+
+def test_a_node_that_goes_away_meanwhile_is_not_promised() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1")
+        names = rig.gang("g", size=3)
+        await during_a_cycle(rig, lambda: rig.unsee("nodes", make_node("n1")))
+        assert rig.promises() == 0
+        assert rig.planning.log.stale == 1
+        rig.node("n2")
+        await rig.cycle()
+        assert {rig.place(name) for name in names} == {"n2"}
+
+    run(scenario())
+
+
+def test_a_gang_that_lost_a_member_meanwhile_is_planned_again_at_once() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1")
+        names = rig.gang("g", size=3, minimum=2)
+        await during_a_cycle(rig, lambda: rig.delete(names[0]))
+        assert rig.cache.signals.dirty
+        await rig.cycle()
+        assert rig.place(names[1]) == rig.place(names[2]) == "n1"
+
+    run(scenario())
+
+
+def test_room_that_somebody_takes_meanwhile_is_not_promised_twice() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1")
+        rig.gang("g", size=3)
+
+        def take() -> None:
+            rig.pod("x", scheduler="other", node=NodeName("n1"), shape=make_shape(cpu=6000))
+
+        await during_a_cycle(rig, take)
+        assert rig.promises() == 0
+        await rig.cycle()
+        assert rig.promises() == 0
+        assert (rig.cache.rooms.idle(NodeName("n1")) >= 0).all()
+
+    run(scenario())
+
+
+def test_less_of_the_cluster_is_left_when_pods_meanwhile_go_from_a_node_that_is_not_ready() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1", cpu=4000)
+        rig.node("away", cpu=4000, ready=False)
+        shape = make_shape(cpu=4000)
+        rig.pod("theirs", scheduler="other", node=NodeName("away"), shape=shape)
+        rig.queue(make_queue("q", guarantee=make_amounts(cpu=4000)))
+        rig.gang("g", size=3)
+        await during_a_cycle(rig, lambda: rig.delete("theirs"))
+        assert rig.promises() == 0, "all there is now is guaranteed to others"
+        await rig.cycle()
+        assert rig.promises() == 0
+
+    run(scenario())
+
+
+def test_a_gang_planned_on_demand_meanwhile_keeps_its_place_and_the_queue_its_limit() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1")
+        rig.queue(make_queue("q", capability=make_amounts(cpu=3000)))
+        for name in ("planned", "asked"):
+            rig.group(name, minimum=2, queue=QueueName("q"))
+            for i in range(2):
+                rig.pod(f"{name}-{i}", group=name)
+
+        def ask() -> None:
+            assert rig.filter("asked-0") == Chosen(NodeName("n1"))
+
+        await during_a_cycle(rig, ask)
+        assert rig.place("asked-0") == rig.place("asked-1") == "n1"
+        assert rig.promises() == 2, "both would be over the queue's limit"
+        await rig.cycle()
+        assert rig.promises() == 2
+
+    run(scenario())
+
+
+def test_a_job_that_asks_for_what_no_node_has_keeps_nobody_else_from_being_planned() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        gpu = PodShape(requests=make_amounts(cpu=1000, pods=1, **{"nvidia.com/gpu": 1}))
+        rig.see("jobs", JobTemplate("uid-job", "default", "job", {"worker": Template(gpu, {})}))
+        rig.group("job", minimum=2, phase=GroupPhase.PENDING, owner_uid="uid-job")
+        others = rig.gang("others", size=2)
+        await rig.cycle()
+        assert {rig.place(name) for name in others} == {"n1"}
+        (lacks,) = rig.planning.refusals[rig.key("job")].shortfalls
+        assert (lacks.resource, lacks.asked, lacks.free) == ("nvidia.com/gpu", 2, 0)
+        rig.pod("alone")
+        assert rig.filter("alone") == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+def test_what_a_cycle_placed_stands_when_the_queue_can_hold_it_besides_what_was_asked_for() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1", cpu=20_000)
+        rig.queue(make_queue("q", capability=make_amounts(cpu=4000)))
+        for name in ("planned", "asked"):
+            rig.group(name, minimum=2, queue=QueueName("q"))
+            for i in range(2):
+                rig.pod(f"{name}-{i}", group=name)
+        await during_a_cycle(rig, lambda: rig.filter("asked-0"))
+        assert rig.promises() == 4
+        assert not rig.cache.signals.dirty, "there is nothing to plan again"
+        assert rig.planning.refusals == {}
+
+    run(scenario())
+
+
+def test_queues_below_one_limit_do_not_exceed_it_together() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.parts.configuration.load(TREE)
+        rig.node("n1", cpu=20_000)
+        rig.queue(make_queue("top", capability=make_amounts(cpu=3000)))
+        for name in ("first", "second"):
+            rig.queue(make_queue(name, parent=QueueName("top")))
+            rig.group(name, minimum=2, queue=QueueName(name))
+            for i in range(2):
+                rig.pod(f"{name}-{i}", group=name)
+        await during_a_cycle(rig, lambda: rig.filter("second-0"))
+        assert rig.place("second-0") == rig.place("second-1") == "n1"
+        assert rig.promises() == 2, "both would be over the limit of the queue above"
+        await rig.cycle()
+        assert rig.promises() == 2
+        assert rig.planning.refusals[rig.key("first")].cause is Cause.QUEUE_QUOTA
+
+    run(scenario())
+
+
+def test_asking_about_one_of_few_plans_them_all() -> None:
+    """kube-scheduler asks for the others next; planned one by one each would open the books."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=20_000)
+        names = [f"p{i}" for i in range(10)]
+        for name in names:
+            rig.pod(name)
+        assert [rig.filter(name) for name in names] == [Chosen(NodeName("n1"))] * 10
+        assert rig.planning.log.on_demand == 1
+
+    run(scenario())
+
+
+def test_asking_about_one_of_many_plans_that_one() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=1_000_000, pods=1000)
+        for i in range(planning.AT_ONCE + 1):
+            rig.pod(f"p{i}")
+        assert rig.filter("p7") == Chosen(NodeName("n1"))
+        assert rig.promises() == 1
+
+    run(scenario())
+
+
+def test_a_cycle_has_nothing_left_to_plan_after_all_were_planned_on_demand() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=2)
+        rig.filter("g-0")
+        assert not rig.cache.signals.dirty
+        rig.gang("late", size=2)
+        assert rig.cache.signals.dirty
+        await rig.cycle()
+        assert rig.promises() == 4
+
+    run(scenario())
+
+
+def test_a_pod_that_is_asked_about_before_the_first_cycle_is_planned() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p")
+        assert rig.filter("p") == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_no_interleaving_promises_more_than_there_is(data: st.DataObject) -> None:
+    """Cycles, Filter calls and new room in any order: no node and no queue over its limit."""
+    steps = data.draw(
+        st.lists(st.tuples(st.sampled_from("fcnx"), st.integers(0, 5)), min_size=3, max_size=25)
+    )
+
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        rig.node("n1", "n2", cpu=3000)
+        rig.queue(make_queue("q", capability=make_amounts(cpu=4000)))
+        for number in range(6):
+            rig.group(f"g{number}", minimum=2, queue=QueueName("q" if number % 2 else "default"))
+            for i in range(2):
+                rig.pod(f"g{number}-{i}", group=f"g{number}")
+        cycles: list[asyncio.Task[None]] = []
+        for step, (kind, number) in enumerate(steps):
+            if kind == "f":
+                rig.filter(f"g{number}-0")
+            elif kind == "c" and all(cycle.done() for cycle in cycles):
+                cycles.append(asyncio.create_task(rig.cycle()))
+            elif kind == "x":
+                rig.node(f"new-{step}", cpu=1000 * number)
+            await asyncio.sleep(0)
+            limited = rig.cache.registry.usage()
+            for name in ("n1", "n2"):
+                assert (rig.cache.rooms.idle(NodeName(name)) >= 0).all()
+            assert limited[QueueName("q")].allocated[0] <= 4000
+            for group in rig.cache.groups.values():
+                assert len(group.waiting) in (0, 2), "whole or not at all"
+            await asyncio.sleep(0)
+        await asyncio.gather(*cycles)
+
+    run(scenario())
