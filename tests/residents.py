@@ -1,4 +1,4 @@
-"""Residents one by one, for tests: into the columns of a snapshot and out of them."""
+"""Placed pods one by one, for tests: into the columns of a snapshot and out of them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from app.model.placed_pods import Codes, PlacedPods, terms_of
 from app.model.pod import Pod
-from app.model.residents import Codes, Residents, terms_of
 from app.model.shape import PodShape
 
 
@@ -27,10 +27,10 @@ class Resident:
         return cls(pod.shape, pod.namespace, pod.labels, node, staying=not pod.deleting)
 
 
-def make_residents(found: Iterable[Resident], *, asked: Iterable[str] = ("app",)) -> Residents:
+def make_residents(found: Iterable[Resident], *, asked: Iterable[str] = ("app",)) -> PlacedPods:
     """The columns of ``found``, of their labels those with keys that are ``asked`` for."""
     those = list(found)
-    return Residents(
+    return PlacedPods(
         rows=np.array([one.node for one in those], dtype=np.intp),
         homes=Codes.of([one.namespace for one in those]),
         leaving=Codes.of([None if one.staying else True for one in those]),
@@ -42,7 +42,7 @@ def make_residents(found: Iterable[Resident], *, asked: Iterable[str] = ("app",)
 NO_RULES = PodShape(requests=())
 
 
-def read_residents(residents: Residents, *, nodes: int) -> list[Resident]:
+def read_residents(residents: PlacedPods, *, nodes: int) -> list[Resident]:
     """Those on one of that many nodes, of their shapes the rules that they carry."""
     labels = {key: _values(column) for key, column in residents.labels.items()}
     columns = zip(

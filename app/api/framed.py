@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from app.api.body import BadRequest, line
 from app.api.extender import Call
-from app.wire.front import Frame, Kind
+from app.wire.front import Frame, MessageType
 from app.wire.paths import VERBS
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Framed:
             status, said = await self._answer(frame, gone)
         finally:
             del self._under_way[frame.number]
-        self._send(Frame(Kind.ANSWER, said, frame.number, status).encode())
+        self._send(Frame(MessageType.ANSWER, said, frame.number, status).encode())
 
     async def _answer(self, frame: Frame, gone: asyncio.Event) -> tuple[int, bytes]:
         try:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import Kind, Member
+from app.cache.gangs.members import Member, MemberState
 from app.cache.gangs.views import task_of
 from app.cache.pods import Pods
 from app.model.disruption import DisruptionBudget
@@ -98,7 +98,7 @@ class ClusterCache(Pods):
         """Count the terminating pods of a node that came up or went down anew."""
         there = (self.members.get(PodUid(holder)) for holder in self.rooms.holders(name))
         for member in filter(None, there):
-            if member.kind is Kind.RELEASING_PLACED:
+            if member.kind is MemberState.RELEASING_PLACED:
                 group = self.groups[member.group]
                 group.remove(member)
                 self._look_whether_it_lingers(member)

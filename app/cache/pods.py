@@ -9,22 +9,22 @@ from collections import Counter
 from app.cache.gangs.departed import Departed
 from app.cache.gangs.groups import Group
 from app.cache.gangs.history import History
-from app.cache.gangs.members import PLACED_KINDS, Kind, Member, Stage, decides_like
+from app.cache.gangs.members import PLACED_KINDS, Member, MemberState, Stage, decides_like
 from app.cache.gangs.moving import brings_place, moved
-from app.cache.gangs.owners_to_ask import AwaitedPods
+from app.cache.gangs.owners_to_ask import OwnersToAsk
 from app.cache.gangs.views import task_of
 from app.cache.neighbours.nominated_pods import NominatedOthers
-from app.cache.neighbours.placed_pods import Occupant, Roster
-from app.cache.reserved.reservations import Lost, Promises, Vacated
+from app.cache.neighbours.placed_pods import Occupant, PlacedPodTable
+from app.cache.reserved.reservations import Lost, Reservations, Vacated
 from app.model.ids import NO_NODE, NO_QUEUE, NodeName, PodUid, QueueName
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.workload import GroupPhase
 
-_UNPLACED = frozenset({Kind.WAITING, Kind.GATED})
+_UNPLACED = frozenset({MemberState.WAITING, MemberState.GATED})
 
 
-class Pods(Promises):
+class Pods(Reservations):
     """Every pod that counts, and the promises to those that are ours.
 
     ``schedulers`` are the names that are ours; pods that stand alone and name no queue are in the
@@ -39,9 +39,9 @@ class Pods(Promises):
         self.nominated = NominatedOthers()
         self.nominated_members: set[PodUid] = set()
         """Pods of ours that show a nomination."""
-        self.roster = Roster(self._occupant, self.rooms.charges)
+        self.roster = PlacedPodTable(self._occupant, self.rooms.charges)
         self.rooms.moved.append(self.roster.note)
-        self.awaited = AwaitedPods()
+        self.awaited = OwnersToAsk()
         self._observed: dict[PodUid, float] = {}
         self._history = History()
         self._departed = Departed()
@@ -212,7 +212,7 @@ class Pods(Promises):
         self.signals.overfull |= member.kind in PLACED_KINDS and group.queue != left
         if group.solo:
             self._await_owner(group, member)
-        if group.slots and member.kind in (Kind.WAITING, *PLACED_KINDS):
+        if group.slots and member.kind in (MemberState.WAITING, *PLACED_KINDS):
             self._adopt_slot(group, member, now=now)  # first: it need not have room besides
         self._charge(member)
         self.registry.changed(group, replan=group.wants_planning)
@@ -280,16 +280,16 @@ class Pods(Promises):
         self.registry.changed(group, replan=not stays)
         if self._is_history(pod):
             self._retire(member)
-        elif group.slots and before is Kind.GATED and member.kind is Kind.WAITING:
+        elif group.slots and before is MemberState.GATED and member.kind is MemberState.WAITING:
             self._adopt_slot(group, member, now=now)
 
-    def _note_end(self, member: Member, before: Kind, *, now: float) -> None:
+    def _note_end(self, member: Member, before: MemberState, *, now: float) -> None:
         pod = member.pod
         if pod.status is TaskStatus.FAILED and pod.node and before in PLACED_KINDS:
             member.failed_at = now
         member.lost = self._is_lost(member, before)
 
-    def _is_lost(self, member: Member, before: Kind) -> bool:
+    def _is_lost(self, member: Member, before: MemberState) -> bool:
         """Whether its gang needs another one in its stead.
 
         So it does when the pod ended since it was deleted, or terminates where none may follow it.
@@ -298,7 +298,7 @@ class Pods(Promises):
         if not (pod.deleting and pod.node):
             return member.lost
         if pod.status in TERMINAL:
-            return pod.status is TaskStatus.FAILED or before is Kind.RELEASING_PLACED
+            return pod.status is TaskStatus.FAILED or before is MemberState.RELEASING_PLACED
         closed = pod.node in self.rooms.nodes and not self.rooms.takes(pod.node, pod.shape)
         return member.lost or closed
 

@@ -20,7 +20,7 @@ from app.cli.processes import (
     settings_of,
 )
 from app.cli.versions import Version
-from app.service.limits import Hint
+from app.service.limits import PlacementHint
 from app.settings.extender import ExtenderSettings
 from app.telemetry import logging
 
@@ -55,7 +55,7 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         str | None, typer.Option(help="Start of the Lease's holder name. (default: the host name)")
     ] = None,
     placement: Annotated[
-        Hint | None, typer.Option(help="How a gated pod is told its place.")
+        PlacementHint | None, typer.Option(help="How a gated pod is told its place.")
     ] = None,
     barrier_timeout: Annotated[
         float | None, typer.Option(help="Seconds a gang waits at Bind for its next member.")

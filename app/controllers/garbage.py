@@ -8,7 +8,7 @@ from typing import Final
 
 from app.controllers.ports import Api, Clock
 from app.controllers.requests import GONE, unless
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Store
 from app.kit.workqueue import Again
 from app.wire import times
@@ -42,7 +42,7 @@ class GarbageCollector:
         self._clock = clock
         self._owed = owed
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         """The job itself, once it has an end."""
         if change.new is None or ends_at(change.new) is None:
             return ()

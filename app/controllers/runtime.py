@@ -31,7 +31,7 @@ Stores = Mapping[Resource, Store]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """What happened to one object: ``old`` None: it is new; ``new`` None: it is gone."""
 
     resource: Resource
@@ -57,7 +57,7 @@ class Controller(Protocol):
     def kinds(self) -> Sequence[Resource]:
         """The kinds it follows."""
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         """What to reconcile because of a change."""
 
     async def reconcile(self, key: Key) -> None:
@@ -95,7 +95,7 @@ class Runtime:
             for number, key in enumerate(map(key_of, store.all())):
                 item = store.get(key)
                 if item is not None:
-                    self._tell(Change(resource, None, item))
+                    self._tell(ObjectChange(resource, None, item))
                 if number % LOOKED_AT_IN_A_TURN == 0:
                     await asyncio.sleep(0)
 
@@ -108,15 +108,15 @@ class Runtime:
     def put(self, resource: Resource, item: Object) -> None:
         """An object was added, modified or listed."""
         old = self._stores[resource].put(item)
-        self._tell(Change(resource, old, item))
+        self._tell(ObjectChange(resource, old, item))
 
     def drop(self, resource: Resource, key: Key) -> None:
         """An object is gone."""
         old = self._stores[resource].drop(key)
         if old is not None:
-            self._tell(Change(resource, old, None))
+            self._tell(ObjectChange(resource, old, None))
 
-    def _tell(self, change: Change) -> None:
+    def _tell(self, change: ObjectChange) -> None:
         for controller, queue in self._queues.items():
             if change.resource in controller.kinds:
                 for key in controller.keys(change):  # asked for in any case: it notes what it sees

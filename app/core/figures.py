@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.ledger import Ledger, QueueAccount
-from app.core.policy import Opened, Policies, Standing
+from app.core.policy import Opened, Policies, QueueShare
 from app.core.shares.loans import without_pods
 from app.core.tiers import open_policies
 from app.model.ids import QueueName
@@ -59,7 +59,7 @@ def _figures(name: QueueName, ledger: Ledger, opened: Opened) -> QueueFigures:
     )
 
 
-def _borrowed(account: QueueAccount, standing: Standing) -> Vector | None:
+def _borrowed(account: QueueAccount, standing: QueueShare) -> Vector | None:
     if not standing.deserved.any():
         return None
     return without_pods(np.maximum(account.allocated - standing.deserved, 0))

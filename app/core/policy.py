@@ -73,7 +73,7 @@ class Borrowing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class QueueShare:
     """Where a queue stands: what it deserves now, and at most; vectors of shape ``(R,)``.
 
     ``share`` is what it holds of ``deserved``; ``with_children``: its children's groups count too.
@@ -85,7 +85,7 @@ class Standing:
     with_children: bool = False
 
 
-Standings = Callable[[QueueName], Standing]
+Standings = Callable[[QueueName], QueueShare]
 """Raises ``KeyError`` for a queue that does not exist."""
 
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Final, Protocol, cast
 
 from app.front.places import Places
-from app.wire.front import Frame, Frames, Kind, Told, decode_change, told_frame
+from app.wire.front import Frame, Frames, MessageType, Told, decode_change, told_frame
 
 TOLD_S: Final = 0.02
 """So long may pass before the extender is told what was answered, unless something else is said.
@@ -41,11 +41,11 @@ class Control(asyncio.Protocol):
         """Places changed, or calls are answered."""
         for frame in self._frames.feed(data):
             match frame.kind:
-                case Kind.ANSWER:
+                case MessageType.ANSWER:
                     asker = self._askers.pop(frame.number, None)
                     if asker is not None:
                         asker.answered(frame.detail, frame.body)
-                case Kind.CHANGE:
+                case MessageType.CHANGE:
                     self.places.learn(decode_change(frame.body))
 
     def connection_lost(self, _error: Exception | None) -> None:
@@ -57,13 +57,13 @@ class Control(asyncio.Protocol):
         """Hand a call on for ``asker``; returns its number."""
         self._last += 1
         self._askers[self._last] = asker
-        self._send(Frame(Kind.CALL, body, self._last, verb).encode())
+        self._send(Frame(MessageType.CALL, body, self._last, verb).encode())
         return self._last
 
     def give_up(self, number: int) -> None:
         """Nobody waits for the answer to that call any more."""
         if self._askers.pop(number, None) is not None:
-            self._send(Frame(Kind.GONE, number=number).encode())
+            self._send(Frame(MessageType.GONE, number=number).encode())
 
     def _tell(self, told: Told) -> None:
         self._unsent += told_frame(told)

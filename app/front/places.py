@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from app.model.ids import NodeName, PodUid
 from app.wire import filter_by_name
 from app.wire.filter_by_name import SAMPLE_FLOOR
-from app.wire.front import NOBODY, Change, Place, Told
+from app.wire.front import NOBODY, PlaceChanges, PodPlace, Told
 
 Tell = Callable[[Told], None]
 
@@ -24,12 +24,12 @@ class Places:
     def __init__(self, tell: Tell, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._tell = tell
         self._clock = clock
-        self._of: dict[PodUid, Place] = {}
+        self._of: dict[PodUid, PodPlace] = {}
         self._alike: dict[int, _On] = {}
         """Who may change places, by kind and node; of no node nobody."""
         self._number = 0
 
-    def learn(self, change: Change) -> None:
+    def learn(self, change: PlaceChanges) -> None:
         """Follow the extender."""
         self._number = change.number
         for uid, place in change.given.items():
@@ -63,7 +63,7 @@ class Places:
             node = self._of[other].node
             self._put(other, place)
         if place.kind:
-            self._put(uid, Place(node))
+            self._put(uid, PodPlace(node))
         answer = filter_by_name.answer([node])
         self._tell(Told(uid, node, self._clock() - began, self._number, other))
         return answer
@@ -79,7 +79,7 @@ class Places:
         found: Iterable[_Uids | None] = map(on.get, names)
         return next((next(iter(there)) for there in found if there), NOBODY)
 
-    def _put(self, uid: PodUid, place: Place) -> None:
+    def _put(self, uid: PodUid, place: PodPlace) -> None:
         self._drop(uid)
         self._of[uid] = place
         if place.kind:

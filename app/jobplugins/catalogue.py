@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from app.jobplugins import keys
 from app.jobplugins.env import EnvPlugin
+from app.jobplugins.facts import facts_of
 from app.jobplugins.hcclrank import HcclrankPlugin
 from app.jobplugins.jax import JaxPlugin
 from app.jobplugins.keys import MakeKeys
 from app.jobplugins.mpi import MpiPlugin
-from app.jobplugins.plugin import JobFacts, Place, Plugin
+from app.jobplugins.plugin import JobFacts, Plugin, PodOfJob
 from app.jobplugins.pytorch import PytorchPlugin
 from app.jobplugins.ray import RayPlugin
-from app.jobplugins.rosters import facts_of
 from app.jobplugins.rules import catalogue
 from app.jobplugins.rules.problems import PluginError
 from app.jobplugins.ssh import SshPlugin
@@ -49,7 +49,7 @@ class JobPlugins:
 
     plugins: Mapping[str, Plugin]
 
-    def pod(self, pod: Object, place: Place) -> Object:
+    def pod(self, pod: Object, place: PodOfJob) -> Object:
         """A copy of ``pod`` (named, but not created yet) with what all plugins add."""
         changed: Object = copied(pod)
         for plugin in self.plugins.values():

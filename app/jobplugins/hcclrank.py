@@ -4,7 +4,7 @@ An annotation that is there stays, then a container's ``RANK`` counts, then the 
 """
 
 from app.jobplugins import pods
-from app.jobplugins.plugin import JobFacts, Place
+from app.jobplugins.plugin import JobFacts, PodOfJob
 from app.jobplugins.ranks import ranks
 from app.jobplugins.rules.arguments import Hcclrank
 from app.jobplugins.wanted import Wanted
@@ -20,7 +20,7 @@ class HcclrankPlugin:
         """``arguments`` name the tasks."""
         self._ranks = ranks(job.roster, arguments.master, arguments.worker)
 
-    def pod(self, pod: Object, place: Place) -> None:
+    def pod(self, pod: Object, place: PodOfJob) -> None:
         """Pods of other tasks get none."""
         if annotations(pod).get(ANNOTATION):
             return

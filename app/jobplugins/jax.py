@@ -11,7 +11,7 @@ Process 0 coordinates: the first pod of the coordinator task, or of the workers 
 """
 
 from app.jobplugins import pods
-from app.jobplugins.plugin import JobFacts, Place
+from app.jobplugins.plugin import JobFacts, PodOfJob
 from app.jobplugins.ranks import ranks
 from app.jobplugins.rules.arguments import Jax
 from app.jobplugins.wanted import Wanted
@@ -30,7 +30,7 @@ class JaxPlugin:
         leader = self._ranks.leader
         self._host = job.roster.first_host(leader) if leader is not None else ""
 
-    def pod(self, pod: Object, place: Place) -> None:
+    def pod(self, pod: Object, place: PodOfJob) -> None:
         """Pods of other tasks are no processes."""
         rank = self._ranks.of(place)
         if rank is None:

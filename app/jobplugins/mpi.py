@@ -1,7 +1,7 @@
 """mpi: the master knows its workers, every container declares the port of ssh."""
 
 from app.jobplugins import pods
-from app.jobplugins.plugin import JobFacts, Place
+from app.jobplugins.plugin import JobFacts, PodOfJob
 from app.jobplugins.rules.arguments import Mpi
 from app.jobplugins.wanted import Wanted
 from app.wire.unstructured import Object
@@ -19,7 +19,7 @@ class MpiPlugin:
         workers = job.roster.task(arguments.worker)
         self._hosts = None if workers is None else ",".join(job.roster.hosts(workers))
 
-    def pod(self, pod: Object, place: Place) -> None:
+    def pod(self, pod: Object, place: PodOfJob) -> None:
         """The list of hosts goes to the master only."""
         for container in pods.all_containers(pod):
             pods.add_port(pod, container, name=PORT_NAME, number=self._arguments.port)

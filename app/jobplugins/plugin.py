@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.jobplugins.rules.roster import Roster
+from app.jobplugins.rules.job_tasks import JobTasks
 from app.jobplugins.wanted import Wanted
 from app.wire.unstructured import Object
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PodOfJob:
     """Which pod of a job: the ``index`` of its ``task``."""
 
     task: str
@@ -23,7 +23,7 @@ class JobFacts:
     namespace: str
     uid: str
     owner: Object
-    roster: Roster
+    roster: JobTasks
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class JobFacts:
 class Plugin(Protocol):
     """One plugin of one job."""
 
-    def pod(self, pod: Object, place: Place, /) -> None:
+    def pod(self, pod: Object, place: PodOfJob, /) -> None:
         """Change ``pod``, which nobody else has seen yet."""
 
     def objects(self) -> tuple[Wanted, ...]:

@@ -10,7 +10,7 @@ host: by default torchrun compares addresses, which fails while DNS does not kno
 from typing import Any
 
 from app.jobplugins import pods
-from app.jobplugins.plugin import JobFacts, Place
+from app.jobplugins.plugin import JobFacts, PodOfJob
 from app.jobplugins.ranks import Ranks, ranks
 from app.jobplugins.rules.arguments import Pytorch
 from app.jobplugins.wanted import Wanted
@@ -44,7 +44,7 @@ class PytorchPlugin:
         leader = self._ranks.leader if arguments.elastic else self._ranks.first
         self._host = job.roster.first_host(leader) if leader is not None else ""
 
-    def pod(self, pod: Object, place: Place) -> None:
+    def pod(self, pod: Object, place: PodOfJob) -> None:
         """Nothing where nobody leads."""
         rank = self._ranks.of(place)
         if not self._host or (self._arguments.elastic and rank is None):
@@ -88,7 +88,7 @@ class PytorchPlugin:
             values["MAX_RESTARTS"] = str(given.max_restarts)
         return [pods.variable(f"PET_{name}", value) for name, value in values.items()]
 
-    def _waits(self, place: Place) -> bool:
+    def _waits(self, place: PodOfJob) -> bool:
         given = self._arguments
         if not given.wait_master_enabled or place.task != given.worker or given.rdzv_endpoint:
             return False

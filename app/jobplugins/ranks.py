@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.jobplugins.plugin import Place
-from app.jobplugins.rules.roster import Roster, TaskRow
+from app.jobplugins.plugin import PodOfJob
+from app.jobplugins.rules.job_tasks import JobTasks, TaskRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Ranks:
             task.replicas if task.min_available is None else task.min_available for task in tasks
         )
 
-    def of(self, place: Place) -> int | None:
+    def of(self, place: PodOfJob) -> int | None:
         """The rank of a pod; None: it is in neither task."""
         if self.first is not None and place.task == self.first.name:
             return place.index
@@ -41,7 +41,7 @@ class Ranks:
         return None
 
 
-def ranks(roster: Roster, first: str, second: str) -> Ranks:
+def ranks(roster: JobTasks, first: str, second: str) -> Ranks:
     """The sequence of the tasks with these names."""
     task = roster.task(second)
     return Ranks(roster.task(first), None if first == second else task)

@@ -6,9 +6,9 @@ head, for clients and the dashboard.
 
 from app.jobplugins import pods
 from app.jobplugins.owned import owned, selector
-from app.jobplugins.plugin import JobFacts, Place
+from app.jobplugins.plugin import JobFacts, PodOfJob
 from app.jobplugins.rules.arguments import Ray
-from app.jobplugins.rules.roster import label
+from app.jobplugins.rules.job_tasks import label
 from app.jobplugins.wanted import Wanted
 from app.wire.kinds import SERVICES
 from app.wire.unstructured import Object
@@ -29,7 +29,7 @@ class RayPlugin:
         head = job.roster.task(arguments.head)
         self._head = job.roster.first_host(head) if head is not None else ""
 
-    def pod(self, pod: Object, place: Place) -> None:
+    def pod(self, pod: Object, place: PodOfJob) -> None:
         """Start Ray in the container that is for it."""
         given = self._arguments
         for container in pods.containers(pod):

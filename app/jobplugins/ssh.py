@@ -11,10 +11,10 @@ from functools import partial
 from app.jobplugins import keys, pods
 from app.jobplugins.keys import KeyPair, MakeKeys
 from app.jobplugins.owned import owned
-from app.jobplugins.plugin import JobFacts, Place
+from app.jobplugins.plugin import JobFacts, PodOfJob
 from app.jobplugins.rules.arguments import Ssh
+from app.jobplugins.rules.job_tasks import label
 from app.jobplugins.rules.problems import PluginError, Problem, path_of
-from app.jobplugins.rules.roster import label
 from app.jobplugins.wanted import Once, Wanted
 from app.wire.kinds import SECRETS
 from app.wire.unstructured import Object
@@ -43,7 +43,7 @@ class SshPlugin:
         self._make = partial(make_keys, arguments.key_type)
         self._given = _given(arguments)
 
-    def pod(self, pod: Object, _place: Place) -> None:
+    def pod(self, pod: Object, _place: PodOfJob) -> None:
         """The Secret in all containers."""
         path = self._arguments.key_file_path
         names = (self._private, self._public, _AUTHORIZED, _CONFIG)

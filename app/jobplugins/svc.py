@@ -11,9 +11,9 @@ task's own name where that differs.
 
 from app.jobplugins import pods
 from app.jobplugins.owned import owned, selector
-from app.jobplugins.plugin import JobFacts, Place
+from app.jobplugins.plugin import JobFacts, PodOfJob
 from app.jobplugins.rules.arguments import Svc
-from app.jobplugins.rules.roster import label, variable
+from app.jobplugins.rules.job_tasks import label, variable
 from app.jobplugins.wanted import Wanted
 from app.wire.kinds import CONFIG_MAPS, NETWORK_POLICIES, SERVICES
 from app.wire.unstructured import Object
@@ -32,7 +32,7 @@ class SvcPlugin:
         self._volume = label(self._config_map)
         self._variables = self._references() if arguments.inject_hosts_env else []
 
-    def pod(self, pod: Object, _place: Place) -> None:
+    def pod(self, pod: Object, _place: PodOfJob) -> None:
         """Names, lists as files, lists as variables."""
         spec = pod["spec"]
         if not spec.get("hostname"):

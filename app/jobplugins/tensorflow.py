@@ -6,9 +6,9 @@ A job of a single pod is no cluster and gets none.
 import json
 
 from app.jobplugins import pods
-from app.jobplugins.plugin import JobFacts, Place
+from app.jobplugins.plugin import JobFacts, PodOfJob
 from app.jobplugins.rules.arguments import Tensorflow
-from app.jobplugins.rules.roster import Roster
+from app.jobplugins.rules.job_tasks import JobTasks
 from app.jobplugins.wanted import Wanted
 from app.wire.unstructured import Object
 
@@ -30,7 +30,7 @@ class TensorflowPlugin:
         self._alone = len(tasks) == 1 and tasks[0].replicas == 1
         self._cluster = _text(_cluster(job.roster, arguments))
 
-    def pod(self, pod: Object, place: Place) -> None:
+    def pod(self, pod: Object, place: PodOfJob) -> None:
         """``TF_CONFIG`` in the containers proper."""
         if self._alone:
             return
@@ -44,7 +44,7 @@ class TensorflowPlugin:
         return ()
 
 
-def _cluster(roster: Roster, arguments: Tensorflow) -> dict[str, list[str]]:
+def _cluster(roster: JobTasks, arguments: Tensorflow) -> dict[str, list[str]]:
     roles = {
         "ps": arguments.ps,
         "worker": arguments.worker,

@@ -28,7 +28,7 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Writing:
     """Merge this patch into the object."""
 
     patch: Object
@@ -51,7 +51,7 @@ class Leave:
     """The object is not the job's, which cannot have its own as long as it is there."""
 
 
-Step = Create | Change | Remove | Wait | Leave
+Step = Create | Writing | Remove | Wait | Leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Wanted:
         if is_deleting(stored):
             return Wait()
         changed = self._changed(stored.get("data") or {})
-        return Change({"data": changed}) if changed else None
+        return Writing({"data": changed}) if changed else None
 
     def is_ours(self, stored: Object) -> bool:
         """Whether ``stored`` is this job's, to be deleted when the job is killed."""

@@ -11,7 +11,7 @@ import msgspec
 
 from app.kube.envelopes import read_identity, read_line, read_page
 from app.kube.errors import read_status
-from app.kube.stream import Change, Decoder, Line, Malformed, Page
+from app.kube.stream import Decoder, Line, LineType, Malformed, Page
 
 T = TypeVar("T")
 
@@ -32,15 +32,15 @@ def decoder(decode_object: Callable[[msgspec.Raw], T]) -> Decoder[T]:
 
     def line(raw: bytes) -> Line[T]:
         said = read_line(raw)
-        if said.type is Change.ERROR:
+        if said.type is LineType.ERROR:
             return Line(said.type, "", status=read_status(bytes(said.object)))
         version = read_identity(said.object).version
-        if said.type is Change.BOOKMARK:
+        if said.type is LineType.BOOKMARK:
             return Line(said.type, version)
         try:
             return Line(said.type, version, decode_object(said.object))
         except Exception as error:  # likewise
-            deleted = said.type is Change.DELETED
+            deleted = said.type is LineType.DELETED
             return Line(said.type, version, _malformed(said.object, error, deleted=deleted))
 
     return Decoder(page, line)

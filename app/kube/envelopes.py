@@ -10,7 +10,7 @@ import msgspec
 
 from app.kube.answers import decoded
 from app.kube.cutting import members, parts
-from app.kube.stream import Change
+from app.kube.stream import LineType
 
 
 class Identity(msgspec.Struct):
@@ -39,7 +39,7 @@ class ListPage(msgspec.Struct):
 class WatchLine(msgspec.Struct):
     """A line of a watch."""
 
-    type: Change
+    type: LineType
     object: msgspec.Raw
 
 
@@ -58,7 +58,7 @@ _line = msgspec.json.Decoder(WatchLine).decode
 _head = msgspec.json.Decoder(_Head).decode
 _meta = msgspec.json.Decoder(ListMeta).decode
 _object = msgspec.json.Decoder(_Object).decode
-_change = msgspec.json.Decoder(Change).decode
+_change = msgspec.json.Decoder(LineType).decode
 _text = msgspec.json.Decoder(str).decode
 
 

@@ -33,11 +33,11 @@ from app.kube.source import GATHER_S, Source
 from app.kube.stream import (
     Added,
     Batch,
-    Change,
     Decoder,
     Deleted,
     Event,
     Line,
+    LineType,
     ListDone,
     ListStarted,
     Malformed,
@@ -255,14 +255,14 @@ class Informer(Generic[T]):
         try:
             return self._watched.decoder.line(raw)
         except Exception as error:  # not even an envelope: this line is lost, the next may be good
-            return Line(Change.MODIFIED, "", Malformed(key="", message=str(error)))
+            return Line(LineType.MODIFIED, "", Malformed(key="", message=str(error)))
 
-    def _event(self, change: Change, item: T | Malformed) -> Event[T]:
+    def _event(self, change: LineType, item: T | Malformed) -> Event[T]:
         if isinstance(item, Malformed):
             return self._report(item)
-        if change is Change.ADDED:
+        if change is LineType.ADDED:
             return Added(item)
-        return Deleted(item) if change is Change.DELETED else Modified(item)
+        return Deleted(item) if change is LineType.DELETED else Modified(item)
 
     def _report(self, malformed: Malformed) -> Malformed:
         metrics.INFORMER_MALFORMED.labels(self.kind).inc()

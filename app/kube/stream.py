@@ -77,7 +77,7 @@ Batch = list[Event[T]]
 Sink = Callable[[Batch[T]], None]
 
 
-class Change(Enum):
+class LineType(Enum):
     """The ``type`` of a line of a watch."""
 
     ADDED = "ADDED"
@@ -102,7 +102,7 @@ class Page(Generic[T]):
 class Line(Generic[T]):
     """A decoded line of a watch."""
 
-    change: Change
+    change: LineType
     version: str
     """Empty when it cannot be read."""
     item: T | Malformed | None = None

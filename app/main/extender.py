@@ -34,9 +34,9 @@ from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
 from app.main.front import Front
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
-from app.main.serving.ports import ClusterPorts
 from app.main.serving.server import CALL_CONNECTIONS, Bind, Server, opened, server
 from app.main.serving.serving_tls import CertificateFiles, follow_files
+from app.main.serving.translation import ClusterPorts
 from app.main.signals import stop_asked
 from app.main.start_error import StartError
 from app.main.urgency import be_urgent

@@ -17,7 +17,7 @@ from app.front import doors
 from app.main.serving.link import Link
 from app.main.serving.server import DRAIN_S, Server
 from app.main.wiring import Parts
-from app.service.calls.places import Places
+from app.service.calls.front_reservations import FrontReservations
 from app.settings.extender import ExtenderSettings
 from app.telemetry import metrics
 from app.wire.front import Told
@@ -47,7 +47,7 @@ class Front:
         self._calls = calls
         self._parts = parts
         self._settings = settings
-        self._places = Places(
+        self._places = FrontReservations(
             cache=parts.cache, planning=parts.planning, limits=settings.limits(), news=self._news
         )
         self._link: Link | None = None

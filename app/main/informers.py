@@ -56,7 +56,7 @@ SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class WatchedKind:
     """What is followed: its name in the feed, its path, its decoder and which objects of it."""
 
     name: str
@@ -80,16 +80,18 @@ class Kind:
         return {name: value for name, value in both.items() if value}
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind("nodes", "/api/v1/nodes", decode_node),
-    Kind("queues", f"{SCHEDULING}/queues", decode_queue),
-    Kind("podgroups", f"{SCHEDULING}/podgroups", decode_pod_group),
-    Kind("jobs", "/apis/batch.volcano.sh/v1alpha1/jobs", decode_job),
-    Kind("priorityclasses", "/apis/scheduling.k8s.io/v1/priorityclasses", decode_priority_class),
-    Kind("namespaces", "/api/v1/namespaces", decode_namespace),
-    Kind("resourcequotas", "/api/v1/resourcequotas", decode_quota),
-    Kind("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", decode_budget),
-    Kind(
+KINDS: tuple[WatchedKind, ...] = (
+    WatchedKind("nodes", "/api/v1/nodes", decode_node),
+    WatchedKind("queues", f"{SCHEDULING}/queues", decode_queue),
+    WatchedKind("podgroups", f"{SCHEDULING}/podgroups", decode_pod_group),
+    WatchedKind("jobs", "/apis/batch.volcano.sh/v1alpha1/jobs", decode_job),
+    WatchedKind(
+        "priorityclasses", "/apis/scheduling.k8s.io/v1/priorityclasses", decode_priority_class
+    ),
+    WatchedKind("namespaces", "/api/v1/namespaces", decode_namespace),
+    WatchedKind("resourcequotas", "/api/v1/resourcequotas", decode_quota),
+    WatchedKind("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", decode_budget),
+    WatchedKind(
         "deviceclasses",
         "/apis/resource.k8s.io/v1/deviceclasses",
         decode_device_class,
@@ -98,7 +100,7 @@ KINDS: tuple[Kind, ...] = (
 )
 
 
-def pod_kinds(schedulers: Iterable[str]) -> tuple[Kind, ...]:
+def pod_kinds(schedulers: Iterable[str]) -> tuple[WatchedKind, ...]:
     """Pods, ours by scheduler name; of all others only those that take room on a node, or claim it.
 
     Pods that are not ours are most of a cluster, and half of what is said about them (that they
@@ -109,16 +111,21 @@ def pod_kinds(schedulers: Iterable[str]) -> tuple[Kind, ...]:
     placed = ["spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"]
     nominated = ["spec.nodeName=", "status.nominatedNodeName!="]
     return (
-        *(Kind(f"pods/{name}", _PODS, decode_pod, f"spec.schedulerName={name}") for name in ours),
-        Kind("pods/*", _PODS, decode_pod, ",".join(others + placed), gather_s=_OTHERS_GATHER_S),
-        Kind("nominated", _PODS, decode_pod, ",".join(others + nominated)),
+        *(
+            WatchedKind(f"pods/{name}", _PODS, decode_pod, f"spec.schedulerName={name}")
+            for name in ours
+        ),
+        WatchedKind(
+            "pods/*", _PODS, decode_pod, ",".join(others + placed), gather_s=_OTHERS_GATHER_S
+        ),
+        WatchedKind("nominated", _PODS, decode_pod, ",".join(others + nominated)),
     )
 
 
-def lease_kind(namespace: str) -> Kind:
+def lease_kind(namespace: str) -> WatchedKind:
     """The Leases of one namespace: who leads."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-    return Kind("leases", path, decode_lease, silence_s=_LEASE_SILENCE_S)
+    return WatchedKind("leases", path, decode_lease, silence_s=_LEASE_SILENCE_S)
 
 
 Item = tuple[str, Batch[Any]]
@@ -157,7 +164,7 @@ class Sink(Protocol):
 class Informers:
     """The informer threads of a process; start and stop them together."""
 
-    def __init__(self, kinds: Sequence[Kind], *, connection: Connection, feed: Sink) -> None:
+    def __init__(self, kinds: Sequence[WatchedKind], *, connection: Connection, feed: Sink) -> None:
         self._feed = feed
         self._mailbox: Mailbox[Item] = Mailbox(asyncio.get_running_loop(), self._deliver)
         self._informers = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from app.main.informers import Kind
+from app.main.informers import WatchedKind
 from app.wire.kinds import PODS, Resource
 from app.wire.objects.followed_pods import read_followed_pod
 from app.wire.unstructured import Object
@@ -15,13 +15,13 @@ JOB_NAME = "volcano.sh/job-name"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def sources_of(resource: Resource, schedulers: Iterable[str]) -> tuple[Kind, ...]:
+def sources_of(resource: Resource, schedulers: Iterable[str]) -> tuple[WatchedKind, ...]:
     """One source, but for pods: those of jobs, whoever schedules them, and others of ours."""
     decode = decoder_for(resource)
     if resource != PODS:
-        return (Kind(str(resource), resource.path(), decode),)
+        return (WatchedKind(str(resource), resource.path(), decode),)
     ours = (
-        Kind(
+        WatchedKind(
             f"{resource}/{name}",
             resource.path(),
             decode,
@@ -30,7 +30,7 @@ def sources_of(resource: Resource, schedulers: Iterable[str]) -> tuple[Kind, ...
         )
         for name in sorted(schedulers)
     )
-    return (Kind(f"{resource}/*", resource.path(), decode, labels=JOB_NAME), *ours)
+    return (WatchedKind(f"{resource}/*", resource.path(), decode, labels=JOB_NAME), *ours)
 
 
 def decoder_for(resource: Resource) -> Callable[[msgspec.Raw], Object]:

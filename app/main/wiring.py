@@ -18,7 +18,7 @@ from app.service.calls.catching_up import LateGroups
 from app.service.calls.filtering import Filtering
 from app.service.calls.preemption import Preemption
 from app.service.configuration import Configuration
-from app.service.cycle.allowed_victims import Approvals
+from app.service.cycle.allowed_victims import AllowedVictims
 from app.service.cycle.cool_down import forgive, give_back_unusable
 from app.service.cycle.heirs import Heirs
 from app.service.cycle.planning import Planning
@@ -27,7 +27,7 @@ from app.service.effects.actuator import Actuator, log_failure
 from app.service.effects.corrections import Corrections
 from app.service.effects.gates import Gates
 from app.service.effects.pod_reasons import PodReasons
-from app.service.effects.queue_allocation_gates import Showing
+from app.service.effects.queue_allocation_gates import QueueAllocationGates
 from app.service.effects.statuses import StatusWriter
 from app.service.intake.comparing import compare
 from app.service.intake.feed import Feed
@@ -79,7 +79,7 @@ def assemble(
     cache = ClusterCache(schedulers=schedulers, default_queue=default_queue)
     configuration = Configuration()
     barrier = Barrier(cache, limits=limits, clock=clock)
-    approvals = Approvals(cache, clock=clock)
+    approvals = AllowedVictims(cache, clock=clock)
     planning = Planning(
         cache=cache,
         configuration=configuration,
@@ -106,7 +106,7 @@ def assemble(
         cache, filtering=filtering, pods=ports, clock=clock, failed=log_failure
     )
     gates = Gates(pods=ports, clock=clock)
-    showing = Showing(
+    showing = QueueAllocationGates(
         cache, planning=planning, pods=ports, reasons=reasons, gates=gates, failed=log_failure
     )
     actuator = Actuator(

@@ -11,8 +11,8 @@ import numpy as np
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
+from app.model.placed_pods import NOBODY, PlacedPods
 from app.model.plan import Collected
-from app.model.residents import NOBODY, Residents
 from app.model.resources import Matrix, ResourceAxis, Vector
 from app.model.shape import HostPort, PodShape
 from app.model.workload import Namespace, Queue, Quota
@@ -97,7 +97,7 @@ class Veto:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeRoom:
+class NominatedRoom:
     """Pods on ``node`` were, or are about to be, evicted for somebody.
 
     ``done``: as far as is known they have gone.
@@ -144,12 +144,12 @@ class Snapshot:
     queues: Mapping[QueueName, Queue]
     usage: Mapping[QueueName, QueueUsage]
     shown: tuple[Gang, ...] = ()
-    made_room: Mapping[GroupKey, Mapping[PodUid, MadeRoom]] = field(default_factory=dict)
+    made_room: Mapping[GroupKey, Mapping[PodUid, NominatedRoom]] = field(default_factory=dict)
     collected: tuple[Collected, ...] = ()
     """Room that the last cycle kept for gangs which wait for more."""
     claims: tuple[Claim, ...] = ()
     """Of pods that are in none of ``gangs``, those of the highest priority first."""
-    residents: Residents = NOBODY
+    residents: PlacedPods = NOBODY
     inter_pod: bool = False
     ports: Mapping[int, frozenset[HostPort]] = field(default_factory=dict)
     outlook: int = 0

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from app.sandbox.clock import Clock
+from app.sandbox.node_usage import NodeUsage, has_begun
 from app.sandbox.pod_life import PodLife
 from app.sandbox.pod_status import Verdict
 from app.sandbox.ports import KubeletApi, PodMissing, Watched, WatchEvent, WatchExpired
-from app.sandbox.rooms import Rooms, has_begun
 from app.wire.documents import Document, is_terminal, name_of, section, uid_of
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Kubelet:
         self._start_seconds = start_seconds
         self._stop_seconds = stop_seconds
         self._nodes: set[str] = set()
-        self._rooms = Rooms()
+        self._rooms = NodeUsage()
         self._homes: dict[str, str] = {}
         self._bound: defaultdict[str, dict[str, Document]] = defaultdict(dict)
         self._workers: dict[str, _Worker] = {}

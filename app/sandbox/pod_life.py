@@ -9,7 +9,7 @@
     asked to go at any point -> containers stop (at once, or at the end of the grace period when
           PID 1 is a shell) -> final status -> removed
     longer on the node than activeDeadlineSeconds -> containers stop likewise -> Failed
-    no room on the node (:mod:`app.sandbox.rooms`) -> Failed, without ever running
+    no room on the node (:mod:`app.sandbox.node_usage`) -> Failed, without ever running
 
 One task per pod; the status is patched whenever a container changes.
 """

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Hint(StrEnum):
+class PlacementHint(StrEnum):
     """How an ungated pod is told its place (design §4)."""
 
     PIN = "pin"
@@ -61,6 +61,6 @@ class Limits:
     """As many as there are connections for them: who waits for one could not be told any more that
     its client is gone."""
     writes_in_flight: int = 32
-    hint: Hint = Hint.AUTO
+    hint: PlacementHint = PlacementHint.AUTO
     binds_foreign: bool = False
     """Whether pods of other schedulers are bound too, as form C needs it."""

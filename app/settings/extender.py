@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from app.service.activity import Activity
-from app.service.limits import Hint, Limits
+from app.service.limits import Limits, PlacementHint
 from app.settings.process import Address, ExistingFile, ObjectName, ProcessSettings
 
 
@@ -27,7 +27,7 @@ class ExtenderSettings(ProcessSettings):
     leader_elect_resource_name: ObjectName = "pumice-scheduler"
     leader_identity: str = ""
     """Start of the Lease's holder name when our kube-scheduler leads; empty: the host name."""
-    placement: Hint = Hint.AUTO
+    placement: PlacementHint = PlacementHint.AUTO
     barrier_timeout: float = Field(default=20.0, gt=0)
     barrier_limit: float = Field(default=45.0, gt=0)
     planned_timeout: float = Field(default=30.0, gt=0)

@@ -49,7 +49,7 @@ JOB_NAME: Final = "volcano.sh/job-name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Endpoint:
     """Where the API server finds the webhooks: a URL, or a Service where that is empty."""
 
     url: str = ""
@@ -78,7 +78,7 @@ class Registration:
     """What is registered, and how."""
 
     webhooks: Sequence[Webhook]
-    place: Place
+    place: Endpoint
     name: str = "pumice-webhooks"
     failure_policy: FailurePolicy = "Ignore"
     schedulers: Sequence[str] = ("volcano",)

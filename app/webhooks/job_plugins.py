@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from app.jobplugins.rules import catalogue
 from app.jobplugins.rules.advice import advice
-from app.jobplugins.rules.roster import Roster, TaskRow
+from app.jobplugins.rules.job_tasks import JobTasks, TaskRow
 from app.wire.findings import Findings
 from app.wire.reading import integer, mapping, mappings, number_or_none, text, texts
 from app.wire.unstructured import Object, name
@@ -26,7 +26,7 @@ def check_plugins(job: Object, findings: Findings) -> None:
         findings.warn(ignored.path, f"{ignored.what}, it has no effect; {ignored.remedy}")
     if reading.problems or sum(row.replicas for row in rows) > MOST_HOSTS:
         return
-    for warning in advice(reading.arguments, Roster(name(job), rows)):
+    for warning in advice(reading.arguments, JobTasks(name(job), rows)):
         findings.warn(warning.path, f"{warning.what}; {warning.remedy}")
 
 

@@ -18,7 +18,7 @@ NOBODY: Final = PodUid("")
 _HEAD: Final = struct.Struct("!IBQH")
 
 
-class Kind(IntEnum):
+class MessageType(IntEnum):
     """What a frame says."""
 
     CHANGE = 1
@@ -65,20 +65,20 @@ class Frames:
         return frames
 
 
-class Place(Struct, array_like=True, frozen=True, gc=False):
+class PodPlace(Struct, array_like=True, frozen=True, gc=False):
     """The node of a pod. Pods of one ``kind`` may change places, but of 0 nobody may."""
 
     node: NodeName
     kind: int = 0
 
 
-class Change(Struct):
+class PlaceChanges(Struct):
     """To the front: pods that have a place now, or another one, and pods that have none.
 
     ``number`` grows from one to the next.
     """
 
-    given: dict[PodUid, Place] = field(default_factory=dict)
+    given: dict[PodUid, PodPlace] = field(default_factory=dict)
     lost: list[PodUid] = field(default_factory=list)
     number: int = 0
 
@@ -97,17 +97,17 @@ class Told(Struct, array_like=True, gc=False):
     other: PodUid = NOBODY
 
 
-decode_change: Final = msgspec.json.Decoder(Change).decode
+decode_change: Final = msgspec.json.Decoder(PlaceChanges).decode
 decode_told: Final = msgspec.json.Decoder(Told).decode
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def change_frame(change: Change) -> bytes:
+def change_frame(change: PlaceChanges) -> bytes:
     """``change`` as it is sent."""
-    return Frame(Kind.CHANGE, _encode(change)).encode()
+    return Frame(MessageType.CHANGE, _encode(change)).encode()
 
 
 def told_frame(told: Told) -> bytes:
     """``told`` as it is sent."""
-    return Frame(Kind.TOLD, _encode(told)).encode()
+    return Frame(MessageType.TOLD, _encode(told)).encode()

@@ -9,7 +9,7 @@ import pytest
 
 from app.model.ids import NodeName, PodUid
 from app.model.pod import GROUP_ANNOTATION
-from app.service.limits import Hint, Limits
+from app.service.limits import Limits, PlacementHint
 from tests.api.stand import Stand, args, binding, recorded, stand
 from tests.builders import make_pod, make_shape
 from tests.service.rig import Rig
@@ -164,7 +164,7 @@ def test_a_recorded_prioritize_scores_every_node(name: str) -> None:
 
 def test_guided_placement_scores_by_the_policies() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.GUIDE))
+        rig = Rig(Limits(hint=PlacementHint.GUIDE))
         rig.node("n1", "n2")
         rig.pod("p")
         async with stand(rig) as at:

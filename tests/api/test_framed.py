@@ -12,7 +12,7 @@ from app.api.extender import Call, extender_calls
 from app.api.framed import Framed
 from app.model.ids import NodeName
 from app.service.calls.binding import Gone
-from app.wire.front import Frame, Frames, Kind
+from app.wire.front import Frame, Frames, MessageType
 from app.wire.paths import VERBS
 from tests.api.stand import Stand, args, binding, services_of, stand
 from tests.service.rig import Rig
@@ -31,7 +31,7 @@ class Front:
             self.said.put_nowait(frame)
 
     def begin(self, verb: str, body: bytes, *, number: int = 1) -> None:
-        self.framed.begin(Frame(Kind.CALL, body, number, VERBS.index(verb)))
+        self.framed.begin(Frame(MessageType.CALL, body, number, VERBS.index(verb)))
 
     async def ask(self, verb: str, body: bytes) -> Frame:
         self.begin(verb, body)
@@ -62,7 +62,7 @@ def run(scenario: Awaitable[None]) -> None:
 def test_each_verb_is_the_call_of_that_name(verb: str) -> None:
     async def scenario() -> None:
         answer = await Front(calls()).ask(verb, b"{}")
-        assert answer == Frame(Kind.ANSWER, verb.encode() + b" {}", 1, 200)
+        assert answer == Frame(MessageType.ANSWER, verb.encode() + b" {}", 1, 200)
 
     run(scenario())
 

@@ -19,7 +19,7 @@ from app.cache.neighbours.pods_with_rules import keys_asked
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.job import Template
-from app.model.residents import NOBODY, Codes, Residents, terms_of
+from app.model.placed_pods import NOBODY, Codes, PlacedPods, terms_of
 from app.model.resources import Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
@@ -240,7 +240,7 @@ class Checks(Machine):
         table = self.cache.rooms.table()
         self.check_told(self.cache.roster.residents(table, frozenset({"size"})))
 
-    def check_told(self, residents: Residents) -> None:
+    def check_told(self, residents: PlacedPods) -> None:
         promises, table = Promises.read(self.cache), self.cache.rooms.table()
         known = {p.uid: p for p in (*self.api.pods.values(), *self.unseen.values())}
         taken = self.api.taken(promises)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from app.cache.gangs.members import Answer, Kind, Stage
+from app.cache.gangs.members import Answer, MemberState, Stage
 from app.cache.gangs.views import task_of
 from app.cache.reserved.revocable import revocable
 from app.model.ids import GroupKey, NodeName, PodUid
@@ -36,7 +36,7 @@ class Decisions(Machine):
         """A plan, maybe of ``late`` seconds ago, maybe of things that are not so any more."""
         key = self.some_group(data)
         members = list(self.cache.groups[key].members.values())
-        uids = [m.pod.uid for m in members if m.kind is Kind.WAITING or data.draw(ODD)]
+        uids = [m.pod.uid for m in members if m.kind is MemberState.WAITING or data.draw(ODD)]
         placements = []
         some = st.sets(st.sampled_from(uids), min_size=1, max_size=3)
         for uid in sorted(data.draw(some)) if uids else ():
@@ -54,7 +54,7 @@ class Decisions(Machine):
     def some_member(self, data: st.DataObject) -> PodUid:
         """Mostly one with a promise."""
         members = self.cache.members
-        placed = [uid for uid in members if members[uid].kind is Kind.PLACED]
+        placed = [uid for uid in members if members[uid].kind is MemberState.PLACED]
         void = [PodUid(uid) for uid in sorted(self.void)]
         return data.draw(st.sampled_from(void * 9 + sorted(placed) * 4 + sorted(members)))
 
@@ -111,7 +111,7 @@ class Decisions(Machine):
             if not self.api.takes(placement.node, placement.task.shape):
                 return False
             uid = placement.task.uid
-            if uid and not kind_is(self.cache, self.cache.members[uid].pod, Kind.WAITING):
+            if uid and not kind_is(self.cache, self.cache.members[uid].pod, MemberState.WAITING):
                 return False
             asked.setdefault(placement.node, Counter()).update(dict(placement.task.shape.requests))
         return all(self.fits(need, self.api.idle(node, taken)) for node, need in asked.items())
@@ -128,7 +128,7 @@ class Decisions(Machine):
         member = self.cache.members[uid]
         before = Promises.read(self.cache)
         movable = member.stage in (Stage.WAITING, Stage.PLANNED) and (
-            kind_is(self.cache, member.pod, Kind.WAITING, Kind.PLACED)
+            kind_is(self.cache, member.pod, MemberState.WAITING, MemberState.PLACED)
         )
         taken = [t for h, t in self.api.taken(before).items() if h != uid or t.node != node]
         free = self.api.idle(NodeName(node), taken)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from app.cache.gangs.members import PLACED_KINDS, Kind, Member, Stage
+from app.cache.gangs.members import PLACED_KINDS, Member, MemberState, Stage
 from app.model.amounts import amounts
 from app.model.ids import NodeName
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_GATE, TASK_SPEC, Owner, Pod, TaskStatus
@@ -343,7 +343,7 @@ class Events(Machine):
     def gates_change(self, data: st.DataObject, gates: tuple[str, ...]) -> None:
         pod = self.some_pod(data, ours=True)
         changed = replace(pod, gates=gates)
-        opened = kind_is(self.cache, pod, Kind.GATED) and not is_held(changed)
+        opened = kind_is(self.cache, pod, MemberState.GATED) and not is_held(changed)
         if pod.node:
             return
         with self.adopting(changed) if opened else self.step():

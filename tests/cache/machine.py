@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
 from app.cache.cluster import ClusterCache
-from app.cache.gangs.members import PLACED_KINDS, Kind, Stage
+from app.cache.gangs.members import PLACED_KINDS, MemberState, Stage
 from app.cache.gangs.registry import Signals
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
@@ -37,7 +37,7 @@ SUB_GROUPS = [
     (SubGroupPolicy("by-size", keys=("size",), size=2, least=1),),
     (SubGroupPolicy("by-size", keys=("size",), size=1, least=2),),
 ]
-VALID = (*PLACED_KINDS, Kind.SUCCEEDED, Kind.WAITING, Kind.GATED)
+VALID = (*PLACED_KINDS, MemberState.SUCCEEDED, MemberState.WAITING, MemberState.GATED)
 ROLES = ("", "a", "b")
 QUEUES = ("default", "q1")
 OWNERS = tuple(Owner("apps/v1", "ReplicaSet", name, f"uid-{name}") for name in ("rs0", "rs1"))
@@ -75,7 +75,7 @@ ROLE = st.sampled_from(ROLES)
 ODD = st.sampled_from([False] * 9 + [True])
 
 
-def kind_is(cache: ClusterCache, pod: Pod, *kinds: Kind) -> bool:
+def kind_is(cache: ClusterCache, pod: Pod, *kinds: MemberState) -> bool:
     member = cache.members.get(pod.uid)
     return member is not None and member.kind in kinds
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
-from app.cache.gangs.members import Answer, Kind, Stage
+from app.cache.gangs.members import Answer, MemberState, Stage
 from app.model.amounts import Amounts
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.node import Node
@@ -22,7 +22,7 @@ from app.model.workload import GroupPhase, PodGroup
 
 OURS = "volcano"
 ANYWHERE = Toleration(exists=True)
-ON_A_NODE = (Kind.BOUND, Kind.RUNNING, Kind.SUCCEEDED)
+ON_A_NODE = (MemberState.BOUND, MemberState.RUNNING, MemberState.SUCCEEDED)
 
 
 @dataclass(frozen=True)
@@ -170,27 +170,27 @@ def has_failed_leaving(pod: Pod) -> bool:
     return pod.deleting and bool(pod.node) and pod.status is TaskStatus.FAILED
 
 
-def kind_of(pod: Pod, *, promised: bool, lost: bool) -> Kind:
+def kind_of(pod: Pod, *, promised: bool, lost: bool) -> MemberState:
     """The state its group must count it under."""
     if lost and pod.deleting:
-        return Kind.RELEASING_PLACED if pod.node else Kind.RELEASING
+        return MemberState.RELEASING_PLACED if pod.node else MemberState.RELEASING
     match pod.status:
         case TaskStatus.PENDING:
             if promised:
-                return Kind.PLACED
-            return Kind.GATED if is_held(pod) else Kind.WAITING
+                return MemberState.PLACED
+            return MemberState.GATED if is_held(pod) else MemberState.WAITING
         case TaskStatus.RELEASING:
-            return Kind.RELEASING_PLACED if pod.node else Kind.RELEASING
+            return MemberState.RELEASING_PLACED if pod.node else MemberState.RELEASING
         case status:
-            return Kind[status.name]
+            return MemberState[status.name]
 
 
 @dataclass
 class Recount:
     """One group, counted anew."""
 
-    kinds: Counter[Kind] = field(default_factory=Counter)
-    parts: Counter[tuple[Part, Kind]] = field(default_factory=Counter)
+    kinds: Counter[MemberState] = field(default_factory=Counter)
+    parts: Counter[tuple[Part, MemberState]] = field(default_factory=Counter)
     held: Counter[Amounts] = field(default_factory=Counter)
     gated: Counter[Amounts] = field(default_factory=Counter)
     wanted: Counter[Amounts] = field(default_factory=Counter)
@@ -212,11 +212,11 @@ class Recount:
         self.lost += lost
         self.kinds[kind] += 1
         self.parts[part, kind] += 1
-        if kind in (Kind.PLACED, Kind.BOUND, Kind.RUNNING):
+        if kind in (MemberState.PLACED, MemberState.BOUND, MemberState.RUNNING):
             self.held[pod.shape.requests] += 1
-        elif kind is Kind.GATED:
+        elif kind is MemberState.GATED:
             self.gated[pod.shape.requests] += 1
-        elif kind is Kind.WAITING:
+        elif kind is MemberState.WAITING:
             self.wanted[pod.shape.requests] += 1
             self.waiting.add(pod.uid)
             self.best_effort += all(name == "pods" for name, _ in pod.shape.requests)
@@ -233,7 +233,7 @@ class Recount:
 
     @property
     def promised(self) -> bool:
-        return self.kinds[Kind.PLACED] + self.slots.total() > 0
+        return self.kinds[MemberState.PLACED] + self.slots.total() > 0
 
     def pending(self, pod_group: PodGroup | None, phase: GroupPhase, *, solo: bool) -> bool:
         """Whether there is something to decide."""
@@ -247,14 +247,17 @@ class Recount:
 
     def lacks(self, pod_group: PodGroup) -> bool:
         """Whether places are lacking, in all, for a role or for whole sub-groups."""
-        if self.on_nodes + self.kinds[Kind.PLACED] + self.slots.total() < pod_group.min_member:
+        if (
+            self.on_nodes + self.kinds[MemberState.PLACED] + self.slots.total()
+            < pod_group.min_member
+        ):
             return True
         minimum = pod_group.role_minimum
         if sum(minimum.values()) > pod_group.min_member:
             minimum = {}
         ready, by_size = Counter(self.slots), Counter[str]()
         for (part, kind), count in self.parts.items():
-            if kind in (*ON_A_NODE, Kind.PLACED):
+            if kind in (*ON_A_NODE, MemberState.PLACED):
                 ready[part.role] += count
                 by_size[part.sub_group.values] += count
         del by_size[""]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from app.cli.extender import extender
 from app.cli.processes import settings_of
 from app.cli.root import app
-from app.service.limits import Hint
+from app.service.limits import PlacementHint
 from app.settings.extender import ExtenderSettings
 
 runner = CliRunner()
@@ -67,7 +67,7 @@ VALUES: dict[str, tuple[str, object]] = {
     "leader_elect_resource_name": ("a", "a"),
     "leader_elect_resource_namespace": ("b", "b"),
     "leader_identity": ("me", "me"),
-    "placement": ("guide", Hint.GUIDE),
+    "placement": ("guide", PlacementHint.GUIDE),
     "listen_address": ("127.0.0.1:8", "127.0.0.1:8"),
     "barrier_timeout": ("3", 3.0),
     "barrier_limit": ("9", 9.0),
@@ -125,7 +125,7 @@ def test_the_protocol_s_times_are_set_by_flags() -> None:
     assert (limits.barrier_s, limits.planned_s, limits.slot_s, limits.veto_s) == (3, 4, 5, 6)
     assert (
         settings_of(ExtenderSettings, {"placement": "pin", "protect_above": 1}).limits().hint
-        is Hint.PIN
+        is PlacementHint.PIN
     )
 
 

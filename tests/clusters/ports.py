@@ -1,5 +1,5 @@
 """Free ports on the loopback address: the sandbox's."""
 
-from app.sandbox.controlplane.ports import free_port
+from app.sandbox.controlplane.free_ports import free_port
 
 __all__ = ["free_port"]

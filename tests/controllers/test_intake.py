@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from app.controllers.intake import Intake
-from app.controllers.runtime import Change, Runtime
+from app.controllers.runtime import ObjectChange, Runtime
 from app.controllers.store import Store
 from app.kit.workqueue import Backoff
 from app.wire.kinds import JOBS, PODS
@@ -26,9 +26,9 @@ class Notes:
     kinds = (PODS, JOBS)
 
     def __init__(self) -> None:
-        self.changes: list[Change] = []
+        self.changes: list[ObjectChange] = []
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         self.changes.append(change)
         return ()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from app.controllers.ports import ApiError, Failure
-from app.controllers.runtime import LOOKED_AT_IN_A_TURN, Change, Controller, Runtime
+from app.controllers.runtime import LOOKED_AT_IN_A_TURN, Controller, ObjectChange, Runtime
 from app.controllers.store import Store
 from app.kit.workqueue import Again, Backoff
 from app.wire.kinds import JOBS, PODS
@@ -30,7 +30,7 @@ class Recorder:
         self._answer = answer
         self._now = 0
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         self.changes.append((change.old is not None, change.new is not None))
         return (key_of(change.item),)
 
@@ -210,5 +210,5 @@ def test_many_objects_are_looked_at_in_turns() -> None:
 def test_a_change_has_an_item_that_is_there_or_was() -> None:
     pod = item(PODS, "p")
 
-    assert Change(PODS, None, pod).item is pod
-    assert Change(PODS, pod, None).item is pod
+    assert ObjectChange(PODS, None, pod).item is pod
+    assert ObjectChange(PODS, pod, None).item is pod

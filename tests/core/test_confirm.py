@@ -16,7 +16,7 @@ from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang
 from app.model.ids import NodeName, QueueName, group_key
 from app.model.plan import GangPlacement, Placement, Plan
-from app.model.snapshot import MadeRoom, Snapshot
+from app.model.snapshot import NominatedRoom, Snapshot
 from app.model.workload import GroupPhase, QueueState
 from tests.builders import (
     AXIS,
@@ -140,7 +140,7 @@ def test_who_was_let_in_on_demand_meanwhile_is_not_voted_on_nor_counted_twice() 
 def test_who_had_room_made_for_it_is_let_in_without_a_vote() -> None:
     before = wanting("a", limit=1, min_member=1)
     (gang,) = before.pending
-    made = {gang.key: {gang.waiting[0].uid: MadeRoom(NodeName("n"), done=True)}}
+    made = {gang.key: {gang.waiting[0].uid: NominatedRoom(NodeName("n"), done=True)}}
     assert confirm_all(before, "a") == ([], [])
     assert confirm_all(replace(before, made_room=made), "a") == (["a"], ["a"])
 

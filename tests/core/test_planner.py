@@ -10,7 +10,7 @@ from app.core.plugins import catalogue
 from app.model.gang import Gang
 from app.model.ids import NodeName, group_key
 from app.model.reason import Cause
-from app.model.snapshot import MadeRoom
+from app.model.snapshot import NominatedRoom
 from app.model.workload import GroupPhase
 from tests.builders import make_gang, make_snapshot
 from tests.core.actions.rigs import (
@@ -110,7 +110,7 @@ def test_a_cycle_yields_after_every_gang() -> None:
 def test_a_cycle_yields_after_every_gang_that_goes_before_the_turns() -> None:
     gangs = tuple(gang_of(f"g{i}", 1, created=float(i), priority=2) for i in range(60))
     mine = gang_of("mine", 1, min_member=1, priority=1)
-    room = {mine.key: {mine.waiting[0].uid: MadeRoom(NodeName("n0"), done=True)}}
+    room = {mine.key: {mine.waiting[0].uid: NominatedRoom(NodeName("n0"), done=True)}}
     snapshot = make_snapshot(nodes=cores(50), gangs=(*gangs, mine), made_room=room)
     pieces = sum(1 for _ in plan_steps(snapshot, policies(HELM), now=0.0, shapes=None))
     assert pieces > len(gangs)

@@ -21,7 +21,7 @@ from app.model.parts import Policies as SubGroupPolicies
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.resources import Vector
 from app.model.shape import PodShape
-from app.model.snapshot import Claim, MadeRoom, Snapshot
+from app.model.snapshot import Claim, NominatedRoom, Snapshot
 from app.model.workload import GroupPhase, Queue, QueueState
 from tests.builders import make_gang, make_pod, make_queue, make_task
 from tests.core.actions.rigs import BARE, HELM, policies
@@ -204,7 +204,7 @@ def gangs(draw: st.DrawFn, name: str, known: Sequence[PodShape], at: Snapshot) -
 def made_room(draw: st.DrawFn, found: Sequence[Gang], at: Snapshot) -> dict[Any, Any]:
     """Members of gangs of no more than one that others were evicted for."""
     names = st.sampled_from([*(node.name for node in at.table.nodes), NodeName("gone")])
-    places = st.builds(MadeRoom, names, st.booleans())
+    places = st.builds(NominatedRoom, names, st.booleans())
     made = {
         gang.key: {task.uid: draw(places) for task in gang.waiting if draw(st.booleans())}
         for gang in found

@@ -16,7 +16,7 @@ from app.front.messages import COLLECTED
 from app.front.places import Places
 from app.model.ids import NodeName, PodUid
 from app.wire import filter_by_name
-from app.wire.front import Change, Place
+from app.wire.front import PlaceChanges, PodPlace
 from app.wire.paths import VERBS
 from tests.front.test_messages import call
 from tests.front.test_places import body
@@ -41,7 +41,7 @@ class Extender:
 
     def __init__(self) -> None:
         self.places = Places(lambda _told: None)
-        self.places.learn(Change({PodUid("u"): Place(NodeName("n1"))}))
+        self.places.learn(PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))}))
         self.asked: asyncio.Queue[Asked] = asyncio.Queue()
         self.given_up: asyncio.Queue[int] = asyncio.Queue()
         self.entrance, self.doors = doors.pair()

@@ -7,7 +7,16 @@ from contextlib import asynccontextmanager
 
 from app.front.control import TOLD_S, Control
 from app.model.ids import NodeName, PodUid
-from app.wire.front import Change, Frame, Frames, Kind, Place, Told, change_frame, decode_told
+from app.wire.front import (
+    Frame,
+    Frames,
+    MessageType,
+    PlaceChanges,
+    PodPlace,
+    Told,
+    change_frame,
+    decode_told,
+)
 from tests.front.test_connection import run
 from tests.front.test_places import body
 
@@ -60,12 +69,12 @@ def test_answers_reach_who_asked_in_whatever_order_they_come() -> None:
             first, second = Asker(), Asker()
             one, other = control.ask(first, 0, b"a"), control.ask(second, 2, b"b")
             assert await extender.hears() == [
-                Frame(Kind.CALL, b"a", one, 0),
-                Frame(Kind.CALL, b"b", other, 2),
+                Frame(MessageType.CALL, b"a", one, 0),
+                Frame(MessageType.CALL, b"b", other, 2),
             ]
             await extender.says(
-                Frame(Kind.ANSWER, b"B", other, 200).encode(),
-                Frame(Kind.ANSWER, b"A", one, 404).encode(),
+                Frame(MessageType.ANSWER, b"B", other, 200).encode(),
+                Frame(MessageType.ANSWER, b"A", one, 404).encode(),
             )
             assert (first.said, second.said) == ([(404, b"A")], [(200, b"B")])
 
@@ -80,10 +89,10 @@ def test_who_gave_up_gets_no_answer_and_the_extender_knows() -> None:
             control.give_up(number)
             control.give_up(number)
             assert await extender.hears() == [
-                Frame(Kind.CALL, b"", number, 2),
-                Frame(Kind.GONE, number=number),
+                Frame(MessageType.CALL, b"", number, 2),
+                Frame(MessageType.GONE, number=number),
             ]
-            await extender.says(Frame(Kind.ANSWER, b"late", number, 200).encode())
+            await extender.says(Frame(MessageType.ANSWER, b"late", number, 200).encode())
             assert asker.said == []
 
     run(scenario())
@@ -92,11 +101,11 @@ def test_who_gave_up_gets_no_answer_and_the_extender_knows() -> None:
 def test_the_extender_is_told_who_was_told_its_place() -> None:
     async def scenario() -> None:
         async with connected() as (control, extender):
-            place = Change({PodUid("u"): Place(NodeName("n1"))})
+            place = PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))})
             await extender.says(change_frame(place))
             assert control.places.answer(body(names=["n1"])) is not None
             [heard] = await extender.hears()
-            assert heard.kind == Kind.TOLD, "soon, though nothing else is said"
+            assert heard.kind == MessageType.TOLD, "soon, though nothing else is said"
             told = decode_told(heard.body)
             assert (told.uid, told.node) == ("u", "n1")
             assert isinstance(told, Told)
@@ -108,16 +117,16 @@ def test_what_was_told_comes_before_what_is_asked_after_it() -> None:
     async def scenario() -> None:
         async with connected() as (control, extender):
             pods = [PodUid(f"u{number}") for number in range(3)]
-            given = {uid: Place(NodeName("n1")) for uid in pods}
-            await extender.says(change_frame(Change(given)))
+            given = {uid: PodPlace(NodeName("n1")) for uid in pods}
+            await extender.says(change_frame(PlaceChanges(given)))
             for uid in pods:
                 assert control.places.answer(body(uid, ["n1"])) is not None
             control.ask(Asker(), 2, b"")
             heard = await extender.hears()
-            assert [frame.kind for frame in heard] == [*[Kind.TOLD] * 3, Kind.CALL]
+            assert [frame.kind for frame in heard] == [*[MessageType.TOLD] * 3, MessageType.CALL]
             assert [decode_told(frame.body).uid for frame in heard[:3]] == pods
             assert control.places.answer(body(pods[0], ["n1"])) is not None
-            assert [frame.kind for frame in await extender.hears()] == [Kind.TOLD]
+            assert [frame.kind for frame in await extender.hears()] == [MessageType.TOLD]
 
     run(scenario())
 
@@ -127,7 +136,7 @@ def test_when_the_extender_is_gone_nobody_is_told_anything() -> None:
         async with connected() as (control, extender):
             number = control.ask(Asker(), 2, b"")
             await extender.hears()
-            await extender.says(change_frame(Change({PodUid("u"): Place(NodeName("n1"))})))
+            await extender.says(change_frame(PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))})))
             extender.close()
             await control.ended.wait()
             await asyncio.sleep(0.01)

@@ -11,9 +11,9 @@ from app.front.places import Places
 from app.model.ids import NodeName, PodUid
 from app.wire.extender import decode_filter, filter_answer
 from app.wire.filter_by_name import SAMPLE_FLOOR
-from app.wire.front import NOBODY, Change, Place, Told
+from app.wire.front import NOBODY, PlaceChanges, PodPlace, Told
 
-HERE = Change({PodUid("u"): Place(NodeName("n1"))})
+HERE = PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))})
 SAMPLE = [f"n{number}" for number in range(SAMPLE_FLOOR)]
 
 
@@ -22,10 +22,10 @@ def body(uid: str = "u", names: list[str] | None = None, **more: object) -> byte
     return msgspec.json.encode({"Pod": pod, "Nodes": None, "NodeNames": names} | more)
 
 
-def at(kind: int = 0, number: int = 0, **nodes: str) -> Change:
+def at(kind: int = 0, number: int = 0, **nodes: str) -> PlaceChanges:
     """Pods of one kind, on these nodes."""
-    given = {PodUid(uid): Place(NodeName(node), kind) for uid, node in nodes.items()}
-    return Change(given, number=number)
+    given = {PodUid(uid): PodPlace(NodeName(node), kind) for uid, node in nodes.items()}
+    return PlaceChanges(given, number=number)
 
 
 def chosen(answer: bytes | None) -> str:
@@ -54,7 +54,7 @@ def test_a_place_that_is_offered_is_the_answer_and_the_extender_is_told() -> Non
 
 def test_node_names_are_quoted_as_the_extender_quotes_them() -> None:
     stand, odd = Stand(), 'n"\\\u00e4\u2028'
-    stand.places.learn(Change({PodUid("u"): Place(NodeName(odd))}))
+    stand.places.learn(PlaceChanges({PodUid("u"): PodPlace(NodeName(odd))}))
     asked = body(names=[odd])
     assert stand.places.answer(asked) == filter_answer(decode_filter(asked), [NodeName(odd)])
 
@@ -90,7 +90,7 @@ def test_places_move_and_are_lost() -> None:
     places.learn(at(u="n2", v="n1"))
     assert places.answer(body(names=["n1"])) is None
     assert places.answer(body(names=["n1", "n2"])) is not None
-    places.learn(Change(lost=[PodUid("u"), PodUid("unknown")]))
+    places.learn(PlaceChanges(lost=[PodUid("u"), PodUid("unknown")]))
     assert places.answer(body(names=["n2"])) is None
     assert places.answer(body("v", ["n1"])) is not None
     places.forget()
@@ -145,23 +145,23 @@ class Changing(RuleBasedStateMachine):
         super().__init__()
         self.told: list[Told] = []
         self.places = Places(self.told.append)
-        self.of: dict[PodUid, Place] = {}
+        self.of: dict[PodUid, PodPlace] = {}
 
     @rule(uid=PODS, node=NODES, kind=st.sampled_from([0, 7, 7, 7, 8]))
     def given(self, uid: PodUid, node: NodeName, kind: int) -> None:
-        self.of[uid] = Place(node, kind)
-        self.places.learn(Change({uid: self.of[uid]}))
+        self.of[uid] = PodPlace(node, kind)
+        self.places.learn(PlaceChanges({uid: self.of[uid]}))
 
     @rule(uid=PODS)
     def lost(self, uid: PodUid) -> None:
         self.of.pop(uid, None)
-        self.places.learn(Change(lost=[uid]))
+        self.places.learn(PlaceChanges(lost=[uid]))
 
     @rule(uid=PODS)
     def asked(self, uid: PodUid) -> None:
         self.told.clear()
         node = chosen(self.places.answer(body(uid, SAMPLE)))
-        mine = self.of.get(uid, Place(NodeName("")))
+        mine = self.of.get(uid, PodPlace(NodeName("")))
         others = {
             other
             for other, place in self.of.items()
@@ -180,7 +180,7 @@ class Changing(RuleBasedStateMachine):
             assert told.other in others
             assert self.of[told.other].node == node
             self.of[told.other] = mine
-        self.of[uid] = Place(NodeName(node))
+        self.of[uid] = PodPlace(NodeName(node))
         assert (told.uid, told.node) == (uid, node)
         assert Counter(place.node for place in self.of.values()) == before
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.front import doors
 from app.front.__main__ import Sockets, serve
 from app.model.ids import NodeName, PodUid
-from app.wire.front import Change, Frame, Kind, Place, change_frame
+from app.wire.front import Frame, MessageType, PlaceChanges, PodPlace, change_frame
 from tests.front.test_connection import ANSWER, OK, OURS, answer, run
 from tests.front.test_messages import call
 
@@ -50,13 +50,15 @@ def test_who_comes_when_the_extender_has_ended_waits_for_the_next_front() -> Non
     async def scenario() -> None:
         async with front() as served:
             reader, writer = await served.connect()
-            served.control.write(change_frame(Change({PodUid("u"): Place(NodeName("n1"))})))
+            served.control.write(
+                change_frame(PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))}))
+            )
             await asyncio.sleep(0.01)
             writer.write(OURS)
             assert await answer(reader) == (OK, ANSWER)
             writer.write(call("/prioritize", b"{}"))
             await asyncio.sleep(0.01)
-            served.control.write(Frame(Kind.ANSWER, bytes(2**23), 1, 200).encode())
+            served.control.write(Frame(MessageType.ANSWER, bytes(2**23), 1, 200).encode())
             await served.control.drain()
             served.control.close()
             while served.accepting.fileno() != -1:  # noqa: ASYNC110 - a socket tells nobody

@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 
 from app.jobplugins import catalogue
-from app.jobplugins.plugin import Place
+from app.jobplugins.plugin import PodOfJob
 from app.jobplugins.rules.catalogue import KNOWN
 from app.jobplugins.rules.problems import PluginError
 from tests.controllers.jobplugins.jobs import bare_pod, container, job, one_key, task
@@ -27,7 +27,7 @@ def test_a_job_without_plugins_changes_nothing(nothing: object) -> None:
     given["spec"]["plugins"] = nothing
     plugins = catalogue.parse(given)
     pod = bare_pod(given, "worker", 1)
-    assert plugins.pod(pod, Place("worker", 1)) == pod
+    assert plugins.pod(pod, PodOfJob("worker", 1)) == pod
     assert plugins.objects() == ()
     assert plugins.controlled_resources() == {}
 
@@ -45,7 +45,7 @@ def test_a_pod_is_copied_before_it_is_changed() -> None:
     given = job(ALL, *TASKS)
     pod = bare_pod(given, "worker", 1)
     before = deepcopy(pod)
-    assert catalogue.parse(given, make_keys=one_key).pod(pod, Place("worker", 1)) != before
+    assert catalogue.parse(given, make_keys=one_key).pod(pod, PodOfJob("worker", 1)) != before
     assert pod == before
 
 
@@ -53,7 +53,7 @@ def test_and_however_deep_it_is() -> None:
     given = job(ALL, *TASKS)
     pod = bare_pod(given, "worker", 1)
     pod["spec"]["unknown"] = nested(500)
-    made = catalogue.parse(given, make_keys=one_key).pod(pod, Place("worker", 1))
+    made = catalogue.parse(given, make_keys=one_key).pod(pod, PodOfJob("worker", 1))
     assert depth(made["spec"]["unknown"]) == 500
 
 
@@ -69,7 +69,7 @@ def test_the_job_is_not_changed() -> None:
 def test_plugins_applied_twice_change_nothing_the_second_time() -> None:
     given = job({**ALL, "pytorch": ["--wait-master-enabled"]}, *TASKS)
     plugins = catalogue.parse(given, make_keys=one_key)
-    for place in (Place("worker", 1), Place("master", 0), Place("head", 0)):
+    for place in (PodOfJob("worker", 1), PodOfJob("master", 0), PodOfJob("head", 0)):
         once = plugins.pod(bare_pod(given, place.task, place.index), place)
         waiters = list(once["spec"].get("initContainers") or ())
         once["spec"].pop("initContainers", None)

@@ -3,7 +3,7 @@
 import pytest
 
 from app.jobplugins import catalogue
-from app.jobplugins.plugin import Place
+from app.jobplugins.plugin import PodOfJob
 from app.wire.unstructured import Object
 from tests.controllers.jobplugins.jobs import Plugins, bare_pod, container, job, pod, task, wanted
 
@@ -49,7 +49,7 @@ def test_an_annotation_that_is_there_stays() -> None:
     given = job(RANK, task("worker"))
     own = bare_pod(given, "worker", 0)
     own["metadata"]["annotations"]["hccl/rankIndex"] = "9"
-    made = catalogue.parse(given).pod(own, Place("worker", 0))
+    made = catalogue.parse(given).pod(own, PodOfJob("worker", 0))
     assert made["metadata"]["annotations"]["hccl/rankIndex"] == "9"
 
 
@@ -57,7 +57,7 @@ def test_a_pod_without_annotations_gets_them() -> None:
     given = job(RANK, task("worker"))
     own = bare_pod(given, "worker", 0)
     del own["metadata"]["annotations"]
-    made = catalogue.parse(given).pod(own, Place("worker", 0))
+    made = catalogue.parse(given).pod(own, PodOfJob("worker", 0))
     assert made["metadata"]["annotations"] == {"hccl/rankIndex": "0"}
 
 

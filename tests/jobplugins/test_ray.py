@@ -1,6 +1,6 @@
 """ray."""
 
-from app.jobplugins.rules.roster import label
+from app.jobplugins.rules.job_tasks import label
 from app.jobplugins.wanted import Create
 from app.wire.unstructured import Object
 from tests.controllers.jobplugins.jobs import LABELS, MADE_AS, container, job, pod, task, wanted

@@ -5,9 +5,9 @@ from base64 import b64decode, b64encode
 import pytest
 
 from app.jobplugins import catalogue, keys
+from app.jobplugins.rules.job_tasks import label
 from app.jobplugins.rules.problems import PluginError
-from app.jobplugins.rules.roster import label
-from app.jobplugins.wanted import Change, Create
+from app.jobplugins.wanted import Create, Writing
 from app.wire.unstructured import Object
 from tests.controllers.jobplugins.jobs import MADE_AS, container, job, pod, task, wanted
 
@@ -104,7 +104,7 @@ def test_keys_stay_and_the_configuration_follows_the_replicas() -> None:
     stored = secret(job({"ssh": []}, task("ps", 1)))
     stored["data"]["id_rsa"] = "kept"
     grown = config(("job-ps-0", "job-ps-0.job"), ("job-ps-1", "job-ps-1.job"))
-    assert wanted(job({"ssh": []}, task("ps", 2)))["Secret/job-ssh"].step(stored) == Change(
+    assert wanted(job({"ssh": []}, task("ps", 2)))["Secret/job-ssh"].step(stored) == Writing(
         {"data": {"config": b64encode(grown.encode()).decode()}}
     )
     assert wanted(job({"ssh": []}, task("ps", 1)))["Secret/job-ssh"].step(stored) is None

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.jobplugins.rules.roster import label
-from app.jobplugins.wanted import Change, Create
+from app.jobplugins.rules.job_tasks import label
+from app.jobplugins.wanted import Create, Writing
 from app.wire.unstructured import Object
 from tests.controllers.jobplugins.jobs import (
     LABELS,
@@ -136,7 +136,7 @@ def test_the_lists_follow_the_replicas() -> None:
     metadata = {"name": "job-svc", "ownerReferences": [OWNER]}
     stored = {"metadata": metadata, "data": lists(job(SVC, task("ps", 1), task("a", 1)))}
     grown = wanted(job(SVC, task("ps", 2), task("a", 1)))["ConfigMap/job-svc"]
-    assert grown.step(stored) == Change(
+    assert grown.step(stored) == Writing(
         {
             "data": {
                 "ps.host": "job-ps-0.job\njob-ps-1.job",

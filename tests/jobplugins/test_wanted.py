@@ -5,7 +5,6 @@ from base64 import b64encode
 import pytest
 
 from app.jobplugins.wanted import (
-    Change,
     Create,
     Leave,
     Once,
@@ -13,6 +12,7 @@ from app.jobplugins.wanted import (
     Step,
     Wait,
     Wanted,
+    Writing,
 )
 from app.wire.kinds import CONFIG_MAPS, SECRETS, SERVICES
 from app.wire.unstructured import Key, Object
@@ -72,9 +72,9 @@ def test_a_fixed_object_is_created_once(there: Object | None, step: Step | None)
         (None, Create({**ITEM, "data": {"a": "1", "b": "2"}})),
         (stored({"a": "1", "b": "2"}), None),
         (stored({"a": "1", "b": "2", "more": "3"}), None),
-        (stored({"a": "1", "b": "0"}), Change({"data": {"b": "2"}})),
-        (stored({"a": "1"}), Change({"data": {"b": "2"}})),
-        (stored(), Change({"data": {"a": "1", "b": "2"}})),
+        (stored({"a": "1", "b": "0"}), Writing({"data": {"b": "2"}})),
+        (stored({"a": "1"}), Writing({"data": {"b": "2"}})),
+        (stored(), Writing({"data": {"a": "1", "b": "2"}})),
         (stored({"mine": "0"}, owner=None), Leave()),
         (stored({}, owner=EARLIER), Remove("stored")),
         (stored({}, going=True), Wait()),
@@ -108,11 +108,11 @@ def test_content_made_once_stays_until_it_is_gone() -> None:
         {**ITEM, "data": {"a": encoded("1"), "key": encoded("key 1")}}
     )
     assert wanted.step(stored({"a": encoded("1"), "key": "anything"})) is None
-    assert wanted.step(stored({"a": encoded("0"), "key": "anything"})) == Change(
+    assert wanted.step(stored({"a": encoded("0"), "key": "anything"})) == Writing(
         {"data": {"a": encoded("1")}}
     )
     assert making.times == 1
-    assert wanted.step(stored({"a": encoded("1")})) == Change({"data": {"key": encoded("key 2")}})
+    assert wanted.step(stored({"a": encoded("1")})) == Writing({"data": {"key": encoded("key 2")}})
 
 
 def test_what_is_created_does_not_hang_on_the_value() -> None:

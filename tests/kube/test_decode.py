@@ -7,7 +7,7 @@ import pytest
 
 from app.kube.decode import decoder
 from app.kube.errors import Status, Unreadable
-from app.kube.stream import Change, Malformed
+from app.kube.stream import LineType, Malformed
 from tests.kube.server import bookmark, item, line, raw_item, status_body, too_deep
 
 
@@ -42,7 +42,7 @@ def in_a_page(*items: bytes) -> bytes:
     return head + b'], "metadata": {"resourceVersion": "5", "continue": "next"}}'
 
 
-def in_a_line(change: Change, obj: bytes) -> bytes:
+def in_a_line(change: LineType, obj: bytes) -> bytes:
     return b'{"type": "%s", "object": %s}' % (change.value.encode(), obj)
 
 
@@ -59,13 +59,13 @@ def test_a_page_too_deep_may_still_be_no_page() -> None:
         DECODER.page(in_a_page(too_deep("a", 1))[:-90])
 
 
-@pytest.mark.parametrize("change", [Change.ADDED, Change.MODIFIED, Change.DELETED])
-def test_a_line_with_an_object_too_deep_is_about_that_object(change: Change) -> None:
+@pytest.mark.parametrize("change", [LineType.ADDED, LineType.MODIFIED, LineType.DELETED])
+def test_a_line_with_an_object_too_deep_is_about_that_object(change: LineType) -> None:
     got = DECODER.line(in_a_line(change, too_deep("a", 7)))
     assert (got.change, got.version) == (change, "7")
     assert isinstance(got.item, Malformed)
     assert (got.item.key, got.item.uid) == ("ns/a", "uid-a")
-    assert got.item.deleted is (change is Change.DELETED)
+    assert got.item.deleted is (change is LineType.DELETED)
 
 
 def test_a_name_that_is_no_text_costs_no_other_object() -> None:
@@ -75,7 +75,7 @@ def test_a_name_that_is_no_text_costs_no_other_object() -> None:
 
 
 def test_a_line_with_a_name_that_is_no_text_has_its_version() -> None:
-    got = DECODER.line(in_a_line(Change.ADDED, NOT_UTF8))
+    got = DECODER.line(in_a_line(LineType.ADDED, NOT_UTF8))
     assert isinstance(got.item, Malformed)
     assert (got.item.key, got.version) == ("ns/caf\ufffd", "1")
 
@@ -86,15 +86,15 @@ def test_an_empty_page_may_say_null(items: str) -> None:
     assert list(DECODER.page(raw.encode()).objects) == []
 
 
-@pytest.mark.parametrize("change", [Change.ADDED, Change.MODIFIED, Change.DELETED])
-def test_a_line_has_its_change_object_and_version(change: Change) -> None:
+@pytest.mark.parametrize("change", [LineType.ADDED, LineType.MODIFIED, LineType.DELETED])
+def test_a_line_has_its_change_object_and_version(change: LineType) -> None:
     got = DECODER.line(line(change.value, item("a", 7)))
     assert (got.change, got.item, got.version) == (change, "a", "7")
 
 
 def test_a_bookmark_has_only_a_version() -> None:
     got = DECODER.line(bookmark(9))
-    assert (got.change, got.item, got.version) == (Change.BOOKMARK, None, "9")
+    assert (got.change, got.item, got.version) == (LineType.BOOKMARK, None, "9")
 
 
 def test_an_error_line_has_its_status() -> None:
@@ -106,7 +106,7 @@ def test_an_error_line_has_its_status() -> None:
 @pytest.mark.parametrize("said", [None, "too old", [], {"code": "gone"}])
 def test_an_error_line_that_cannot_be_read_is_an_error_all_the_same(said: object) -> None:
     got = DECODER.line(line("ERROR", said))
-    assert got.change is Change.ERROR
+    assert got.change is LineType.ERROR
     assert got.status == Status(message=json.dumps(said))
 
 

@@ -11,10 +11,10 @@ from app.kube.informer import Informer, Watched
 from app.kube.stream import (
     Added,
     Batch,
-    Change,
     Decoder,
     Deleted,
     Line,
+    LineType,
     ListDone,
     ListStarted,
     Malformed,
@@ -423,7 +423,7 @@ def test_a_decoder_with_a_bug_in_its_pages_is_tried_again(
         return Page(["a"], [], "5", "")
 
     def decode_line(raw: bytes) -> Line[str]:
-        return Line(Change.BOOKMARK, "6")
+        return Line(LineType.BOOKMARK, "6")
 
     script(server, [page([], version=5)], [watch()])
     sink = Collector()

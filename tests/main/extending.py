@@ -13,7 +13,7 @@ from httpx2 import Client, TransportError
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.assembly import kubeconfig
 from app.sandbox.clock import WallClock
-from app.sandbox.controlplane.ports import free_port
+from app.sandbox.controlplane.free_ports import free_port
 from app.sandbox.controlplane.processes import Process, wait_until
 from app.wire import manifests
 from tests.clusters.pages import Pages

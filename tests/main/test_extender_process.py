@@ -19,7 +19,7 @@ from app.main.informers import KINDS
 from app.main.serving.server import CONNECTIONS
 from app.sandbox.assembly import kubeconfig
 from app.sandbox.controlplane.certificates import Authority
-from app.sandbox.controlplane.ports import free_port
+from app.sandbox.controlplane.free_ports import free_port
 from app.sandbox.controlplane.processes import Process, wait_until
 from app.settings.extender import ExtenderSettings
 from tests.clusters.pages import Pages

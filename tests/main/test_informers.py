@@ -10,7 +10,7 @@ import pytest
 
 from app.cache.cluster import ClusterCache
 from app.kube.config import load
-from app.main.informers import KINDS, Informers, Kind, pod_kinds
+from app.main.informers import KINDS, Informers, WatchedKind, pod_kinds
 from app.service.activity import Activity
 from app.service.intake.feed import Feed, Malformed
 from app.telemetry import metrics
@@ -30,7 +30,7 @@ from tests.wire.manifests import container, pod
 PODS = "/api/v1/pods"
 WHY = 'spec.containers[0].resources.requests.cpu: "lots" is not a quantity'
 
-EVERYTHING = (*KINDS, Kind("pods", PODS, decode_pod))
+EVERYTHING = (*KINDS, WatchedKind("pods", PODS, decode_pod))
 
 
 def running(name: str, *, cpu: str = "1") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from app.model.ids import NodeName
 from app.model.pod import GATE, QUEUE_GATE
 from app.service.calls.filtering import Wait
 from app.service.effects.nominations import PATIENCE_S
-from app.service.limits import Hint, Limits
+from app.service.limits import Limits, PlacementHint
 from tests.builders import make_shape
 from tests.service.rig import Rig, working
 from tests.service.virtual_time import advance, run
@@ -26,7 +26,7 @@ def tried(rig: Rig) -> list[str]:
 
 def test_another_pod_is_not_nominated_and_its_gate_stays() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.NOMINATE))
+        rig = Rig(Limits(hint=PlacementHint.NOMINATE))
         rig.node("n1")
         rig.pod("p", gates=(GATE,))
         rig.make_anew("p")
@@ -98,7 +98,7 @@ def test_a_gate_that_another_pod_has_is_left_to_the_plan_for_that_pod() -> None:
     """Its UID is not the one that the patch tests, and the watch shows it soon."""
 
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN))
+        rig = Rig(Limits(hint=PlacementHint.PIN))
         rig.node("n1")
         old = rig.pod("p", gates=(GATE,))
         rig.make_anew("p")

@@ -6,9 +6,9 @@ import base64
 from typing import Any
 
 from app.webhooks.admission import WEBHOOKS, chosen
-from app.webhooks.configurations import MUTATING, VALIDATING, Place, Registration
+from app.webhooks.configurations import MUTATING, VALIDATING, Endpoint, Registration
 
-URL = Place(url="https://host:1")
+URL = Endpoint(url="https://host:1")
 
 
 def registered(registration: Registration, authority: bytes = b"ca") -> dict[str, Any]:
@@ -101,7 +101,7 @@ def test_the_api_server_is_told_whom_to_trust() -> None:
 
 
 def test_without_a_url_it_is_the_service() -> None:
-    place = Place(namespace="n", service="s", port=8443)
+    place = Endpoint(namespace="n", service="s", port=8443)
     found = registered(Registration(webhooks=chosen(["/jobs/mutate"]), place=place))
     assert found["/jobs/mutate"]["clientConfig"]["service"] == {
         "namespace": "n",

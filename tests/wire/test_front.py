@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from app.model.ids import NodeName, PodUid
 from app.wire.front import (
-    Change,
     Frame,
     Frames,
-    Kind,
-    Place,
+    MessageType,
+    PlaceChanges,
+    PodPlace,
     Told,
     change_frame,
     decode_change,
@@ -21,7 +21,7 @@ from app.wire.front import (
 
 FRAMES = st.builds(
     Frame,
-    kind=st.sampled_from(Kind),
+    kind=st.sampled_from(MessageType),
     body=st.binary(max_size=60),
     number=st.integers(0, 2**64 - 1),
     detail=st.integers(0, 999),
@@ -41,11 +41,11 @@ def test_frames_are_whole_at_their_ends_and_not_before(sent: list[Frame], cuts: 
 
 
 def test_what_both_tell_each_other_is_read_as_it_was_written() -> None:
-    change = Change({PodUid("u"): Place(NodeName("n\n1"), 7)}, [PodUid("v")], 3)
+    change = PlaceChanges({PodUid("u"): PodPlace(NodeName("n\n1"), 7)}, [PodUid("v")], 3)
     for told in (
         Told(PodUid("u"), NodeName("n1"), 0.5),
         Told(PodUid("u"), NodeName("n1"), 0.5, 3, PodUid("w")),
     ):
         first, second = Frames().feed(change_frame(change) + told_frame(told))
-        assert (first.kind, decode_change(first.body)) == (Kind.CHANGE, change)
-        assert (second.kind, decode_told(second.body)) == (Kind.TOLD, told)
+        assert (first.kind, decode_change(first.body)) == (MessageType.CHANGE, change)
+        assert (second.kind, decode_told(second.body)) == (MessageType.TOLD, told)

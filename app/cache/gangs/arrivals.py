@@ -8,7 +8,7 @@ counted here, for members with a place that the watch does not show on a node.
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from app.cache.gangs.members import Answer, Kind, Member, Stage
+from app.cache.gangs.members import Answer, Member, MemberState, Stage
 from app.cache.gangs.tally import bump
 from app.model.parts import Part
 
@@ -28,7 +28,7 @@ class Arrivals:
 
     def count(self, member: Member, sign: int) -> None:
         """Have ``member`` count if it is on this way, or with -1 not any more, as it did before."""
-        if member.kind is not Kind.PLACED:
+        if member.kind is not MemberState.PLACED:
             return
         part, arrived = member.part, member.arrived
         bump(self.at_bind, part, sign * arrived)

@@ -12,7 +12,7 @@ from app.model.ids import GroupKey, PodUid
 from app.model.pod import Pod
 
 
-class Strangers:
+class ForeignMembers:
     """The schedulers of such pods, by group; a pod is in one at most."""
 
     def __init__(self) -> None:

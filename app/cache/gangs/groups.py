@@ -15,8 +15,8 @@ from app.cache.gangs.members import (
     ON_NODE_KINDS,
     PLACED_KINDS,
     READY_KINDS,
-    Kind,
     Member,
+    MemberState,
     Slot,
 )
 from app.cache.gangs.slots import SlotIndex
@@ -72,8 +72,8 @@ class Group:
     slots: dict[str, Slot] = field(default_factory=dict)
     open_slots: SlotIndex = field(default_factory=SlotIndex)
     """The same, for members that come."""
-    kinds: Counter[Kind] = field(default_factory=Counter)
-    part_kinds: Counter[tuple[Part, Kind]] = field(default_factory=Counter)
+    kinds: Counter[MemberState] = field(default_factory=Counter)
+    part_kinds: Counter[tuple[Part, MemberState]] = field(default_factory=Counter)
     arrivals: Arrivals = field(default_factory=Arrivals)
     best_effort_waiting: int = 0
     queue_first: int = 0
@@ -175,7 +175,7 @@ class Group:
         if member.lost:
             bump(self.lost_of, member.part.role, sign)
         bump(self.part_kinds, (member.part, kind), sign)
-        if kind is Kind.WAITING:
+        if kind is MemberState.WAITING:
             self.best_effort_waiting += sign * member.task.best_effort
             self.queue_first += sign * member.task.queue_first
             bump(self.wanted, request, sign)
@@ -183,7 +183,7 @@ class Group:
                 self.waiting[member.pod.uid] = member
             else:
                 self.waiting.pop(member.pod.uid, None)
-        elif kind is Kind.GATED:
+        elif kind is MemberState.GATED:
             bump(self.gated, request, sign)
         elif kind in PLACED_KINDS:
             bump(self.held, request, sign)
@@ -275,7 +275,7 @@ class Group:
     @property
     def _is_leaving(self) -> bool:
         """Whether some member terminates. Pods that stay count where a new process counts them."""
-        return bool(self.kinds[Kind.RELEASING] or self.kinds[Kind.RELEASING_PLACED])
+        return bool(self.kinds[MemberState.RELEASING] or self.kinds[MemberState.RELEASING_PLACED])
 
     @property
     def _named_queue(self) -> str:
@@ -297,7 +297,7 @@ class Group:
     def on_nodes(self) -> int:
         """Members that reached a node or finished there: they count for the barrier."""
         of = self.kinds
-        return of[Kind.BOUND] + of[Kind.RUNNING] + of[Kind.SUCCEEDED]
+        return of[MemberState.BOUND] + of[MemberState.RUNNING] + of[MemberState.SUCCEEDED]
 
     @property
     def complete(self) -> bool:
@@ -378,7 +378,7 @@ class Group:
         That is the one that it had and has lost a part of. If it is bound in part beyond that, as a
         crash in the middle of binding leaves it, it is the whole minimum.
         """
-        if self.on_nodes == self.kinds[Kind.SUCCEEDED] or self.reached_minimum:
+        if self.on_nodes == self.kinds[MemberState.SUCCEEDED] or self.reached_minimum:
             return Counter()
         asks, has = self.asks, self._numbers(_NOBODY)
         had = self.reached & asks
@@ -397,7 +397,7 @@ class Group:
             parts = self.parts(ON_NODE_KINDS) + come
         return counted(self.on_nodes + come.total(), parts, self.sub_groups)
 
-    def parts(self, kinds: Collection[Kind]) -> Counter[Part]:
+    def parts(self, kinds: Collection[MemberState]) -> Counter[Part]:
         """How many members of these kinds count for what."""
         found: Counter[Part] = Counter()
         for (part, kind), count in self.part_kinds.items():
@@ -407,7 +407,7 @@ class Group:
 
     def lacks(self, role: str) -> bool:
         """Whether its minimum takes one more member of ``role`` than have places, kept or taken."""
-        there = self.on_nodes + self.kinds[Kind.PLACED] + len(self.slots)
+        there = self.on_nodes + self.kinds[MemberState.PLACED] + len(self.slots)
         if there < self.min_member or self.sub_groups:
             return not self.placed_minimum
         kept = self.open_slots.counts().get(role, 0)
@@ -417,7 +417,7 @@ class Group:
     @property
     def placed_minimum(self) -> bool:
         """Whether its minimum has places, kept or taken, and that of each part."""
-        if self.on_nodes + self.kinds[Kind.PLACED] + len(self.slots) < self.min_member:
+        if self.on_nodes + self.kinds[MemberState.PLACED] + len(self.slots) < self.min_member:
             return False
         if not (self.role_minimum or self.sub_groups):
             return True
@@ -428,7 +428,7 @@ class Group:
     @property
     def promises(self) -> bool:
         """Whether room is kept for members that are not on a node yet."""
-        return bool(self.slots) or self.kinds[Kind.PLACED] > 0
+        return bool(self.slots) or self.kinds[MemberState.PLACED] > 0
 
     @property
     def is_of_a_job(self) -> bool:
@@ -484,17 +484,17 @@ class Group:
         """Counts in the planner's terms."""
         of = self.kinds
         return Counts(
-            pending=of[Kind.WAITING] + of[Kind.GATED],
-            placed=of[Kind.PLACED],
-            bound=of[Kind.BOUND],
-            running=of[Kind.RUNNING],
-            releasing=of[Kind.RELEASING] + of[Kind.RELEASING_PLACED],
-            releasing_placed=of[Kind.RELEASING_PLACED],
-            succeeded=of[Kind.SUCCEEDED],
-            failed=of[Kind.FAILED],
-            unknown=of[Kind.UNKNOWN],
+            pending=of[MemberState.WAITING] + of[MemberState.GATED],
+            placed=of[MemberState.PLACED],
+            bound=of[MemberState.BOUND],
+            running=of[MemberState.RUNNING],
+            releasing=of[MemberState.RELEASING] + of[MemberState.RELEASING_PLACED],
+            releasing_placed=of[MemberState.RELEASING_PLACED],
+            succeeded=of[MemberState.SUCCEEDED],
+            failed=of[MemberState.FAILED],
+            unknown=of[MemberState.UNKNOWN],
             pending_best_effort=self.best_effort_waiting,
-            gated=of[Kind.GATED],
+            gated=of[MemberState.GATED],
             slots=len(self.slots),
             lost=self.lost,
             foreign=self.foreign,

@@ -57,7 +57,7 @@ ARRIVED = frozenset({Stage.ASSUMED, Stage.BINDING})
 """Stages after kube-scheduler called Bind."""
 
 
-class Kind(Enum):
+class MemberState(Enum):
     """The state a group counts a member under (the key of its counts, so hashed by identity)."""
 
     __hash__ = object.__hash__
@@ -74,30 +74,36 @@ class Kind(Enum):
     UNKNOWN = "unknown"
 
 
-PLACED_KINDS = frozenset({Kind.PLACED, Kind.BOUND, Kind.RUNNING})
+PLACED_KINDS = frozenset({MemberState.PLACED, MemberState.BOUND, MemberState.RUNNING})
 """Members whose room counts as their group's allocation (volcano.md §3.1, Allocated statuses)."""
 
 SCHEDULED_KINDS = frozenset(
-    {Kind.BOUND, Kind.RUNNING, Kind.SUCCEEDED, Kind.FAILED, Kind.RELEASING_PLACED}
+    {
+        MemberState.BOUND,
+        MemberState.RUNNING,
+        MemberState.SUCCEEDED,
+        MemberState.FAILED,
+        MemberState.RELEASING_PLACED,
+    }
 )
 """Members that reached a node, terminating ones included (volcano.md §4.1)."""
 
-ON_NODE_KINDS = frozenset({Kind.BOUND, Kind.RUNNING, Kind.SUCCEEDED})
+ON_NODE_KINDS = frozenset({MemberState.BOUND, MemberState.RUNNING, MemberState.SUCCEEDED})
 """Members that reached a node or finished there: they count for the barrier."""
 
-READY_KINDS = PLACED_KINDS | {Kind.SUCCEEDED}
+READY_KINDS = PLACED_KINDS | {MemberState.SUCCEEDED}
 """Members that count as ready (volcano.md §3.1, ReadyTaskNum)."""
 
-VALID_KINDS = READY_KINDS | {Kind.WAITING, Kind.GATED}
+VALID_KINDS = READY_KINDS | {MemberState.WAITING, MemberState.GATED}
 """Members that count for their role's minimum, or will when they are placed, whatever gate they
 wait behind (volcano.md §3.1, ValidTaskNum)."""
 
 _KIND_OF = {
-    TaskStatus.BOUND: Kind.BOUND,
-    TaskStatus.RUNNING: Kind.RUNNING,
-    TaskStatus.SUCCEEDED: Kind.SUCCEEDED,
-    TaskStatus.FAILED: Kind.FAILED,
-    TaskStatus.UNKNOWN: Kind.UNKNOWN,
+    TaskStatus.BOUND: MemberState.BOUND,
+    TaskStatus.RUNNING: MemberState.RUNNING,
+    TaskStatus.SUCCEEDED: MemberState.SUCCEEDED,
+    TaskStatus.FAILED: MemberState.FAILED,
+    TaskStatus.UNKNOWN: MemberState.UNKNOWN,
 }
 
 
@@ -153,16 +159,16 @@ class Member:
         return self.pod.evicted_for_on if self.pod.nominated != self.hinted else NO_NODE
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> MemberState:
         """What its group counts it as."""
         status = self.pod.status
         if status is TaskStatus.RELEASING or (self.lost and self.pod.deleting):
-            return Kind.RELEASING_PLACED if self.pod.node else Kind.RELEASING
+            return MemberState.RELEASING_PLACED if self.pod.node else MemberState.RELEASING
         if status is not TaskStatus.PENDING:
             return _KIND_OF[status]
         if self.stage is not Stage.WAITING:
-            return Kind.PLACED
-        return Kind.GATED if self.pod.foreign_gates else Kind.WAITING
+            return MemberState.PLACED
+        return MemberState.GATED if self.pod.foreign_gates else MemberState.WAITING
 
     @property
     def promised(self) -> bool:
@@ -172,7 +178,7 @@ class Member:
     @property
     def planned(self) -> bool:
         """Whether it has such a place that nobody came to Bind for."""
-        return self.stage is Stage.PLANNED and self.kind is Kind.PLACED
+        return self.stage is Stage.PLANNED and self.kind is MemberState.PLACED
 
     @property
     def revocable(self) -> bool:

@@ -6,7 +6,7 @@ from app.model.pod import Owner, Pod
 _OWNERS_KEPT = 10_000
 
 
-class AwaitedPods:
+class OwnersToAsk:
     """The pods by the UIDs of their owners, until it is known what each owner wants."""
 
     def __init__(self) -> None:

@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from app.cache.gangs.foreign_members import Strangers
+from app.cache.gangs.foreign_members import ForeignMembers
 from app.cache.gangs.gang_views import GangViews, file_under
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import PLACED_KINDS, Kind, Member
-from app.cache.gangs.sums import Change, Part, QueueSums, changed, loss, part_of
+from app.cache.gangs.members import PLACED_KINDS, Member, MemberState
+from app.cache.gangs.sums import Part, QueueSums, SumChange, changed, loss, part_of
 from app.cache.gangs.views import gang_view, task_of
-from app.cache.nodes.usage import Rooms
+from app.cache.nodes.usage import NodeUsage
 from app.model.gang import Gang
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.job import Template
@@ -58,13 +58,13 @@ class Absence:
     usage: Mapping[QueueName, QueueUsage]
     members: Mapping[GroupKey, Mapping[PodUid, Member]] = field(default_factory=dict)
     views: Mapping[GroupKey, Gang | None] = field(default_factory=dict)
-    changes: Mapping[GroupKey, Change] = field(default_factory=dict)
+    changes: Mapping[GroupKey, SumChange] = field(default_factory=dict)
 
 
 class Registry:
     """Groups by key; ``pending`` want planning, ``promised`` have room kept for them."""
 
-    def __init__(self, rooms: Rooms, *, default_queue: QueueName) -> None:
+    def __init__(self, rooms: NodeUsage, *, default_queue: QueueName) -> None:
         self.default_queue = default_queue
         self.groups: dict[GroupKey, Group] = {}
         self.pending: dict[GroupKey, Group] = {}
@@ -75,7 +75,7 @@ class Registry:
         """Counts changes that may help groups that were set aside."""
         self.classes: dict[str, PriorityClass] = {}
         self.templates: dict[str, Mapping[str, Template]] = {}
-        self.strangers = Strangers()
+        self.strangers = ForeignMembers()
         self.by_owner: dict[str, dict[GroupKey, Group]] = {}
         """The groups whose PodGroups have an owner, by its UID."""
         self.signals = Signals()
@@ -334,8 +334,8 @@ class Registry:
         [member] = group.members.values()
         part = self._parts.get(group.key)
         if part is None:
-            return member.kind is Kind.WAITING or member.kind in PLACED_KINDS
-        return member.kind is not Kind.GATED and part[0] == group.queue
+            return member.kind is MemberState.WAITING or member.kind in PLACED_KINDS
+        return member.kind is not MemberState.GATED and part[0] == group.queue
 
     def _forget_part(self, key: GroupKey) -> None:
         part = self._parts.pop(key, None)

@@ -37,14 +37,14 @@ def part_of(gang: Gang) -> Part:
     return gang.queue, part
 
 
-class Change(NamedTuple):
+class SumChange(NamedTuple):
     """What a queue's sums change by: rows as in a part, and how many groups."""
 
     amounts: Matrix
     groups: int
 
 
-def loss(old: Part, new: Part | None) -> Change:
+def loss(old: Part, new: Part | None) -> SumChange:
     """What a queue's sums change by when one of its groups has the part ``new``; None: is gone.
 
     It claims no more than before: what it has lost it does not get again first.
@@ -52,10 +52,10 @@ def loss(old: Part, new: Part | None) -> Change:
     amounts = (0 if new is None else new[1]) - old[1]
     for claims in (_INQUEUE, _COMMITTED):
         amounts[claims] = np.minimum(amounts[claims], 0)
-    return Change(amounts, -(new is None))
+    return SumChange(amounts, -(new is None))
 
 
-def changed(usage: QueueUsage, change: Change, *, instead_of: Change | None) -> QueueUsage:
+def changed(usage: QueueUsage, change: SumChange, *, instead_of: SumChange | None) -> QueueUsage:
     """``usage`` with this change, ``instead_of`` one that it has already."""
     amounts, groups = change
     if instead_of is not None:

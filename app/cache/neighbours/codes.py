@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from app.model.residents import NONE, Codes, Rows
+from app.model.placed_pods import NONE, Codes, Rows
 
 V = TypeVar("V", bound=Hashable)
 

@@ -13,8 +13,8 @@ import numpy as np
 from app.cache.gangs.members import Slot
 from app.cache.neighbours.codes import LiveCodes
 from app.model.ids import NodeName
+from app.model.placed_pods import NO_LABELS, Codes, PlacedPods, Rows, terms_of
 from app.model.pod import Pod
-from app.model.residents import NO_LABELS, Codes, Residents, Rows, terms_of
 from app.model.shape import PodShape
 from app.model.snapshot import NodeTable
 
@@ -46,7 +46,7 @@ class Occupant(NamedTuple):
 Find = Callable[[str], Occupant | None]
 
 
-class Roster:
+class PlacedPodTable:
     """Occupants by holder. ``find`` tells the present one, ``holders`` are all that have one."""
 
     def __init__(self, find: Find, holders: Iterable[str]) -> None:
@@ -60,7 +60,7 @@ class Roster:
         if self._columns is not None:
             self._noted[holder] = None
 
-    def residents(self, table: NodeTable, asked: frozenset[str]) -> Residents:
+    def residents(self, table: NodeTable, asked: frozenset[str]) -> PlacedPods:
         """All of them now; of their labels those with keys that are ``asked`` for."""
         if self._columns is None:
             found = ((holder, self._find(holder)) for holder in self._holders)
@@ -90,8 +90,8 @@ class _Columns:
         self._leaving = LiveCodes[bool]([one.leaving or None for one in occupants], size=size)
         self._terms = LiveCodes([terms_of(one.shape) for one in occupants], size=size)
         self._labels: dict[str, LiveCodes[str]] = {}
-        self._places = _Places()
-        self._told: Residents | None = None
+        self._places = _NodeRows()
+        self._told: PlacedPods | None = None
 
     def put(self, holder: str, one: Occupant | None) -> None:
         """``holder`` is that one now, or none."""
@@ -124,10 +124,10 @@ class _Columns:
             self._free = list(range(wider - 1, size - 1, -1))
         return self._free.pop()
 
-    def told(self, table: NodeTable, asked: frozenset[str]) -> Residents:
+    def told(self, table: NodeTable, asked: frozenset[str]) -> PlacedPods:
         """All of them, for good; the same value as long as nothing changes."""
         self._labels = {key: self._labels.get(key) or self._column(key) for key in sorted(asked)}
-        made = Residents(
+        made = PlacedPods(
             rows=self._places.rows(self._nodes.told(), table),
             homes=self._homes.told(),
             leaving=self._leaving.told(),
@@ -142,7 +142,7 @@ class _Columns:
         return LiveCodes([labels.get(key) for labels in self._seen], size=len(self._seen))
 
 
-class _Places:
+class _NodeRows:
     """Which rows of the node table the nodes' codes are; worked out when either changed."""
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class _Places:
         self._rows = self._at
 
     def rows(self, nodes: Codes[NodeName], table: NodeTable) -> Rows:
-        """As in :class:`~app.model.residents.Residents`."""
+        """As in :class:`~app.model.placed_pods.PlacedPods`."""
         if self._of is None or self._of[0] is not nodes.values or self._of[1] is not table:
             self._of, self._codes = (nodes.values, table), None
             beyond = len(table.nodes)
@@ -164,7 +164,7 @@ class _Places:
         return self._rows
 
 
-def _same(one: Residents, other: Residents) -> bool:
+def _same(one: PlacedPods, other: PlacedPods) -> bool:
     return (
         one.rows is other.rows
         and one.homes is other.homes

@@ -23,7 +23,7 @@ def _selectors(shape: PodShape) -> list[LabelSelector | None]:
     return [term.selector for term in terms] + [rule.selector for rule in shape.spread]
 
 
-class Choosy:
+class PodsWithRules:
     """Shapes with such rules by holder; the label keys are counted as holders come and go."""
 
     def __init__(self) -> None:

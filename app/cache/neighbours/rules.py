@@ -1,6 +1,6 @@
 """What pods and slots have to say of others on their nodes: rules about pods, and host ports."""
 
-from app.cache.neighbours.pods_with_rules import Choosy
+from app.cache.neighbours.pods_with_rules import PodsWithRules
 from app.model.shape import HostPort, PodShape
 
 
@@ -8,9 +8,9 @@ class Rules:
     """By holder; snapshots tell who is where while any are in ``choosy`` or ``repelling``."""
 
     def __init__(self) -> None:
-        self.choosy = Choosy()
+        self.choosy = PodsWithRules()
         """Pods of ours and slots with a rule about other pods."""
-        self.repelling = Choosy()
+        self.repelling = PodsWithRules()
         """Pods of others that keep ours off."""
         self.ports: dict[str, frozenset[HostPort]] = {}
         """Host ports of those that ask for some."""

@@ -2,8 +2,8 @@
 
 A *charge* says: this holder (a pod or a slot) takes this vector on this node. A holder has at most
 one charge, so nothing can be counted twice, whatever order events come in; charging again moves it.
-Rows of the matrices are stable for a node's life (a node that is charged before it is seen gets
-one too); :meth:`Rooms.table` gives the planner's sorted view and :meth:`Rooms.sorted_used` the
+Rows of the matrices are stable for a node's life (a node that is charged before it is seen gets one
+too); :meth:`NodeUsage.table` gives the planner's sorted view and :meth:`NodeUsage.sorted_used` the
 matching copy.
 
 Some resources are devices that kube-scheduler allocates (KEP-5004): a DeviceClass maps their name,
@@ -49,7 +49,7 @@ def read_only(array: Matrix) -> Matrix:
     return array
 
 
-class Rooms:
+class NodeUsage:
     """Nodes and the charges on them."""
 
     def __init__(self) -> None:

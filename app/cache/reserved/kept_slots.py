@@ -10,7 +10,7 @@ from app.cache.gangs.members import Slot
 from app.cache.gangs.missing import excess, surplus
 from app.cache.gangs.registry import Registry
 from app.cache.neighbours.rules import Rules
-from app.cache.nodes.usage import Rooms
+from app.cache.nodes.usage import NodeUsage
 from app.model.gang import Task
 from app.model.ids import GroupKey, NodeName
 from app.model.pod import Pod
@@ -19,7 +19,7 @@ from app.model.pod import Pod
 class KeptSlots:
     """The slots of all groups by holder, which names the group."""
 
-    def __init__(self, rooms: Rooms, registry: Registry, rules: Rules) -> None:
+    def __init__(self, rooms: NodeUsage, registry: Registry, rules: Rules) -> None:
         self._rooms = rooms
         self._registry = registry
         self._rules = rules

@@ -2,21 +2,21 @@
 
 A promise is published for a whole gang or not at all, on what is true at that moment, and then
 follows its member through the stages of :mod:`app.cache.gangs.members`. It is charged on its node
-like a pod that runs there. Promises that became void by an event (node gone, another pod took the
-room, pod deleted) are given back at once, the latest first, and listed in :attr:`Promises.lost` for
-whoever holds a Bind call open. Only a Binding that is under way is never taken back: the API server
-may have accepted it.
+like a pod that runs there. Reservations that became void by an event (node gone, another pod took
+the room, pod deleted) are given back at once, the latest first, and listed in
+:attr:`Reservations.lost` for whoever holds a Bind call open. Only a Binding that is under way is
+never taken back: the API server may have accepted it.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import Answer, Kind, Member, Stage, may_change
+from app.cache.gangs.members import Answer, Member, MemberState, Stage, may_change
 from app.cache.gangs.prebind import is_on_its_way
 from app.cache.gangs.registry import Registry
 from app.cache.neighbours.rules import Rules
-from app.cache.nodes.usage import Rooms
+from app.cache.nodes.usage import NodeUsage
 from app.cache.reserved.kept_slots import KeptSlots
 from app.cache.reserved.shortages import Shortages
 from app.core.placement.single import SingleNode
@@ -47,11 +47,11 @@ class Vacated:
     node: NodeName
 
 
-class Promises:
+class Reservations:
     """Members, their groups and the room they hold; that of slots is in :attr:`slots`."""
 
     def __init__(self, *, default_queue: QueueName) -> None:
-        self.rooms = Rooms()
+        self.rooms = NodeUsage()
         self.registry = Registry(self.rooms, default_queue=default_queue)
         self.groups = self.registry.groups
         self.signals = self.registry.signals
@@ -110,7 +110,7 @@ class Promises:
         member = self.members.get(uid)
         if member is None or member.stage not in (Stage.PLANNED, Stage.WAITING):
             return False
-        if member.kind not in (Kind.PLACED, Kind.WAITING):
+        if member.kind not in (MemberState.PLACED, MemberState.WAITING):
             return False
         if not self.rooms.takes(node, member.pod.shape):
             return False
@@ -388,7 +388,7 @@ class Promises:
     def _follow_closed(self, holder: str) -> None:
         """Its node takes no pods any more: none may follow there when it ends."""
         member = self.members.get(PodUid(holder))
-        if member is None or member.kind is not Kind.RELEASING_PLACED:
+        if member is None or member.kind is not MemberState.RELEASING_PLACED:
             return
         if not self.rooms.takes(member.pod.node, member.pod.shape):
             self.replace_by_another(member, lost=True)

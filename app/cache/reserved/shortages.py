@@ -9,12 +9,12 @@ from enum import Enum
 
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Answer, Member, Stage
-from app.cache.nodes.usage import Rooms
+from app.cache.nodes.usage import NodeUsage
 from app.cache.reserved.victims_of_shortage import who_gives_way
 from app.model.ids import GroupKey, NodeName, PodUid
 
 
-class Room(Enum):
+class Shortage(Enum):
     """Whether there is the room that a member was promised."""
 
     THERE = "there"
@@ -26,7 +26,7 @@ class Shortages:
     """Decides whose places become void, and who may go on."""
 
     def __init__(
-        self, rooms: Rooms, members: Mapping[PodUid, Member], groups: Mapping[GroupKey, Group]
+        self, rooms: NodeUsage, members: Mapping[PodUid, Member], groups: Mapping[GroupKey, Group]
     ) -> None:
         self._rooms = rooms
         self._members = members
@@ -40,16 +40,16 @@ class Shortages:
         for member in who_gives_way(stay, -free):
             self._groups[member.group].arrivals.avoid(member)
 
-    def room_of(self, member: Member) -> Room:
+    def room_of(self, member: Member) -> Shortage:
         """Whether it may be bound where it was promised room, as far as others leave some."""
         uid, rooms = member.pod.uid, self._rooms
         if not rooms.is_squeezed(uid):
-            return Room.THERE
+            return Shortage.THERE
         void = [m for m in self._under_way(member.node) if m.void and m is not member]
         if rooms.is_squeezed(uid, without={each.pod.uid for each in void}):
-            return Room.GONE
+            return Shortage.GONE
         surely = {each.pod.uid for each in void if not each.may_arrive}
-        return Room.IN_DOUBT if rooms.is_squeezed(uid, without=surely) else Room.THERE
+        return Shortage.IN_DOUBT if rooms.is_squeezed(uid, without=surely) else Shortage.THERE
 
     def _under_way(self, node: NodeName) -> Iterator[Member]:
         """Members whose Bindings are, as far as is known."""

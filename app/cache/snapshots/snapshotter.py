@@ -13,11 +13,11 @@ from app.cache.gangs.gang_views import GangViews
 from app.cache.neighbours.identities import Identities
 from app.cache.neighbours.pods_with_rules import keys_asked
 from app.model.ids import GroupKey, NodeName, PodUid
-from app.model.residents import NOBODY
+from app.model.placed_pods import NOBODY
 from app.model.shape import HostPort
-from app.model.snapshot import Claim, MadeRoom, Snapshot, Veto
+from app.model.snapshot import Claim, NominatedRoom, Snapshot, Veto
 
-NOBODY_PREEMPTS: Mapping[PodUid, MadeRoom] = MappingProxyType({})
+NOBODY_PREEMPTS: Mapping[PodUid, NominatedRoom] = MappingProxyType({})
 
 
 class Snapshotter:
@@ -32,7 +32,7 @@ class Snapshotter:
         self,
         *,
         vetoes: frozenset[Veto] = frozenset(),
-        preemptors: Mapping[PodUid, MadeRoom] = NOBODY_PREEMPTS,
+        preemptors: Mapping[PodUid, NominatedRoom] = NOBODY_PREEMPTS,
     ) -> Snapshot:
         """The cluster now; ``vetoes`` are nodes that the stock scheduler refused for a shape.
 
@@ -79,15 +79,15 @@ class Snapshotter:
         )
 
     def _made_room(
-        self, views: GangViews, preemptors: Mapping[PodUid, MadeRoom]
-    ) -> dict[GroupKey, dict[PodUid, MadeRoom]]:
+        self, views: GangViews, preemptors: Mapping[PodUid, NominatedRoom]
+    ) -> dict[GroupKey, dict[PodUid, NominatedRoom]]:
         members = self._cache.members
         keys = {members[uid].group for uid in preemptors if uid in members}
-        found: dict[GroupKey, dict[PodUid, MadeRoom]] = {}
+        found: dict[GroupKey, dict[PodUid, NominatedRoom]] = {}
         for key in sorted(views.nominated.keys() | keys & views.pending.keys()):
             gang = views.pending[key]
             made = {
-                task.uid: preemptors.get(task.uid) or MadeRoom(on, done=True)
+                task.uid: preemptors.get(task.uid) or NominatedRoom(on, done=True)
                 for task in gang.waiting
                 if (on := members[task.uid].evicted_for_on) or task.uid in preemptors
             }
@@ -95,7 +95,7 @@ class Snapshotter:
                 found[key] = made
         return found
 
-    def _claims(self, preemptors: Mapping[PodUid, MadeRoom]) -> tuple[Claim, ...]:
+    def _claims(self, preemptors: Mapping[PodUid, NominatedRoom]) -> tuple[Claim, ...]:
         """Those of pods of others, and of ours whose group does not show yet.
 
         A controller gives a pod one at about the time when kube-scheduler evicts for it.

@@ -22,7 +22,7 @@ from app.controllers.cronjob.made import (
 from app.controllers.cronjob.schedule import Starts, starts
 from app.controllers.garbage import is_finished
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Index, Store, by_controller
 from app.kit import cron
 from app.kit.cron import Schedule, ScheduleError
@@ -80,7 +80,7 @@ class CronJobController:
         self._changed: dict[Key, float] = {}
         """When the schedule was changed; it says nothing of the time before."""
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         """The CronJob; of jobs only their beginning and their end matter."""
         if change.resource is CRON_JOBS:
             if change.old is not None and change.new is not None:

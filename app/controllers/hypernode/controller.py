@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from app.controllers.hypernode.tree import Below, Tree
 from app.controllers.ports import Api, ApiError, Clock, Failure
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Index, Store
 from app.kit.workqueue import Again
 from app.wire import times
@@ -48,7 +48,7 @@ class HyperNodeController:
         self._clock = clock
         self._tree = Tree()
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         """All, when it may matter to any; else the one that has changed."""
         if self._follow(change):
             return (_ALL,)
@@ -82,7 +82,7 @@ class HyperNodeController:
             raise
         return True
 
-    def _follow(self, change: Change) -> bool:
+    def _follow(self, change: ObjectChange) -> bool:
         item = change.item
         if change.resource is NODES:
             if change.new is None:

@@ -13,7 +13,7 @@ from app.controllers.hypernode.controller import NAME
 from app.controllers.hypernode.discovery import LABEL, SOURCE, Discovery, DiscoveryError
 from app.controllers.ports import Api, ApiError, Events, Failure
 from app.controllers.requests import GONE, unless
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Store
 from app.kit.workqueue import Again
 from app.wire.kinds import CONFIG_MAPS, HYPER_NODES, NODES, Resource
@@ -38,7 +38,7 @@ class LabelDiscoverer:
         self._config_map = config_map
         self._told = ""
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         """Everything, when labels change or a HyperNode of ours does."""
         if change.resource is NODES:
             both = change.old is not None and change.new is not None

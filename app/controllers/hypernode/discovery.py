@@ -41,7 +41,7 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Branch:
     """A HyperNode by its topology and the labels' values from the widest to its own."""
 
     topology: str
@@ -75,11 +75,11 @@ def hyper_nodes(
     topologies: Mapping[str, Sequence[str]], nodes: Iterable[Object]
 ) -> dict[str, Object]:
     """The HyperNodes, by name."""
-    members: dict[_Place, set[str | _Place]] = {}
-    keys: dict[_Place, str] = {}
+    members: dict[_Branch, set[str | _Branch]] = {}
+    keys: dict[_Branch, str] = {}
     for node in nodes:
         for topology, levels in topologies.items():
-            below: str | _Place = name(node)
+            below: str | _Branch = name(node)
             for place, key in _places(topology, levels, labels(node)):
                 members.setdefault(place, set()).add(below)
                 keys[place] = key
@@ -105,18 +105,18 @@ def _label(level: Mapping[str, Any]) -> str:
 
 def _places(
     topology: str, levels: Sequence[str], found: Mapping[str, str]
-) -> Iterable[tuple[_Place, str]]:
+) -> Iterable[tuple[_Branch, str]]:
     """The HyperNodes a node is in, from tier 1 upwards, each with its label."""
     wide = [level for level in levels if level != _HOSTNAME]
     path = tuple(found.get(level) for level in wide)
     for tier, level in enumerate(reversed(wide), start=1):
         if level not in found:
             return
-        yield _Place(topology, tier, path[: len(wide) - tier + 1]), level
+        yield _Branch(topology, tier, path[: len(wide) - tier + 1]), level
 
 
-def _names(places: Iterable[_Place]) -> dict[_Place, str]:
-    names: dict[_Place, str] = {}
+def _names(places: Iterable[_Branch]) -> dict[_Branch, str]:
+    names: dict[_Branch, str] = {}
     taken: set[str] = set()
     for place in sorted(places, key=repr):
         part = re.sub(r"[^a-z0-9.-]", "-", place.topology.lower())[:_LONGEST_NAME].strip(".-")
@@ -128,17 +128,17 @@ def _names(places: Iterable[_Place]) -> dict[_Place, str]:
     return names
 
 
-def _hash(place: _Place, tries: int) -> str:
+def _hash(place: _Branch, tries: int) -> str:
     digest = hashlib.sha256(repr((place, tries)).encode()).digest()
     return base64.b32encode(digest).decode().lower()[:5]
 
 
-def _member(each: "str | _Place", names: Mapping[_Place, str]) -> tuple[str, str]:
+def _member(each: "str | _Branch", names: Mapping[_Branch, str]) -> tuple[str, str]:
     return ("Node", each) if isinstance(each, str) else ("HyperNode", names[each])
 
 
 def _hyper_node(
-    place: _Place, key: str, members: list[tuple[str, str]], names: Mapping[_Place, str]
+    place: _Branch, key: str, members: list[tuple[str, str]], names: Mapping[_Branch, str]
 ) -> Object:
     return {
         "apiVersion": HYPER_NODES.api_version,

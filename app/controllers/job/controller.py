@@ -25,7 +25,7 @@ from app.controllers.job.syncing import Syncing
 from app.controllers.job.vocabulary import FAILURES, Action, Phase
 from app.controllers.job.world import Seen, World
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
-from app.controllers.runtime import Change, Stores
+from app.controllers.runtime import ObjectChange, Stores
 from app.controllers.store import Index, by_controller
 from app.jobplugins import catalogue
 from app.kit.durations import format_duration
@@ -102,7 +102,7 @@ class JobController:
         """The kinds it follows."""
         return tuple(INDEXES)
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         """The job that a change concerns."""
         fallen = self._world.fallen(change)
         if fallen is not None:
@@ -226,7 +226,7 @@ class JobController:
             seen, Kill(Keep.SOFT, Phase.TERMINATING), Action.TERMINATE_JOB, cause=text
         )
 
-    def _of_command(self, change: Change) -> Iterable[Key]:
+    def _of_command(self, change: ObjectChange) -> Iterable[Key]:
         if change.new is None:
             self._commands.gone(change.item)
             return

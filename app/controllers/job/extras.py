@@ -11,7 +11,7 @@ from typing import Final
 from app.controllers.job.view import Job
 from app.controllers.ports import Api, ApiError, Failure
 from app.jobplugins.catalogue import JobPlugins
-from app.jobplugins.wanted import Change, Create, Leave, Remove, Step, Wanted
+from app.jobplugins.wanted import Create, Leave, Remove, Step, Wanted, Writing
 from app.kit.workqueue import Again
 from app.wire import unstructured
 from app.wire.unstructured import Object
@@ -81,7 +81,7 @@ async def _is_done(api: Api, wanted: Wanted, step: Step | None, *, uid: str) -> 
     """Take the step; ``uid``: of the object that it was made for."""
     if isinstance(step, Create):
         return await _is_created(api, wanted, step.item)
-    if isinstance(step, Change):
+    if isinstance(step, Writing):
         await api.patch(wanted.resource, wanted.key, {"metadata": {"uid": uid}, **step.patch})
         return True
     if isinstance(step, Remove):

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from app.controllers.ports import Clock
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Store, by_controller
 from app.wire import times
 from app.wire.unstructured import Key, Object, has_no_time_left, is_deleting, key_of, revision, uid
@@ -113,7 +113,7 @@ class Fresh:
             late = {**known, "metadata": {**metadata, "annotations": all_}}
             self._lay(self._going(late), ended=True)
 
-    def saw(self, change: Change) -> None:
+    def saw(self, change: ObjectChange) -> None:
         """The watch showed something."""
         key = key_of(change.item)
         written = self._written.get(key)

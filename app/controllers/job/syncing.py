@@ -32,7 +32,7 @@ from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import Phase
 from app.controllers.job.world import Seen, World, texts_of, without
 from app.controllers.ports import ApiError, Failure
-from app.jobplugins.plugin import Place
+from app.jobplugins.plugin import PodOfJob
 from app.jobplugins.rules.problems import PluginError
 from app.model.pod import TASK_SPEC
 from app.wire import unstructured
@@ -189,7 +189,7 @@ class Syncing:
             name = sync.pod_name(job, replica)
             evicted = evicted_at.get(name, 0.0)
             bare = pods.pod(job, replica, group=group_name, seat=seat, evicted=evicted)
-            return plugins.pod(bare, Place(replica.task.name, replica.index))
+            return plugins.pod(bare, PodOfJob(replica.task.name, replica.index))
 
         group_name = unstructured.name(found)
         evicted_at = memory.evicted_at

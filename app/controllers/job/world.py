@@ -17,7 +17,7 @@ from app.controllers.job.members import Member, members
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import OUT_OF_SYNC, SETTLED
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
-from app.controllers.runtime import Change, Stores
+from app.controllers.runtime import ObjectChange, Stores
 from app.kit.workqueue import Again
 from app.wire import unstructured
 from app.wire.kinds import JOBS, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Resource
@@ -74,13 +74,13 @@ class World:
         self._unsure: set[str] = set()
         self._busy = asyncio.Semaphore(CONCURRENT_WRITES)
 
-    def saw(self, change: Change) -> None:
+    def saw(self, change: ObjectChange) -> None:
         """The watch showed something."""
         fresh = self._fresh.get(change.resource)
         if fresh is not None:
             fresh.saw(change)
 
-    def fallen(self, change: Change) -> Member | None:
+    def fallen(self, change: ObjectChange) -> Member | None:
         """The pod that is gone with the change, if it had failed; to be asked before `saw`.
 
         As we know it: the watch may have shown it without our mark.

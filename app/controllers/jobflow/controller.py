@@ -18,7 +18,7 @@ from app.controllers.jobflow.report import COMPLETED, ended, job_phase, phase_of
 from app.controllers.jobflow.steps import Step, job_of, problem, steps_of
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.requests import GONE, unless
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Index, Store, by_controller
 from app.kit.workqueue import Again
 from app.wire import times
@@ -90,7 +90,7 @@ class JobFlowController:
         self._clock = clock
         self._memories: dict[Key, _Memory] = {}
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         """The flow; of a template those that use it."""
         item = change.item
         if change.resource is JOB_FLOWS:

@@ -5,7 +5,7 @@ from typing import Final
 
 from app.controllers.jobflow.steps import BY_TEMPLATE
 from app.controllers.ports import Api, ApiError, Failure
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Index, Store
 from app.wire.kinds import JOB_TEMPLATES, JOBS, Resource
 from app.wire.unstructured import Key, Object, annotations, key_of, labels, name, namespace, status
@@ -33,7 +33,7 @@ class JobTemplateController:
         self._stores = stores
         self._api = api
 
-    def keys(self, change: Change) -> Iterator[Key]:
+    def keys(self, change: ObjectChange) -> Iterator[Key]:
         """The template; jobs matter when they come and go."""
         if change.resource is JOB_TEMPLATES:
             yield key_of(change.item)

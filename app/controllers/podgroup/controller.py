@@ -22,7 +22,7 @@ from app.controllers.podgroup.group import (
 )
 from app.controllers.ports import Api, ApiError, Events, Failure
 from app.controllers.requests import GONE, is_stored, unless
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Index, Store, by_controller
 from app.wire.errors import DecodeError
 from app.wire.kinds import (
@@ -88,7 +88,7 @@ class PodGrouping:
         self._told: dict[Key, tuple[str, str]] = {}
         """UID of a pod whose group is refused, and why; it is tried until it is not."""
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         """The pod, if it wants a group."""
         if change.new is not None and wants_group(change.new, self._options.schedulers):
             return (key_of(change.new),)
@@ -202,7 +202,7 @@ class WorkloadGrouping:
         self._confirmed = confirmed
         self._options = options
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         """The workload, or that of the pod."""
         if change.resource is not PODS:
             return (key_of(change.item),)

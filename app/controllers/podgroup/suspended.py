@@ -13,7 +13,7 @@ from app.controllers.podgroup.controller import NAME, remove
 from app.controllers.podgroup.group import key_of_owner
 from app.controllers.ports import Api
 from app.controllers.requests import GONE, unless
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Store
 from app.wire.kinds import KUBERNETES_JOBS, POD_GROUPS, PODS, Resource
 from app.wire.unstructured import Key, Object, Owner, namespace, owner_of, spec, uid
@@ -32,7 +32,7 @@ class SuspendedJobs:
         self._api = api
         self._confirmed = confirmed
 
-    def keys(self, change: Change) -> Iterable[Key]:
+    def keys(self, change: ObjectChange) -> Iterable[Key]:
         """The group of a Job that lost a pod, or is looked at for the first time."""
         owner = _job_of(change.item)
         news = change.new is None if change.resource is PODS else change.old is None

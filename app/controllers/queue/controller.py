@@ -17,13 +17,13 @@ from app.controllers.queue.machine import (
     Action,
     Mark,
     ParentShut,
-    Standing,
+    QueueFacts,
     State,
     Wanted,
     next_step,
 )
 from app.controllers.requests import GONE, unless
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Index, Store
 from app.kit.workqueue import Again
 from app.wire.kinds import COMMANDS, POD_GROUPS, QUEUES, Resource
@@ -85,7 +85,7 @@ class QueueController:
         self._api = api
         self._events = events
 
-    def keys(self, change: Change) -> Iterator[Key]:
+    def keys(self, change: ObjectChange) -> Iterator[Key]:
         """The queue concerned, and those below it."""
         for item in (change.old, change.new):
             if item is not None:
@@ -199,9 +199,9 @@ class QueueController:
         if name(queue) != ROOT and not spec(queue).get("parent"):
             await self._change(queue, {"spec": {"parent": ROOT}})
 
-    def _standing(self, queue: Object) -> Standing:
+    def _standing(self, queue: Object) -> QueueFacts:
         parent = self._stores[QUEUES].get(Key("", parent_of(queue)))
-        return Standing(
+        return QueueFacts(
             state=state_of(queue),
             has_groups=bool(self._stores[POD_GROUPS].by("queue", name(queue))),
             parent=None if parent is None else state_of(parent),

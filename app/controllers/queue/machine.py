@@ -48,7 +48,7 @@ class Mark(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueueFacts:
     """A queue as it is. ``parent`` is None for the root and when the parent does not exist."""
 
     state: State
@@ -69,7 +69,7 @@ class ParentShut(Exception):
     """A queue cannot be opened below a queue that is shut."""
 
 
-def next_step(standing: Standing, action: Action) -> Wanted:
+def next_step(standing: QueueFacts, action: Action) -> Wanted:
     """Where ``action`` leads; ParentShut when it cannot be done."""
     shut_above = standing.parent is not None and standing.parent.is_shut
     if action is Action.OPEN:
@@ -87,12 +87,12 @@ def next_step(standing: Standing, action: Action) -> Wanted:
     return Wanted(standing.state, standing.mark)
 
 
-def _closed(standing: Standing) -> State:
+def _closed(standing: QueueFacts) -> State:
     drained = standing.state is State.CLOSED or not standing.has_groups
     return State.CLOSED if drained else State.CLOSING
 
 
-def _opened(standing: Standing) -> Mark:
+def _opened(standing: QueueFacts) -> Mark:
     """What was open already has not been opened."""
     was_shut = standing.state is not State.OPEN or standing.mark is Mark.BY_PARENT
     return Mark.REOPENED if was_shut else standing.mark

@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 
-from app.core.placement.residents import Identity, Namespaces, selects
+from app.core.placement.placed_pods import Identity, Namespaces, selects
 from app.model.ids import NodeName
 from app.model.shape import Operator, PodTerm
 
@@ -47,7 +47,7 @@ def followers(
     """
     everyone = tuple(companions)
     rules = _Rules(everyone, namespaces)
-    places = _Places(rules, label, asking=[one for one in everyone if not one.arrived])
+    places = _Domains(rules, label, asking=[one for one in everyone if not one.arrived])
     for one in everyone:
         if one.arrived:
             places.add(one)
@@ -63,7 +63,7 @@ def followers(
 
 
 def _drawn(
-    first: Iterable[Companion], waiting: MutableMapping[str, Companion], places: "_Places"
+    first: Iterable[Companion], waiting: MutableMapping[str, Companion], places: "_Domains"
 ) -> set[str]:
     """Those taken out of ``waiting`` that are near ``first``, near these, and so on."""
     drawn = set[str]()
@@ -78,7 +78,7 @@ def _drawn(
 
 def _first(waiting: Sequence[Companion], rules: "_Rules", label: Label) -> Sequence[Companion]:
     """Those that follow none of ``waiting``, else those that may start, else (in a circle) all."""
-    others = _Places(rules, label)
+    others = _Domains(rules, label)
     for one in waiting:
         others.add(one)
     return (
@@ -131,7 +131,7 @@ def _pairs_asked(terms: Terms) -> list[tuple[str, str]] | None:
     return None
 
 
-class _Places:
+class _Domains:
     """The domains that hold somebody who meets a rule, for each of its terms."""
 
     def __init__(self, rules: _Rules, label: Label, *, asking: Iterable[Companion] = ()) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from app.core.ledger import Entry
 from app.core.placement.arrays import Counts
 from app.core.placement.journal import JournalReader
-from app.core.placement.residents import Question, ResidentIndex, Seen, identity_of
+from app.core.placement.placed_pods import PlacedPodIndex, Question, Seen, identity_of
 from app.core.placement.sieve import Traits
 from app.core.placement.terms import Side
 from app.model.shape import PodShape
@@ -34,7 +34,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Kind:
+class _EqualPods:
     """Placed tasks that answer alike.
 
     ``rows`` are their nodes in the order of the journal (roll-backs take the last); ``counted`` are
@@ -50,11 +50,11 @@ class _Kind:
 class Census:
     """All tallies on one ledger."""
 
-    def __init__(self, residents: ResidentIndex, journal: JournalReader) -> None:
+    def __init__(self, residents: PlacedPodIndex, journal: JournalReader) -> None:
         self.residents = residents
         self._journal = journal
         self._tallies: dict[Question, Tally] = {}
-        self._kinds: dict[tuple[int, str], _Kind] = {}
+        self._kinds: dict[tuple[int, str], _EqualPods] = {}
         self._keys: dict[Side, dict[str, None]] = {}
 
     def tally(self, question: Question) -> Tally:
@@ -87,13 +87,13 @@ class Census:
             for tally, weight in kind.counted:
                 tally.add(entry.node, sign * weight)
 
-    def _kind(self, entry: Entry) -> _Kind:
+    def _kind(self, entry: Entry) -> _EqualPods:
         """The kind of ``entry``; it keeps the shape, whose id must not be used again."""
         shape, namespace = entry.task.shape, entry.gang.namespace
         kind = self._kinds.get((id(shape), namespace))
         if kind is None:
             identity = identity_of(shape, namespace=namespace)
-            kind = _Kind(Seen(shape, identity), Traits.of(shape, identity.labels))
+            kind = _EqualPods(Seen(shape, identity), Traits.of(shape, identity.labels))
             self._kinds[id(shape), namespace] = kind
             for tally in self._tallies.values():
                 self._ask(kind, tally)
@@ -101,7 +101,7 @@ class Census:
                 _learn(keys, side, shape)
         return kind
 
-    def _ask(self, kind: _Kind, tally: Tally) -> None:
+    def _ask(self, kind: _EqualPods, tally: Tally) -> None:
         if not tally.sieve.passes(kind.traits):
             return
         weight = tally.question.of(kind.pod, self.residents.namespaces)

@@ -22,11 +22,11 @@ from app.core.placement import interpod, spread, verdicts
 from app.core.placement.arrays import NOWHERE, Mask, Rows, Scores
 from app.core.placement.census import Census
 from app.core.placement.collecting import Wanted, room_to_keep
+from app.core.placement.host_ports import FreePorts, PortBook
 from app.core.placement.journal import JournalReader
 from app.core.placement.outlook import known_never
-from app.core.placement.ports import FreePorts, PortBook
+from app.core.placement.placed_pods import identity_of
 from app.core.placement.pricing import Pricing, Tariff
-from app.core.placement.residents import identity_of
 from app.core.placement.rules import Preference, Rule, RuleSet, Subject
 from app.core.placement.statics import ShapeCache, StaticFit
 from app.core.policy import Predicates, Scoring
@@ -47,7 +47,7 @@ SINGLY = 8
 
 
 @dataclass(slots=True, eq=False)
-class _Standing:
+class _ShapeScores:
     """Where a shape stands: ``scores`` per node as of position ``seen`` of ``ledger.touched``."""
 
     shape: PodShape
@@ -78,7 +78,7 @@ class Placer:
         self._facts = self._cache.facts(self._snapshot.table)
         self._tariff = Tariff(scoring, self._snapshot.axis)
         self._free = ledger.idle.T
-        self._standings: dict[int, _Standing] = {}
+        self._standings: dict[int, _ShapeScores] = {}
         self._vetoes = self._vetoed_rows()
         self._census: Census | None = None
         self._ports: PortBook | None = None
@@ -209,7 +209,7 @@ class Placer:
     def _row(self, name: NodeName) -> int | None:
         return self._snapshot.table.index.get(name)
 
-    def _standing(self, task: Task) -> _Standing:
+    def _standing(self, task: Task) -> _ShapeScores:
         shape = task.shape
         standing = self._standings.pop(id(shape), None)
         if standing is None:
@@ -219,10 +219,10 @@ class Placer:
         self._standings[id(shape)] = standing
         return standing
 
-    def _open(self, task: Task) -> _Standing:
+    def _open(self, task: Task) -> _ShapeScores:
         shape = task.shape
         fit = self._facts.fit(shape, predicates=self._predicates, scoring=self._scoring)
-        return _Standing(
+        return _ShapeScores(
             shape=shape,
             fit=fit,
             vetoed=self._vetoes.get(_unnamed(shape)) if self._vetoes else None,
@@ -230,7 +230,7 @@ class Placer:
             rules=self._ruleset(shape, fit),
         )
 
-    def _current(self, standing: _Standing) -> Scores:
+    def _current(self, standing: _ShapeScores) -> Scores:
         """The shape's scores, brought up to the ledger."""
         touched = self._ledger.touched
         since, standing.seen = standing.seen, len(touched)
@@ -245,7 +245,7 @@ class Placer:
                 scores[row] = self._priced_one(standing, row)
         return scores
 
-    def _priced_one(self, standing: _Standing, row: int) -> float:
+    def _priced_one(self, standing: _ShapeScores, row: int) -> float:
         fit = standing.fit
         if not fit.mask[row] or (standing.vetoed is not None and standing.vetoed[row]):
             return NOWHERE
@@ -253,7 +253,7 @@ class Placer:
         score = standing.pricing.price_one(self._ledger.idle[row].tolist(), inverse)
         return score if fit.score is None else score + float(fit.score[row])
 
-    def _priced(self, standing: _Standing, rows: Rows | None = None) -> Scores:
+    def _priced(self, standing: _ShapeScores, rows: Rows | None = None) -> Scores:
         fits, score = standing.pricing.price(*self._columns(rows))
         mask, static = standing.fit.mask, standing.fit.score
         fits &= mask if rows is None else mask.take(rows)
@@ -269,7 +269,7 @@ class Placer:
             return self._free, self._facts.inverse
         return self._free.take(rows, axis=1), self._facts.inverse.take(rows, axis=1)
 
-    def _allowed(self, standing: _Standing, *, pinned: int | None) -> Mask | None:
+    def _allowed(self, standing: _ShapeScores, *, pinned: int | None) -> Mask | None:
         rules = self._rules(standing, pinned=pinned)
         return None if rules is None else rules.allowed()
 
@@ -289,7 +289,7 @@ class Placer:
                 found.setdefault(shape, np.zeros(nodes, dtype=np.bool_))[row] = True
         return found
 
-    def _rules(self, standing: _Standing, *, pinned: int | None) -> RuleSet | None:
+    def _rules(self, standing: _ShapeScores, *, pinned: int | None) -> RuleSet | None:
         """The rules for a task that may go anywhere, or only to the row ``pinned``."""
         rules = standing.rules
         if pinned is not None and standing.shape.spread:

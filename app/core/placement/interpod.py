@@ -19,7 +19,7 @@ import numpy as np
 from app.core.placement.arrays import FULL_SCORE, Mask, Scores, all_of
 from app.core.placement.census import Tally
 from app.core.placement.labels import Column
-from app.core.placement.residents import Carried, Matching, selects
+from app.core.placement.placed_pods import Carried, Matching, selects
 from app.core.placement.rules import Preference, Rule, Subject
 from app.core.placement.terms import Side
 from app.model.shape import PodTerm

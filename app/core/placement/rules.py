@@ -11,7 +11,7 @@ from typing import Protocol
 
 from app.core.placement.arrays import Mask, Scores, all_of
 from app.core.placement.census import Census
-from app.core.placement.residents import Identity
+from app.core.placement.placed_pods import Identity
 from app.core.placement.statics import NodeFacts
 from app.model.shape import PodShape
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from app.core.placement.arrays import Mask, Scores
 from app.core.placement.images import ImageIndex
-from app.core.placement.residents import ResidentIndex
+from app.core.placement.placed_pods import PlacedPodIndex
 from app.core.placement.selectors import NodeSelectors
 from app.core.placement.taints import TaintIndex, bears_cordon
 from app.core.placement.terms import TermBooks
@@ -130,7 +130,7 @@ class ShapeCache:
         self._stamp: tuple[int, int] | None = None
         self._facts: NodeFacts | None = None
         self._snapshot: Snapshot | None = None
-        self._residents: ResidentIndex | None = None
+        self._residents: PlacedPodIndex | None = None
         self._books = TermBooks()
 
     def facts(self, table: NodeTable) -> NodeFacts:
@@ -141,7 +141,7 @@ class ShapeCache:
             self._stamp = stamp
         return self._facts
 
-    def residents(self, snapshot: Snapshot) -> ResidentIndex:
+    def residents(self, snapshot: Snapshot) -> PlacedPodIndex:
         """The index of the snapshot's residents, shared by all ledgers on the same snapshot."""
         kept = self._snapshot
         if (
@@ -151,7 +151,7 @@ class ShapeCache:
             or kept.namespaces != snapshot.namespaces
             or kept.table is not snapshot.table
         ):
-            self._residents = ResidentIndex(snapshot, self._books)
+            self._residents = PlacedPodIndex(snapshot, self._books)
             self._snapshot = snapshot
         return self._residents
 

@@ -10,7 +10,7 @@ from operator import is_
 
 from app.core.placement.arrays import Mask
 from app.core.placement.sieve import named_by
-from app.model.residents import Codes
+from app.model.placed_pods import Codes
 from app.model.shape import PodShape, PodTerm
 
 

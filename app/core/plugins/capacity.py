@@ -18,8 +18,8 @@ from app.core.policy import (
     IsBelowShare,
     OpenPlugin,
     QueueCompare,
+    QueueShare,
     Session,
-    Standing,
     Standings,
     Vote,
 )
@@ -251,8 +251,8 @@ def _below_share(quota: Quota, deserved: Mapping[QueueName, Vector]) -> IsBelowS
 
 
 def _standings(quota: Quota, deserved: Mapping[QueueName, Vector], rank: QueueRank) -> Standings:
-    def standing(name: QueueName) -> Standing:
-        return Standing(
+    def standing(name: QueueName) -> QueueShare:
+        return QueueShare(
             deserved[name],
             quota.real[name],
             share=rank(name)[0] if quota.held(name).any() else 0.0,

@@ -13,7 +13,7 @@ argument ``borrowing`` is false (:mod:`app.core.actions.allocate`).
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Standing, Vote
+from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, QueueShare, Session, Vote
 from app.core.shares import limits
 from app.core.shares.borrowing import borrowing_of
 from app.core.shares.entitlements import Entitlement, entitlements
@@ -156,10 +156,10 @@ class Proportion:
         lack = limits.shortfalls(short, axis=self._axis, asked=waiting, held=held, limit=deserved)
         return Refusal(Cause.QUEUE_OVERUSED, where=queue, shortfalls=lack)
 
-    def standing(self, queue: QueueName) -> Standing:
+    def standing(self, queue: QueueName) -> QueueShare:
         """What the queue deserves by its weight; nothing while it has no groups."""
         deserved = self._entitlement(queue).deserved
-        return Standing(deserved, self._real[queue], share=self._share(queue))
+        return QueueShare(deserved, self._real[queue], share=self._share(queue))
 
     @property
     def _axis(self) -> ResourceAxis:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.policy import Opened, Standing
+from app.core.policy import Opened, QueueShare
 from app.model.gang import Gang
 from app.model.ids import NO_QUEUE, GroupKey, QueueName
 from app.model.plan import Loan
@@ -42,7 +42,7 @@ def loans(ledger: Ledger, opened: Opened) -> dict[GroupKey, Loan]:
     }
 
 
-def _beyond(ledger: Ledger, name: QueueName, standing: Standing) -> Vector:
+def _beyond(ledger: Ledger, name: QueueName, standing: QueueShare) -> Vector:
     return without_pods(np.maximum(ledger.queue(name).allocated - standing.deserved, 0))
 
 
@@ -63,7 +63,7 @@ def _borrowers(ledger: Ledger, gangs: list[Gang], over: Vector) -> Iterator[tupl
             return
 
 
-def _lender(ledger: Ledger, known: Mapping[QueueName, Standing], amount: Vector) -> QueueName:
+def _lender(ledger: Ledger, known: Mapping[QueueName, QueueShare], amount: Vector) -> QueueName:
     """The queue that uses least of its share of these resources; none if every queue uses all."""
     unused = {
         name: int(np.maximum(standing.deserved - ledger.queue(name).allocated, 0)[amount > 0].max())

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from app.jobplugins.rules.arguments import Arguments, Ray, Svc
+from app.jobplugins.rules.job_tasks import JobTasks
 from app.jobplugins.rules.problems import Problem, path_of
-from app.jobplugins.rules.roster import Roster
 
 CONFIG_MAP_BYTES: Final = 1 << 20
 """The most that the API server stores in a ConfigMap."""
@@ -17,7 +17,7 @@ VARIABLE_BYTES: Final = 128 << 10
 """The longest variable that Linux starts a process with (MAX_ARG_STRLEN)."""
 
 
-def advice(arguments: Mapping[str, Arguments], roster: Roster) -> tuple[Problem, ...]:
+def advice(arguments: Mapping[str, Arguments], roster: JobTasks) -> tuple[Problem, ...]:
     """Warnings about the plugins of a job."""
     return tuple(
         Problem(path_of(name), what, remedy)
@@ -26,7 +26,7 @@ def advice(arguments: Mapping[str, Arguments], roster: Roster) -> tuple[Problem,
     )
 
 
-def _special(given: Arguments, roster: Roster) -> Iterator[tuple[str, str]]:
+def _special(given: Arguments, roster: JobTasks) -> Iterator[tuple[str, str]]:
     if isinstance(given, Svc):
         yield from _hosts(given, roster)
     elif isinstance(given, Ray):
@@ -34,7 +34,7 @@ def _special(given: Arguments, roster: Roster) -> Iterator[tuple[str, str]]:
         yield from _container(given.worker, given.worker_container, "workerContainer", roster)
 
 
-def _roles(given: Arguments, roster: Roster) -> Iterator[tuple[str, str]]:
+def _roles(given: Arguments, roster: JobTasks) -> Iterator[tuple[str, str]]:
     roles = given.roles
     if roles is None or any(roster.task(name) for name in roles.tasks.values()):
         return
@@ -43,14 +43,14 @@ def _roles(given: Arguments, roster: Roster) -> Iterator[tuple[str, str]]:
     yield f"there is no task {names}: {roles.otherwise}", f"write {flags}"
 
 
-def _container(task: str, name: str, flag: str, roster: Roster) -> Iterator[tuple[str, str]]:
+def _container(task: str, name: str, flag: str, roster: JobTasks) -> Iterator[tuple[str, str]]:
     row = roster.task(task)
     if row is not None and name not in row.containers:
         what = f"task {task} has no container {name}: Ray is not started in it"
         yield what, f"write --{flag}=CONTAINER"
 
 
-def _hosts(given: Svc, roster: Roster) -> Iterator[tuple[str, str]]:
+def _hosts(given: Svc, roster: JobTasks) -> Iterator[tuple[str, str]]:
     sizes = {task.name: sum(len(host) + 1 for host in roster.hosts(task)) for task in roster.tasks}
     # Each list is stored twice: a file and a variable.
     total = 2 * sum(sizes.values())

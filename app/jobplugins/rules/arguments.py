@@ -16,14 +16,14 @@ from app.jobplugins.rules.flags import (
     SWITCH,
     TEXT,
     Fault,
-    Kind,
+    FlagType,
     one_of,
 )
 
 T = TypeVar("T", bool, int, str)
 
 
-def _flag(name: str, default: T, kind: Kind) -> T:
+def _flag(name: str, default: T, kind: FlagType) -> T:
     return field(default=default, metadata={"flag": name, "kind": kind})
 
 
@@ -235,7 +235,7 @@ class Hcclrank(Arguments):
         return Roles({"master": self.master, "worker": self.worker}, "no rank is computed")
 
 
-def kinds(plugin: type[Arguments]) -> dict[str, Kind]:
+def kinds(plugin: type[Arguments]) -> dict[str, FlagType]:
     """The flags of ``plugin`` in the order they are told to users."""
     return {entry.metadata["flag"]: entry.metadata["kind"] for entry in fields(plugin)}
 

@@ -20,7 +20,7 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FlagType:
     """What a flag's value must be; ``read`` raises ``ValueError`` for any other text."""
 
     description: str
@@ -73,15 +73,15 @@ def _mount_path(text: str) -> str:
     return text.rstrip("/") or "/"
 
 
-SWITCH = Kind("true or false", "true|false", parse_bool)
-PORT = Kind("a port from 1 to 65535", "PORT", _port)
-COUNT = Kind("a whole number above 0", "NUMBER", _count)
-NAME = Kind("a name", "NAME", _some)
-TEXT = Kind("text", "TEXT", str)
-MOUNT_PATH = Kind("an absolute path without ':'", "PATH", _mount_path)
+SWITCH = FlagType("true or false", "true|false", parse_bool)
+PORT = FlagType("a port from 1 to 65535", "PORT", _port)
+COUNT = FlagType("a whole number above 0", "NUMBER", _count)
+NAME = FlagType("a name", "NAME", _some)
+TEXT = FlagType("text", "TEXT", str)
+MOUNT_PATH = FlagType("an absolute path without ':'", "PATH", _mount_path)
 
 
-def one_of(*words: str) -> Kind:
+def one_of(*words: str) -> FlagType:
     """One of a few words."""
 
     def read(text: str) -> str:
@@ -90,10 +90,10 @@ def one_of(*words: str) -> Kind:
             raise ValueError(f"{word} is none of them")
         return word
 
-    return Kind(f"one of {', '.join(words)}", "|".join(words), read)
+    return FlagType(f"one of {', '.join(words)}", "|".join(words), read)
 
 
-def parse(known: Mapping[str, Kind], arguments: Sequence[str]) -> Parsed:
+def parse(known: Mapping[str, FlagType], arguments: Sequence[str]) -> Parsed:
     """Read all of ``arguments``; those after a fault too."""
     values: dict[str, Value] = {}
     faults: list[Fault] = []
@@ -122,7 +122,7 @@ def parse(known: Mapping[str, Kind], arguments: Sequence[str]) -> Parsed:
 
 
 def _read_into(
-    values: dict[str, Value], faults: list[Fault], *, name: str, kind: Kind, text: str | None
+    values: dict[str, Value], faults: list[Fault], *, name: str, kind: FlagType, text: str | None
 ) -> None:
     if text is None:
         faults.append(Fault(f"--{name} has no value", f"write --{name}={kind.example}"))
@@ -134,7 +134,7 @@ def _read_into(
         faults.append(Fault(what, f"write --{name}={kind.example}"))
 
 
-def _next_value(kind: Kind, rest: list[str]) -> str | None:
+def _next_value(kind: FlagType, rest: list[str]) -> str | None:
     if kind is not SWITCH:
         return rest.pop(0) if rest else None
     if rest and rest[0].strip().lower() in {"true", "false"}:
@@ -159,7 +159,7 @@ def _quoted(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
-def _spelling(known: Mapping[str, Kind]) -> str:
+def _spelling(known: Mapping[str, FlagType]) -> str:
     if not known:
         return "this plugin takes no flags"
     return "its flags are " + ", ".join(

@@ -12,7 +12,7 @@ from app.kube.answers import decoded
 from app.kube.client import ApiClient
 from app.kube.config import Connection
 from app.kube.errors import KubeError
-from app.main.informers import Informers, Kind
+from app.main.informers import Informers, WatchedKind
 from app.main.object_kinds import decoder_for
 from app.webhooks.cluster_facts import FOLLOWED, ClusterFacts
 from app.wire.kinds import QUEUES, Resource
@@ -69,8 +69,8 @@ def informers(facts: ClusterFacts, connection: Connection) -> Informers:
     return Informers(followed, connection=connection, feed=FactsFeed(facts))
 
 
-def _kind(resource: Resource) -> Kind:
-    return Kind(str(resource), resource.path(), decoder_for(resource))
+def _kind(resource: Resource) -> WatchedKind:
+    return WatchedKind(str(resource), resource.path(), decoder_for(resource))
 
 
 class StoredQueues:

@@ -5,7 +5,7 @@ what is stored, and nothing has to be read again.
 """
 
 from app.sandbox.apiserver.admission import AdmissionRequest, Admitted, Denied
-from app.sandbox.apiserver.store import Change, ChangeKind, Store
+from app.sandbox.apiserver.store import ChangeKind, Store, StoreChange
 from app.webhooks.admission import WEBHOOKS, Webhook, decide
 from app.webhooks.cluster_facts import FOLLOWED, ClusterFacts
 from app.webhooks.object_types import is_whole
@@ -61,7 +61,7 @@ class EmbeddedWebhooks:
             warnings += verdict.warnings
         return Admitted(document, tuple(warnings))
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: StoreChange) -> None:
         resource = self._followed.get(change.storage)
         if resource is None:
             return

@@ -14,7 +14,7 @@ from app.controllers.ports import Api, ApiError, Patch
 from app.main.conf_file import Stamp, stamp
 from app.settings.webhooks import WebhookSettings
 from app.webhooks.admission import Webhook
-from app.webhooks.configurations import Place, Registration
+from app.webhooks.configurations import Endpoint, Registration
 from app.webhooks.resource_groups import ResourceGroup
 from app.wire import kinds
 from app.wire.unstructured import key_of
@@ -93,7 +93,7 @@ def registration_of(
             for webhook in webhooks
             if changes_pods or webhook.mutate is None or webhook.resource != kinds.PODS
         ],
-        place=Place(
+        place=Endpoint(
             url=settings.public_url,
             namespace=settings.webhook_namespace,
             service=settings.webhook_service_name,

@@ -13,8 +13,8 @@ from typing import Final, cast
 from app.api.extender import Call
 from app.api.framed import Framed
 from app.front import doors
-from app.service.calls.places import Places
-from app.wire.front import Frames, Kind, Told, change_frame, decode_told
+from app.service.calls.front_reservations import FrontReservations
+from app.wire.front import Frames, MessageType, Told, change_frame, decode_told
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Link(asyncio.Protocol):
         self,
         entrance: socket.socket,
         *,
-        places: Places,
+        places: FrontReservations,
         calls: Mapping[str, Call],
         adopt: Callable[[socket.socket, bytes], None],
         told: Callable[[Told], None],
@@ -56,11 +56,11 @@ class Link(asyncio.Protocol):
         """It answered calls, or hands some on."""
         for frame in self._frames.feed(data):
             match frame.kind:
-                case Kind.TOLD:
+                case MessageType.TOLD:
                     self._told(decode_told(frame.body))
-                case Kind.CALL:
+                case MessageType.CALL:
                     self.framed.begin(frame)
-                case Kind.GONE:
+                case MessageType.GONE:
                     self.framed.give_up(frame.number)
 
     def connection_lost(self, _error: Exception | None) -> None:

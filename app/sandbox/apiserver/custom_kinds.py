@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.sandbox.apiserver.crds import served_kinds
 from app.sandbox.apiserver.registry import Registry, storage_key
 from app.sandbox.apiserver.stock_rules import CRDS
-from app.sandbox.apiserver.store import Change, ChangeKind, Store
+from app.sandbox.apiserver.store import ChangeKind, Store, StoreChange
 from app.wire.documents import Document, name_of, section
 
 
@@ -17,7 +17,7 @@ class CustomKinds:
         self._registry = registry
         store.on_change(self._changed)
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: StoreChange) -> None:
         if change.storage != CRDS:
             return
         if change.previous is not None:

@@ -14,7 +14,7 @@ from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.numbers import whole_number
 from app.sandbox.apiserver.operations import Operations, WriteOptions, check_dry_run
 from app.sandbox.apiserver.registry import Registry
-from app.sandbox.apiserver.store import Change, ChangeKind, Store
+from app.sandbox.apiserver.store import ChangeKind, Store, StoreChange
 from app.sandbox.apiserver.target import Target
 from app.sandbox.clock import timestamp
 from app.wire.documents import Document, ObjectName, is_terminal, name_of, section, uid_of
@@ -239,7 +239,7 @@ class Collector:
             for document in self._store.ordered(kind.key, namespace)
         ]
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: StoreChange) -> None:
         document, here = change.document, (change.storage, name_of(change.document))
         before = _owners(change.previous) if change.previous is not None else set()
         gone = change.kind is ChangeKind.DELETED
@@ -264,7 +264,7 @@ class Collector:
         if found is not None and found["metadata"].get("deletionTimestamp"):
             self._pending.append(self._alive[owner])
 
-    def _forget(self, change: Change) -> None:
+    def _forget(self, change: StoreChange) -> None:
         uid, namespace = uid_of(change.document), name_of(change.document).namespace
         self._alive.pop(uid, None)
         for dependent in self.dependents(uid):

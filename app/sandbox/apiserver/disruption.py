@@ -12,7 +12,7 @@ from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.deletion import Deletion, parse_delete_options
 from app.sandbox.apiserver.operations import Operations
 from app.sandbox.apiserver.selectors import label_selector_matches
-from app.sandbox.apiserver.store import Change, ChangeKind, Store
+from app.sandbox.apiserver.store import ChangeKind, Store, StoreChange
 from app.sandbox.apiserver.target import Target
 from app.wire.documents import Document, condition, is_terminal, labels_of, name_of, section
 
@@ -63,7 +63,7 @@ class Disruption:
             if label_selector_matches(section(budget, "spec").get("selector"), labels_of(pod))
         ]
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: StoreChange) -> None:
         if change.storage == BUDGETS and change.kind is not ChangeKind.DELETED:
             self._refresh(change.document)
         elif change.storage == "/pods":

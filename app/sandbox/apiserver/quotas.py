@@ -19,7 +19,7 @@ from app.sandbox.apiserver.quota_usage import (
     pod_usage,
 )
 from app.sandbox.apiserver.registry import ResourceKind
-from app.sandbox.apiserver.store import Change, ChangeKind, Store
+from app.sandbox.apiserver.store import ChangeKind, Store, StoreChange
 from app.sandbox.pod_resources import Amounts
 from app.sandbox.quantities import parse_list, parse_milli, text
 from app.wire.documents import Document, name_of, section
@@ -70,7 +70,7 @@ class Quotas:
             if why:
                 raise errors.forbidden(kind.plural, kind.group, name.name, why=why)
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: StoreChange) -> None:
         document, namespace = change.document, name_of(change.document).namespace
         if not namespace:
             return
@@ -110,7 +110,7 @@ def _share(quota: Document, pod: Document | None) -> Amounts:
     return pod_usage(pod) if pod is not None and covers(quota, pod) else {}
 
 
-def _is_touched(quota: Document, change: Change) -> bool:
+def _is_touched(quota: Document, change: StoreChange) -> bool:
     """Whether a change may change what is used."""
     if change.storage == _PODS:
         now = None if change.kind is ChangeKind.DELETED else change.document

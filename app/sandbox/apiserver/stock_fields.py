@@ -112,23 +112,24 @@ class _Reading:
                 del document[name]
                 self.unknown.append(path)
             elif value is not None:
-                document[name] = self._field(value, field, _Place(of, path))
+                document[name] = self._field(value, field, _FieldPath(of, path))
             elif field.shape not in _TIMES:
                 del document[name]
 
-    def _field(self, value: Any, field: FieldType, place: _Place) -> Any:
+    def _field(self, value: Any, field: FieldType, place: _FieldPath) -> Any:
         if field.many is Many.ONE:
             return self._one(value, field, place)
         if field.many is Many.LIST:
             _must_be(list, value, field.word, place)
             within = (
-                (_Place(place.owner, f"{place.path}[{at}]"), one) for at, one in enumerate(value)
+                (_FieldPath(place.owner, f"{place.path}[{at}]"), one)
+                for at, one in enumerate(value)
             )
             return [self._one(one, field, here) for here, one in within]
         _must_be(dict, value, field.word, place)
         return {key: self._one(one, field, place) for key, one in value.items()}
 
-    def _one(self, value: Any, field: FieldType, place: _Place) -> Any:
+    def _one(self, value: Any, field: FieldType, place: _FieldPath) -> Any:
         if value is None:
             return {} if field.object is not None else _ABSENT.get(field.shape)
         if field.object is not None:
@@ -140,7 +141,7 @@ class _Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _FieldPath:
     """Where a value is: the type that has the field, and the path to it."""
 
     owner: ObjectType
@@ -156,35 +157,35 @@ class _Place:
         )
 
 
-def _must_be(kind: type, value: object, word: str, place: _Place) -> None:
+def _must_be(kind: type, value: object, word: str, place: _FieldPath) -> None:
     if not isinstance(value, kind):
         raise place.wrong(value, word)
 
 
-def _check_text(value: object, shape: Shape, place: _Place) -> None:
+def _check_text(value: object, shape: Shape, place: _FieldPath) -> None:
     _must_be(str, value, shape.value, place)
 
 
-def _check_truth(value: object, shape: Shape, place: _Place) -> None:
+def _check_truth(value: object, shape: Shape, place: _FieldPath) -> None:
     _must_be(bool, value, shape.value, place)
 
 
-def _check_whole(value: object, shape: Shape, place: _Place) -> None:
+def _check_whole(value: object, shape: Shape, place: _FieldPath) -> None:
     if not _is_whole(value) or (shape is not Shape.LONG and _is_too_long(value)):
         raise place.wrong(value, Shape.WHOLE.value if shape is Shape.WHOLE_OR_TEXT else shape.value)
 
 
-def _check_number(value: object, shape: Shape, place: _Place) -> None:
+def _check_number(value: object, shape: Shape, place: _FieldPath) -> None:
     if not (_is_whole(value) or isinstance(value, float)):
         raise place.wrong(value, shape.value)
 
 
-def _check_whole_or_text(value: object, shape: Shape, place: _Place) -> None:
+def _check_whole_or_text(value: object, shape: Shape, place: _FieldPath) -> None:
     if not isinstance(value, str):
         _check_whole(value, shape, place)
 
 
-def _check_bytes(value: object, shape: Shape, place: _Place) -> None:
+def _check_bytes(value: object, shape: Shape, place: _FieldPath) -> None:
     if not isinstance(value, str):
         raise place.wrong(value, shape.value)
     try:
@@ -195,14 +196,14 @@ def _check_bytes(value: object, shape: Shape, place: _Place) -> None:
         raise Misfit(f"illegal base64 data at input byte {at}") from None
 
 
-def _check_time(value: object, shape: Shape, place: _Place) -> None:
+def _check_time(value: object, shape: Shape, place: _FieldPath) -> None:
     if not isinstance(value, str):
         raise place.wrong(value, Shape.TEXT.value)
     if value and _TIME.fullmatch(value) is None:
         raise Misfit(f'parsing time "{value}" as "{shape.value}": cannot parse "{value}" as "2006"')
 
 
-def _check_quantity(value: object, _shape: Shape, _place: _Place) -> None:
+def _check_quantity(value: object, _shape: Shape, _place: _FieldPath) -> None:
     try:
         parse_milli(value)
     except ValueError:
@@ -210,7 +211,7 @@ def _check_quantity(value: object, _shape: Shape, _place: _Place) -> None:
 
 
 _TIMES: Final = frozenset({Shape.TIME, Shape.MICRO_TIME})
-_CHECKS: Final[Mapping[Shape, Callable[[object, Shape, _Place], None]]] = {
+_CHECKS: Final[Mapping[Shape, Callable[[object, Shape, _FieldPath], None]]] = {
     Shape.TEXT: _check_text,
     Shape.TRUTH: _check_truth,
     Shape.WHOLE: _check_whole,

@@ -33,7 +33,7 @@ class ChangeKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StoreChange:
     """One write: the document after it, and the one before it (None when it was created)."""
 
     revision: int
@@ -43,12 +43,12 @@ class Change:
     previous: Document | None
 
 
-Listener: TypeAlias = Callable[[Change], None]
+Listener: TypeAlias = Callable[[StoreChange], None]
 
 logger = logging.getLogger(__name__)
 
 
-def _tell(listener: Listener, change: Change) -> None:
+def _tell(listener: Listener, change: StoreChange) -> None:
     """One that fails keeps neither the others from hearing nor the write from being answered."""
     try:
         listener(change)
@@ -60,7 +60,9 @@ def _tell(listener: Listener, change: Change) -> None:
 class Subscription:
     """Changes of one kind, in order; ended by ``close``."""
 
-    def __init__(self, pending: Iterable[Change], *, leave: Callable[[Subscription], None]) -> None:
+    def __init__(
+        self, pending: Iterable[StoreChange], *, leave: Callable[[Subscription], None]
+    ) -> None:
         self._pending = deque(pending)
         self._leave = leave
         self._arrived = asyncio.Event()
@@ -70,11 +72,11 @@ class Subscription:
     def has_pending(self) -> bool:
         return bool(self._pending)
 
-    def offer(self, change: Change) -> None:
+    def offer(self, change: StoreChange) -> None:
         self._pending.append(change)
         self._arrived.set()
 
-    def take(self) -> list[Change]:
+    def take(self) -> list[StoreChange]:
         """Everything that has arrived, without waiting."""
         taken = list(self._pending)
         self._pending.clear()
@@ -98,7 +100,7 @@ class _Shelf:
     """All that is known of one kind."""
 
     documents: dict[ObjectName, Document] = field(default_factory=dict)
-    history: deque[Change] = field(default_factory=deque)
+    history: deque[StoreChange] = field(default_factory=deque)
     forgotten: int = 0
     subscriptions: list[Subscription] = field(default_factory=list)
 
@@ -110,7 +112,7 @@ class Store:
         self._window = window
         self._shelves: dict[str, _Shelf] = {}
         self._listeners: list[Listener] = []
-        self._unheard: deque[Change] = deque()
+        self._unheard: deque[StoreChange] = deque()
         self._telling = False
         self.revision = 1
 
@@ -138,7 +140,7 @@ class Store:
         stored = self._stamped(document)
         shelf.documents[name] = stored
         kind = ChangeKind.ADDED if previous is None else ChangeKind.MODIFIED
-        self._publish(Change(self.revision, kind, storage, stored, previous))
+        self._publish(StoreChange(self.revision, kind, storage, stored, previous))
         return stored
 
     def remove(self, storage: str, name: ObjectName) -> Document | None:
@@ -148,13 +150,13 @@ class Store:
         if previous is None:
             return None
         last = self._stamped(previous)
-        self._publish(Change(self.revision, ChangeKind.DELETED, storage, last, previous))
+        self._publish(StoreChange(self.revision, ChangeKind.DELETED, storage, last, previous))
         return last
 
     def subscribe(self, storage: str, *, since: int | None = None) -> Subscription:
         """Changes after revision ``since`` (from now on without it); 410 when too old."""
         shelf = self._shelf(storage)
-        pending: list[Change] = []
+        pending: list[StoreChange] = []
         if since is not None and since < self.revision:
             if since < shelf.forgotten:
                 raise errors.expired(f"too old resource version: {since} ({shelf.forgotten})")
@@ -186,7 +188,7 @@ class Store:
         metadata = {**document["metadata"], "resourceVersion": str(self.revision)}
         return {**document, "metadata": metadata}
 
-    def _publish(self, change: Change) -> None:
+    def _publish(self, change: StoreChange) -> None:
         shelf = self._shelf(change.storage)
         shelf.history.append(change)
         if len(shelf.history) > self._window:

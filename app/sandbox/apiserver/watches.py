@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.lists import Selection, select
 from app.sandbox.apiserver.operations import Operations
-from app.sandbox.apiserver.store import Change, ChangeKind, Subscription
+from app.sandbox.apiserver.store import ChangeKind, StoreChange, Subscription
 from app.sandbox.apiserver.target import Target
 from app.wire.documents import Document
 
@@ -87,7 +87,7 @@ def _parsed(revision: str) -> int:
     return int(revision)
 
 
-def _event(change: Change, selection: Selection) -> tuple[str, Document] | None:
+def _event(change: StoreChange, selection: Selection) -> tuple[str, Document] | None:
     matched = change.previous is not None and selection.matches(change.previous)
     matches = change.kind is not ChangeKind.DELETED and selection.matches(change.document)
     if matches:
@@ -97,7 +97,7 @@ def _event(change: Change, selection: Selection) -> tuple[str, Document] | None:
     return None
 
 
-def _last_seen(change: Change) -> Document:
+def _last_seen(change: StoreChange) -> Document:
     """The object as the watcher knew it, with the revision at which it left."""
     previous = change.previous or change.document
     revision = {"resourceVersion": str(change.revision)}

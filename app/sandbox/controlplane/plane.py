@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from app.sandbox.controlplane import certificates, kubeconfigs
+from app.sandbox.controlplane.free_ports import free_port
 from app.sandbox.controlplane.interrupts import uninterrupted
-from app.sandbox.controlplane.ports import free_port
 from app.sandbox.controlplane.processes import Process, stop_all
 
 _CONTROLLERS = (

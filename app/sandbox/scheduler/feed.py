@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.sandbox.apiserver.store import Change, ChangeKind, Store
+from app.sandbox.apiserver.store import ChangeKind, Store, StoreChange
 from app.sandbox.scheduler.claims import STORAGE as CLAIMS
 from app.sandbox.scheduler.cluster import Cluster
 from app.sandbox.scheduler.nominations import Nominations
@@ -64,7 +64,7 @@ class Feed:
         self._assumed.discard(uid_of(pod))
         self._cluster.remove_pod(uid_of(pod))
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: StoreChange) -> None:
         if not self._listening:
             return
         if change.storage == _NODES:
@@ -78,7 +78,7 @@ class Feed:
         elif change.storage == _PODS:
             self._pod_changed(change)
 
-    def _node_changed(self, change: Change) -> None:
+    def _node_changed(self, change: StoreChange) -> None:
         if change.kind is ChangeKind.DELETED:
             self._cluster.remove_node(change.document["metadata"]["name"])
             self._queue.wake(Wake.NODE_DELETED)
@@ -87,7 +87,7 @@ class Feed:
         if change.previous is None or _relevant(change.previous) != _relevant(change.document):
             self._queue.wake(Wake.NODE_CHANGED)
 
-    def _namespace_changed(self, change: Change) -> None:
+    def _namespace_changed(self, change: StoreChange) -> None:
         """Wakes nobody, as with the stock scheduler."""
         if change.kind is ChangeKind.DELETED:
             self._cluster.remove_namespace(name_of(change.document).name)
@@ -102,7 +102,7 @@ class Feed:
         if self._nominations.drop(uid) or was_placed:
             self._queue.wake(Wake.BOUND_POD_DELETED)
 
-    def _pod_changed(self, change: Change) -> None:
+    def _pod_changed(self, change: StoreChange) -> None:
         pod, previous = change.document, change.previous
         if not section(pod, "spec").get("nodeName"):
             self._take_pod(pod)

@@ -46,7 +46,7 @@ class Wake(Enum):
     POD_RULES_CHANGED = "UnschedulablePodRulesUpdate"
 
 
-class Place(Enum):
+class QueuePart(Enum):
     """Where a pod is in the queue."""
 
     GATED = "gated"
@@ -80,7 +80,7 @@ class QueuedPod:
 
     pod: Document
     arrived: int
-    place: Place = Place.ACTIVE
+    place: QueuePart = QueuePart.ACTIVE
     refusals: int = 0
     errors: int = 0
     not_before: float = 0.0
@@ -118,7 +118,7 @@ class PodQueue:
         self._began = clock.now()
         self._arrivals = 0
         self._pods: dict[str, QueuedPod] = {}
-        self._places: dict[Place, dict[str, QueuedPod]] = {place: {} for place in Place}
+        self._places: dict[QueuePart, dict[str, QueuedPod]] = {place: {} for place in QueuePart}
         self._urgent: list[tuple[int, int, int, QueuedPod]] = []
         self._pushes = 0
         self._something = asyncio.Event()
@@ -129,7 +129,7 @@ class PodQueue:
     def get(self, uid: str) -> QueuedPod | None:
         return self._pods.get(uid)
 
-    def at(self, place: Place) -> list[QueuedPod]:
+    def at(self, place: QueuePart) -> list[QueuedPod]:
         return list(self._places[place].values())
 
     def set(self, pod: Document) -> None:
@@ -141,9 +141,9 @@ class PodQueue:
             self._move(queued, _first_place(pod))
             return
         before, queued.pod = queued.pod, pod
-        if queued.place is Place.GATED:
+        if queued.place is QueuePart.GATED:
             self._move(queued, _first_place(pod))
-        elif queued.place in {Place.PARKED, Place.IN_FLIGHT}:
+        elif queued.place in {QueuePart.PARKED, QueuePart.IN_FLIGHT}:
             self._wake_one(queued, _own_change(before, pod))
 
     def remove(self, uid: str) -> None:
@@ -153,9 +153,9 @@ class PodQueue:
 
     def wake(self, event: Wake) -> None:
         """Something happened in the cluster."""
-        for queued in self.at(Place.IN_FLIGHT):
+        for queued in self.at(QueuePart.IN_FLIGHT):
             queued.missed.add(event)
-        for queued in self.at(Place.PARKED):
+        for queued in self.at(QueuePart.PARKED):
             self._wake_one(queued, event)
 
     async def pop(self) -> QueuedPod:
@@ -165,7 +165,7 @@ class PodQueue:
             queued = self._most_urgent()
             if queued is not None:
                 queued.missed.clear()
-                self._move(queued, Place.IN_FLIGHT)
+                self._move(queued, QueuePart.IN_FLIGHT)
                 return queued
             await self._wait()
 
@@ -178,7 +178,7 @@ class PodQueue:
         queued.rejectors = rejectors
         queued.not_before = self._due(queued.refusals)
         queued.parked_since = self._clock.now()
-        self._move(queued, Place.PARKED)
+        self._move(queued, QueuePart.PARKED)
         for event in list(queued.missed):
             self._wake_one(queued, event)
 
@@ -188,7 +188,7 @@ class PodQueue:
             return
         queued.errors += 1
         queued.not_before = self._due(queued.errors)
-        self._move(queued, Place.ERROR)
+        self._move(queued, QueuePart.ERROR)
 
     def _due(self, failures: int) -> float:
         """When the back-off after that many failures is over."""
@@ -196,19 +196,19 @@ class PodQueue:
         return self._began + math.floor(due - self._began) + 1
 
     def _wake_one(self, queued: QueuedPod, event: Wake) -> None:
-        if queued.place is Place.IN_FLIGHT:
+        if queued.place is QueuePart.IN_FLIGHT:
             queued.missed.add(event)
-        elif queued.place is Place.PARKED and any(
+        elif queued.place is QueuePart.PARKED and any(
             event in _HELPS.get(rejector, frozenset()) for rejector in queued.rejectors
         ):
             over = queued.not_before <= self._clock.now()
-            self._move(queued, Place.ACTIVE if over else Place.BACKOFF)
+            self._move(queued, QueuePart.ACTIVE if over else QueuePart.BACKOFF)
 
-    def _move(self, queued: QueuedPod, place: Place) -> None:
+    def _move(self, queued: QueuedPod, place: QueuePart) -> None:
         self._places[queued.place].pop(queued.uid, None)
         queued.place = place
         self._places[place][queued.uid] = queued
-        if place is Place.ACTIVE:
+        if place is QueuePart.ACTIVE:
             self._pushes += 1
             rank = (-queued.priority, queued.arrived, self._pushes)
             heapq.heappush(self._urgent, (*rank, queued))
@@ -216,31 +216,33 @@ class PodQueue:
 
     def _flush(self) -> None:
         now = self._clock.now()
-        for place in (Place.BACKOFF, Place.ERROR):
+        for place in (QueuePart.BACKOFF, QueuePart.ERROR):
             for queued in self.at(place):
                 if queued.not_before <= now:
-                    self._move(queued, Place.ACTIVE)
-        for queued in self.at(Place.PARKED):
+                    self._move(queued, QueuePart.ACTIVE)
+        for queued in self.at(QueuePart.PARKED):
             if queued.parked_since + _LONGEST_PARKED_S <= now:
-                self._move(queued, Place.ACTIVE)
+                self._move(queued, QueuePart.ACTIVE)
 
     def _most_urgent(self) -> QueuedPod | None:
         while self._urgent:
             *_, queued = heapq.heappop(self._urgent)
-            if queued.place is Place.ACTIVE and self._pods.get(queued.uid) is queued:
+            if queued.place is QueuePart.ACTIVE and self._pods.get(queued.uid) is queued:
                 return queued
         if not self._backoff.pops_early:
             return None
-        waiting = self._places[Place.BACKOFF].values()
+        waiting = self._places[QueuePart.BACKOFF].values()
         return min(waiting, key=lambda queued: (-queued.priority, queued.arrived), default=None)
 
     async def _wait(self) -> None:
         """Until something changes or the next back-off is over."""
         self._something.clear()
         due = [
-            queued.not_before for place in (Place.BACKOFF, Place.ERROR) for queued in self.at(place)
+            queued.not_before
+            for place in (QueuePart.BACKOFF, QueuePart.ERROR)
+            for queued in self.at(place)
         ]
-        due += [queued.parked_since + _LONGEST_PARKED_S for queued in self.at(Place.PARKED)]
+        due += [queued.parked_since + _LONGEST_PARKED_S for queued in self.at(QueuePart.PARKED)]
         if not due:
             await self._something.wait()
             return
@@ -253,8 +255,8 @@ class PodQueue:
             changed.cancel()
 
 
-def _first_place(pod: Document) -> Place:
-    return Place.GATED if items(pod, "spec", "schedulingGates") else Place.ACTIVE
+def _first_place(pod: Document) -> QueuePart:
+    return QueuePart.GATED if items(pod, "spec", "schedulingGates") else QueuePart.ACTIVE
 
 
 def _own_change(before: Document, after: Document) -> Wake:

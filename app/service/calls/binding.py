@@ -20,7 +20,7 @@ from app.cache.gangs.members import Answer, Member, Stage
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.service.activity import OTHER_LEADS, Activity
 from app.service.calls.barrier import OPEN, Barrier
-from app.service.calls.binding_check import Standing, may_leave, standing, why_fallen
+from app.service.calls.binding_check import BindingCheck, may_leave, standing, why_fallen
 from app.service.calls.bursts import Bursts
 from app.service.limits import Limits
 from app.service.ports import Binder, Clock, Reaction, WriteError
@@ -212,11 +212,11 @@ class Binding:
                     return await self._look(call, doubt)
                 case _End.CLIENT_GONE:
                     return _CLIENT_GONE
-            if not ours or standing(self._cache, call.uid) is Standing.STANDS:
+            if not ours or standing(self._cache, call.uid) is BindingCheck.STANDS:
                 return None
             if await self._turns_out_bound(call):
                 return ""
-            if standing(self._cache, call.uid) is Standing.FALLEN:
+            if standing(self._cache, call.uid) is BindingCheck.FALLEN:
                 return why_fallen(self._cache, call.uid) or f"{doubt}; {_FALLEN}"
             at_least_s = 0.0
 

@@ -21,13 +21,13 @@ from enum import Enum
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import Kind, Member
-from app.cache.reserved.shortages import Room
+from app.cache.gangs.members import Member, MemberState
+from app.cache.reserved.shortages import Shortage
 from app.model.ids import PodUid
 from app.model.reason import CLOSED, NO_ROOM, NODE_GONE
 
 
-class Standing(Enum):
+class BindingCheck(Enum):
     """What a member's gang looks like to one whose Binding was not sent, or failed."""
 
     STANDS = "stands"
@@ -41,26 +41,26 @@ def may_leave(cache: ClusterCache, uid: PodUid) -> bool:
     if member is None or not member.promised:
         return True  # the API server knows more of it than we do
     if member.sent or cache.groups[member.group].arrivals.voided:
-        return standing(cache, uid) is Standing.STANDS
-    return _takes(cache, member) and cache.shortages.room_of(member) is Room.THERE
+        return standing(cache, uid) is BindingCheck.STANDS
+    return _takes(cache, member) and cache.shortages.room_of(member) is Shortage.THERE
 
 
-def standing(cache: ClusterCache, uid: PodUid) -> Standing:
+def standing(cache: ClusterCache, uid: PodUid) -> BindingCheck:
     """Whether the member's Binding may be sent again, as far as is known now."""
     member = cache.members.get(uid)
     if member is None or not member.promised:
-        return Standing.FALLEN
+        return BindingCheck.FALLEN
     group, room = cache.groups[member.group], cache.shortages.room_of(member)
-    if not group.known or not _takes(cache, member) or room is Room.GONE:
-        return Standing.FALLEN
+    if not group.known or not _takes(cache, member) or room is Shortage.GONE:
+        return BindingCheck.FALLEN
     if _is_begun(group, member) or (group.complete and not member.void):
-        return Standing.STANDS if room is Room.THERE else Standing.IN_DOUBT
-    return Standing.IN_DOUBT if group.arrivals.unanswered else Standing.FALLEN
+        return BindingCheck.STANDS if room is Shortage.THERE else BindingCheck.IN_DOUBT
+    return BindingCheck.IN_DOUBT if group.arrivals.unanswered else BindingCheck.FALLEN
 
 
 def _is_begun(group: Group, member: Member) -> bool:
     """Whether somebody is bound, or was when this one was let go, and others have to follow."""
-    if group.begun or not group.kinds[Kind.FAILED] or not group.lacks_bound:
+    if group.begun or not group.kinds[MemberState.FAILED] or not group.lacks_bound:
         return group.begun
     return any(other.failed_at > member.since for other in group.members.values())
 
@@ -72,7 +72,7 @@ def why_fallen(cache: ClusterCache, uid: PodUid) -> str:
         return ""
     if not _takes(cache, member):
         return CLOSED if member.node in cache.rooms.nodes else NODE_GONE
-    return NO_ROOM if cache.shortages.room_of(member) is Room.GONE else ""
+    return NO_ROOM if cache.shortages.room_of(member) is Shortage.GONE else ""
 
 
 def _takes(cache: ClusterCache, member: Member) -> bool:

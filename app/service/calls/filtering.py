@@ -31,9 +31,9 @@ from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.pod import Pod
 from app.model.reason import NODES_MAY_HELP, Cause
 from app.service.calls.catching_up import LateGroups, comes_true
-from app.service.cycle.allowed_victims import Approvals
+from app.service.cycle.allowed_victims import AllowedVictims
 from app.service.cycle.planning import Planning
-from app.service.limits import Hint, Limits
+from app.service.limits import Limits, PlacementHint
 from app.service.ports import Clock
 from app.wire.filter_by_name import SAMPLE_FLOOR
 from app.wire.front import NOBODY
@@ -108,7 +108,7 @@ class Filtering:
         cache: ClusterCache,
         *,
         planning: Planning,
-        approvals: Approvals,
+        approvals: AllowedVictims,
         late_groups: LateGroups,
         limits: Limits,
         clock: Clock,
@@ -148,10 +148,10 @@ class Filtering:
         return answer
 
     def was_told(self, uid: PodUid, node: NodeName, *, other: PodUid = NOBODY) -> None:
-        """Who knows the places (:mod:`app.service.calls.places`) answered a call with that one.
+        """The front (:mod:`app.service.calls.front_reservations`) answered a call with ``node``.
 
-        It was that of an ``other`` pod, if one is named, which has this one's now. When that is not
-        so any more, Bind sees whether there is room for it.
+        The node was that of an ``other`` pod, if one is named, which has this one's now. When that
+        is not so any more, Bind sees whether there is room for it.
         """
         member, now = self._cache.members.get(uid), self._clock()
         if other:
@@ -182,7 +182,7 @@ class Filtering:
         member = self._cache.members.get(question.uid)
         if member is None:
             return [(name, 0) for name in question.names]
-        if member.stage is not Stage.WAITING and self._limits.hint is not Hint.GUIDE:
+        if member.stage is not Stage.WAITING and self._limits.hint is not PlacementHint.GUIDE:
             return [(name, 10 * (name == member.node)) for name in question.names]
         return self._planning.queries.rate(member, question.names)
 
@@ -219,7 +219,7 @@ class Filtering:
         for _ in range(_REPLANS):
             if not self._has_place(member, names):
                 return None
-            if self._limits.hint is Hint.GUIDE and self._cache.groups[member.group].solo:
+            if self._limits.hint is PlacementHint.GUIDE and self._cache.groups[member.group].solo:
                 return self._with_room(member, names)
             if member.node in names:
                 return self._chosen(member)

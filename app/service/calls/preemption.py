@@ -36,13 +36,13 @@ from enum import StrEnum
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import PLACED_KINDS, Kind, Member, Stage
+from app.cache.gangs.members import PLACED_KINDS, Member, MemberState, Stage
 from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.parts import Part
 from app.model.pod import Pod
 from app.service.calls.candidate_order import first_accepted, freed_by, tries_with
 from app.service.calls.catching_up import LateGroups
-from app.service.cycle.allowed_victims import Approvals, Losses
+from app.service.cycle.allowed_victims import AllowedVictims, Losses
 from app.service.cycle.planning import Planning
 from app.service.ports import Clock
 
@@ -92,7 +92,7 @@ class Preemption:
         cache: ClusterCache,
         *,
         planning: Planning,
-        approvals: Approvals,
+        approvals: AllowedVictims,
         late_groups: LateGroups,
         clock: Clock,
     ) -> None:
@@ -287,7 +287,7 @@ def _is_kept(cache: ClusterCache, group: Group, queue: QueueName) -> bool:
 def _breaks(group: Group, victims: Collection[PodUid], others: Collection[PodUid]) -> bool:
     """Whether it were left in part; ``others`` are members that may have been evicted already."""
     mine = _placed(group, victims)
-    there = group.on_nodes + group.arrivals.at_bind.total() - group.kinds[Kind.SUCCEEDED]
+    there = group.on_nodes + group.arrivals.at_bind.total() - group.kinds[MemberState.SUCCEEDED]
     if not mine or mine.total() >= there:
         return False
     return not group.complete_without(_placed(group, {*victims, *others}))

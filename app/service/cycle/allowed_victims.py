@@ -23,7 +23,7 @@ from app.cache.cluster import ClusterCache
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.pod import TERMINAL, Pod
-from app.model.snapshot import MadeRoom
+from app.model.snapshot import NominatedRoom
 from app.service.ports import Clock
 
 KEPT_S = 10.0
@@ -62,7 +62,7 @@ class _Approved:
             self.budgets.pop(key, None)
 
 
-class Approvals:
+class AllowedVictims:
     """At most ``limit`` victims; those allowed longest ago are forgotten first."""
 
     def __init__(self, cache: ClusterCache, *, clock: Clock, limit: int = _KEPT) -> None:
@@ -99,7 +99,7 @@ class Approvals:
         victims = [approved.victim.uid for approved in self._of(preemptor)]
         return bool(victims) and all(map(self._has_gone, victims))
 
-    def preemptors(self) -> dict[PodUid, MadeRoom]:
+    def preemptors(self) -> dict[PodUid, NominatedRoom]:
         """Pods of ours that may evict somebody and wait, where they may last, and whether it shows.
 
         That is asked for each plan; most of whom something was approved for have their places.
@@ -112,10 +112,10 @@ class Approvals:
         member = self._cache.members.get(preemptor)
         return member is not None and not (member.node or member.pod.node)
 
-    def _made_room(self, approved: Collection[_Approved]) -> MadeRoom:
+    def _made_room(self, approved: Collection[_Approved]) -> NominatedRoom:
         node = [each.node for each in approved][-1]
         victims = (each.victim.uid for each in approved if each.node == node)
-        return MadeRoom(node, done=all(map(self._has_gone, victims)))
+        return NominatedRoom(node, done=all(map(self._has_gone, victims)))
 
     def _has_gone(self, victim: PodUid) -> bool:
         pod = self._cache.pod(victim)

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import Kind
+from app.cache.gangs.members import MemberState
 from app.cache.gangs.missing import excess
 from app.model.ids import GroupKey
 from app.service.limits import Limits
@@ -67,7 +67,11 @@ def give_back_unusable(cache: ClusterCache, changed: Iterable[GroupKey]) -> None
     """
     for key in tuple(changed):
         group = cache.groups.get(key)
-        if group is None or not group.slots or not (group.kinds[Kind.GATED] or group.foreign):
+        if (
+            group is None
+            or not group.slots
+            or not (group.kinds[MemberState.GATED] or group.foreign)
+        ):
             continue
         if excess(group) and not group.owed:
             cache.release(key, why="a member is not for us to place")

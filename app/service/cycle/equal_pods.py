@@ -21,7 +21,7 @@ import numpy as np
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import Kind
+from app.cache.gangs.members import MemberState
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.planner import bears_more
 from app.core.policy import Policies
@@ -32,7 +32,7 @@ from app.model.shape import PodShape
 from app.model.snapshot import NodeTable, QueueUsage
 from app.model.workload import Queue
 from app.service.configuration import Configuration
-from app.service.cycle.allowed_victims import Approvals
+from app.service.cycle.allowed_victims import AllowedVictims
 from app.service.cycle.refused import Refused
 from app.service.cycle.snapshot_token import claimed, differ, has_more
 from app.wire.filter_by_name import SAMPLE_FLOOR
@@ -63,13 +63,13 @@ class _Granted:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Allowance:
+class EqualPods:
     """How many more pods like the last that came alone may have a place."""
 
     cache: ClusterCache
     configuration: Configuration
     snapshotter: Snapshotter
-    approvals: Approvals
+    approvals: AllowedVictims
     refused: Refused
     _like: Gang | None = None
     """The last one, as it waited."""
@@ -194,7 +194,7 @@ class Allowance:
         free = not (pod.pinned or pod.gates or pod.nominated or pod.queue_first)
         plain = not (pod.shape.looks_at_pods or pod.shape.host_ports)
         return (
-            member.kind is Kind.WAITING
+            member.kind is MemberState.WAITING
             and free
             and plain
             and pod.shape.requests == like.waiting[0].shape.requests

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class Relief:
+class GiveBackOverLimit:
     """Looks, and gives back."""
 
     cache: ClusterCache

@@ -36,15 +36,15 @@ from app.model.reason import Refusal
 from app.model.snapshot import Snapshot
 from app.service.activity import OTHER_LEADS, Activity
 from app.service.configuration import Configuration
-from app.service.cycle.allowed_victims import Approvals
+from app.service.cycle.allowed_victims import AllowedVictims
 from app.service.cycle.cycle_log import CycleLog
-from app.service.cycle.equal_pods import Allowance
+from app.service.cycle.equal_pods import EqualPods
 from app.service.cycle.expiry import Expiry
-from app.service.cycle.over_limit import Relief
+from app.service.cycle.over_limit import GiveBackOverLimit
 from app.service.cycle.publishing import Published, Publisher
 from app.service.cycle.queries import Queries
 from app.service.cycle.refused import Refused
-from app.service.cycle.snapshot_token import Basis
+from app.service.cycle.snapshot_token import SnapshotToken
 from app.service.cycle.taking_over import take_over
 from app.service.cycle.vetoes import Vetoes
 from app.service.limits import Limits
@@ -78,7 +78,7 @@ class Planning:
     cache: ClusterCache
     configuration: Configuration
     vetoes: Vetoes
-    approvals: Approvals
+    approvals: AllowedVictims
     limits: Limits
     clock: Clock
     activity: Activity
@@ -109,9 +109,9 @@ class Planning:
     expiry: Expiry = field(init=False)
     queries: Queries = field(init=False)
     _refused: Refused = field(init=False)
-    _relief: Relief = field(init=False)
+    _relief: GiveBackOverLimit = field(init=False)
     _snapshotter: Snapshotter = field(init=False)
-    _allowance: Allowance = field(init=False)
+    _allowance: EqualPods = field(init=False)
     _publisher: Publisher = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,8 +125,8 @@ class Planning:
             shapes=self._shapes,
             clock=self.clock,
         )
-        self._relief = Relief(self.cache, self.configuration, self._snapshotter)
-        self._allowance = Allowance(
+        self._relief = GiveBackOverLimit(self.cache, self.configuration, self._snapshotter)
+        self._allowance = EqualPods(
             cache=self.cache,
             configuration=self.configuration,
             snapshotter=self._snapshotter,
@@ -263,7 +263,7 @@ class Planning:
             self.cache.collect((), now=now)
             return
         snapshot = self._snapshot(now)
-        basis = Basis(snapshot, self.configuration.policies)
+        basis = SnapshotToken(snapshot, self.configuration.policies)
         steps = plan_steps(snapshot, basis.policies, now=now, shapes=self._shapes)
         self._under_way = True
         try:
@@ -291,7 +291,7 @@ class Planning:
                 await asyncio.sleep(0)
                 slice_ends = self.clock() + self.limits.slice_s
 
-    def _publish(self, plan: Plan, basis: Basis, *, now: float) -> bool:
+    def _publish(self, plan: Plan, basis: SnapshotToken, *, now: float) -> bool:
         """Make the plan true; returns whether part of it has to be planned again."""
         again = self._publisher.publish(plan, basis, now=now)
         self._refused.replace(plan.refused)
@@ -361,7 +361,7 @@ class Planning:
         """A cycle's planning in one go; returns whether something of ``asked`` was placed."""
         self.cache.signals.taken_up()
         snapshot = self._snapshot(now)
-        basis = Basis(snapshot, self.configuration.policies)
+        basis = SnapshotToken(snapshot, self.configuration.policies)
         decided = plan(snapshot, basis.policies, now=now, shapes=self._shapes)
         if self._publish(decided, basis, now=now):
             self.cache.signals.dirty = True

@@ -23,7 +23,7 @@ from app.model.snapshot import Snapshot
 from app.service.configuration import Configuration
 from app.service.cycle.cool_down import hold_off
 from app.service.cycle.cycle_log import CycleLog
-from app.service.cycle.snapshot_token import Basis
+from app.service.cycle.snapshot_token import SnapshotToken
 from app.service.limits import Limits
 
 Published = Callable[[GangPlacement], None]
@@ -47,7 +47,7 @@ class Publisher:
     _refused: Counter[GroupKey] = field(default_factory=Counter)
     """How often in a row each gang was refused."""
 
-    def publish(self, plan: Plan, basis: Basis, *, now: float) -> bool:
+    def publish(self, plan: Plan, basis: SnapshotToken, *, now: float) -> bool:
         """Make the plan true; returns whether part of it has to be planned again."""
         self.set_aside(plan, basis.snapshot)
         wanted = self._as_planned(plan, basis.snapshot)
@@ -102,7 +102,7 @@ class Publisher:
             placed=tuple(p for p in plan.placed if p.gang in pending and asks_like_then(p.gang)),
         )
 
-    def _confirmed(self, plan: Plan, basis: Basis, now: float) -> Plan:
+    def _confirmed(self, plan: Plan, basis: SnapshotToken, now: float) -> Plan:
         """What queues may hold besides what was decided, or changed, meanwhile."""
         policies = self.configuration.policies
         if not (plan.admitted or plan.placed):

@@ -18,7 +18,7 @@ from app.model.workload import Queue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Basis:
+class SnapshotToken:
     """The cluster and the configuration as they were when a cycle began."""
 
     snapshot: Snapshot

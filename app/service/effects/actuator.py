@@ -25,16 +25,16 @@ from app.cache.gangs.members import Member, Stage
 from app.kit.workqueue import Again, WorkQueue
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
 from app.model.plan import GangPlacement
-from app.service.effects.affinity_followers import Following
+from app.service.effects.affinity_followers import AffinityFollowers
 from app.service.effects.corrections import Corrections
 from app.service.effects.failed_writes import again_unless_gone
 from app.service.effects.gates import REPEAT_S, Gates
 from app.service.effects.nominations import Nominations
 from app.service.effects.placement_hints import hint_for
 from app.service.effects.pod_reasons import PodReasons
-from app.service.effects.queue_allocation_gates import Showing
+from app.service.effects.queue_allocation_gates import QueueAllocationGates
 from app.service.effects.statuses import StatusWriter
-from app.service.limits import Hint, Limits
+from app.service.limits import Limits, PlacementHint
 from app.service.ports import Clock, PodWriter, WriteError
 from app.service.telling.affinity_followers import follows
 from app.telemetry import metrics
@@ -54,7 +54,7 @@ class Actuator:
         status: StatusWriter,
         reasons: PodReasons,
         corrections: Corrections,
-        showing: Showing,
+        showing: QueueAllocationGates,
         gates: Gates,
         limits: Limits,
         clock: Clock,
@@ -69,7 +69,7 @@ class Actuator:
         self._limits = limits
         self._clock = clock
         self._nominations = Nominations(cache, pods=pods, failed=log_failure)
-        self._following = Following(cache, tell=self._tell_soon, failed=log_failure)
+        self._following = AffinityFollowers(cache, tell=self._tell_soon, failed=log_failure)
         self._told: dict[PodUid, float] = {}
         self._next_look = 0.0
         self._pod_work: WorkQueue[PodUid] = WorkQueue(self._tell, failed=log_failure)
@@ -177,9 +177,9 @@ class Actuator:
         pod, node = member.pod, member.node
         group = self._cache.groups[member.group]
         hint = hint_for(pod, group, configured=self._limits.hint)
-        self._cache.tell(member, told=hint is not Hint.GUIDE)
+        self._cache.tell(member, told=hint is not PlacementHint.GUIDE)
         status = self._reasons.placed(member)
-        if hint is Hint.NOMINATE and not pod.pinned and pod.nominated != node:
+        if hint is PlacementHint.NOMINATE and not pod.pinned and pod.nominated != node:
             status = patches.merged(status, patches.nomination(node))
             self._nominations.writes(member, node)
         if status is not None:
@@ -187,7 +187,7 @@ class Actuator:
             self._reasons.taken_back(pod)
             if not self._keeps_place(member, node):
                 return  # whoever gives it another one asks for it to be told
-        pin = node if hint is Hint.PIN and not pod.pinned else NO_NODE
+        pin = node if hint is PlacementHint.PIN and not pod.pinned else NO_NODE
         await self._gates.open(pod, pin=pin)
 
     def _keeps_place(self, member: Member, node: NodeName) -> bool:

@@ -24,7 +24,7 @@ _SHARE: Final = 0.1
 _LOOKING_AT_ONCE: Final = 4
 
 
-class Following:
+class AffinityFollowers:
     """Finds out whose turn it is, again and again as members of their gangs arrive."""
 
     def __init__(

@@ -7,22 +7,22 @@ is not pinned again: it can follow when its place moves.
 
 from app.cache.gangs.groups import Group
 from app.model.pod import Pod
-from app.service.limits import Hint
+from app.service.limits import PlacementHint
 
 VCJOB = "batch.volcano.sh/v1alpha1"
 
 
-def hint_for(pod: Pod, group: Group, *, configured: Hint) -> Hint:
+def hint_for(pod: Pod, group: Group, *, configured: PlacementHint) -> PlacementHint:
     """The hint for a member of ``group``; never AUTO."""
     hint = configured
-    if hint is Hint.AUTO:
-        hint = Hint.PIN if _is_recreated(pod) else Hint.NOMINATE
-    if hint is Hint.PIN and not pod.shape.bears_pin:
-        return Hint.GUIDE
-    if hint is Hint.PIN and pod.is_second_try:
-        hint = Hint.NOMINATE
-    if hint is Hint.NOMINATE and _must_spread(pod, group):
-        return Hint.GUIDE
+    if hint is PlacementHint.AUTO:
+        hint = PlacementHint.PIN if _is_recreated(pod) else PlacementHint.NOMINATE
+    if hint is PlacementHint.PIN and not pod.shape.bears_pin:
+        return PlacementHint.GUIDE
+    if hint is PlacementHint.PIN and pod.is_second_try:
+        hint = PlacementHint.NOMINATE
+    if hint is PlacementHint.NOMINATE and _must_spread(pod, group):
+        return PlacementHint.GUIDE
     return hint
 
 

@@ -21,7 +21,7 @@ from app.telemetry import metrics
 from app.wire import patches
 
 
-class Showing:
+class QueueAllocationGates:
     """Lets kube-scheduler see what the plan shows."""
 
     def __init__(

@@ -11,7 +11,7 @@ from app.cache.gangs.groups import Group
 from app.cache.gangs.members import ARRIVED, Member
 from app.cache.neighbours.pods_with_rules import keys_of
 from app.core.placement.affinity_followers import Companion, followers
-from app.core.placement.residents import Identity, identity_of
+from app.core.placement.placed_pods import Identity, identity_of
 from app.model.ids import NodeName
 from app.model.shape import PodShape
 

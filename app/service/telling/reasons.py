@@ -12,7 +12,7 @@ from math import ceil, floor
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import Kind, Member
+from app.cache.gangs.members import Member, MemberState
 from app.cache.gangs.prebind import longest_in_prebind
 from app.core.plugins.gang import unseen
 from app.core.texts import is_filter_text
@@ -23,8 +23,8 @@ from app.wire import times
 
 CREATING_S = 3.0
 """So long after a member was created the next one may be on its way."""
-_PLACED = frozenset({Kind.PLACED})
-_UNBOUND = frozenset({Kind.PLACED, Kind.WAITING})
+_PLACED = frozenset({MemberState.PLACED})
+_UNBOUND = frozenset({MemberState.PLACED, MemberState.WAITING})
 
 
 def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
@@ -80,7 +80,7 @@ def _is_of_others(cache: ClusterCache, group: Group) -> bool:
     return group.placed_minimum and _unseen(cache, group) is not None
 
 
-def _complaint(group: Group, *, of: frozenset[Kind]) -> Refusal | None:
+def _complaint(group: Group, *, of: frozenset[MemberState]) -> Refusal | None:
     """What kube-scheduler says of members that are ``of`` these kinds, the first by name."""
     if group.reached_minimum:
         return None

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.cache.gangs.members import Kind, Member, Slot, Stage, decides_like, may_change
+from app.cache.gangs.members import Member, MemberState, Slot, Stage, decides_like, may_change
 from app.model.ids import NO_NODE, NodeName
 from app.model.pod import QUEUE_GATE, Owner, Pod
 from tests.builders import make_pod, make_shape, make_task
@@ -19,57 +19,57 @@ def member(pod: Pod, stage: Stage = Stage.WAITING, node: str = "m") -> Member:
     return Member(pod, pod.group, make_task(pod.name), stage=stage, node=place)
 
 
-KINDS: dict[str, tuple[dict[str, Any], tuple[Stage, ...], Kind, str]] = {
-    "waits": ({}, (Stage.WAITING,), Kind.WAITING, ""),
-    "behind our gate": ({"gates": ("pumice.sh/plan",)}, (Stage.WAITING,), Kind.WAITING, ""),
+KINDS: dict[str, tuple[dict[str, Any], tuple[Stage, ...], MemberState, str]] = {
+    "waits": ({}, (Stage.WAITING,), MemberState.WAITING, ""),
+    "behind our gate": ({"gates": ("pumice.sh/plan",)}, (Stage.WAITING,), MemberState.WAITING, ""),
     "behind another gate": (
         {"gates": ("pumice.sh/plan", "other.io/gate")},
         (Stage.WAITING,),
-        Kind.GATED,
+        MemberState.GATED,
         "",
     ),
     "behind Volcano's gate, as it asks": (
         {"gates": ("pumice.sh/plan", QUEUE_GATE), "annotations": {QUEUE_GATE: "true"}},
         (Stage.WAITING,),
-        Kind.WAITING,
+        MemberState.WAITING,
         "",
     ),
     "behind Volcano's gate without having asked": (
         {"gates": (QUEUE_GATE,), "annotations": {QUEUE_GATE: "false"}},
         (Stage.WAITING,),
-        Kind.GATED,
+        MemberState.GATED,
         "",
     ),
     "has a place": (
         {},
         (Stage.PLANNED, Stage.ASSUMED, Stage.BINDING),
-        Kind.PLACED,
+        MemberState.PLACED,
         "m",
     ),
-    "bound": (ON_N, ALL_STAGES, Kind.BOUND, "n"),
-    "running": (ON_N | {"phase": "Running"}, ALL_STAGES, Kind.RUNNING, "n"),
+    "bound": (ON_N, ALL_STAGES, MemberState.BOUND, "n"),
+    "running": (ON_N | {"phase": "Running"}, ALL_STAGES, MemberState.RUNNING, "n"),
     "ending on its node": (
         ON_N | {"phase": "Running", "deleting": True},
         ALL_STAGES,
-        Kind.RELEASING_PLACED,
+        MemberState.RELEASING_PLACED,
         "n",
     ),
-    "deleted before it had one": ({"deleting": True}, (Stage.WAITING,), Kind.RELEASING, ""),
-    "succeeded": (ON_N | {"phase": "Succeeded"}, ALL_STAGES, Kind.SUCCEEDED, ""),
-    "failed": (ON_N | {"phase": "Failed"}, ALL_STAGES, Kind.FAILED, ""),
+    "deleted before it had one": ({"deleting": True}, (Stage.WAITING,), MemberState.RELEASING, ""),
+    "succeeded": (ON_N | {"phase": "Succeeded"}, ALL_STAGES, MemberState.SUCCEEDED, ""),
+    "failed": (ON_N | {"phase": "Failed"}, ALL_STAGES, MemberState.FAILED, ""),
     "failed while being deleted": (
         ON_N | {"phase": "Failed", "deleting": True},
         ALL_STAGES,
-        Kind.FAILED,
+        MemberState.FAILED,
         "",
     ),
-    "of a node that is lost": (ON_N | {"phase": "Unknown"}, ALL_STAGES, Kind.UNKNOWN, "n"),
+    "of a node that is lost": (ON_N | {"phase": "Unknown"}, ALL_STAGES, MemberState.UNKNOWN, "n"),
 }
 
 
 @pytest.mark.parametrize(("pod", "stages", "kind", "node"), KINDS.values(), ids=KINDS.keys())
 def test_what_the_api_server_says_goes_before_our_stage(
-    pod: dict[str, Any], stages: tuple[Stage, ...], kind: Kind, node: str
+    pod: dict[str, Any], stages: tuple[Stage, ...], kind: MemberState, node: str
 ) -> None:
     for stage in stages:
         one = member(make_pod(**pod), stage)

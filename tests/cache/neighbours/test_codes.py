@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from app.cache.neighbours.codes import SPARE, LiveCodes
-from app.model.residents import Codes
+from app.model.placed_pods import Codes
 
 VALUES = st.none() | st.sampled_from(["a", "b", "c"])
 ROWS = 4

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.cache.neighbours.placed_pods import SPARE, Occupant, Roster
-from app.cache.neighbours.pods_with_rules import Choosy
+from app.cache.neighbours.placed_pods import SPARE, Occupant, PlacedPodTable
+from app.cache.neighbours.pods_with_rules import PodsWithRules
 from app.model.ids import NodeName
-from app.model.residents import Residents
+from app.model.placed_pods import PlacedPods
 from app.model.shape import LabelSelector, Operator, PodShape, PodTerm, Requirement
 from tests.builders import make_node, make_shape, make_table
 from tests.residents import read_residents
@@ -21,7 +21,7 @@ class Rig:
     def __init__(self) -> None:
         self.found: dict[str, Occupant] = {}
         self.looked_at: list[str] = []
-        self.roster = Roster(self.find, self.found)
+        self.roster = PlacedPodTable(self.find, self.found)
         self.table = make_table(tuple(make_node(name) for name in NODES))
 
     def find(self, holder: str) -> Occupant | None:
@@ -36,7 +36,7 @@ class Rig:
         del self.found[holder]
         self.roster.note(holder)
 
-    def told(self, *asked: str) -> Residents:
+    def told(self, *asked: str) -> PlacedPods:
         return self.roster.residents(self.table, frozenset(asked))
 
     def apps(self) -> list[tuple[str | None, int]]:
@@ -102,7 +102,7 @@ def choosy(key: str) -> PodShape:
 
 
 def test_the_keys_that_are_asked_for_are_those_of_who_is_there() -> None:
-    those = Choosy()
+    those = PodsWithRules()
     for holder, key in (("a", "app"), ("b", "app"), ("c", "tier"), ("a", "tier")):
         those.put(holder, choosy(key))
     assert (len(those), set(those.keys())) == (3, {"app", "tier"})
@@ -115,7 +115,7 @@ def test_the_keys_that_are_asked_for_are_those_of_who_is_there() -> None:
 
 
 def test_saying_the_same_again_counts_nothing_anew() -> None:
-    those = Choosy()
+    those = PodsWithRules()
     those.put("a", choosy("app"))
     before = those.keys()
     those.put("a", choosy("app"))

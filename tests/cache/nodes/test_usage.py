@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from app.cache.nodes.usage import VECTORS_KEPT, Rooms
+from app.cache.nodes.usage import VECTORS_KEPT, NodeUsage
 from app.model.amounts import Amounts
 from app.model.ids import NodeName
 from app.model.node import Taint
@@ -21,15 +21,15 @@ ANYWHERE = make_shape(tolerations=(Toleration(exists=True),))
 
 
 @pytest.fixture
-def rooms() -> Rooms:
-    rooms = Rooms()
+def rooms() -> NodeUsage:
+    rooms = NodeUsage()
     rooms.set_node(make_node("n", cpu=4000))
     rooms.set_node(make_node("m", cpu=2000))
     return rooms
 
 
 def charge(
-    rooms: Rooms,
+    rooms: NodeUsage,
     holder: str,
     node: NodeName = N,
     request: Amounts = ONE,
@@ -40,11 +40,11 @@ def charge(
     return rooms.charge(holder, node, request, promised=promised, releasing=releasing)
 
 
-def idle(rooms: Rooms, node: NodeName = N) -> int:
+def idle(rooms: NodeUsage, node: NodeName = N) -> int:
     return int(rooms.idle(node)[0])
 
 
-def test_a_charge_takes_room_and_a_discharge_gives_it_back(rooms: Rooms) -> None:
+def test_a_charge_takes_room_and_a_discharge_gives_it_back(rooms: NodeUsage) -> None:
     assert charge(rooms, "a")
     assert idle(rooms) == 3000
     assert rooms.discharge("a")
@@ -52,7 +52,7 @@ def test_a_charge_takes_room_and_a_discharge_gives_it_back(rooms: Rooms) -> None
     assert not rooms.discharge("a")
 
 
-def test_charging_again_moves_or_resizes_and_never_counts_twice(rooms: Rooms) -> None:
+def test_charging_again_moves_or_resizes_and_never_counts_twice(rooms: NodeUsage) -> None:
     charge(rooms, "a")
     assert not charge(rooms, "a")
     assert charge(rooms, "a", request=TWO)
@@ -64,7 +64,7 @@ def test_charging_again_moves_or_resizes_and_never_counts_twice(rooms: Rooms) ->
 
 
 @pytest.mark.parametrize("where", [M, N], ids=["on two nodes", "on one"])
-def test_equal_holders_change_nodes_and_no_sum_changes(rooms: Rooms, where: NodeName) -> None:
+def test_equal_holders_change_nodes_and_no_sum_changes(rooms: NodeUsage, where: NodeName) -> None:
     charge(rooms, "a", N, promised=True)
     charge(rooms, "b", where, promised=True)
     before = idle(rooms, N), idle(rooms, M)
@@ -79,7 +79,7 @@ def test_equal_holders_change_nodes_and_no_sum_changes(rooms: Rooms, where: Node
     assert not rooms.promised_nodes()
 
 
-def test_a_promise_that_is_kept_changes_no_sum(rooms: Rooms) -> None:
+def test_a_promise_that_is_kept_changes_no_sum(rooms: NodeUsage) -> None:
     charge(rooms, "a", promised=True)
     assert rooms.promised_nodes() == {N}
     assert not charge(rooms, "a", promised=False)
@@ -87,14 +87,14 @@ def test_a_promise_that_is_kept_changes_no_sum(rooms: Rooms) -> None:
     assert idle(rooms) == 3000
 
 
-def test_what_is_releasing_is_still_used(rooms: Rooms) -> None:
+def test_what_is_releasing_is_still_used(rooms: NodeUsage) -> None:
     charge(rooms, "a")
     assert charge(rooms, "a", releasing=True)
     used, releasing = rooms.sorted_used()
     assert (used[:, 0].tolist(), releasing[:, 0].tolist()) == ([0, 1000], [0, 1000])
 
 
-def test_only_a_node_that_promised_what_it_lacks_is_short(rooms: Rooms) -> None:
+def test_only_a_node_that_promised_what_it_lacks_is_short(rooms: NodeUsage) -> None:
     charge(rooms, "a", M, TWO)
     charge(rooms, "b", M, ONE)
     assert idle(rooms, M) == -1000
@@ -105,7 +105,7 @@ def test_only_a_node_that_promised_what_it_lacks_is_short(rooms: Rooms) -> None:
     assert not rooms.is_short(M)
 
 
-def test_a_node_may_be_charged_before_it_is_seen_and_after_it_is_gone(rooms: Rooms) -> None:
+def test_a_node_may_be_charged_before_it_is_seen_and_after_it_is_gone(rooms: NodeUsage) -> None:
     late = NodeName("late")
     charge(rooms, "a", late)
     assert not rooms.is_short(late)
@@ -117,7 +117,7 @@ def test_a_node_may_be_charged_before_it_is_seen_and_after_it_is_gone(rooms: Roo
 
 
 def test_rows_of_nodes_that_are_gone_are_used_again() -> None:
-    rooms = Rooms()
+    rooms = NodeUsage()
     for n in range(1000):
         name = f"n{n}"
         rooms.set_node(make_node(name))
@@ -129,7 +129,7 @@ def test_rows_of_nodes_that_are_gone_are_used_again() -> None:
     assert idle(rooms, NodeName("last")) == 4000
 
 
-def test_a_node_that_is_not_ready_has_no_room_and_takes_nothing(rooms: Rooms) -> None:
+def test_a_node_that_is_not_ready_has_no_room_and_takes_nothing(rooms: NodeUsage) -> None:
     rooms.set_node(make_node("n", cpu=4000, ready=False))
     assert not rooms.takes(N, ANYWHERE)
     assert idle(rooms) == 0
@@ -138,7 +138,7 @@ def test_a_node_that_is_not_ready_has_no_room_and_takes_nothing(rooms: Rooms) ->
     assert rooms.table().away == (1,)
 
 
-def test_a_cordoned_node_keeps_its_room_and_takes_only_who_bears_that(rooms: Rooms) -> None:
+def test_a_cordoned_node_keeps_its_room_and_takes_only_who_bears_that(rooms: NodeUsage) -> None:
     rooms.set_node(make_node("n", cpu=4000, unschedulable=True))
     assert not rooms.takes(N, make_shape())
     assert rooms.takes(N, ANYWHERE)
@@ -146,7 +146,9 @@ def test_a_cordoned_node_keeps_its_room_and_takes_only_who_bears_that(rooms: Roo
     assert not rooms.takes(NodeName("unknown"), ANYWHERE)
 
 
-def test_of_a_cordoned_node_what_runs_there_and_what_is_asked_of_it_counts(rooms: Rooms) -> None:
+def test_of_a_cordoned_node_what_runs_there_and_what_is_asked_of_it_counts(
+    rooms: NodeUsage,
+) -> None:
     rooms.set_node(make_node("n", cpu=4000, unschedulable=True))
     assert rooms.table().total[0] == 2000
     assert rooms.table().cordoned == (1,)
@@ -157,7 +159,7 @@ def test_of_a_cordoned_node_what_runs_there_and_what_is_asked_of_it_counts(rooms
         assert rooms.total(asked_of_cordoned=asks)[0] == total
 
 
-def test_a_heartbeat_makes_no_new_table(rooms: Rooms) -> None:
+def test_a_heartbeat_makes_no_new_table(rooms: NodeUsage) -> None:
     before = rooms.table()
     assert not rooms.set_node(make_node("n", cpu=4000, resource_version="9"))
     charge(rooms, "a")
@@ -166,7 +168,7 @@ def test_a_heartbeat_makes_no_new_table(rooms: Rooms) -> None:
     assert rooms.table() is not before
 
 
-def test_the_table_is_sorted_by_name_and_read_only(rooms: Rooms) -> None:
+def test_the_table_is_sorted_by_name_and_read_only(rooms: NodeUsage) -> None:
     table = rooms.table()
     assert [node.name for node in table.nodes] == ["m", "n"]
     assert table.index == {"m": 0, "n": 1}
@@ -175,13 +177,13 @@ def test_the_table_is_sorted_by_name_and_read_only(rooms: Rooms) -> None:
         table.allocatable[0] = 1
 
 
-def test_what_was_handed_out_is_not_changed_later(rooms: Rooms) -> None:
+def test_what_was_handed_out_is_not_changed_later(rooms: NodeUsage) -> None:
     used, _ = rooms.sorted_used()
     charge(rooms, "a")
     assert not used.any()
 
 
-def test_a_new_resource_widens_everything_and_changes_nothing(rooms: Rooms) -> None:
+def test_a_new_resource_widens_everything_and_changes_nothing(rooms: NodeUsage) -> None:
     told: list[int] = []
     rooms.grown = lambda: told.append(len(rooms.axis))
     charge(rooms, "a")
@@ -195,14 +197,14 @@ def test_a_new_resource_widens_everything_and_changes_nothing(rooms: Rooms) -> N
     assert not rooms.sorted_used()[0].any()
 
 
-def test_equal_amounts_share_one_read_only_vector(rooms: Rooms) -> None:
+def test_equal_amounts_share_one_read_only_vector(rooms: NodeUsage) -> None:
     vector = rooms.vector(ONE)
     assert rooms.vector(make_amounts(cpu=1000, pods=1)) is vector
     with pytest.raises(ValueError, match="read-only"):
         vector += np.int64(1)
 
 
-def test_amounts_that_nobody_asks_for_any_more_are_forgotten(rooms: Rooms) -> None:
+def test_amounts_that_nobody_asks_for_any_more_are_forgotten(rooms: NodeUsage) -> None:
     held = make_amounts(cpu=1)
     charge(rooms, "a", N, held)
     vectors = [weakref.ref(rooms.vector(make_amounts(cpu=cpu))) for cpu in range(2, 5000)]
@@ -226,7 +228,7 @@ def test_amounts_that_nobody_asks_for_any_more_are_forgotten(rooms: Rooms) -> No
     ],
 )
 def test_the_best_of_the_offered_nodes(
-    rooms: Rooms, *, names: Sequence[str], request_: Amounts, pack: bool, chosen: str | None
+    rooms: NodeUsage, *, names: Sequence[str], request_: Amounts, pack: bool, chosen: str | None
 ) -> None:
     for name in ("a", "b", "full"):
         rooms.set_node(make_node(name, cpu=1000))
@@ -240,11 +242,11 @@ DEVICES = frozenset({"nvidia.com/gpu"})
 """What a DeviceClass maps."""
 
 
-def has_gpu(rooms: Rooms, node: NodeName = N) -> bool:
+def has_gpu(rooms: NodeUsage, node: NodeName = N) -> bool:
     return rooms.has_room(node, rooms.vector(GPU))
 
 
-def test_what_no_node_lists_is_nowhere_unless_a_device_class_maps_it(rooms: Rooms) -> None:
+def test_what_no_node_lists_is_nowhere_unless_a_device_class_maps_it(rooms: NodeUsage) -> None:
     assert not has_gpu(rooms)
     assert rooms.set_devices(DEVICES)
     assert has_gpu(rooms)
@@ -254,7 +256,7 @@ def test_what_no_node_lists_is_nowhere_unless_a_device_class_maps_it(rooms: Room
     assert not has_gpu(rooms)
 
 
-def test_whatever_takes_devices_there_are_enough_and_the_rest_is_counted(rooms: Rooms) -> None:
+def test_whatever_takes_devices_there_are_enough_and_the_rest_is_counted(rooms: NodeUsage) -> None:
     rooms.set_devices(DEVICES)
     charge(rooms, "a", request=make_amounts(cpu=2000, **{"nvidia.com/gpu": 1000}))
     assert has_gpu(rooms)
@@ -263,7 +265,7 @@ def test_whatever_takes_devices_there_are_enough_and_the_rest_is_counted(rooms: 
     assert has_gpu(rooms, M)
 
 
-def test_where_a_node_lists_the_resource_it_is_there_alone(rooms: Rooms) -> None:
+def test_where_a_node_lists_the_resource_it_is_there_alone(rooms: NodeUsage) -> None:
     rooms.set_devices(DEVICES)
     listing = make_node("m", cpu=2000, extra={"nvidia.com/gpu": 1})
     rooms.set_node(listing)
@@ -280,7 +282,7 @@ def test_where_a_node_lists_the_resource_it_is_there_alone(rooms: Rooms) -> None
     assert has_gpu(rooms)
 
 
-def test_the_table_of_the_planner_has_the_devices_too(rooms: Rooms) -> None:
+def test_the_table_of_the_planner_has_the_devices_too(rooms: NodeUsage) -> None:
     rooms.vector(GPU)
     before = rooms.table()
     at = rooms.axis.index["nvidia.com/gpu"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Answer, Member
-from app.cache.reserved.shortages import Room
+from app.cache.reserved.shortages import Shortage
 from app.model.ids import NodeName, PodUid, group_key
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
@@ -92,7 +92,7 @@ class Rig:
     def void(self) -> set[str]:
         return {member.pod.name for member in self.cache.members.values() if member.void}
 
-    def room(self, name: str) -> Room:
+    def room(self, name: str) -> Shortage:
         return self.cache.shortages.room_of(self.member(name))
 
 
@@ -122,7 +122,7 @@ def test_all_give_way_that_ask_for_what_nobody_can_have() -> None:
     taker = PodShape(requests=make_amounts(cpu=1000, pods=1, **{GPU: 4}))
     rig.cache.set_pod(make_pod("x", scheduler="other", node=N, shape=taker), now=rig.now)
     assert rig.void() == {"g0", "g1"}
-    assert rig.room("plain") is Room.THERE
+    assert rig.room("plain") is Shortage.THERE
 
 
 def test_who_can_be_spared_goes_before_who_cannot() -> None:
@@ -232,9 +232,9 @@ def test_who_stays_waits_until_it_is_known_of_one_that_is_void() -> None:
     rig.alone("p", "q")
     rig.send("p", "q")
     rig.shrink(1000)
-    assert (rig.room("p"), rig.room("q")) == (Room.IN_DOUBT, Room.GONE)
+    assert (rig.room("p"), rig.room("q")) == (Shortage.IN_DOUBT, Shortage.GONE)
     rig.answer(Answer.NO, "q")
-    assert rig.room("p") is Room.THERE
+    assert rig.room("p") is Shortage.THERE
 
 
 @pytest.mark.parametrize("shown", [False, True])
@@ -250,7 +250,7 @@ def test_another_gives_way_for_one_that_is_bound_all_the_same(shown: bool) -> No
     else:
         rig.answer(Answer.YES, "q")
     assert "a1" in rig.void()
-    assert rig.room("a1") is Room.GONE
+    assert rig.room("a1") is Shortage.GONE
 
 
 def test_a_binding_that_leaves_is_nobody_s_when_its_pod_is_gone() -> None:

@@ -13,9 +13,9 @@ from app.cache.snapshots.absence import Absences
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.ids import NodeName, PodUid, QueueName, group_key
 from app.model.job import QUEUE_NAME, Template
+from app.model.placed_pods import NOBODY
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GATE, GROUP_ANNOTATION, QUEUE_ANNOTATION, QUEUE_GATE, TASK_SPEC, Pod
-from app.model.residents import NOBODY
 from app.model.shape import (
     HostPort,
     LabelSelector,

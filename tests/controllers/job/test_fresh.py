@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from app.controllers.job.fresh import CONTROLLER, Fresh
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Store, by_controller
 from app.wire.kinds import PODS
 from app.wire.unstructured import Key, Object
@@ -35,11 +35,11 @@ class _Watched:
 
     def show(self, pod: Object) -> None:
         old = self.store.put(pod)
-        self.fresh.saw(Change(PODS, old, pod))
+        self.fresh.saw(ObjectChange(PODS, old, pod))
 
     def lose(self) -> None:
         old = self.store.drop(_KEY)
-        self.fresh.saw(Change(PODS, old, None))
+        self.fresh.saw(ObjectChange(PODS, old, None))
 
     @property
     def version(self) -> str | None:

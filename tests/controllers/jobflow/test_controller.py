@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.controllers.jobflow.controller import JobFlowController
 from app.controllers.ports import Failure
-from app.controllers.runtime import Change
+from app.controllers.runtime import ObjectChange
 from app.controllers.store import Store
 from app.wire import times
 from app.wire.kinds import JOB_FLOWS, JOB_TEMPLATES, JOBS, Resource
@@ -524,7 +524,7 @@ def test_who_does_not_lead_keeps_no_jobs_of_flows_that_are_gone(first: Resource)
         stores[resource].put(each)
     for resource in sorted(gone, key=lambda kind: kind is not first):
         stores[resource].drop(key_of(gone[resource]))
-        assert controller.keys(Change(resource, gone[resource], None)) == (FLOW,)
+        assert controller.keys(ObjectChange(resource, gone[resource], None)) == (FLOW,)
     del job, each, gone
 
     assert kept() is None

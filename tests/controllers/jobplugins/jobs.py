@@ -6,7 +6,7 @@ from typing import Any
 
 from app.jobplugins import catalogue
 from app.jobplugins.keys import KeyPair
-from app.jobplugins.plugin import Place
+from app.jobplugins.plugin import PodOfJob
 from app.jobplugins.wanted import Wanted
 from app.wire.unstructured import Object
 
@@ -72,7 +72,7 @@ def one_key(key_type: str) -> KeyPair:
 def pod(of: Object, task_name: str, index: int = 0) -> Object:
     """A pod as it is created."""
     plugins = catalogue.parse(of, make_keys=one_key)
-    return plugins.pod(bare_pod(of, task_name, index), Place(task_name, index))
+    return plugins.pod(bare_pod(of, task_name, index), PodOfJob(task_name, index))
 
 
 def variables(of: Object) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from app.jobplugins import catalogue
-from app.jobplugins.plugin import Place
+from app.jobplugins.plugin import PodOfJob
 from app.jobplugins.rules.catalogue import KNOWN
-from app.jobplugins.wanted import Change, Create, Wanted
+from app.jobplugins.wanted import Create, Wanted, Writing
 from app.wire.unstructured import Object, uid
 from tests.clusters.client import ApiClient
 from tests.clusters.controlplane import ControlPlane
@@ -32,7 +32,7 @@ def bring_about(api: ApiClient, wanted: Wanted) -> None:
     match wanted.step(stored(api, wanted)):
         case Create(item):
             api.create(item)
-        case Change(patch):
+        case Writing(patch):
             api.patch(
                 api.resource_of(wanted.item),
                 wanted.key.name,
@@ -52,7 +52,7 @@ def submitted(api: ApiClient, namespace: str, name: str, *tasks: Object) -> Obje
 def pods_of(given: Object) -> list[Object]:
     plugins = catalogue.parse(given)
     return [
-        plugins.pod(bare_pod(given, one["name"], index), Place(one["name"], index))
+        plugins.pod(bare_pod(given, one["name"], index), PodOfJob(one["name"], index))
         for one in given["spec"]["tasks"]
         for index in range(one["replicas"])
     ]

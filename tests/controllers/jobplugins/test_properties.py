@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.jobplugins import catalogue
-from app.jobplugins.plugin import Place
-from app.jobplugins.rosters import facts_of
+from app.jobplugins.facts import facts_of
+from app.jobplugins.plugin import PodOfJob
 from app.jobplugins.svc import host_lists
 from app.wire.unstructured import Object
 from tests.controllers.jobplugins.jobs import bare_pod, job, one_key, pod_variables, task
@@ -31,10 +31,10 @@ def tasks(draw: st.DrawFn, *always: str) -> list[Object]:
     ]
 
 
-def places(of: Object) -> Iterator[Place]:
+def places(of: Object) -> Iterator[PodOfJob]:
     for one in of["spec"]["tasks"]:
         for index in range(one["replicas"]):
-            yield Place(one["name"], index)
+            yield PodOfJob(one["name"], index)
 
 
 @given(tasks("worker"))

@@ -8,7 +8,7 @@ from app.controllers.queue.machine import (
     Action,
     Mark,
     ParentShut,
-    Standing,
+    QueueFacts,
     State,
     Wanted,
     next_step,
@@ -43,7 +43,7 @@ def test_an_action_leads_to_a_state(
     state: State, action: Action, has_groups: bool, wanted: State
 ) -> None:
     for parent in (None, State.OPEN, State.UNKNOWN):
-        standing = Standing(state, has_groups=has_groups, parent=parent, mark=Mark.NONE)
+        standing = QueueFacts(state, has_groups=has_groups, parent=parent, mark=Mark.NONE)
 
         assert next_step(standing, action).state is wanted
 
@@ -51,7 +51,7 @@ def test_an_action_leads_to_a_state(
 @pytest.mark.parametrize("mark", list(Mark))
 @pytest.mark.parametrize("state", [State.CLOSING, State.CLOSED, State.UNKNOWN])
 def test_what_is_opened_is_marked_as_not_shut_by_its_parent(state: State, mark: Mark) -> None:
-    standing = Standing(state, has_groups=False, parent=State.OPEN, mark=mark)
+    standing = QueueFacts(state, has_groups=False, parent=State.OPEN, mark=mark)
 
     assert next_step(standing, Action.OPEN).mark is Mark.REOPENED
 
@@ -62,7 +62,7 @@ def test_what_is_opened_is_marked_as_not_shut_by_its_parent(state: State, mark: 
     [(State.OPEN, Action.OPEN), *((state, Action.CLOSE) for state in State)],
 )
 def test_what_is_not_opened_keeps_its_mark(state: State, action: Action, mark: Mark) -> None:
-    standing = Standing(state, has_groups=False, parent=State.OPEN, mark=mark)
+    standing = QueueFacts(state, has_groups=False, parent=State.OPEN, mark=mark)
 
     assert next_step(standing, action).mark is mark
 
@@ -83,7 +83,7 @@ def test_a_queue_shuts_below_a_parent_that_is_shut(
     state: State, mark: Mark, has_groups: bool, wanted: Wanted
 ) -> None:
     for parent in (State.CLOSING, State.CLOSED):
-        standing = Standing(state, has_groups=has_groups, parent=parent, mark=mark)
+        standing = QueueFacts(state, has_groups=has_groups, parent=parent, mark=mark)
 
         assert next_step(standing, Action.SYNC) == wanted
 
@@ -91,14 +91,14 @@ def test_a_queue_shuts_below_a_parent_that_is_shut(
 @pytest.mark.parametrize("state", [State.CLOSING, State.CLOSED])
 @pytest.mark.parametrize("action", [Action.SYNC, Action.OPEN])
 def test_what_the_parent_had_shut_opens_with_it(state: State, action: Action) -> None:
-    standing = Standing(state, has_groups=True, parent=State.OPEN, mark=Mark.BY_PARENT)
+    standing = QueueFacts(state, has_groups=True, parent=State.OPEN, mark=Mark.BY_PARENT)
 
     assert next_step(standing, action) == Wanted(State.OPEN, Mark.REOPENED)
 
 
 @pytest.mark.parametrize("mark", [Mark.NONE, Mark.REOPENED])
 def test_what_somebody_else_had_shut_stays_shut(mark: Mark) -> None:
-    standing = Standing(State.CLOSED, has_groups=False, parent=State.OPEN, mark=mark)
+    standing = QueueFacts(State.CLOSED, has_groups=False, parent=State.OPEN, mark=mark)
 
     assert next_step(standing, Action.SYNC) == Wanted(State.CLOSED, mark)
 
@@ -107,11 +107,11 @@ def test_what_somebody_else_had_shut_stays_shut(mark: Mark) -> None:
 @pytest.mark.parametrize("state", list(State))
 def test_nothing_opens_below_a_parent_that_is_shut(parent: State, state: State) -> None:
     with pytest.raises(ParentShut):
-        next_step(Standing(state, has_groups=False, parent=parent, mark=Mark.NONE), Action.OPEN)
+        next_step(QueueFacts(state, has_groups=False, parent=parent, mark=Mark.NONE), Action.OPEN)
 
 
 _standings = st.builds(
-    Standing,
+    QueueFacts,
     state=st.sampled_from(State),
     has_groups=st.booleans(),
     parent=st.none() | st.sampled_from(State),
@@ -120,14 +120,14 @@ _standings = st.builds(
 
 
 @given(_standings, st.sampled_from(Action))
-def test_when_nothing_changes_nothing_more_happens(standing: Standing, action: Action) -> None:
+def test_when_nothing_changes_nothing_more_happens(standing: QueueFacts, action: Action) -> None:
     try:
         wanted = next_step(standing, action)
     except ParentShut:
         return
-    reached = Standing(wanted.state, standing.has_groups, standing.parent, wanted.mark)
+    reached = QueueFacts(wanted.state, standing.has_groups, standing.parent, wanted.mark)
     again = next_step(reached, Action.SYNC)
-    settled = Standing(again.state, standing.has_groups, standing.parent, again.mark)
+    settled = QueueFacts(again.state, standing.has_groups, standing.parent, again.mark)
 
     assert next_step(settled, Action.SYNC) == again
     if action is Action.SYNC:
@@ -136,7 +136,7 @@ def test_when_nothing_changes_nothing_more_happens(standing: Standing, action: A
 
 @given(_standings)
 def test_a_queue_is_closed_only_when_it_is_empty_and_shut_below_a_shut_parent(
-    standing: Standing,
+    standing: QueueFacts,
 ) -> None:
     wanted = next_step(standing, Action.SYNC)
 

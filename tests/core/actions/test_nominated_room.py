@@ -7,7 +7,7 @@ import pytest
 from app.model.gang import Gang
 from app.model.ids import NodeName, QueueName
 from app.model.reason import Shortfall
-from app.model.snapshot import MadeRoom
+from app.model.snapshot import NominatedRoom
 from app.model.workload import GroupPhase
 from tests.builders import make_amounts, make_gang, make_queue
 from tests.core.actions.rigs import (
@@ -36,7 +36,7 @@ def alone(name: str, *, created: float, **fields: Any) -> Gang:
 def made(gang: Gang, *names: str, node: str = "n0", done: bool = True) -> dict[str, Any]:
     """Room was made on that node for these members of ``gang``; for all of them by default."""
     uids = [task.uid for task in gang.waiting if not names or task.name in names]
-    return {gang.key: {uid: MadeRoom(NodeName(node), done=done) for uid in uids}}
+    return {gang.key: {uid: NominatedRoom(NodeName(node), done=done) for uid in uids}}
 
 
 def cycle_after_eviction(*gangs: Gang, **fields: Any) -> Outcome:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.placement.affinity_followers import Companion, Terms, followers
-from app.core.placement.residents import Identity, selects
+from app.core.placement.placed_pods import Identity, selects
 from app.model.ids import NodeName
 from app.model.shape import LabelSelector, Operator, PodTerm, Requirement
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.placement.residents import Carried, Identity, Matching, Question, Seen
+from app.core.placement.placed_pods import Carried, Identity, Matching, Question, Seen
 from app.core.placement.sieve import Traits, named_by
 from app.core.placement.terms import Side
 from app.model.shape import LabelSelector, Operator, PodShape, PodTerm, Requirement

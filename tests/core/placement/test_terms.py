@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.placement.residents import Carried, Identity, Seen
+from app.core.placement.placed_pods import Carried, Identity, Seen
 from app.core.placement.statics import ShapeCache
 from app.core.placement.terms import Side, TermBooks, TermIndex
-from app.model.residents import Codes, Residents, frozen
+from app.model.placed_pods import Codes, PlacedPods, frozen
 from app.model.shape import LabelSelector, PodShape, PodTerm
 from tests.builders import make_node, make_snapshot
 from tests.core.placement.rigs import HOST, app_is
@@ -38,11 +38,11 @@ questions = st.builds(
 )
 
 
-def residents(known: list[PodShape], there: list[tuple[int, int]]) -> Residents:
+def residents(known: list[PodShape], there: list[tuple[int, int]]) -> PlacedPods:
     """Pods with the terms of these numbers, on the nodes of these rows."""
     codes = [min(number, len(known) - 1) for number, _ in there]
     nowhere = Codes(frozen([-1] * len(there)), dict[str, int]())
-    return Residents(
+    return PlacedPods(
         rows=frozen([row for _, row in there]),
         homes=nowhere,
         leaving=Codes(nowhere.codes, dict[bool, int]()),

@@ -4,11 +4,11 @@ import pytest
 
 from app.jobplugins.rules.advice import advice
 from app.jobplugins.rules.catalogue import read
-from app.jobplugins.rules.roster import Roster, TaskRow
+from app.jobplugins.rules.job_tasks import JobTasks, TaskRow
 
 
 def told(given: dict[str, list[str]], *tasks: TaskRow, job: str = "job") -> list[str]:
-    roster = Roster(job, tasks)
+    roster = JobTasks(job, tasks)
     reading = read(given, tasks=[task.name for task in tasks])
     return [str(warning) for warning in advice(reading.arguments, roster)]
 

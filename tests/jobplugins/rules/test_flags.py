@@ -11,7 +11,7 @@ from app.jobplugins.rules.flags import (
     PORT,
     SWITCH,
     TEXT,
-    Kind,
+    FlagType,
     one_of,
     parse,
 )
@@ -151,6 +151,6 @@ def test_any_text_survives_as_a_value(text: str) -> None:
     st.lists(st.text(max_size=8) | st.sampled_from(["--port", "-on", "--task=x", "--", "-", "="])),
     st.dictionaries(st.text(min_size=1, max_size=4), st.sampled_from([PORT, SWITCH, NAME, TEXT])),
 )
-def test_no_arguments_break_the_reader(arguments: list[str], known: dict[str, Kind]) -> None:
+def test_no_arguments_break_the_reader(arguments: list[str], known: dict[str, FlagType]) -> None:
     parsed = parse(KNOWN | known, arguments)
     assert set(parsed.values) <= set(KNOWN | known)

@@ -11,9 +11,9 @@ from app.api.extender import extender_calls
 from app.front import doors
 from app.main.serving.link import Link
 from app.model.ids import NodeName, PodUid
-from app.service.calls.places import Places
+from app.service.calls.front_reservations import FrontReservations
 from app.wire.filter_by_name import SAMPLE_FLOOR
-from app.wire.front import Frame, Frames, Kind, decode_change
+from app.wire.front import Frame, Frames, MessageType, decode_change
 from app.wire.paths import VERBS
 from tests.api.stand import args, services_of
 from tests.service.rig import Rig
@@ -34,12 +34,12 @@ class Front:
     async def hears_of_places(self) -> dict[PodUid, NodeName]:
         """Who has one now, or another one."""
         frame = await self.hears()
-        assert frame.kind == Kind.CHANGE
+        assert frame.kind == MessageType.CHANGE
         return {uid: place.node for uid, place in decode_change(frame.body).given.items()}
 
     def hands_on(self, verb: str, args: dict[str, Any]) -> None:
         body = json.dumps(args).encode()
-        self._writer.write(Frame(Kind.CALL, body, 1, VERBS.index(verb)).encode())
+        self._writer.write(Frame(MessageType.CALL, body, 1, VERBS.index(verb)).encode())
 
 
 def run(scenario: Callable[[Rig, Front], Awaitable[None]]) -> None:
@@ -53,7 +53,7 @@ def run(scenario: Callable[[Rig, Front], Awaitable[None]]) -> None:
         entrance, its_entrance = doors.pair()
         link = Link(
             entrance,
-            places=Places(rig.cache, rig.planning, rig.limits, news=lambda: link.news()),
+            places=FrontReservations(rig.cache, rig.planning, rig.limits, news=lambda: link.news()),
             calls=extender_calls(services_of(rig)),
             adopt=lambda *_: None,
             told=lambda _: None,
@@ -83,7 +83,7 @@ def test_who_loses_a_place_by_an_answer_is_known_before_the_answer() -> None:
         front.hands_on("filter", args("g-0", nodes=sample))
         assert await front.hears_of_places() == {mine: of[theirs], theirs: of[mine]}
         answer = await front.hears()
-        assert answer.kind == Kind.ANSWER
+        assert answer.kind == MessageType.ANSWER
         assert json.loads(answer.body)["NodeNames"] == [of[theirs]]
 
     run(scenario)

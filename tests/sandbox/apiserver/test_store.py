@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.sandbox.apiserver.store import Change, Store
+from app.sandbox.apiserver.store import Store, StoreChange
 from tests.sandbox.documents import pod
 
 
@@ -13,10 +13,10 @@ def test_a_listener_that_fails_keeps_nobody_else_from_hearing(
 ) -> None:
     store, heard = Store(), list[str]()
 
-    def fail(_: Change) -> None:
+    def fail(_: StoreChange) -> None:
         raise LookupError("operator")
 
-    def hear(change: Change) -> None:
+    def hear(change: StoreChange) -> None:
         heard.append(change.document["metadata"]["name"])
 
     store.on_change(fail)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.sandbox.controlplane import processes
-from app.sandbox.controlplane.ports import free_port
+from app.sandbox.controlplane.free_ports import free_port
 from app.sandbox.controlplane.processes import NotReady, Process, stop_all, wait_until
 
 _STUBBORN = """

@@ -13,7 +13,7 @@ from app.model.shape import LabelSelector, Spread
 from app.model.snapshot import Veto
 from app.model.workload import GroupPhase, QueueState
 from app.service.calls.filtering import Chosen, Everything, Protect, Question, Some, Wait
-from app.service.limits import Hint, Limits
+from app.service.limits import Limits, PlacementHint
 from tests.builders import make_node, make_pod, make_queue, make_shape, make_spread_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
@@ -396,7 +396,7 @@ def test_no_text_has_a_number_in_it(cause: Cause) -> None:
 
 def test_guided_pods_may_go_to_every_offered_node_with_room() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.GUIDE))
+        rig = Rig(Limits(hint=PlacementHint.GUIDE))
         rig.node("n1", "n2")
         rig.node("tiny", cpu=100)
         rig.pod("p")

@@ -12,7 +12,7 @@ from app.model.ids import NodeName, PodUid
 from app.model.pod import Pod
 from app.model.shape import LabelSelector
 from app.service.calls.preemption import Candidate, Strike
-from app.service.cycle.allowed_victims import KEPT_S, Approvals
+from app.service.cycle.allowed_victims import KEPT_S, AllowedVictims
 from tests.builders import make_pod
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
@@ -208,7 +208,7 @@ def test_only_a_budget_that_changed_is_compared_with_what_was_allowed(
         cache.budgets[f"default/{number}"] = budget = DisruptionBudget(
             "default", str(number), LabelSelector(), 1
         )
-    approvals = Approvals(cache, clock=lambda: 0.0)
+    approvals = AllowedVictims(cache, clock=lambda: 0.0)
     approvals.add(PodUid("a"), NodeName("n1"), [make_pod(f"v{i}") for i in range(30)])
     approvals.losses(besides=PodUid("b"))
     compared = count_comparisons(monkeypatch)
@@ -289,7 +289,7 @@ def test_only_what_was_answered_is_lost() -> None:
 
 def test_no_more_are_kept_than_the_limit() -> None:
     cache = ClusterCache(schedulers=frozenset({"volcano"}))
-    approvals = Approvals(cache, clock=lambda: 0.0, limit=2)
+    approvals = AllowedVictims(cache, clock=lambda: 0.0, limit=2)
     victims = [make_pod(f"v{i}", node=NodeName("n1"), phase="Running") for i in range(3)]
     for pod in victims:
         cache.set_pod(pod, now=0.0)

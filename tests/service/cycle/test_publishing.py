@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.cache.nodes.usage import Rooms
+from app.cache.nodes.usage import NodeUsage
 from app.model.ids import NodeName, QueueName
 from app.model.reason import Cause
 from app.model.shape import Toleration
@@ -280,14 +280,14 @@ def test_who_is_planned_in_vain_again_and_again_lets_others_go_first(
 ) -> None:
     """As if planner and cache disagreed about a node: nobody else must wait for that for ever."""
     everywhere = make_shape(cpu=8000, tolerations=(Toleration(exists=True),))
-    takes = Rooms.takes
+    takes = NodeUsage.takes
 
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1", cpu=8000)
         rig.gang("first", size=1, shape=everywhere)
         rig.gang("second", size=1, shape=make_shape(cpu=8000))
-        monkeypatch.setattr(Rooms, "takes", lambda *on: everywhere not in on and takes(*on))
+        monkeypatch.setattr(NodeUsage, "takes", lambda *on: everywhere not in on and takes(*on))
         with working(rig):
             await advance(2)
         assert rig.place("second-0") == "n1"

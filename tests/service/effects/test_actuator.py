@@ -13,7 +13,7 @@ from app.model.shape import LabelSelector, Spread
 from app.model.workload import GroupPhase
 from app.service.calls.filtering import Chosen, Wait
 from app.service.effects.placement_hints import VCJOB
-from app.service.limits import Hint, Limits
+from app.service.limits import Limits, PlacementHint
 from app.service.ports import Reaction, WriteError
 from tests.builders import GIB, make_amounts, make_shape, make_spread_shape
 from tests.service.rig import FAILING, GONE, REFUSED, Rig, working
@@ -63,17 +63,17 @@ def test_a_pod_that_brings_its_place_into_a_group_is_told_of_it_there() -> None:
 @pytest.mark.parametrize(
     ("hint", "owner", "pinned", "nominations"),
     [
-        (Hint.PIN, None, True, 0),
-        (Hint.NOMINATE, JOB, False, 1),
-        (Hint.GUIDE, JOB, False, 0),
-        (Hint.AUTO, JOB, True, 0),
-        (Hint.AUTO, None, False, 1),
-        (Hint.AUTO, Owner("kubeflow.org/v1", "PyTorchJob", "j", "u"), False, 1),
-        (Hint.AUTO, Owner("batch/v1", "Job", "j", "u"), False, 1),
+        (PlacementHint.PIN, None, True, 0),
+        (PlacementHint.NOMINATE, JOB, False, 1),
+        (PlacementHint.GUIDE, JOB, False, 0),
+        (PlacementHint.AUTO, JOB, True, 0),
+        (PlacementHint.AUTO, None, False, 1),
+        (PlacementHint.AUTO, Owner("kubeflow.org/v1", "PyTorchJob", "j", "u"), False, 1),
+        (PlacementHint.AUTO, Owner("batch/v1", "Job", "j", "u"), False, 1),
     ],
 )
 def test_the_gate_opens_with_a_pin_or_after_a_nomination(
-    hint: Hint, owner: Owner | None, pinned: bool, nominations: int
+    hint: PlacementHint, owner: Owner | None, pinned: bool, nominations: int
 ) -> None:
     async def scenario() -> None:
         rig = Rig(Limits(hint=hint))
@@ -92,8 +92,8 @@ def test_the_gate_opens_with_a_pin_or_after_a_nomination(
     run(scenario())
 
 
-@pytest.mark.parametrize("hint", [Hint.AUTO, Hint.PIN])
-def test_a_pod_made_in_place_of_a_refused_one_is_not_pinned_again(hint: Hint) -> None:
+@pytest.mark.parametrize("hint", [PlacementHint.AUTO, PlacementHint.PIN])
+def test_a_pod_made_in_place_of_a_refused_one_is_not_pinned_again(hint: PlacementHint) -> None:
     """Where others take promised room it would lose one place after the other."""
 
     async def scenario() -> None:
@@ -115,18 +115,18 @@ SPREAD = Spread(1, "zone", hard=True, selector=LabelSelector())
 @pytest.mark.parametrize(
     ("hint", "owner", "rule", "expected"),
     [
-        (Hint.AUTO, None, SPREAD, "guided"),
-        (Hint.NOMINATE, None, SPREAD, "guided"),
-        (Hint.AUTO, None, replace(SPREAD, hard=False), "nominated"),
-        (Hint.AUTO, JOB, SPREAD, "pinned"),
-        (Hint.PIN, None, SPREAD, "pinned"),
-        (Hint.AUTO, JOB, replace(SPREAD, min_domains=2), "guided"),
-        (Hint.PIN, None, replace(SPREAD, honor_affinity=False), "guided"),
-        (Hint.AUTO, JOB, replace(SPREAD, min_domains=2, hard=False), "pinned"),
+        (PlacementHint.AUTO, None, SPREAD, "guided"),
+        (PlacementHint.NOMINATE, None, SPREAD, "guided"),
+        (PlacementHint.AUTO, None, replace(SPREAD, hard=False), "nominated"),
+        (PlacementHint.AUTO, JOB, SPREAD, "pinned"),
+        (PlacementHint.PIN, None, SPREAD, "pinned"),
+        (PlacementHint.AUTO, JOB, replace(SPREAD, min_domains=2), "guided"),
+        (PlacementHint.PIN, None, replace(SPREAD, honor_affinity=False), "guided"),
+        (PlacementHint.AUTO, JOB, replace(SPREAD, min_domains=2, hard=False), "pinned"),
     ],
 )
 def test_a_pod_that_must_be_spread_is_told_only_what_kube_scheduler_bears(
-    hint: Hint, owner: Owner | None, rule: Spread, expected: str
+    hint: PlacementHint, owner: Owner | None, rule: Spread, expected: str
 ) -> None:
     async def scenario() -> None:
         rig = Rig(Limits(hint=hint))
@@ -178,7 +178,7 @@ def test_a_pod_that_comes_into_a_slot_is_told_at_once() -> None:
 
 def test_a_pod_that_is_pinned_or_nominated_already_is_not_told_again() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.NOMINATE))
+        rig = Rig(Limits(hint=PlacementHint.NOMINATE))
         rig.node("n1")
         rig.pod("pinned", gates=(GATE,), pinned=NodeName("n1"))
         rig.pod("nominated", gates=(GATE,), nominated=NodeName("n1"))
@@ -328,7 +328,7 @@ def test_a_place_that_is_lost_while_it_is_told_opens_no_gate(other_node: bool) -
 
 def test_a_failure_comes_back_until_it_is_accepted() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN))
+        rig = Rig(Limits(hint=PlacementHint.PIN))
         rig.node("n1")
         rig.pod("p", gates=(GATE,))
         rig.api.fails["patch"] = [FAILING, REFUSED, FAILING]
@@ -342,7 +342,7 @@ def test_a_failure_comes_back_until_it_is_accepted() -> None:
 
 def test_the_pause_that_the_api_server_asks_for_is_kept() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN))
+        rig = Rig(Limits(hint=PlacementHint.PIN))
         rig.node("n1")
         rig.pod("p", gates=(GATE,))
         rig.api.fails["patch"] = [WriteError(Reaction.RETRY, "429", retry_after_s=3.0)]
@@ -357,7 +357,7 @@ def test_the_pause_that_the_api_server_asks_for_is_kept() -> None:
 
 def test_a_pod_that_is_gone_needs_nothing() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN))
+        rig = Rig(Limits(hint=PlacementHint.PIN))
         rig.node("n1")
         rig.pod("p", gates=(GATE,))
         rig.api.fails["patch"] = [GONE]
@@ -372,7 +372,7 @@ def test_a_gate_that_is_still_there_is_opened_again() -> None:
     """The PATCH was accepted, and somebody put the old version back (or it was lost)."""
 
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN))
+        rig = Rig(Limits(hint=PlacementHint.PIN))
         rig.node("n1")
         rig.pod("p", gates=(GATE,))
         with working(rig):
@@ -393,7 +393,7 @@ def test_a_gate_that_is_open_is_not_opened_again_because_the_watch_is_late(refus
     """Its PodGroup is shown before that, so that the pod is placed once more."""
 
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.GUIDE))
+        rig = Rig(Limits(hint=PlacementHint.GUIDE))
         rig.node("n1")
         rig.pod("p", gates=(GATE,))
         with working(rig):
@@ -417,7 +417,7 @@ def test_a_gate_that_is_open_is_not_opened_again_because_the_watch_is_late(refus
 
 def test_opening_the_gate_starts_the_time_to_be_bound_anew() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN, planned_s=30.0))
+        rig = Rig(Limits(hint=PlacementHint.PIN, planned_s=30.0))
         rig.node("n1")
         rig.pod("p", gates=(GATE,))
         rig.api.fails["patch"] = [WriteError(Reaction.RETRY, "429", retry_after_s=4.0)] * 4
@@ -435,7 +435,7 @@ def test_an_effect_that_breaks_in_an_unforeseen_way_is_logged_and_comes_back(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN))
+        rig = Rig(Limits(hint=PlacementHint.PIN))
         rig.node("n1")
         rig.pod("p", gates=(GATE,))
         rig.api.fails["patch"] = [ZeroDivisionError("oh")]  # type: ignore[list-item]

@@ -7,7 +7,7 @@ from app.model.pod import GATE, TASK_SPEC
 from app.model.shape import LabelSelector, Operator, PodShape, PodTerm, Requirement
 from app.service.calls.filtering import Chosen
 from app.service.effects.actuator import log_failure
-from app.service.effects.affinity_followers import Following
+from app.service.effects.affinity_followers import AffinityFollowers
 from app.service.telling.explanations import slots_to_pin
 from tests.builders import make_shape
 from tests.service.rig import GONE, Rig, running, working
@@ -140,7 +140,7 @@ def test_groups_that_are_gone_are_forgotten() -> None:
         gang(rig, gated=True)
         group = rig.cache.groups[rig.key("g")].pod_group
         await rig.cycle()
-        following = Following(rig.cache, tell=lambda _: None, failed=log_failure)
+        following = AffinityFollowers(rig.cache, tell=lambda _: None, failed=log_failure)
         with running(following.run()):
             following.look(rig.key("g"))
             await settle()

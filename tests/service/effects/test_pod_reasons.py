@@ -10,7 +10,7 @@ from app.model.pod import GATE, GROUP_ANNOTATION, PLACED_CONDITION, Owner
 from app.model.reason import Cause
 from app.service.effects.pod_reasons import MISSING_AFTER_S, TEXT_EVERY_S, TEXTS_PER_S
 from app.service.effects.statuses import FIRST_EVENT_AFTER_S
-from app.service.limits import Hint, Limits
+from app.service.limits import Limits, PlacementHint
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.replicas import lead, replica
 from tests.service.rig import FAILING, GONE, Rig, working
@@ -139,8 +139,10 @@ def test_members_that_come_later_are_told_too() -> None:
     run(scenario())
 
 
-@pytest.mark.parametrize("hint", [Hint.PIN, Hint.NOMINATE, Hint.GUIDE])
-def test_a_pod_that_gets_its_place_takes_the_reason_back_before_its_gate_opens(hint: Hint) -> None:
+@pytest.mark.parametrize("hint", [PlacementHint.PIN, PlacementHint.NOMINATE, PlacementHint.GUIDE])
+def test_a_pod_that_gets_its_place_takes_the_reason_back_before_its_gate_opens(
+    hint: PlacementHint,
+) -> None:
     async def scenario() -> None:
         rig = Rig(Limits(hint=hint))
         names = too_big(rig)
@@ -161,7 +163,7 @@ def test_a_pod_that_gets_its_place_takes_the_reason_back_before_its_gate_opens(h
 
 def test_a_pod_that_never_waited_costs_no_write() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN))
+        rig = Rig(Limits(hint=PlacementHint.PIN))
         rig.node("n1")
         rig.gang("g", size=2, gated=True)
         with working(rig):
@@ -174,7 +176,7 @@ def test_a_pod_that_never_waited_costs_no_write() -> None:
 
 def test_taking_a_reason_back_is_tried_until_it_is_accepted() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN))
+        rig = Rig(Limits(hint=PlacementHint.PIN))
         names = too_big(rig)
         with working(rig):
             await advance(1)
@@ -214,7 +216,7 @@ def test_a_pod_that_is_gone_is_not_told_again() -> None:
 
 def test_a_place_that_comes_while_the_reason_is_on_its_way_takes_it_back() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN))
+        rig = Rig(Limits(hint=PlacementHint.PIN))
         names = too_big(rig)
         rig.api.fails["pod-status"] = [FAILING] * 100
         with working(rig):
@@ -306,7 +308,7 @@ def test_the_group_of_its_owner_may_still_come_to_a_pod_of_long_ago() -> None:
 
 def test_a_pod_that_gets_the_group_of_its_owner_takes_back_that_it_was_missing() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.PIN))
+        rig = Rig(Limits(hint=PlacementHint.PIN))
         rig.node("n1")
         with working(rig):
             waits_for_web(rig)
@@ -336,8 +338,10 @@ WAS_TOLD: dict[str, Any] = {"gates": (GATE,), "refused_for": Cause.NOT_ENOUGH_RE
 """A pod to which an extender before this one said why it waits."""
 
 
-@pytest.mark.parametrize("hint", [Hint.PIN, Hint.NOMINATE, Hint.GUIDE])
-def test_what_was_said_before_a_restart_is_taken_back_before_the_gate_opens(hint: Hint) -> None:
+@pytest.mark.parametrize("hint", [PlacementHint.PIN, PlacementHint.NOMINATE, PlacementHint.GUIDE])
+def test_what_was_said_before_a_restart_is_taken_back_before_the_gate_opens(
+    hint: PlacementHint,
+) -> None:
     async def scenario() -> None:
         rig = Rig(Limits(hint=hint))
         rig.node("n1")

@@ -15,7 +15,7 @@ from app.core.placement.arrays import Counts, Mask, Rows
 from app.core.placement.labels import satisfying
 from app.core.placement.sieve import Sieve, named_by
 from app.core.placement.terms import Side, TermBooks, TermIndex
-from app.model.residents import NO_LABELS
+from app.model.placed_pods import NO_LABELS
 from app.model.shape import LabelSelector, PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import Namespace
@@ -69,7 +69,7 @@ class Question(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def of_residents(self, residents: "ResidentIndex") -> Counts:
+    def of_residents(self, residents: "PlacedPodIndex") -> Counts:
         """The summed weights per node, shape ``(N,)``."""
 
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
@@ -86,7 +86,7 @@ class Matching:
     terms: tuple[PodTerm, ...]
     staying: bool = False
 
-    def of_residents(self, residents: "ResidentIndex") -> Counts:
+    def of_residents(self, residents: "PlacedPodIndex") -> Counts:
         """See :class:`Question`."""
         mask = residents.staying if self.staying else np.ones(len(residents), dtype=np.bool_)
         for term in self.terms:
@@ -111,7 +111,7 @@ class Carried:
     target: Identity
     topology_key: str
 
-    def of_residents(self, residents: "ResidentIndex") -> Counts:
+    def of_residents(self, residents: "PlacedPodIndex") -> Counts:
         """See :class:`Question`."""
         terms = residents.terms(self.side)
         weights = np.zeros(len(terms.shapes) + 1, dtype=np.int64)
@@ -143,7 +143,7 @@ class Carriers(NamedTuple):
     rows: Rows
 
 
-class ResidentIndex:
+class PlacedPodIndex:
     """The residents of one snapshot; counts per question are kept."""
 
     def __init__(self, snapshot: Snapshot, books: TermBooks) -> None:

@@ -17,7 +17,7 @@ from app.wire.documents import Document, section
 _ORDER = {PODS: 0, CPU: 1, MEMORY: 2, "ephemeral-storage": 3}
 
 
-class Rooms:
+class NodeUsage:
     """The room on all nodes."""
 
     def __init__(self) -> None:

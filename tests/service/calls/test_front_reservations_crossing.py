@@ -1,4 +1,4 @@
-"""Places change on both sides while what each tells the other is on its way.
+"""Reservations change on both sides while what each tells the other is on its way.
 
 Whatever crosses, in the end both know the same, which is what is so.
 """
@@ -16,9 +16,9 @@ from app.model.ids import NodeName, PodUid
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import Pod
 from app.model.shape import Toleration
-from app.service.calls.places import Places
+from app.service.calls.front_reservations import FrontReservations
 from app.wire.filter_by_name import SAMPLE_FLOOR
-from app.wire.front import Change, Told
+from app.wire.front import PlaceChanges, Told
 from tests.builders import ALONE, make_pod, make_shape
 from tests.service.rig import Rig
 
@@ -49,14 +49,14 @@ class Crossing(RuleBasedStateMachine):
         super().__init__()
         self.rig = Rig(by=lambda: 0.0)
         self.rig.planning.deciding.set()
-        self.places = Places(
+        self.places = FrontReservations(
             cache=self.rig.cache,
             planning=self.rig.planning,
             limits=self.rig.limits,
             news=self.news,
         )
         self.is_due = False
-        self.changes: deque[Change] = deque()
+        self.changes: deque[PlaceChanges] = deque()
         self.told: deque[Told] = deque()
         self.front = Front(self.told.append)
 

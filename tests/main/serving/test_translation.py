@@ -12,7 +12,7 @@ from app.kube.client import ApiClient
 from app.kube.config import load
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
-from app.main.serving.ports import ClusterPorts, translated
+from app.main.serving.translation import ClusterPorts, translated
 from app.model.pod import Owner
 from app.service.ports import Reaction, WriteError
 from tests.kube.server import LOGIN_PAGE, ScriptedServer, answer, failure, page

@@ -55,7 +55,7 @@ class Codes(Generic[V]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Residents:
+class PlacedPods:
     """Where each one is, and what rules see of it.
 
     ``rows`` index the node table; those that are on none of its nodes have the row after its last,
@@ -74,7 +74,7 @@ class Residents:
         return len(self.rows)
 
 
-NOBODY = Residents(frozen(()), Codes.of(()), Codes.of(()), Codes.of(()))
+NOBODY = PlacedPods(frozen(()), Codes.of(()), Codes.of(()), Codes.of(()))
 
 
 def terms_of(shape: PodShape) -> PodShape | None:

@@ -13,7 +13,7 @@ from app.kube.client import ApiClient
 from app.kube.config import load
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
-from app.main.serving.ports import ClusterPorts
+from app.main.serving.translation import ClusterPorts
 from app.service.ports import Reaction, WriteError
 from app.wire import patches
 from tests.clusters import workloads

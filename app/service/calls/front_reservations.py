@@ -18,8 +18,8 @@ from app.cache.gangs.members import Member, Stage
 from app.model.ids import GroupKey, PodUid
 from app.model.shape import PodShape
 from app.service.cycle.planning import Planning
-from app.service.limits import Hint, Limits
-from app.wire.front import Change, Place, Told
+from app.service.limits import Limits, PlacementHint
+from app.wire.front import PlaceChanges, PodPlace, Told
 
 KINDS_KEPT: Final = 1_000
 """Far more come and go in the life of a cluster; those that come back get another number."""
@@ -28,12 +28,12 @@ KINDS_KEPT: Final = 1_000
 class _Known(NamedTuple):
     """What was taken of a pod last, and with which change; no place: what is known is in doubt."""
 
-    place: Place | None
+    place: PodPlace | None
     number: int
 
 
 @dataclass(slots=True, eq=False)
-class Places:
+class FrontReservations:
     """What changed since it was asked last; ``news`` is called when there may be something.
 
     Nobody asks where a pod may go that is on its node, so its place is forgotten with the next
@@ -57,17 +57,17 @@ class Places:
         self.planning.after.append(lambda _changed: self.news())
         self.planning.stood_by.append(self.news)
 
-    def known(self) -> Change:
+    def known(self) -> PlaceChanges:
         """All that was taken, for who knows nothing yet."""
         given = {uid: known.place for uid, known in self._known.items() if known.place}
-        return Change(given, number=self._number)
+        return PlaceChanges(given, number=self._number)
 
-    def take(self) -> Change | None:
+    def take(self) -> PlaceChanges | None:
         """The new places, and the pods that have none any more: all, while nothing is decided.
 
         None when nothing changed.
         """
-        change = Change(number=self._number + 1)
+        change = PlaceChanges(number=self._number + 1)
         if self.planning.deciding.is_set():
             self._follow_rules()
             noted, self._noted = self._noted, set()
@@ -89,7 +89,7 @@ class Places:
         """
         mine, theirs = self._seen(told.uid, told), self._seen(told.other, told)
         if mine is not None:
-            self._known[told.uid] = _Known(Place(told.node), mine.number)
+            self._known[told.uid] = _Known(PodPlace(told.node), mine.number)
         if theirs is not None:
             self._known[told.other] = _Known(mine.place if mine else None, theirs.number)
         if told.other:
@@ -107,7 +107,7 @@ class Places:
             self._rules = not self._rules
             self._noted.update(self._known)
 
-    def _compare(self, uid: PodUid, change: Change) -> None:
+    def _compare(self, uid: PodUid, change: PlaceChanges) -> None:
         """Put into ``change`` what is not known of that pod."""
         place, known = self._place(uid), self._known.get(uid)
         if place is not None:
@@ -127,13 +127,13 @@ class Places:
         if is_promise or charge is None:
             self.news()
 
-    def _place(self, uid: PodUid) -> Place | None:
+    def _place(self, uid: PodUid) -> PodPlace | None:
         member = self.cache.members.get(uid)
         if member is None or not member.promised:
             return None
-        if self.limits.hint is Hint.GUIDE and self.cache.groups[member.group].solo:
+        if self.limits.hint is PlacementHint.GUIDE and self.cache.groups[member.group].solo:
             return None
-        return Place(member.node, self._kind(member))
+        return PodPlace(member.node, self._kind(member))
 
     def _kind(self, member: Member) -> int:
         """0 for who keeps its place, and whose it is to be known to somebody else.

@@ -30,7 +30,7 @@ class TaskRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class JobTasks:
     """The tasks of the job named ``job``."""
 
     job: str

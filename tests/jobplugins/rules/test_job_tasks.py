@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.jobplugins.rules.roster import Roster, TaskRow, label, variable
+from app.jobplugins.rules.job_tasks import JobTasks, TaskRow, label, variable
 
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,120}[a-z0-9])?", fullmatch=True)
 
@@ -24,19 +24,19 @@ NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,120}[a-z0-9])?", fullmatch=True)
     ],
 )
 def test_hosts_follow_names_and_replicas(task: TaskRow, hosts: tuple[str, ...]) -> None:
-    assert Roster("job", (task,)).hosts(task) == hosts
+    assert JobTasks("job", (task,)).hosts(task) == hosts
 
 
 def test_the_first_host_has_a_name_even_before_it_is_wanted() -> None:
-    roster = Roster("job", ())
+    roster = JobTasks("job", ())
     assert roster.first_host(TaskRow("ps", 0)) == "job-ps-0.job"
     assert roster.first_host(TaskRow("ps", 2, hostname="h", subdomain="net")) == "h.net"
 
 
 def test_a_task_is_found_by_its_name() -> None:
     task = TaskRow("ps", 1)
-    assert Roster("job", (task,)).task("ps") is task
-    assert Roster("job", (task,)).task("worker") is None
+    assert JobTasks("job", (task,)).task("ps") is task
+    assert JobTasks("job", (task,)).task("worker") is None
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_labels_are_valid_and_as_distinct_as_the_names(one: str, other: str) -> 
     NAMES,
 )
 def test_no_two_pods_of_a_job_have_the_same_host(tasks: list[str], job: str) -> None:
-    roster = Roster(job, tuple(TaskRow(name, 3) for name in tasks))
+    roster = JobTasks(job, tuple(TaskRow(name, 3) for name in tasks))
     hosts = [host for task in roster.tasks for host in roster.hosts(task)]
     assert len(set(hosts)) == len(hosts) == 3 * len(tasks)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.jobplugins.plugin import JobFacts
-from app.jobplugins.rules.roster import Roster, TaskRow
+from app.jobplugins.rules.job_tasks import JobTasks, TaskRow
 from app.wire.unstructured import Object, controlled_by, name, namespace, spec, uid
 
 
@@ -12,10 +12,10 @@ def facts_of(job: Object) -> JobFacts:
     return JobFacts(namespace(job), uid(job), controlled_by(job), roster_of(job))
 
 
-def roster_of(job: Object) -> Roster:
+def roster_of(job: Object) -> JobTasks:
     """The job's tasks; those without a name are called as admission calls them."""
     tasks = spec(job).get("tasks") or ()
-    return Roster(name(job), tuple(_row(task, index) for index, task in enumerate(tasks)))
+    return JobTasks(name(job), tuple(_row(task, index) for index, task in enumerate(tasks)))
 
 
 def _row(task: Object, index: int) -> TaskRow:

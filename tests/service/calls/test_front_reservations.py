@@ -8,9 +8,9 @@ import pytest
 from app.model.ids import NodeName, PodUid
 from app.model.shape import Toleration
 from app.service.calls.filtering import Chosen
-from app.service.calls.places import KINDS_KEPT, Places
-from app.service.limits import Hint, Limits
-from app.wire.front import Change, Place, Told
+from app.service.calls.front_reservations import KINDS_KEPT, FrontReservations
+from app.service.limits import Limits, PlacementHint
+from app.wire.front import PlaceChanges, PodPlace, Told
 from tests.builders import ALONE, make_shape
 from tests.service.replicas import lead, replica
 from tests.service.rig import Rig
@@ -25,8 +25,8 @@ class Front:
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
         self.news = 0
-        self.of: dict[PodUid, Place] = {}
-        self.places = Places(
+        self.of: dict[PodUid, PodPlace] = {}
+        self.places = FrontReservations(
             cache=rig.cache, planning=rig.planning, limits=rig.limits, news=self._news
         )
 
@@ -37,7 +37,7 @@ class Front:
         """Whose places it knows by now."""
         if self.news:
             self.news = 0
-            change = self.places.take() or Change()
+            change = self.places.take() or PlaceChanges()
             self.of.update(change.given)
             for uid in change.lost:
                 del self.of[uid]
@@ -220,7 +220,7 @@ def test_a_pod_that_may_go_elsewhere_now_is_of_another_kind() -> None:
 
 def test_a_pod_whose_gate_is_open_may_change_its_place() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.GUIDE))
+        rig = Rig(Limits(hint=PlacementHint.GUIDE))
         front = Front(rig)
         rig.node("n1")
         names = rig.gang("g", size=2, gated=True)
@@ -318,7 +318,7 @@ def test_slots_and_pods_of_others_are_not_for_it() -> None:
 
 def test_pods_alone_that_are_only_guided_have_more_than_one_answer() -> None:
     async def scenario() -> None:
-        rig = Rig(Limits(hint=Hint.GUIDE))
+        rig = Rig(Limits(hint=PlacementHint.GUIDE))
         front = Front(rig)
         rig.node("n1")
         rig.pod("p")
