@@ -1,9 +1,10 @@
 """The objects of one kind as they are once the watch has caught up with our own writes.
 
 Whoever decides must see what it did before: a pod just created is there, one just deleted is going.
-What we wrote is laid over the store until the store has it, or something newer. What the watch does
-not show for long is to be asked for: it may have gone while the watch was broken, or the watch be
-broken still.
+What we wrote is laid over the store until the store has it, or something newer. The watch may be
+faster than the answer to our own write: what it has shown to be gone by then stays gone. What the
+watch does not show for long is to be asked for: it may have gone while the watch was broken, or the
+watch be broken still.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,9 @@ from app.wire import times
 from app.wire.unstructured import Key, Object, has_no_time_left, is_deleting, key_of, revision, uid
 
 OVERDUE_S: Final = 60.0
+
+_GONE_KEPT: Final = 10_000
+"""So many UIDs of objects that are gone are remembered: an answer comes soon after its request."""
 
 CONTROLLER: Final = "controller"
 """The index of a store by the UID of the controller."""
@@ -52,6 +56,8 @@ class Fresh:
         self._by_owner: dict[str, set[Key]] = {}
         self._changes: dict[str, int] = {}
         self._tick = 0
+        self._gone: dict[str, None] = {}
+        """UIDs of objects that the watch has shown to be gone, the latest last."""
 
     def changes(self, owner: str) -> int:
         """Another number whenever the objects whose controller has that UID may have changed."""
@@ -86,8 +92,9 @@ class Fresh:
         self._forget(key)
 
     def created(self, item: Object) -> None:
-        """It was created by us; this is the answer."""
-        self._lay(item)
+        """It was created by us; this is the answer, unless it is gone already."""
+        if uid(item) not in self._gone:
+            self._lay(item)
 
     def changed(self, item: Object) -> None:
         """It was changed by us; this is the answer, unless it is gone already, or by that."""
@@ -115,6 +122,8 @@ class Fresh:
 
     def saw(self, change: ObjectChange) -> None:
         """The watch showed something."""
+        if change.new is None:
+            self._note_gone(uid(change.item))
         key = key_of(change.item)
         written = self._written.get(key)
         if written is not None:
@@ -122,6 +131,11 @@ class Fresh:
             if is_gone or (change.new is not None and written.is_known_to(change.new)):
                 self._forget(key)
         self._touch(by_controller(change.item))
+
+    def _note_gone(self, which: str) -> None:
+        self._gone[which] = None
+        if len(self._gone) > _GONE_KEPT:
+            del self._gone[next(iter(self._gone))]
 
     def _known(self, item: Object) -> Object | None:
         known = self.get(key_of(item))

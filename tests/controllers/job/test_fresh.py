@@ -175,6 +175,17 @@ def test_what_is_gone_and_was_shown_to_be_stays_gone() -> None:
     assert watched.version is None
 
 
+def test_what_the_watch_has_shown_come_and_go_before_the_answer_is_gone() -> None:
+    watched = _Watched()
+    watched.show(_pod(1))
+    watched.lose()
+    watched.fresh.created(_pod(1))
+    assert watched.version is None
+    assert watched.fresh.unseen("j") == []
+    watched.fresh.created(_pod(3, uid="next"))
+    assert watched.version == "3"
+
+
 def test_what_was_created_and_deleted_unseen_is_going() -> None:
     watched = _Watched()
     watched.fresh.created(_pod(1))
