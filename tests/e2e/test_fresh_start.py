@@ -38,8 +38,8 @@ pytestmark = pytest.mark.real
 
 COURSES = max(ROUNDS // 2, 1)
 STEPS = 80
-SHORT_SLOTS = Setting(flags=("--slot-timeout=4",))
-"""Room is not kept for long for pods that nobody creates."""
+SHORT_WAITS = Setting(flags=("--slot-timeout=4", "--barrier-timeout=4"))
+"""Room is not kept for long for pods that nobody creates, nor for a gang that lacks some."""
 STILL_S = 6.0
 """Nothing has changed for so long: it is at rest."""
 REST_S = 60.0
@@ -65,8 +65,8 @@ class Changes(Follower):
 def wait_at_rest(rig: Rig, place: Stand, followed: Sequence[Changes]) -> None:
     """Wait until nothing changes any more, nor will when some time is over.
 
-    A gang may be kept from being tried again, room be kept for members that nobody creates, and a
-    deleted job wait for the garbage collector.
+    A gang may be kept from being tried again, room be kept for members that nobody creates, some be
+    at Bind while others are lacking, and a deleted job wait for the garbage collector.
     """
     since = time.monotonic()
 
@@ -77,7 +77,7 @@ def wait_at_rest(rig: Rig, place: Stand, followed: Sequence[Changes]) -> None:
         gangs = rig.extender.get("/debug/gangs").values()
         return not (
             any(each["cause"] == "CoolingDown" for each in refused)
-            or any(each["slots"] for each in gangs)
+            or any(each["slots"] or each["heldBinds"] for each in gangs)
             or any("deletionTimestamp" in job["metadata"] for job in place.all(JOBS))
         )
 
@@ -150,7 +150,7 @@ def start_anew(rig: Rig, place: Stand) -> None:
 
 @pytest.mark.timeout(COURSES * 2 * ROUND_S)
 def test_processes_that_start_anew_find_nothing_to_do(stage: Stage) -> None:
-    die, rig = dice(), stage.rig(SHORT_SLOTS)
+    die, rig = dice(), stage.rig(SHORT_WAITS)
     for _ in range(COURSES):
         with stand.opened(rig) as place, contextlib.ExitStack() as stack:
             kinds = (JOBS, JOB_FLOWS, POD_GROUPS, PODS)
