@@ -177,6 +177,8 @@ class Gang:
     role_scheduled: Mapping[str, int] = field(default_factory=dict)
     """Like :attr:`Counts.scheduled`, per role."""
     role_shapes: Mapping[str, PodShape] = field(default_factory=dict)
+    role_replicas: Mapping[str, int] = field(default_factory=dict)
+    """How many members of each role there will be, where the owner says so, in its order."""
     sub_groups: Policies = ()
     """What parts its members further (:mod:`app.model.parts`)."""
     sub_group_of: Mapping[PodUid, SubGroup] = field(default_factory=dict)

@@ -19,17 +19,21 @@ def pod_labels(*, job: str, namespace: str, queue: str, task: str) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What the pods of one task will ask for, and their labels."""
+    """What the pods of one task will ask for, their labels, and how many there will be.
+
+    ``replicas`` None: nothing tells.
+    """
 
     shape: PodShape
     labels: Mapping[str, str]
     queue_first: bool = False
     """As of its pods (:attr:`~app.model.pod.Pod.queue_first`)."""
+    replicas: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobTemplate:
-    """``roles``: task name -> its template (volcano.md §2.3)."""
+    """``roles``: task name -> its template, in the order of the tasks (volcano.md §2.3)."""
 
     uid: str
     namespace: str

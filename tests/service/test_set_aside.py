@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.model.ids import QueueName
+from app.model.ids import DEFAULT_QUEUE, NodeName, QueueName
+from app.model.job import JobTemplate, Template
 from app.model.pod import QUEUE_GATE
 from app.model.reason import Cause, Never
 from app.model.workload import GroupPhase
@@ -48,6 +49,42 @@ def test_what_fits_no_node_leaves_its_queue_to_others_and_keeps_its_reason() -> 
             assert rig.cache.groups[rig.key("big")].phase is GroupPhase.INQUEUE
             assert rig.planning.refusals[rig.key("big")].never is Never.NODES
             assert rig.cache.registry.usage()[SMALL].inqueue[0] == 0
+
+    run(scenario())
+
+
+def test_a_job_that_its_queue_can_hold_comes_in_when_others_end() -> None:
+    async def scenario() -> None:
+        rig = node_and_queue()
+        rig.queue(make_queue("small", capability=make_amounts(cpu=1000)))
+        for name, queue, cpu in (("small", SMALL, 200), ("other", DEFAULT_QUEUE, 1000)):
+            rig.group(name, minimum=1, queue=queue, phase=GroupPhase.RUNNING)
+            there = {"node": NodeName("n1"), "phase": "Running"}
+            rig.pod(name, group=name, shape=make_shape(cpu=cpu), **there)
+        claim = rig.group("claim", minimum=3, min_resources=make_amounts(cpu=7800))
+        sizes = {"a": (100, 4), "b": (250, 2)}
+        roles = {
+            role: Template(make_shape(cpu=cpu), {}, replicas=count)
+            for role, (cpu, count) in sizes.items()
+        }
+        rig.see("jobs", JobTemplate("uid-job", "default", "job", roles))
+        rig.group(
+            "job",
+            minimum=6,
+            role_minimum={"a": 1, "b": 2},
+            min_resources=make_amounts(cpu=900),
+            owner_uid="uid-job",
+            phase=GroupPhase.PENDING,
+            queue=SMALL,
+        )
+        with working(rig):
+            await advance(1)
+            assert rig.cache.groups[rig.key("job")].phase is GroupPhase.PENDING
+            assert rig.planning.refusals[rig.key("job")].never is None
+            rig.delete("small", "other")
+            rig.unsee("podgroups", claim)
+            await advance(1)
+            assert rig.cache.groups[rig.key("job")].phase is GroupPhase.INQUEUE
 
     run(scenario())
 

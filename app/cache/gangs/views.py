@@ -101,6 +101,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         role_hidden=hidden_by_role(group) if group.role_minimum else {},
         role_scheduled=roles.scheduled,
         role_shapes={**described, **group.role_shapes},
+        role_replicas=_replicas(group),
         sub_groups=group.sub_groups,
         sub_group_of=parted.of,
         sub_group_ready=parted.ready,
@@ -121,6 +122,11 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         unused=frozenset(group.unused),
         yields_until=group.yields_until,
     )
+
+
+def _replicas(group: Group) -> dict[str, int]:
+    told = ((role, template.replicas) for role, template in group.templates.items())
+    return {role: replicas for role, replicas in told if replicas is not None}
 
 
 def _queue_first(group: Group, waiting: tuple[Task, ...]) -> tuple[Task, ...]:

@@ -18,6 +18,7 @@ from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
 from app.core.gangs import slots
 from app.core.gangs.need import Need
+from app.model.amounts import PODS
 from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.reason import NODES_MAY_HELP, Never, Refusal
@@ -35,7 +36,7 @@ def set_aside(cycle: Cycle, gang: Gang) -> None:
     if task is not None and refusal.never is None:
         by_nodes = refusals.of_member(cycle, gang, cycle.finder.explain(task))
         cycle.set_aside(gang, replace(by_nodes, detail=refusal.detail))
-    elif task is not None or (refusal.never in _OF_SUMS and _asks_for_all(cycle, gang)):
+    elif task is not None or (refusal.never in _OF_SUMS and _asks_for_all(cycle, gang, refusal)):
         cycle.set_aside(gang, refusal)
 
 
@@ -61,6 +62,7 @@ def _fits_no_node(cycle: Cycle, gang: Gang) -> Task | None:
     wanted = [(task, 1) for task in cycle.unserved(gang)]
     if not need.met:
         wanted += slots.least_slots(gang, cycle.snapshot, made=cycle.slot_shapes)
+        wanted += slots.other_slots(gang, cycle.snapshot)
     able: Counter[str] = Counter()
     unfit: list[Task] = []
     known: dict[tuple[int, NodeName], bool] = {}
@@ -81,12 +83,15 @@ def _fits_no_node(cycle: Cycle, gang: Gang) -> Task | None:
     return min(unfit, key=lambda task: rank(task, cycle.opened.task_key))
 
 
-def _asks_for_all(cycle: Cycle, gang: Gang) -> bool:
+def _asks_for_all(cycle: Cycle, gang: Gang, refusal: Refusal) -> bool:
     """Whether what ``gang`` was refused for is all that it can do with.
 
-    That is its ``minResources`` while it is not admitted. Later it is the request of some members,
-    and others may do with less unless these are like them, or none.
+    That is its ``minResources`` while it is not admitted; what members that do not exist ask for
+    beyond these is a guess. Later it is the request of some members, and others may do with less
+    unless these are like them, or none.
     """
+    if _is_guessed(cycle, gang, refusal):
+        return False
     if not cycle.in_play(gang):
         return True
     waiting = cycle.unserved(gang)
@@ -94,3 +99,15 @@ def _asks_for_all(cycle: Cycle, gang: Gang) -> bool:
         return True
     need = Need.of(gang, cycle.ledger.gang(gang))
     return not need.met and len(waiting) <= need.members
+
+
+def _is_guessed(cycle: Cycle, gang: Gang, refusal: Refusal) -> bool:
+    """Whether more was asked for than its ``minResources``, members that do not exist included."""
+    least, axis = gang.min_request, cycle.snapshot.axis
+    if least is None or not gang.lacks_members:
+        return False
+    return any(
+        lack.asked > least[axis.index[lack.resource]]
+        for lack in refusal.shortfalls
+        if lack.resource != PODS and lack.resource in axis.index
+    )

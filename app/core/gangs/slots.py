@@ -2,9 +2,11 @@
 
 A gang that may run asks for its minimum whether or not its pods exist, so that room is found for
 all of it at once and the pods are created into it. A slot has the role of the member it waits for
-where a role's minimum says which one is missing; other missing members are spread over the roles
-that are known. Its shape is that of the role (a sibling's, or what the owning vcjob says), else any
-sibling's, else an equal part of what ``minResources`` leaves after the known members.
+where a role's minimum says which one is missing. Other missing members are the first ones that the
+owning vcjob has replicas for, as in its ``minResources``; where nothing tells how many there are,
+they are spread over the roles that are known. Its shape is that of the role (a sibling's, or what
+the owning vcjob says), else any sibling's, else an equal part of what ``minResources`` leaves after
+the known members.
 
 Members that exist but cannot be placed (terminating, failed, held by somebody else's gate) are not
 missing: no room is kept for them, unless another one is awaited in the stead of one that the gang
@@ -69,8 +71,19 @@ def least_slots(
         parts = _unclaimed(gang) // sum(missing.values())
         part = amounts({**dict(snapshot.axis.amounts(parts)), PODS: 1})
         shapes = dict.fromkeys(missing, made.setdefault(part, PodShape(part)))
-    tasks = _slots(gang, shapes.items(), snapshot.axis)
-    return [(task, missing[task.role]) for task in tasks]
+    return _one_of_each(gang, shapes, missing, snapshot.axis)
+
+
+def other_slots(gang: Gang, snapshot: Snapshot) -> list[tuple[Task, int]]:
+    """What else than :func:`least_slots` members that do not exist may be, as the owner says."""
+    missing, there = _missing(gang, snapshot), _there(gang)
+    others = {
+        role: replicas - there[role] - missing.get(role, 0)
+        for role, replicas in gang.role_replicas.items()
+    }
+    others = {role: count for role, count in others.items() if missing and count > 0}
+    shapes = {role: _shape_of(role, gang) for role in others}
+    return _one_of_each(gang, shapes, others, snapshot.axis)
 
 
 def request_of(gang: Gang, snapshot: Snapshot) -> Vector:
@@ -117,9 +130,14 @@ def _shape_of(role: str, gang: Gang) -> PodShape:
 
 def _lacking(gang: Gang) -> dict[str, int]:
     """How many members that do not exist roles lack of their minimums, by name."""
+    return dict(sorted(gang.lacking_of_roles(_there(gang)).items()))
+
+
+def _there(gang: Gang) -> Counter[str]:
+    """How many members, and slots, each role has."""
     there = Counter(gang.role_valid)
     there.update(gang.role_hidden)
-    return dict(sorted(gang.lacking_of_roles(there).items()))
+    return there
 
 
 def _count_missing(gang: Gang, lacking: Mapping[str, int]) -> int:
@@ -135,17 +153,31 @@ def _count_missing(gang: Gang, lacking: Mapping[str, int]) -> int:
 
 
 def _by_role(gang: Gang, lacking: Mapping[str, int], missing: int) -> dict[str, int]:
-    """``missing`` parted: what roles lack first, in order, and the rest in turn over all known."""
+    """``missing`` parted: what roles lack first, then what more there will be, in order.
+
+    The rest in turn over all known.
+    """
     counts: Counter[str] = Counter()
     left = missing
     for role, lack in lacking.items():
         counts[role] = min(lack, left)
         left -= counts[role]
+    there = _there(gang)
+    for role, replicas in gang.role_replicas.items():
+        more = min(left, max(replicas - there[role] - counts[role], 0))
+        counts[role] += more
+        left -= more
     known = sorted(gang.role_shapes) or [""]
     each, more = divmod(left, len(known))
     for number, role in enumerate(known):
         counts[role] += each + (number < more)
-    return {role: counts[role] for role in sorted(counts)}
+    return {role: counts[role] for role in sorted(counts) if counts[role]}
+
+
+def _one_of_each(
+    gang: Gang, shapes: Mapping[str, PodShape], counts: Mapping[str, int], axis: ResourceAxis
+) -> list[tuple[Task, int]]:
+    return [(task, counts[task.role]) for task in _slots(gang, shapes.items(), axis)]
 
 
 def _equal_parts(gang: Gang, axis: ResourceAxis, *, count: int) -> list[Amounts]:

@@ -27,6 +27,7 @@ class _TemplateJson(Struct, gc=False):
 
 class _TaskJson(Struct, gc=False):
     name: str | None = None
+    replicas: int | None = None
     template: _TemplateJson | None = None
 
 
@@ -75,4 +76,5 @@ def _made(task: _TaskJson, given: dict[str, str], *, namespace: str, at: str) ->
     except DecodeError as error:
         raise DecodeError(f"{at}.{error.path}", error.message) from error
     said = meta.annotations(template.metadata.annotations) if template.metadata else {}
-    return Template(made, labels, queue_first=said.get(QUEUE_GATE) == "true")
+    queue_first = said.get(QUEUE_GATE) == "true"
+    return Template(made, labels, queue_first=queue_first, replicas=task.replicas)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.model.reason import Never
+from app.model.reason import Cause, Never
 from app.model.workload import GroupPhase
 from tests.builders import make_amounts, make_gang, make_queue
-from tests.core.actions.rigs import cores, cycle, gang_of, members, policies, used, vector
+from tests.core.actions.rigs import cores, cycle, gang_of, members, policies, sized, used, vector
 
 CAPACITY = policies((("capacity",),), ("enqueue", "allocate"))
 
@@ -56,6 +56,31 @@ def test_a_group_that_asks_for_more_than_its_queue_may_hold_is_set_aside() -> No
     outcome = cycle(gang, nodes=cores(4), queues=(small,), by=CAPACITY)
     assert outcome.refusal("g").never is Never.QUEUE
     assert outcome.plan.set_aside == {"default/g"}
+
+
+def test_a_gang_is_not_set_aside_for_a_guess_at_members_that_nobody_has_created() -> None:
+    """Of the 4 cores that its queue may hold it asks for 3; two of `a` and one of `b` were 5."""
+    small = make_queue("default", capability=make_amounts(cpu=4000))
+    shapes = {"a": sized(1), "b": sized(3)}
+    gang = make_gang("g", min_member=3, min_request=vector(cpu=3, pods=3), role_shapes=shapes)
+    outcome = cycle(gang, nodes=cores(8), queues=(small,), by=CAPACITY)
+    assert outcome.refusal("g").cause is Cause.QUEUE_QUOTA
+    assert not outcome.plan.set_aside
+
+
+@pytest.mark.parametrize(("replicas", "aside"), [(2, True), (3, False)])
+def test_nor_for_members_in_whose_stead_its_owner_will_make_others(
+    replicas: int, aside: bool
+) -> None:
+    gang = make_gang(
+        "g",
+        min_member=3,
+        phase=GroupPhase.PENDING,
+        min_request=vector(cpu=11, pods=3),
+        role_shapes={"a": sized(9), "b": sized(1)},
+        role_replicas={"a": 1, "b": replicas},
+    )
+    assert bool(cycle(gang, nodes=cores(4, 4, 4)).plan.set_aside) is aside
 
 
 def test_gangs_bound_in_part_and_those_that_wait_for_an_autoscaler_are_not() -> None:

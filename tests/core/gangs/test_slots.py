@@ -75,6 +75,18 @@ def test_slots_have_the_role_that_lacks_members() -> None:
     assert wanted(gang) == [("a#0", "a", 1), ("b#0", "b", 5), ("b#1", "b", 5)]
 
 
+def test_slots_are_the_first_pods_that_the_job_has_replicas_for() -> None:
+    shapes = {"a": sized(1), "b": sized(5)}
+    gang = unseen(
+        6, role_minimum={"a": 1, "b": 2}, role_shapes=shapes, role_replicas={"a": 4, "b": 3}
+    )
+    assert [role for _, role, _ in wanted(gang)] == ["a"] * 4 + ["b"] * 2
+    some = replace(gang, counts=Counts(pending=3), role_valid={"a": 1, "b": 2})
+    assert [role for _, role, _ in wanted(some)] == ["a"] * 3
+    beyond = replace(gang, min_member=9)
+    assert [role for _, role, _ in wanted(beyond)] == ["a"] * 5 + ["b"] * 4
+
+
 def test_a_role_nobody_has_seen_looks_like_the_first_that_is_known() -> None:
     gang = unseen(2, role_minimum={"a": 1, "z": 1}, role_shapes={"b": sized(5), "c": sized(1)})
     assert wanted(gang) == [("a#0", "a", 5), ("z#0", "z", 5)]

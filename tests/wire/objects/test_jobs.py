@@ -39,6 +39,13 @@ def test_each_task_has_its_own_shape() -> None:
     }
 
 
+def test_each_task_tells_how_many_pods_there_will_be() -> None:
+    template = {"spec": {"containers": [container()]}}
+    unsaid = {"name": "ps", "template": template}
+    roles = decode_job(encoded(task(template), unsaid)).roles
+    assert {name: role.replicas for name, role in roles.items()} == {"worker": 2, "ps": None}
+
+
 TWO: dict[str | None, str] = {"ps": "1", None: "2"}
 
 
