@@ -42,14 +42,14 @@ def make_residents(found: Iterable[Resident], *, asked: Iterable[str] = ("app",)
 NO_RULES = PodShape(requests=())
 
 
-def read_residents(residents: PlacedPods, *, nodes: int) -> list[Resident]:
+def read_residents(placed_pods: PlacedPods, *, nodes: int) -> list[Resident]:
     """Those on one of that many nodes, of their shapes the rules that they carry."""
-    labels = {key: _values(column) for key, column in residents.labels.items()}
+    labels = {key: _values(column) for key, column in placed_pods.labels.items()}
     columns = zip(
-        residents.rows.tolist(),
-        _values(residents.terms),
-        _values(residents.homes),
-        _values(residents.leaving),
+        placed_pods.rows.tolist(),
+        _values(placed_pods.terms),
+        _values(placed_pods.homes),
+        _values(placed_pods.leaving),
         strict=True,
     )
     return [

@@ -32,8 +32,8 @@ class ClusterMetrics(Collector):
         """All families; a replica that does not lead has none."""
         if not self._planning.activity.active:
             return
-        total = self._cache.rooms.total()
-        used, _ = self._cache.rooms.sorted_used()
+        total = self._cache.node_usage.total()
+        used, _ = self._cache.node_usage.sorted_used()
         in_use: Vector = used.sum(axis=0)
         collected = sum(
             (amount for each in self._cache.collected for _, amount in each.nodes),
@@ -70,7 +70,7 @@ class ClusterMetrics(Collector):
         return family
 
     def _shares(self, amount: Vector, total: Vector) -> Iterator[tuple[str, float]]:
-        names = self._cache.rooms.axis.names
+        names = self._cache.node_usage.axis.names
         for name, part, whole in zip(names, amount.tolist(), total.tolist(), strict=False):
             if whole and name != PODS:
                 yield name, part / whole

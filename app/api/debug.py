@@ -22,18 +22,18 @@ def debug_router(services: ExtenderServices) -> APIRouter:
     @router.get("/snapshot")
     async def snapshot() -> Response:
         """Nodes with what is free, quotas, and how much of everything is known."""
-        rooms = cache.rooms
+        node_usage = cache.node_usage
         nodes = {
             name: {
-                "free": dict(rooms.axis.amounts(rooms.idle(name))),
+                "free": dict(node_usage.axis.amounts(node_usage.idle(name))),
                 "allocatable": dict(node.allocatable),
                 "takesPods": node.ready and not node.unschedulable,
-                "charges": len(rooms.holders(name)),
+                "charges": len(node_usage.holders(name)),
             }
-            for name, node in sorted(rooms.nodes.items())
+            for name, node in sorted(node_usage.nodes.items())
         }
         totals = {
-            "nodes": len(rooms.nodes),
+            "nodes": len(node_usage.nodes),
             "members": len(cache.members),
             "foreign": len(cache.foreign),
             "groups": len(cache.groups),
@@ -76,7 +76,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
     async def gangs() -> Response:
         """Groups with promises or held Bind calls."""
         held = services.barrier.held()
-        groups = {key: cache.groups.get(key) for key in sorted({*cache.registry.promised, *held})}
+        groups = {key: cache.groups.get(key) for key in sorted({*cache.registry.reserved, *held})}
         return json_value(
             {key: _gang(group, held.get(key, 0)) for key, group in groups.items() if group}
         )
@@ -92,7 +92,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
 
 def _queue(services: ExtenderServices, name: QueueName, figures: QueueFigures) -> dict[str, Any]:
     cache = services.cache
-    queue, axis = cache.queues[name], cache.rooms.axis
+    queue, axis = cache.queues[name], cache.node_usage.axis
     usage = cache.registry.usage().get(name)
     sums: dict[str, Any] = {}
     if usage is not None:
@@ -132,7 +132,7 @@ def _gang(group: Group, held: int) -> dict[str, Any]:
         "arrived": group.arrivals.at_bind.total(),
         "heldBinds": held,
         "slots": slots_of(group),
-        "holdUntil": group.hold_until,
+        "holdUntil": group.cool_down_until,
         "failures": group.failures,
         "givenUp": group.given_up,
         "setAside": group.set_aside,

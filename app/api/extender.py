@@ -183,7 +183,7 @@ def _question(
 
 
 def _require_known(services: ExtenderServices, names: Sequence[NodeName]) -> None:
-    if names and not any(name in services.cache.rooms.nodes for name in names):
+    if names and not any(name in services.cache.node_usage.nodes for name in names):
         raise BadRequest(f"none of the {len(names)} nodes is known, e.g. {names[0]}", status=404)
 
 
@@ -203,7 +203,7 @@ def _bind(services: ExtenderServices) -> Call:
 
     async def call(body: bytes, gone: Gone) -> bytes:
         asked = wire.decode_bind(body)
-        if asked.node not in services.cache.rooms.nodes:
+        if asked.node not in services.cache.node_usage.nodes:
             raise BadRequest(f"bind: node {asked.node} is not known", status=404)
         wanted = BindCall(asked.uid, asked.namespace, asked.name, asked.node)
         error = await binding.bind(wanted, gone=gone)

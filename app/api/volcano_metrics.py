@@ -55,7 +55,7 @@ class VolcanoMetrics(Collector):
         yield _sessions()
 
     def _queues(self, figures: dict[QueueName, QueueFigures]) -> Iterator[Metric]:
-        axis, queues = self._cache.rooms.axis, self._cache.queues
+        axis, queues = self._cache.node_usage.axis, self._cache.queues
         for what, vector_of in _SUMS.items():
             vectors = {name: vector_of(each) for name, each in figures.items()}
             known = {n: axis.amounts(vector) for n, vector in vectors.items() if vector is not None}

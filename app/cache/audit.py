@@ -31,13 +31,13 @@ class Audit:
     drifts: tuple[Drift, ...]
     pods: int
     charges: int
-    promises: int
+    has_reservations: int
 
 
 def audit(cache: ClusterCache, listed: Iterable[Pod]) -> Audit:
     """Compare ``cache`` with ``listed``, all pods as the API server has them right now."""
     drifts: list[Drift] = []
-    charges = cache.rooms.charges
+    charges = cache.node_usage.charges
     seen: set[str] = set()
     pods = 0
     for pod in listed:
@@ -49,10 +49,10 @@ def audit(cache: ClusterCache, listed: Iterable[Pod]) -> Audit:
         if holds and counted != pod.node:
             kind = "moved" if counted else "missed"
             drifts.append(Drift(kind, pod.uid, pod.key, counted, pod.node))
-        elif charge and not charge.promised and not holds:
+        elif charge and not charge.reserved and not holds:
             drifts.append(Drift("redundant", pod.uid, pod.key, counted, pod.node))
     for holder, charge in charges.items():
-        if not charge.promised and holder not in seen:
+        if not charge.reserved and holder not in seen:
             drifts.append(Drift("redundant", holder, holder, charge.node, ""))
-    promises = sum(c.promised for c in charges.values())
-    return Audit(tuple(drifts), pods, len(charges), promises)
+    has_reservations = sum(c.reserved for c in charges.values())
+    return Audit(tuple(drifts), pods, len(charges), has_reservations)

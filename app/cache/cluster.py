@@ -55,7 +55,7 @@ class ClusterCache(Pods):
 
         Without what was decided before a resource became known: the next cycle keeps it anew.
         """
-        width = len(self.rooms.axis)
+        width = len(self.node_usage.axis)
         return tuple(
             each
             for each in self._collected
@@ -75,9 +75,9 @@ class ClusterCache(Pods):
 
     def set_node(self, node: Node) -> None:
         """Add or replace a node; promises on a node that no longer takes pods are given back."""
-        was_up = self.rooms.is_up(node.name)
-        before = self.rooms.nodes.get(node.name)
-        if not self.rooms.set_node(node):
+        was_up = self.node_usage.is_up(node.name)
+        before = self.node_usage.nodes.get(node.name)
+        if not self.node_usage.set_node(node):
             return
         if node.ready is not was_up:
             self._count_lingering(node.name)
@@ -89,14 +89,14 @@ class ClusterCache(Pods):
 
     def drop_node(self, name: NodeName) -> None:
         """Forget a node; promises on it are given back."""
-        if self.rooms.drop_node(name):
+        if self.node_usage.drop_node(name):
             self.signals.dirty = True
             self._count_lingering(name)
             self._lose_promises(name, NODE_GONE)
 
     def _count_lingering(self, name: NodeName) -> None:
         """Count the terminating pods of a node that came up or went down anew."""
-        there = (self.members.get(PodUid(holder)) for holder in self.rooms.holders(name))
+        there = (self.members.get(PodUid(holder)) for holder in self.node_usage.holders(name))
         for member in filter(None, there):
             if member.kind is MemberState.RELEASING_PLACED:
                 group = self.groups[member.group]
@@ -118,7 +118,7 @@ class ClusterCache(Pods):
 
     def _follow_devices(self) -> None:
         names = (each.resources for each in self.device_classes.values())
-        if self.rooms.set_devices(frozenset().union(*names)):
+        if self.node_usage.set_devices(frozenset().union(*names)):
             self.signals.dirty = True
             self.registry.look_again()
 
@@ -135,12 +135,14 @@ class ClusterCache(Pods):
             group.reached = Counter(pod_group.reached)
         if before is None or before.minimum != pod_group.minimum:
             group.begin_anew()
-            group.foreign = self.strangers.count(group.key)
+            group.foreign = self.foreign_members.count(group.key)
         self.registry.specify(group, pod_group)
         if pod_group.min_resources:
-            self.rooms.vector(pod_group.min_resources)
+            self.node_usage.vector(pod_group.min_resources)
         for pod in self._history.take(pod_group.key):
-            self.members[pod.uid] = member = Member(pod, group.key, task_of(pod, self.rooms.vector))
+            self.members[pod.uid] = member = Member(
+                pod, group.key, task_of(pod, self.node_usage.vector)
+            )
             group.add(member)
         if before is not None:
             group.ask_otherwise(asked_before)
@@ -167,7 +169,7 @@ class ClusterCache(Pods):
         """Give back all it was promised; what is on its way to be bound, should that fail."""
         self.release(group.key, why=why)
         for member in group.members.values():
-            if member.promised:
+            if member.reserved:
                 group.arrivals.avoid(member)
 
     def drop_group(self, key: GroupKey) -> None:
@@ -203,7 +205,7 @@ class ClusterCache(Pods):
     def set_queue(self, queue: Queue) -> None:
         """Add or replace a queue."""
         for limits in (queue.capability, queue.deserved, queue.guarantee):
-            self.rooms.vector(limits)
+            self.node_usage.vector(limits)
         before = self.queues.get(queue.name)
         if before is None or before.limits != queue.limits:
             self.signals.overfull = True
@@ -213,8 +215,10 @@ class ClusterCache(Pods):
 
     def total(self) -> Vector:
         """What the cluster has, shape ``(R,)``, as a snapshot of this moment would say."""
-        asked = self.registry.refresh().asked_of_cordoned if self.rooms.table().cordoned else None
-        return self.rooms.total(asked_of_cordoned=asked)
+        asked = (
+            self.registry.refresh().asked_of_cordoned if self.node_usage.table().cordoned else None
+        )
+        return self.node_usage.total(asked_of_cordoned=asked)
 
     def ancestors(self, name: QueueName) -> list[QueueName]:
         """The queues above ``name`` up to the root, nearest first; cut at a cycle or a gap."""

@@ -35,12 +35,12 @@ class Pods(Reservations):
         super().__init__(default_queue=default_queue)
         self.schedulers = schedulers
         self.foreign: dict[PodUid, Pod] = {}
-        self.strangers = self.registry.strangers
+        self.foreign_members = self.registry.foreign_members
         self.nominated = NominatedOthers()
         self.nominated_members: set[PodUid] = set()
         """Pods of ours that show a nomination."""
-        self.roster = PlacedPodTable(self._occupant, self.rooms.charges)
-        self.rooms.moved.append(self.roster.note)
+        self.pod_table = PlacedPodTable(self._occupant, self.node_usage.charges)
+        self.node_usage.moved.append(self.pod_table.note)
         self.awaited = OwnersToAsk()
         self._observed: dict[PodUid, float] = {}
         self._history = History()
@@ -92,7 +92,7 @@ class Pods(Reservations):
         return Member(
             pod,
             pod.group,
-            task_of(pod, self.rooms.vector),
+            task_of(pod, self.node_usage.vector),
             since=now,
             refused=bool(pod.complaint),
             hinted=pod.left_nomination,
@@ -122,13 +122,13 @@ class Pods(Reservations):
         self._forget_rules(uid)
         self._history.drop(uid)
         if self.foreign.pop(uid, None) is not None:
-            self.registry.count_foreign(self.strangers.drop(uid))
-            self.signals.freed |= self.rooms.discharge(uid)
+            self.registry.count_foreign(self.foreign_members.drop(uid))
+            self.signals.freed |= self.node_usage.discharge(uid)
             return
         member = self.members.get(uid)
         if member is None:
             return
-        if member.promised:
+        if member.reserved:
             self.lost.append(Lost(uid, member.group, "pod was deleted"))
         self._vacate(member, member.charged_node)
         self._leave(member)
@@ -185,14 +185,14 @@ class Pods(Reservations):
             return
         old = self.foreign.get(pod.uid)
         if old is None or not decides_like(old, pod):
-            self.roster.note(pod.uid)
+            self.pod_table.note(pod.uid)
         self.foreign[pod.uid] = pod
-        self.registry.count_foreign(self.strangers.note(pod))
-        changed = self.rooms.charge(
+        self.registry.count_foreign(self.foreign_members.note(pod))
+        changed = self.node_usage.charge(
             pod.uid,
             pod.node,
             pod.shape.requests,
-            promised=False,
+            reserved=False,
             releasing=pod.status is TaskStatus.RELEASING,
         )
         if changed:
@@ -219,7 +219,7 @@ class Pods(Reservations):
 
     def _look_whether_it_lingers(self, member: Member) -> None:
         on_node = bool(member.pod.node) and member.pod.status is TaskStatus.RELEASING
-        member.lingers = on_node and self.rooms.is_up(member.pod.node)
+        member.lingers = on_node and self.node_usage.is_up(member.pod.node)
 
     def _leave(self, member: Member) -> None:
         group = self.groups[member.group]
@@ -227,7 +227,7 @@ class Pods(Reservations):
         group.unused.discard(member.pod.uid)
         del self.members[member.pod.uid]
         self._await_not(group, member.pod.uid)
-        self.rooms.discharge(member.pod.uid)
+        self.node_usage.discharge(member.pod.uid)
         self.registry.changed(group)
 
     def _retire(self, member: Member) -> None:
@@ -237,7 +237,7 @@ class Pods(Reservations):
     def _regroup(self, member: Member, pod: Pod, *, now: float) -> None:
         before, group = self.groups[member.group], self.groups.get(pod.group)
         brings = brings_place(member, pod, before, group)
-        fresh = moved(member, pod, task_of(pod, self.rooms.vector), brings=brings, now=now)
+        fresh = moved(member, pod, task_of(pod, self.node_usage.vector), brings=brings, now=now)
         if member.stage is not Stage.WAITING and fresh.stage is Stage.WAITING:
             self.lost.append(Lost(pod.uid, member.group, "pod moved to another group"))
         left = before.queue
@@ -258,7 +258,7 @@ class Pods(Reservations):
         had = member.charged_node
         group.remove(member)
         member.pod, member.observed = pod, False
-        if member.promised and pod.status is not TaskStatus.PENDING:
+        if member.reserved and pod.status is not TaskStatus.PENDING:
             why = "pod is being deleted" if pod.deleting else "pod is over"
             self.lost.append(Lost(pod.uid, member.group, why))
             member.stage, member.node = Stage.WAITING, NO_NODE
@@ -266,7 +266,7 @@ class Pods(Reservations):
         if group.awaits:
             self._await_not(group, pod.uid)
             self._await_owner(group, member)
-        member.task = task_of(pod, self.rooms.vector)
+        member.task = task_of(pod, self.node_usage.vector)
         self._look_whether_it_lingers(member)
         group.add(member)
         grows = before not in PLACED_KINDS or requests != pod.shape.requests
@@ -275,7 +275,7 @@ class Pods(Reservations):
         moved = self._charge(member)
         if pod.status in TERMINAL:
             self._vacate(member, had)
-        self.rooms.tell(pod.uid)
+        self.node_usage.tell(pod.uid)
         stays = before in PLACED_KINDS and member.kind in PLACED_KINDS and not moved
         self.registry.changed(group, replan=not stays)
         if self._is_history(pod):
@@ -299,7 +299,9 @@ class Pods(Reservations):
             return member.lost
         if pod.status in TERMINAL:
             return pod.status is TaskStatus.FAILED or before is MemberState.RELEASING_PLACED
-        closed = pod.node in self.rooms.nodes and not self.rooms.takes(pod.node, pod.shape)
+        closed = pod.node in self.node_usage.nodes and not self.node_usage.takes(
+            pod.node, pod.shape
+        )
         return member.lost or closed
 
     # --- pods whose owner may want a gang --------------------------------------------------------

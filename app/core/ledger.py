@@ -110,13 +110,13 @@ class Ledger:
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._queues = self._open_queues(snapshot)
         self._gangs: dict[GroupKey, GangAccount] = {}
-        self._reserving: set[PodUid] = set()
-        self._reserved: dict[QueueName, Vector] = {}
-        self._tree_reserved: dict[QueueName, Vector] = {}
+        self._earmarking: set[PodUid] = set()
+        self._earmarked: dict[QueueName, Vector] = {}
+        self._tree_earmarked: dict[QueueName, Vector] = {}
         for gang in snapshot.shown:
             for task in gang.queue_first:
                 if task.shown and gang.inqueue:
-                    self.reserve(gang.queue, task)
+                    self.earmark(gang.queue, task)
 
     def queue(self, name: QueueName) -> QueueAccount:
         """The account of ``name``; raises ``KeyError`` for a queue that does not exist."""
@@ -200,21 +200,21 @@ class Ledger:
         account.allocated = account.allocated + amount
         account.tree_allocated = account.tree_allocated + amount
 
-    def reserve(self, queue: QueueName, task: Task) -> None:
+    def earmark(self, queue: QueueName, task: Task) -> None:
         """Keep room in ``queue`` for a member that only lacks a node (not undone by a trial)."""
-        self._reserving.add(task.uid)
+        self._earmarking.add(task.uid)
         self._keep(queue, task.request)
 
     def release(self, queue: QueueName, task: Task) -> None:
         """Keep that no longer."""
-        self._reserving.remove(task.uid)
+        self._earmarking.remove(task.uid)
         self._keep(queue, -task.request)
 
     def keeps_for(self, task: Task) -> bool:
         """Whether ``task`` is a member that room is kept for."""
-        return task.uid in self._reserving
+        return task.uid in self._earmarking
 
-    def reserved(self, queue: QueueName, *, against: Task, below: bool) -> Vector | None:
+    def earmarked(self, queue: QueueName, *, against: Task, below: bool) -> Vector | None:
         """What ``queue`` keeps for members that only lack a node; None: nothing ``against`` it.
 
         With ``below`` its descendants count with it. Such members are not kept back by each other:
@@ -222,7 +222,7 @@ class Ledger:
         """
         if self.keeps_for(against):
             return None
-        return (self._tree_reserved if below else self._reserved).get(queue)
+        return (self._tree_earmarked if below else self._earmarked).get(queue)
 
     def terminating(self, queue: QueueName, *, below: bool) -> Vector | None:
         """What ``queue`` has besides until its terminating members are gone; None: nothing.
@@ -265,9 +265,9 @@ class Ledger:
             self._keep(gang.queue, -delta)
 
     def _keep(self, queue: QueueName, delta: Vector) -> None:
-        self._reserved[queue] = self._reserved.get(queue, 0) + delta
+        self._earmarked[queue] = self._earmarked.get(queue, 0) + delta
         for name in self.path(queue):
-            self._tree_reserved[name] = self._tree_reserved.get(name, 0) + delta
+            self._tree_earmarked[name] = self._tree_earmarked.get(name, 0) + delta
 
     def _open_queues(self, snapshot: Snapshot) -> dict[QueueName, QueueAccount]:
         zero = np.zeros(len(snapshot.axis), dtype=np.int64)

@@ -37,7 +37,7 @@ def relief(
     policies: Policies,
     *,
     queues: Iterable[QueueName],
-    promises_in: PromisesIn,
+    reservations_in: PromisesIn,
     now: float,
 ) -> Relieved:
     """Which of ``queues`` hold too much, and which promises there have to go.
@@ -52,18 +52,18 @@ def relief(
         return Relieved(over)
     gangs = snapshot.gangs
     ranked = sorted(
-        promises_in(over), key=lambda each: (each.since, opened.gang_key(gangs[each.gang]))
+        reservations_in(over), key=lambda each: (each.since, opened.gang_key(gangs[each.gang]))
     )
     for each in ranked:
         ledger.charge(gangs[each.gang].queue, -each.request)
     return Relieved(over, tuple(each for each in ranked if not _takes_up(each, ledger, opened)))
 
 
-def _takes_up(promise: Revocable, ledger: Ledger, opened: Opened) -> bool:
+def _takes_up(reserve: Revocable, ledger: Ledger, opened: Opened) -> bool:
     """Whether its queue may hold it too; then it counts."""
-    queue = ledger.snapshot.gangs[promise.gang].queue
-    ledger.charge(queue, promise.request)
-    if not opened.excess(queue)[promise.request > 0].any():
+    queue = ledger.snapshot.gangs[reserve.gang].queue
+    ledger.charge(queue, reserve.request)
+    if not opened.excess(queue)[reserve.request > 0].any():
         return True
-    ledger.charge(queue, -promise.request)
+    ledger.charge(queue, -reserve.request)
     return False

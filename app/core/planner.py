@@ -96,9 +96,9 @@ def may_place(
         for gang in (snapshot.gangs[key] for key in keys if key in snapshot.gangs)
     )
     found = _Found(rows)
-    made = {key: snapshot.made_room[key] for key in keys if key in snapshot.made_room}
+    made = {key: snapshot.nominated_room[key] for key in keys if key in snapshot.nominated_room}
     cycle = _open(
-        replace(snapshot, made_room=made),  # room that is held for others is not looked at
+        replace(snapshot, nominated_room=made),  # room that is held for others is not looked at
         policies,
         pending=pending,
         now=now,

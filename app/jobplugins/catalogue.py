@@ -68,7 +68,7 @@ class JobPlugins:
 def parse(job: Object, *, make_keys: MakeKeys = keys.generate) -> JobPlugins:
     """The plugins of ``job``; raises `PluginError`."""
     facts = facts_of(job)
-    tasks = [task.name for task in facts.roster.tasks]
+    tasks = [task.name for task in facts.job_tasks.tasks]
     reading = catalogue.read(spec(job).get("plugins") or {}, tasks=tasks)
     if reading.problems:
         raise PluginError(reading.problems)

@@ -18,7 +18,7 @@ class HcclrankPlugin:
 
     def __init__(self, arguments: Hcclrank, job: JobFacts) -> None:
         """``arguments`` name the tasks."""
-        self._ranks = ranks(job.roster, arguments.master, arguments.worker)
+        self._ranks = ranks(job.job_tasks, arguments.master, arguments.worker)
 
     def pod(self, pod: Object, place: PodOfJob) -> None:
         """Pods of other tasks get none."""

@@ -26,9 +26,9 @@ class JaxPlugin:
     def __init__(self, arguments: Jax, job: JobFacts) -> None:
         """``arguments`` name the tasks."""
         self._port = arguments.port
-        self._ranks = ranks(job.roster, arguments.coordinator, arguments.worker)
+        self._ranks = ranks(job.job_tasks, arguments.coordinator, arguments.worker)
         leader = self._ranks.leader
-        self._host = job.roster.first_host(leader) if leader is not None else ""
+        self._host = job.job_tasks.first_host(leader) if leader is not None else ""
 
     def pod(self, pod: Object, place: PodOfJob) -> None:
         """Pods of other tasks are no processes."""

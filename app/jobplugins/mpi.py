@@ -16,8 +16,8 @@ class MpiPlugin:
     def __init__(self, arguments: Mpi, job: JobFacts) -> None:
         """``arguments`` name the tasks."""
         self._arguments = arguments
-        workers = job.roster.task(arguments.worker)
-        self._hosts = None if workers is None else ",".join(job.roster.hosts(workers))
+        workers = job.job_tasks.task(arguments.worker)
+        self._hosts = None if workers is None else ",".join(job.job_tasks.hosts(workers))
 
     def pod(self, pod: Object, place: PodOfJob) -> None:
         """The list of hosts goes to the master only."""

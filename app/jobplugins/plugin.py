@@ -23,12 +23,12 @@ class JobFacts:
     namespace: str
     uid: str
     owner: Object
-    roster: JobTasks
+    job_tasks: JobTasks
 
     @property
     def name(self) -> str:
         """The job's name."""
-        return self.roster.job
+        return self.job_tasks.job
 
 
 class Plugin(Protocol):

@@ -40,9 +40,9 @@ class PytorchPlugin:
         """``arguments`` choose between ranks and a rendezvous."""
         self._arguments = arguments
         self._job = job
-        self._ranks = ranks(job.roster, arguments.master, arguments.worker)
+        self._ranks = ranks(job.job_tasks, arguments.master, arguments.worker)
         leader = self._ranks.leader if arguments.elastic else self._ranks.first
-        self._host = job.roster.first_host(leader) if leader is not None else ""
+        self._host = job.job_tasks.first_host(leader) if leader is not None else ""
 
     def pod(self, pod: Object, place: PodOfJob) -> None:
         """Nothing where nobody leads."""

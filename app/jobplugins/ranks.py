@@ -41,7 +41,7 @@ class Ranks:
         return None
 
 
-def ranks(roster: JobTasks, first: str, second: str) -> Ranks:
+def ranks(job_tasks: JobTasks, first: str, second: str) -> Ranks:
     """The sequence of the tasks with these names."""
-    task = roster.task(second)
-    return Ranks(roster.task(first), None if first == second else task)
+    task = job_tasks.task(second)
+    return Ranks(job_tasks.task(first), None if first == second else task)

@@ -26,8 +26,8 @@ class RayPlugin:
             "dashboard": arguments.dashboard_port,
             "client-server": arguments.client_port,
         }
-        head = job.roster.task(arguments.head)
-        self._head = job.roster.first_host(head) if head is not None else ""
+        head = job.job_tasks.task(arguments.head)
+        self._head = job.job_tasks.first_host(head) if head is not None else ""
 
     def pod(self, pod: Object, place: PodOfJob) -> None:
         """Start Ray in the container that is for it."""

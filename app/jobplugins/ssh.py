@@ -80,9 +80,9 @@ class SshPlugin:
 def client_config(job: JobFacts, *, port: int) -> str:
     """What ``ssh <hostname>`` needs to know, for every pod of the job."""
     lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
-    for task in job.roster.tasks:
-        subdomain = job.roster.subdomain(task)
-        for hostname in job.roster.hostnames(task):
+    for task in job.job_tasks.tasks:
+        subdomain = job.job_tasks.subdomain(task)
+        for hostname in job.job_tasks.hostnames(task):
             lines += [f"Host {hostname}", f"  HostName {hostname}.{subdomain}", f"  Port {port}"]
     return "\n".join(lines) + "\n"
 

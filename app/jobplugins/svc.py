@@ -76,7 +76,7 @@ class SvcPlugin:
                 "name": name,
                 "valueFrom": {"configMapKeyRef": {"name": self._config_map, "key": name}},
             }
-            for task in self._job.roster.tasks
+            for task in self._job.job_tasks.tasks
             for name in variable_names(task.name)
         ]
 
@@ -89,8 +89,8 @@ def variable_names(task: str) -> tuple[str, str]:
 def host_lists(job: JobFacts) -> dict[str, str]:
     """The data of the ConfigMap."""
     data: dict[str, str] = {}
-    for task in job.roster.tasks:
-        hosts = job.roster.hosts(task)
+    for task in job.job_tasks.tasks:
+        hosts = job.job_tasks.hosts(task)
         lines = "\n".join(hosts)
         data[f"{task.name.replace('-', '_')}.host"] = lines
         data[f"{task.name}.host"] = lines

@@ -26,9 +26,9 @@ class TensorflowPlugin:
             arguments.worker: "worker",
             arguments.ps: "ps",
         }
-        tasks = job.roster.tasks
+        tasks = job.job_tasks.tasks
         self._alone = len(tasks) == 1 and tasks[0].replicas == 1
-        self._cluster = _text(_cluster(job.roster, arguments))
+        self._cluster = _text(_cluster(job.job_tasks, arguments))
 
     def pod(self, pod: Object, place: PodOfJob) -> None:
         """``TF_CONFIG`` in the containers proper."""
@@ -44,7 +44,7 @@ class TensorflowPlugin:
         return ()
 
 
-def _cluster(roster: JobTasks, arguments: Tensorflow) -> dict[str, list[str]]:
+def _cluster(job_tasks: JobTasks, arguments: Tensorflow) -> dict[str, list[str]]:
     roles = {
         "ps": arguments.ps,
         "worker": arguments.worker,
@@ -53,9 +53,9 @@ def _cluster(roster: JobTasks, arguments: Tensorflow) -> dict[str, list[str]]:
     }
     cluster: dict[str, list[str]] = {}
     for role, name in roles.items():
-        task = roster.task(name)
+        task = job_tasks.task(name)
         if task is not None and task.replicas:
-            cluster[role] = [f"{host}:{arguments.port}" for host in roster.hosts(task)]
+            cluster[role] = [f"{host}:{arguments.port}" for host in job_tasks.hosts(task)]
     return cluster
 
 

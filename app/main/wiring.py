@@ -79,13 +79,13 @@ def assemble(
     cache = ClusterCache(schedulers=schedulers, default_queue=default_queue)
     configuration = Configuration()
     barrier = Barrier(cache, limits=limits, clock=clock)
-    approvals = AllowedVictims(cache, clock=clock)
+    allowed_victims = AllowedVictims(cache, clock=clock)
     planning = Planning(
         cache=cache,
         configuration=configuration,
         activity=activity,
         vetoes=Vetoes(keep_s=limits.veto_s),
-        approvals=approvals,
+        allowed_victims=allowed_victims,
         limits=limits,
         clock=clock,
     )
@@ -97,7 +97,7 @@ def assemble(
     filtering = Filtering(
         cache,
         planning=planning,
-        approvals=approvals,
+        allowed_victims=allowed_victims,
         late_groups=late_groups,
         limits=limits,
         clock=clock,
@@ -159,7 +159,11 @@ def assemble(
             arrived=actuator.arrived,
         ),
         preemption=Preemption(
-            cache, planning=planning, approvals=approvals, late_groups=late_groups, clock=clock
+            cache,
+            planning=planning,
+            allowed_victims=allowed_victims,
+            late_groups=late_groups,
+            clock=clock,
         ),
         actuator=actuator,
         owners=owners,

@@ -194,7 +194,7 @@ class Gang:
     partial: bool = False
     owed: Numbers = field(default_factory=Counter)
     reached: Numbers = field(default_factory=Counter)
-    hold_until: float = 0.0
+    cool_down_until: float = 0.0
     """Not to be planned before this time: its last reservation was never used."""
     collecting_since: float = 0.0
     """When room was first kept for it while it waited (seconds since the epoch); 0: never."""

@@ -127,10 +127,10 @@ class Snapshot:
     it whose pods are terminating. ``pending`` are the gangs of ``gangs`` that need a decision
     (waiting members, or not admitted yet, or members unseen); among them ``awaited`` are those that
     were let in and lack members, ``torn`` those that are bound in part. ``shown`` are gangs with
-    members for whom their queue keeps room (:attr:`Task.shown`). ``made_room`` are pending gangs of
-    no more than one with their waiting members that others were evicted for. ``residents`` are
-    filled only when some rule looks at pods (``inter_pod``); ``ports`` only has nodes with host
-    ports in use.
+    members for whom their queue keeps room (:attr:`Task.shown`). ``nominated_room`` are pending
+    gangs of no more than one with their waiting members that others were evicted for.
+    ``placed_pods`` are filled only when some rule looks at pods (``inter_pod``); ``ports`` only has
+    nodes with host ports in use.
     """
 
     generation: int
@@ -144,12 +144,12 @@ class Snapshot:
     queues: Mapping[QueueName, Queue]
     usage: Mapping[QueueName, QueueUsage]
     shown: tuple[Gang, ...] = ()
-    made_room: Mapping[GroupKey, Mapping[PodUid, NominatedRoom]] = field(default_factory=dict)
+    nominated_room: Mapping[GroupKey, Mapping[PodUid, NominatedRoom]] = field(default_factory=dict)
     collected: tuple[Collected, ...] = ()
     """Room that the last cycle kept for gangs which wait for more."""
     claims: tuple[Claim, ...] = ()
     """Of pods that are in none of ``gangs``, those of the highest priority first."""
-    residents: PlacedPods = NOBODY
+    placed_pods: PlacedPods = NOBODY
     inter_pod: bool = False
     ports: Mapping[int, frozenset[HostPort]] = field(default_factory=dict)
     outlook: int = 0

@@ -65,7 +65,7 @@ class Kubelet:
         self._start_seconds = start_seconds
         self._stop_seconds = stop_seconds
         self._nodes: set[str] = set()
-        self._rooms = NodeUsage()
+        self._node_usage = NodeUsage()
         self._homes: dict[str, str] = {}
         self._bound: defaultdict[str, dict[str, Document]] = defaultdict(dict)
         self._workers: dict[str, _Worker] = {}
@@ -123,7 +123,7 @@ class Kubelet:
 
     def _node_there(self, node: Document) -> None:
         name = name_of(node).name
-        self._rooms.set_node(node)
+        self._node_usage.set_node(node)
         if name in self._nodes:
             return
         self._nodes.add(name)
@@ -132,7 +132,7 @@ class Kubelet:
 
     def _node_gone(self, name: str) -> None:
         self._nodes.discard(name)
-        self._rooms.drop_node(name)
+        self._node_usage.drop_node(name)
         for uid in self._bound[name]:
             self._cancel(uid)
 
@@ -163,7 +163,7 @@ class Kubelet:
         node = self._homes.pop(uid, None)
         if node is not None:
             del self._bound[node][uid]
-            self._rooms.free(uid)
+            self._node_usage.free(uid)
             self._cancel(uid)
 
     # What runs
@@ -173,7 +173,7 @@ class Kubelet:
         if worker is None:
             worker = self._start(pod)
         if is_terminal(pod):
-            self._rooms.free(uid_of(pod))
+            self._node_usage.free(uid_of(pod))
         worker.life.observe(pod)
         if pod["metadata"].get("deletionTimestamp"):
             worker.life.stop(float(pod["metadata"].get("deletionGracePeriodSeconds") or 0))
@@ -181,7 +181,7 @@ class Kubelet:
     def _start(self, pod: Document) -> _Worker:
         address = section(pod, "status").get("podIP") or self._next_address()
         life = PodLife(pod, api=self._api, clock=self._clock, ip=address)
-        refusal = self._rooms.take(pod)
+        refusal = self._node_usage.take(pod)
         work = self._live(pod, life) if refusal is None else self._live_if_taken(pod, life)
         worker = _Worker(life, asyncio.create_task(work))
         self._workers[uid_of(pod)] = worker
@@ -209,7 +209,7 @@ class Kubelet:
                 await self._clock.sleep(_RETRY_S)
             else:
                 self._set_nodes(nodes)
-                return self._rooms.take(pod)
+                return self._node_usage.take(pod)
 
     async def _live(self, pod: Document, life: PodLife) -> None:
         """Whatever happens, somebody is there to confirm the pod's deletion."""

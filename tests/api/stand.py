@@ -43,7 +43,11 @@ class Stand:
 
     def reserved(self) -> int:
         """Promises, members and vetoes together: nothing may be left by a bad call."""
-        return self.rig.promises() + len(self.rig.cache.members) + len(self.rig.planning.vetoes)
+        return (
+            self.rig.has_reservations()
+            + len(self.rig.cache.members)
+            + len(self.rig.planning.vetoes)
+        )
 
 
 @asynccontextmanager

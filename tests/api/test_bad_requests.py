@@ -227,7 +227,7 @@ def test_a_pod_that_asks_for_the_impossible_waits(cpu: str) -> None:
             containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
             answer = await at.post("/filter", args("p", containers=containers))
             assert answer.status_code == 200
-            assert at.rig.promises() <= 1
+            assert at.rig.has_reservations() <= 1
 
     run(scenario())
 

@@ -219,7 +219,7 @@ def test_a_gang_that_does_not_complete_is_answered_with_an_error_in_a_200() -> N
             answer = await at.post("/bind", binding(names[0]))
             assert answer.status_code == 200
             assert answer.json() == {"Error": "gang did not complete in time"}
-            assert rig.promises() == 0
+            assert rig.has_reservations() == 0
 
     run(scenario())
 

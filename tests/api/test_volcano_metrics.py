@@ -144,6 +144,6 @@ def test_a_scrape_changes_nothing() -> None:
                 await scraped(at)
             assert at.reserved() == len(rig.cache.members)
             await rig.cycle()
-            assert rig.promises() == 2
+            assert rig.has_reservations() == 2
 
     run(scenario())

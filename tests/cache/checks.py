@@ -35,23 +35,23 @@ class Checks(Machine):
 
     @invariant()
     def charges_are_what_holds_room(self) -> None:
-        rooms = self.cache.rooms
+        node_usage = self.cache.node_usage
         expected = self.api.taken(Promises.read(self.cache))
         actual = {
-            holder: Taken(c.node, c.request, c.promised, c.releasing)
-            for holder, c in rooms.charges.items()
+            holder: Taken(c.node, c.request, c.reserved, c.releasing)
+            for holder, c in node_usage.charges.items()
         }
         assert actual == expected
-        promised = {taken.node for taken in expected.values() if taken.promised}
-        assert rooms.promised_nodes() == promised
-        used, releasing = rooms.sorted_used()
-        zero = np.zeros((len(self.api.nodes), len(rooms.axis)), dtype=np.int64)
+        reserved = {taken.node for taken in expected.values() if taken.reserved}
+        assert node_usage.promised_nodes() == reserved
+        used, releasing = node_usage.sorted_used()
+        zero = np.zeros((len(self.api.nodes), len(node_usage.axis)), dtype=np.int64)
         sums, going = zero.copy(), zero.copy()
         for row, name in enumerate(sorted(self.api.nodes)):
             for taken in expected.values():
                 if taken.node == name:
-                    sums[row] += rooms.axis.vector(taken.requests)
-                    going[row] += rooms.axis.vector(taken.requests) * taken.releasing
+                    sums[row] += node_usage.axis.vector(taken.requests)
+                    going[row] += node_usage.axis.vector(taken.requests) * taken.releasing
         assert np.array_equal(used, sums)
         assert np.array_equal(releasing, going)
 
@@ -69,12 +69,12 @@ class Checks(Machine):
     @invariant()
     def a_place_is_void_only_while_its_binding_is_under_way(self) -> None:
         now = Promises.read(self.cache)
-        void = {uid for uid, promise in now.members.items() if promise.void}
+        void = {uid for uid, reserve in now.members.items() if reserve.void}
         assert self.void <= void
-        for uid, promise in now.members.items():
-            if not self.api.takes(promise.node, promise.shape) or uid in void - self.void:
+        for uid, reserve in now.members.items():
+            if not self.api.takes(reserve.node, reserve.shape) or uid in void - self.void:
                 assert uid in void
-                assert not promise.revocable
+                assert not reserve.revocable
 
     @invariant()
     def bindings_under_way_fit_without_those_that_are_void(self) -> None:
@@ -82,13 +82,13 @@ class Checks(Machine):
         taken = self.api.taken(now)
         going = {uid for uid, p in now.members.items() if p.void and not p.taken}
         staying = [t for holder, t in taken.items() if holder not in going]
-        for uid, promise in now.members.items():
-            is_sure = uid in going or promise.taken
+        for uid, reserve in now.members.items():
+            is_sure = uid in going or reserve.taken
             assert is_sure or not self.api.is_squeezed(taken[uid], staying)
 
     @invariant()
     def groups_equal_a_recount(self) -> None:
-        promises = Promises.read(self.cache)
+        has_reservations = Promises.read(self.cache)
         known = [*self.api.pods.values(), *self.unseen.values()]
         tracked = [p for p in known if p.uid in self.cache.members]
         for pod in known:
@@ -98,7 +98,7 @@ class Checks(Machine):
                 assert pod.group not in self.api.groups
         lost = {uid for uid, member in self.cache.members.items() if member.lost}
         assert {p.uid for p in tracked if has_failed_leaving(p)} <= lost
-        counted = recount(tracked, promises, self.api, lost=lost)
+        counted = recount(tracked, has_reservations, self.api, lost=lost)
         assert set(self.cache.groups) == set(counted) | set(self.api.groups)
         for key, expected in counted.items():
             group = self.cache.groups[key]
@@ -120,7 +120,7 @@ class Checks(Machine):
                 assert group.phase is self.phases[key]
             wants = expected.pending(stored, group.phase, solo=group.solo) and not group.awaits
             assert (key in self.cache.registry.pending) is wants
-            assert (key in self.cache.registry.promised) is expected.promised
+            assert (key in self.cache.registry.reserved) is expected.reserved
 
     @invariant()
     def pods_are_awaited_under_the_owner_they_have(self) -> None:
@@ -136,13 +136,13 @@ class Checks(Machine):
 
     @invariant()
     def tasks_fit_the_axis(self) -> None:
-        vector = self.cache.rooms.vector
+        vector = self.cache.node_usage.vector
         for member in self.cache.members.values():
             assert np.array_equal(member.task.request, vector(member.pod.shape.requests))
 
     @invariant()
     def what_members_to_come_ask_for_is_on_the_axis(self) -> None:
-        axis = self.cache.rooms.axis
+        axis = self.cache.node_usage.axis
         for group in self.cache.groups.values():
             for template in group.templates.values():
                 assert {name for name, _ in template.shape.requests} <= set(axis.names)
@@ -152,7 +152,7 @@ class Checks(Machine):
         outcome = audit(self.cache, [*self.api.pods.values(), *self.unseen.values()])
         assert outcome.drifts == ()
         now = Promises.read(self.cache)
-        assert outcome.promises == len(now.members) + len(now.slots)
+        assert outcome.has_reservations == len(now.members) + len(now.slots)
 
     @rule()
     def take_a_snapshot(self) -> None:
@@ -187,7 +187,7 @@ class Checks(Machine):
             templates=self.templates_of(group),
             awaits=group.awaits,
             former_queue=group.former_queue,
-            hold_until=group.hold_until,
+            cool_down_until=group.cool_down_until,
             given_up=group.given_up,
             reached=group.reached,
             foreign=group.foreign,
@@ -197,7 +197,7 @@ class Checks(Machine):
         for slot in group.slots.values():
             anew.add_slot(slot)
         expected = gang_view(
-            anew, vector=self.cache.rooms.vector, classes=self.cache.registry.classes
+            anew, vector=self.cache.node_usage.vector, classes=self.cache.registry.classes
         )
         for name in (f.name for f in fields(Gang) if f.name != "version"):
             left, right = getattr(view, name), getattr(expected, name)
@@ -227,23 +227,23 @@ class Checks(Machine):
         ]
         assert snapshot.inter_pod or not curious
         if not snapshot.inter_pod:
-            assert snapshot.residents is NOBODY
+            assert snapshot.placed_pods is NOBODY
             return
         for gang in snapshot.pending:
             shapes = [*gang.role_shapes.values(), *(task.shape for task in gang.waiting)]
             assert all(shape.spread_identity is not None for shape in shapes)
-            assert keys_asked(shapes) <= snapshot.residents.labels.keys()
-        self.check_told(snapshot.residents)
+            assert keys_asked(shapes) <= snapshot.placed_pods.labels.keys()
+        self.check_told(snapshot.placed_pods)
 
     @invariant()
     def the_roster_is_who_has_a_place(self) -> None:
-        table = self.cache.rooms.table()
-        self.check_told(self.cache.roster.residents(table, frozenset({"size"})))
+        table = self.cache.node_usage.table()
+        self.check_told(self.cache.pod_table.placed_pods(table, frozenset({"size"})))
 
-    def check_told(self, residents: PlacedPods) -> None:
-        promises, table = Promises.read(self.cache), self.cache.rooms.table()
+    def check_told(self, placed_pods: PlacedPods) -> None:
+        has_reservations, table = Promises.read(self.cache), self.cache.node_usage.table()
         known = {p.uid: p for p in (*self.api.pods.values(), *self.unseen.values())}
-        taken = self.api.taken(promises)
+        taken = self.api.taken(has_reservations)
         there = {holder: t.node for holder, t in taken.items() if t.node in self.api.nodes}
         expected = [Occupant.of(pod, there[uid]) for uid, pod in known.items() if uid in there]
         expected += [
@@ -252,8 +252,8 @@ class Checks(Machine):
             for slot in group.slots.values()
             if slot.holder in there
         ]
-        told = read_residents(residents, nodes=len(table.nodes))
-        labels = residents.labels.keys()
+        told = read_residents(placed_pods, nodes=len(table.nodes))
+        labels = placed_pods.labels.keys()
         assert Counter(seen_of(one, one.node, one.staying, labels) for one in told) == Counter(
             seen_of(one, table.index[one.node], not one.leaving, labels) for one in expected
         )
@@ -277,27 +277,27 @@ class Checks(Machine):
 
     def lingering_of(self, queue: QueueName) -> Vector:
         """What terminating pods of groups of ``queue`` have on nodes that are up."""
-        total = np.zeros(len(self.cache.rooms.axis), dtype=np.int64)
+        total = np.zeros(len(self.cache.node_usage.axis), dtype=np.int64)
         for member in self.cache.members.values():
             if self.cache.groups[member.group].queue == queue and self.api.lingers(member.pod):
-                total += self.cache.rooms.vector(member.pod.shape.requests)
+                total += self.cache.node_usage.vector(member.pod.shape.requests)
         return total
 
     def check_ports(self, snapshot: Snapshot) -> None:
-        promises = Promises.read(self.cache)
-        taken = self.api.taken(promises)
+        has_reservations = Promises.read(self.cache)
+        taken = self.api.taken(has_reservations)
         rows = {
             snapshot.table.index[taken[holder].node]
-            for holder, shape in self.shapes_of_holders(promises)
+            for holder, shape in self.shapes_of_holders(has_reservations)
             if shape.host_ports and holder in taken and taken[holder].node in self.api.nodes
         }
         assert set(snapshot.ports) == rows
-        known = {*self.cache.members, *self.cache.foreign, *promises.slots}
+        known = {*self.cache.members, *self.cache.foreign, *has_reservations.slots}
         assert set(self.cache.rules.ports) <= known, "ports of holders that are gone"
 
-    def shapes_of_holders(self, promises: Promises) -> list[tuple[str, PodShape]]:
+    def shapes_of_holders(self, has_reservations: Promises) -> list[tuple[str, PodShape]]:
         known = (*self.api.pods.values(), *self.unseen.values())
-        slots = [(slot.holder, slot.shape) for slot in promises.slots.values()]
+        slots = [(slot.holder, slot.shape) for slot in has_reservations.slots.values()]
         return [(pod.uid, pod.shape) for pod in known] + slots
 
     def check_kept(self) -> None:
@@ -329,11 +329,11 @@ def arrays_of(snapshot: Snapshot) -> list[np.ndarray[Any, Any]]:
     for usage in snapshot.usage.values():
         out += [usage.allocated, usage.request, usage.inqueue, usage.elastic]
         out += [] if usage.releasing is None else [usage.releasing]
-    return [*out, snapshot.residents.rows, *(column.codes for column in columns_of(snapshot))]
+    return [*out, snapshot.placed_pods.rows, *(column.codes for column in columns_of(snapshot))]
 
 
 def columns_of(snapshot: Snapshot) -> list[Codes[Any]]:
-    of = snapshot.residents
+    of = snapshot.placed_pods
     return [of.homes, of.leaving, of.terms, *of.labels.values()]
 
 

@@ -32,7 +32,7 @@ class Decisions(Machine):
 
     @precondition(lambda self: self.cache.groups)
     @rule(data=st.data(), late=st.sampled_from([0.0, 3.0]))
-    def promise(self, data: st.DataObject, late: float) -> None:
+    def reserve(self, data: st.DataObject, late: float) -> None:
         """A plan, maybe of ``late`` seconds ago, maybe of things that are not so any more."""
         key = self.some_group(data)
         members = list(self.cache.groups[key].members.values())
@@ -40,12 +40,16 @@ class Decisions(Machine):
         placements = []
         some = st.sets(st.sampled_from(uids), min_size=1, max_size=3)
         for uid in sorted(data.draw(some)) if uids else ():
-            task = task_of(self.cache.members[uid].pod, self.cache.rooms.vector)
+            task = task_of(self.cache.members[uid].pod, self.cache.node_usage.vector)
             placements.append(Placement(task, self.some_node(data)))
         for _ in range(data.draw(st.integers(0, 2)) if not self.cache.groups[key].solo else 0):
             shape = data.draw(shapes(self.extended))
             slot = make_task(
-                "", uid=PodUid(""), role=data.draw(ROLE), shape=shape, axis=self.cache.rooms.axis
+                "",
+                uid=PodUid(""),
+                role=data.draw(ROLE),
+                shape=shape,
+                axis=self.cache.node_usage.axis,
             )
             placements.append(Placement(slot, self.some_node(data)))
         if placements:
@@ -73,7 +77,7 @@ class Decisions(Machine):
         new = [p.task for p in decided.placements if p.task.is_slot]
         taken_up = self.has_late_comers(decided, before, since=self.now + 1 - late)
         with self.step(adopts=decided.gang):
-            assert self.cache.promise(decided, now=self.now - late) is expected
+            assert self.cache.reserve(decided, now=self.now - late) is expected
         after = Promises.read(self.cache)
         if not expected:
             assert after == before
@@ -182,17 +186,17 @@ class Decisions(Machine):
     def bind_call(self, data: st.DataObject, what: str) -> None:
         """A step of a Binding; of one that is under way mostly an answer."""
         uid = self.some_member(data)
-        promise = Promises.read(self.cache).members.get(uid)
-        if promise is not None and not promise.revocable and data.draw(st.integers(0, 3)):
-            self.answer(promise, data.draw(st.sampled_from(Answer)))
+        reserve = Promises.read(self.cache).members.get(uid)
+        if reserve is not None and not reserve.revocable and data.draw(st.integers(0, 3)):
+            self.answer(reserve, data.draw(st.sampled_from(Answer)))
         else:
             self.call(uid, what)
 
-    def answer(self, promise: Promise, answer: Answer) -> None:
+    def answer(self, reserve: Promise, answer: Answer) -> None:
         with self.step():
-            self.cache.answered(PodUid(promise.holder), answer)
-        after = Promises.read(self.cache).members[promise.holder]
-        assert after == (promise if promise.taken else replace(promise, answer=answer))
+            self.cache.answered(PodUid(reserve.holder), answer)
+        after = Promises.read(self.cache).members[reserve.holder]
+        assert after == (reserve if reserve.taken else replace(reserve, answer=answer))
 
     def call(self, uid: PodUid, what: str) -> None:
         before, void = Promises.read(self.cache).members, uid in self.void
@@ -238,7 +242,7 @@ class Decisions(Machine):
 
     def parts(self) -> list[Revocable]:
         """What can be taken back."""
-        return list(revocable(self.cache.groups.values(), vector=self.cache.rooms.vector))
+        return list(revocable(self.cache.groups.values(), vector=self.cache.node_usage.vector))
 
     @precondition(lambda self: self.cache.groups)
     @rule(

@@ -156,16 +156,16 @@ class Machine(RuleBasedStateMachine):
         self.cache.signals.overfull = False
         yield
         after = Promises.read(self.cache)
-        promised = self._newly_promised(before, after)
-        if any(amount > held[what] + promised[what] for what, amount in self._held().items()):
+        reserved = self._newly_promised(before, after)
+        if any(amount > held[what] + reserved[what] for what, amount in self._held().items()):
             assert self.cache.signals.overfull, "a queue holds more, by nobody's promise"
-        self.void &= {uid for uid, promise in after.members.items() if not promise.revocable}
+        self.void &= {uid for uid, reserve in after.members.items() if not reserve.revocable}
         self._open_questions().are_told(self.cache.signals, before=open_before)
         told, self.cache.lost = self.cache.lost, []
         gone = {
             uid
-            for uid, promise in before.members.items()
-            if uid not in brings and self._is_lost(promise, after.members.get(uid))
+            for uid, reserve in before.members.items()
+            if uid not in brings and self._is_lost(reserve, after.members.get(uid))
         }
         assert Counter(str(loss.uid) for loss in told) == Counter(gone - set(quiet))
         slots = {
@@ -200,28 +200,30 @@ class Machine(RuleBasedStateMachine):
         return more
 
     def _open_questions(self) -> "OpenQuestions":
-        rooms, pending = self.cache.rooms, self.cache.registry.pending.values()
+        node_usage, pending = self.cache.node_usage, self.cache.registry.pending.values()
         return OpenQuestions(
             free={
-                name: Counter(dict(zip(rooms.axis.names, rooms.idle(name).tolist(), strict=True)))
-                for name in rooms.nodes
-                if rooms.nodes[name].ready
+                name: Counter(
+                    dict(zip(node_usage.axis.names, node_usage.idle(name).tolist(), strict=True))
+                )
+                for name in node_usage.nodes
+                if node_usage.nodes[name].ready
             },
             wanting=frozenset(group.key for group in pending),
             waiting=frozenset(uid for group in pending for uid in group.waiting),
         )
 
-    def _is_lost(self, promise: Promise, now: Promise | None) -> bool:
+    def _is_lost(self, reserve: Promise, now: Promise | None) -> bool:
         """Whether it is gone and not kept: it was not bound; another group's is another promise."""
         if now is None:
-            return not self._is_bound(PodUid(promise.holder))
-        return promise.revocable and now.group != promise.group
+            return not self._is_bound(PodUid(reserve.holder))
+        return reserve.revocable and now.group != reserve.group
 
     def brings_place(self, pod: Pod, moved: Pod) -> bool:
         """Whether a pod that stood alone keeps its place in the group that it moves to."""
-        promise = Promises.read(self.cache).members.get(pod.uid)
+        reserve = Promises.read(self.cache).members.get(pod.uid)
         stored = self.api.groups.get(moved.group)
-        if promise is None or stored is None or promise.stage is Stage.ASSUMED:
+        if reserve is None or stored is None or reserve.stage is Stage.ASSUMED:
             return False
         roles = 0 < sum(stored.role_minimum.values()) <= stored.min_member
         parted = roles or stored.sub_groups
@@ -243,14 +245,14 @@ class Machine(RuleBasedStateMachine):
         """Nobody asked for these: the pod ended, the node went, or the room ran out."""
         squeezed: dict[NodeName, list[tuple[float, str, Taken]]] = {}
         for uid in gone:
-            promise = before.members[uid]
+            reserve = before.members[uid]
             pod = self.api.pods.get(PodUid(uid)) or self.unseen.get(PodUid(uid))
-            if pod is None or pod.status is not TaskStatus.PENDING or pod.group != promise.group:
+            if pod is None or pod.status is not TaskStatus.PENDING or pod.group != reserve.group:
                 continue
-            assert promise.revocable, "a Binding under way was taken back"
-            if self.api.takes(promise.node, promise.shape):
-                taken = Taken(promise.node, pod.shape.requests, True, False)
-                squeezed.setdefault(promise.node, []).append((promise.since, uid, taken))
+            assert reserve.revocable, "a Binding under way was taken back"
+            if self.api.takes(reserve.node, reserve.shape):
+                taken = Taken(reserve.node, pod.shape.requests, True, False)
+                squeezed.setdefault(reserve.node, []).append((reserve.since, uid, taken))
         for holder in slots:
             slot = before.slots[holder]
             if self.api.takes(slot.node, slot.shape):

@@ -101,7 +101,7 @@ class Taken:
 
     node: NodeName
     requests: Amounts
-    promised: bool
+    reserved: bool
     releasing: bool
 
 
@@ -119,17 +119,17 @@ class Api:
             return False
         return not node.unschedulable or ANYWHERE in shape.tolerations
 
-    def taken(self, promises: Promises) -> dict[str, Taken]:
+    def taken(self, has_reservations: Promises) -> dict[str, Taken]:
         """Every charge there must be, by holder."""
         out: dict[str, Taken] = {}
         for pod in self.pods.values():
             if pod.node and pod.status not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED):
                 releasing = pod.status is TaskStatus.RELEASING
                 out[pod.uid] = Taken(pod.node, pod.shape.requests, False, releasing)
-        for promise in promises.members.values():
-            assert promise.holder not in out, "bound and promised at once"
-            out[promise.holder] = Taken(promise.node, promise.shape.requests, True, False)
-        for slot in promises.slots.values():
+        for reserve in has_reservations.members.values():
+            assert reserve.holder not in out, "bound and promised at once"
+            out[reserve.holder] = Taken(reserve.node, reserve.shape.requests, True, False)
+        for slot in has_reservations.slots.values():
             out[slot.holder] = Taken(slot.node, slot.shape.requests, True, False)
         return out
 
@@ -170,13 +170,13 @@ def has_failed_leaving(pod: Pod) -> bool:
     return pod.deleting and bool(pod.node) and pod.status is TaskStatus.FAILED
 
 
-def kind_of(pod: Pod, *, promised: bool, lost: bool) -> MemberState:
+def kind_of(pod: Pod, *, reserved: bool, lost: bool) -> MemberState:
     """The state its group must count it under."""
     if lost and pod.deleting:
         return MemberState.RELEASING_PLACED if pod.node else MemberState.RELEASING
     match pod.status:
         case TaskStatus.PENDING:
-            if promised:
+            if reserved:
                 return MemberState.PLACED
             return MemberState.GATED if is_held(pod) else MemberState.WAITING
         case TaskStatus.RELEASING:
@@ -205,9 +205,9 @@ class Recount:
     lost: int = 0
 
     def add(
-        self, pod: Pod, promise: Promise | None, stored: PodGroup | None, *, lost: bool
+        self, pod: Pod, reserve: Promise | None, stored: PodGroup | None, *, lost: bool
     ) -> None:
-        kind = kind_of(pod, promised=promise is not None, lost=lost)
+        kind = kind_of(pod, reserved=reserve is not None, lost=lost)
         part = part_of(pod, stored)
         self.lost += lost
         self.kinds[kind] += 1
@@ -220,19 +220,19 @@ class Recount:
             self.wanted[pod.shape.requests] += 1
             self.waiting.add(pod.uid)
             self.best_effort += all(name == "pods" for name, _ in pod.shape.requests)
-        if promise is not None and promise.stage in (Stage.ASSUMED, Stage.BINDING):
-            stays = promise.taken or not promise.void
+        if reserve is not None and reserve.stage in (Stage.ASSUMED, Stage.BINDING):
+            stays = reserve.taken or not reserve.void
             self.arrived[part] += stays
             self.voided += not stays
-            self.accepted[part] += promise.taken
-            self.unanswered += not promise.revocable and promise.answer is Answer.OPEN
+            self.accepted[part] += reserve.taken
+            self.unanswered += not reserve.revocable and reserve.answer is Answer.OPEN
 
     @property
     def on_nodes(self) -> int:
         return sum(self.kinds[kind] for kind in ON_A_NODE)
 
     @property
-    def promised(self) -> bool:
+    def reserved(self) -> bool:
         return self.kinds[MemberState.PLACED] + self.slots.total() > 0
 
     def pending(self, pod_group: PodGroup | None, phase: GroupPhase, *, solo: bool) -> bool:
@@ -275,17 +275,17 @@ def part_of(pod: Pod, stored: PodGroup | None) -> Part:
 
 
 def recount(
-    pods: Iterable[Pod], promises: Promises, api: Api, *, lost: Collection[PodUid]
+    pods: Iterable[Pod], has_reservations: Promises, api: Api, *, lost: Collection[PodUid]
 ) -> dict[GroupKey, Recount]:
     """Every group that has a pod of ours or a slot."""
     out: dict[GroupKey, Recount] = {}
     for pod in pods:
         if pod.scheduler == OURS:
             group = out.setdefault(pod.group, Recount())
-            promise, of = promises.members.get(pod.uid), api.groups.get(pod.group)
-            group.add(pod, promise, of, lost=pod.uid in lost)
+            reserve, of = has_reservations.members.get(pod.uid), api.groups.get(pod.group)
+            group.add(pod, reserve, of, lost=pod.uid in lost)
             group.lingering[pod.shape.requests] += api.lingers(pod)
-    for slot in promises.slots.values():
+    for slot in has_reservations.slots.values():
         group = out.setdefault(slot.group, Recount())
         group.slots[slot.role] += 1
         group.held[slot.shape.requests] += 1

@@ -42,13 +42,13 @@ class Rig:
         placements = [
             Placement(self.member(name).task, NodeName(node)) for name, node in nodes.items()
         ]
-        return self.cache.promise(GangPlacement(KEY, tuple(placements), whole=True), now=self.now)
+        return self.cache.reserve(GangPlacement(KEY, tuple(placements), whole=True), now=self.now)
 
     def slot(self, node: str, *, role: str = "", shape: PodShape | None = None) -> bool:
         """Publish room for a member that does not exist."""
         task = make_task("", uid=PodUid(""), role=role, shape=shape or make_shape())
         placed = GangPlacement(KEY, (Placement(task, NodeName(node)),), whole=True)
-        return self.cache.promise(placed, now=self.now)
+        return self.cache.reserve(placed, now=self.now)
 
     def stage(self, name: str, stage: Stage, node: str = "n") -> None:
         """Bring a waiting pod that far."""
@@ -70,9 +70,9 @@ class Rig:
 
     def used(self, node: str) -> int:
         """Promised and taken CPU."""
-        rooms = self.cache.rooms
-        row = rooms.table().index[NodeName(node)]
-        return int(rooms.sorted_used()[0][row][0])
+        node_usage = self.cache.node_usage
+        row = node_usage.table().index[NodeName(node)]
+        return int(node_usage.sorted_used()[0][row][0])
 
     def lost(self) -> list[tuple[str, str]]:
         return [(loss.uid.removeprefix("uid-"), loss.why) for loss in self.cache.lost]

@@ -24,10 +24,10 @@ def cache() -> ClusterCache:
     return cache
 
 
-def promise(cache: ClusterCache, pod: Pod, node: str) -> None:
+def reserve(cache: ClusterCache, pod: Pod, node: str) -> None:
     cache.set_pod(pod, now=1.0)
     placed = Placement(cache.members[pod.uid].task, NodeName(node))
-    assert cache.promise(GangPlacement(pod.group, (placed,), whole=True), now=1.0)
+    assert cache.reserve(GangPlacement(pod.group, (placed,), whole=True), now=1.0)
 
 
 def test_agreement(cache: ClusterCache) -> None:
@@ -35,7 +35,12 @@ def test_agreement(cache: ClusterCache) -> None:
     for pod in (BOUND, waiting):
         cache.set_pod(pod, now=1.0)
     outcome = audit(cache, [BOUND, waiting])
-    assert (outcome.drifts, outcome.pods, outcome.charges, outcome.promises) == ((), 2, 1, 0)
+    assert (outcome.drifts, outcome.pods, outcome.charges, outcome.has_reservations) == (
+        (),
+        2,
+        1,
+        0,
+    )
 
 
 def test_a_bound_pod_that_is_not_counted_is_missed(cache: ClusterCache) -> None:
@@ -62,16 +67,16 @@ def test_a_pod_that_is_counted_elsewhere_is_moved(cache: ClusterCache) -> None:
 
 def test_promises_are_counted_and_are_no_drift(cache: ClusterCache) -> None:
     pod = make_pod("p")
-    promise(cache, pod, "n")
+    reserve(cache, pod, "n")
     outcome = audit(cache, [pod])
-    assert (outcome.drifts, outcome.promises) == ((), 1)
+    assert (outcome.drifts, outcome.has_reservations) == ((), 1)
 
 
 def test_a_promise_that_was_kept_before_the_watch_shows_it_is_no_drift(
     cache: ClusterCache,
 ) -> None:
     pod = make_pod("p")
-    promise(cache, pod, "n")
+    reserve(cache, pod, "n")
     assert audit(cache, [replace(pod, node=NodeName("n"))]).drifts == ()
     [drift] = audit(cache, [replace(pod, node=NodeName("m"))]).drifts
     assert (drift.kind, drift.counted_on, drift.bound_to) == ("moved", "n", "m")

@@ -14,7 +14,7 @@ def kept(rig: Rig, amount: Vector) -> None:
 
 
 def cpu(rig: Rig) -> Vector:
-    return rig.cache.rooms.vector(make_amounts(cpu=1000))
+    return rig.cache.node_usage.vector(make_amounts(cpu=1000))
 
 
 def test_the_time_is_that_of_the_first_cycle_that_kept_room() -> None:

@@ -25,7 +25,7 @@ def passed_over() -> Rig:
 
 def test_it_has_no_place_any_more_and_goes_last() -> None:
     rig = passed_over()
-    assert not rig.member("extra").promised
+    assert not rig.member("extra").reserved
     assert view(rig).unused == {rig.uid("extra")}
     assert view(rig).yields_until == 101.0
     assert rig.cache.groups[KEY].wants_planning
@@ -55,4 +55,4 @@ def test_one_whose_binding_is_under_way_loses_nothing() -> None:
     rig = passed_over()
     rig.stage("extra", Stage.BINDING)
     rig.cache.pass_over(KEY, [rig.uid("extra")], until=101.0, now=rig.now)
-    assert rig.member("extra").promised
+    assert rig.member("extra").reserved

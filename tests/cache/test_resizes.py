@@ -46,7 +46,7 @@ def cache() -> ClusterCache:
 
 
 def free(cache: ClusterCache) -> int:
-    return int(cache.rooms.idle(N)[0])
+    return int(cache.node_usage.idle(N)[0])
 
 
 def news(cache: ClusterCache, pod: Pod) -> bool:

@@ -46,7 +46,7 @@ class CacheMachine(Events, GroupEvents, Decisions, Checks):
         for _ in range(pods):
             self.create_pod(data=data)
         for _ in range(3):
-            self.promise(data=data, late=0.0)
+            self.reserve(data=data, late=0.0)
         for uid in sorted(Promises.read(self.cache).members):
             for what in data.draw(st.sampled_from([(), ("assume",), ("assume", "binding")])):
                 self.call(PodUid(uid), what)

@@ -14,7 +14,7 @@ from tests.residents import Resident, make_residents
 
 def applied(snapshot: Snapshot, plan: Plan) -> Snapshot:
     """``snapshot`` with all that ``plan`` decided published; slots are no pods yet."""
-    used, residents = snapshot.used.copy(), residents_of(snapshot)
+    used, placed_pods = snapshot.used.copy(), residents_of(snapshot)
     ports = dict(snapshot.ports)
     given: dict[GroupKey, list[Placement]] = {}
     for decided in plan.placed:
@@ -23,7 +23,7 @@ def applied(snapshot: Snapshot, plan: Plan) -> Snapshot:
             task, row = placement.task, snapshot.table.index[placement.node]
             used[row] += task.request
             ports[row] = ports.get(row, frozenset()) | frozenset(task.shape.host_ports)
-            residents.append(Resident.of(pod_of(f"{decided.gang}/{task.name}", task.shape), row))
+            placed_pods.append(Resident.of(pod_of(f"{decided.gang}/{task.name}", task.shape), row))
     admitted = set(plan.admitted)
     after = [
         _after(gang, given.get(gang.key, ()), snapshot, admitted=gang.key in admitted)
@@ -34,7 +34,7 @@ def applied(snapshot: Snapshot, plan: Plan) -> Snapshot:
             snapshot,
             generation=snapshot.generation + 1,
             used=used,
-            residents=make_residents(residents),
+            placed_pods=make_residents(placed_pods),
             ports=ports,
         ),
         after,

@@ -70,7 +70,7 @@ def quiet_worlds(draw: st.DrawFn) -> World:
         )
         for gang in world.snapshot.gangs.values()
     ]
-    quiet = replace(world.snapshot, made_room={}, claims=())
+    quiet = replace(world.snapshot, nominated_room={}, claims=())
     return World(world.name, with_gangs(quiet, held))
 
 

@@ -142,7 +142,7 @@ def test_who_had_room_made_for_it_is_let_in_without_a_vote() -> None:
     (gang,) = before.pending
     made = {gang.key: {gang.waiting[0].uid: NominatedRoom(NodeName("n"), done=True)}}
     assert confirm_all(before, "a") == ([], [])
-    assert confirm_all(replace(before, made_room=made), "a") == (["a"], ["a"])
+    assert confirm_all(replace(before, nominated_room=made), "a") == (["a"], ["a"])
 
 
 def test_who_is_gone_or_whose_queue_is_is_not_let_in() -> None:

@@ -39,8 +39,8 @@ SHOWN = make_gang(
 def farm() -> Snapshot:
     nodes = cores(8, 4, 2)
     gangs = (*GANGS, SHOWN)
-    rooms = used(nodes, n1=3)
-    return make_snapshot(nodes=nodes, queues=QUEUES, gangs=gangs, used=rooms, shown=(SHOWN,))
+    node_usage = used(nodes, n1=3)
+    return make_snapshot(nodes=nodes, queues=QUEUES, gangs=gangs, used=node_usage, shown=(SHOWN,))
 
 
 def state(ledger: Ledger) -> dict[str, Any]:
@@ -58,17 +58,17 @@ def state(ledger: Ledger) -> dict[str, Any]:
         "queues": {name: plain(account) for name, account in ledger.queues().items()},
         "gangs": {gang.key: nonzero(plain(ledger.gang(gang))) for gang in (*GANGS, SHOWN)},
         "reserved": {
-            (queue.name, below): reserved(ledger, queue.name, below=below)
+            (queue.name, below): earmarked(ledger, queue.name, below=below)
             for queue in QUEUES
             for below in (False, True)
         },
     }
 
 
-def reserved(
+def earmarked(
     ledger: Ledger, queue: str, *, against: Task = GANGS[0].waiting[0], below: bool = False
 ) -> list[int] | None:
-    kept = ledger.reserved(QueueName(queue), against=against, below=below)
+    kept = ledger.earmarked(QueueName(queue), against=against, below=below)
     return None if kept is None else kept.tolist()
 
 
@@ -154,36 +154,36 @@ def test_a_queue_keeps_room_for_what_is_shown_until_it_has_a_place() -> None:
     ledger = Ledger(farm())
     first, second = SHOWN.waiting
     both, one = vector(cpu=6, pods=2), vector(cpu=3, pods=1)
-    assert reserved(ledger, "left") == both.tolist()
-    assert reserved(ledger, "left", against=first) is None
+    assert earmarked(ledger, "left") == both.tolist()
+    assert earmarked(ledger, "left", against=first) is None
     ledger.place(SHOWN, first, node=0)
-    assert reserved(ledger, "left") == one.tolist()
+    assert earmarked(ledger, "left") == one.tolist()
     ledger.place(SHOWN, second, node=0)
-    assert reserved(ledger, "left") == vector().tolist()
+    assert earmarked(ledger, "left") == vector().tolist()
 
 
 def test_queues_above_keep_it_too_when_all_below_them_counts() -> None:
     ledger = Ledger(farm())
     first, second = SHOWN.waiting
-    assert reserved(ledger, "top") is None, "it holds nothing itself"
+    assert earmarked(ledger, "top") is None, "it holds nothing itself"
     for name in ("left", "top", "root"):
-        assert reserved(ledger, name, below=True) == vector(cpu=6, pods=2).tolist()
-        assert reserved(ledger, name, against=second, below=True) is None
-    assert reserved(ledger, "right", below=True) is None
+        assert earmarked(ledger, name, below=True) == vector(cpu=6, pods=2).tolist()
+        assert earmarked(ledger, name, against=second, below=True) is None
+    assert earmarked(ledger, "right", below=True) is None
     ledger.place(SHOWN, first, node=0)
-    ledger.reserve(QueueName("right"), GANGS[2].waiting[0])
-    assert reserved(ledger, "top", below=True) == vector(cpu=4, pods=2).tolist()
+    ledger.earmark(QueueName("right"), GANGS[2].waiting[0])
+    assert earmarked(ledger, "top", below=True) == vector(cpu=4, pods=2).tolist()
     ledger.release(QueueName("right"), GANGS[2].waiting[0])
-    assert reserved(ledger, "top", below=True) == vector(cpu=3, pods=1).tolist()
+    assert earmarked(ledger, "top", below=True) == vector(cpu=3, pods=1).tolist()
 
 
 def test_room_that_is_kept_in_a_cycle_may_be_given_up_in_it() -> None:
     ledger = Ledger(farm())
     left, task = QueueName("left"), GANGS[1].waiting[0]
-    ledger.reserve(left, task)
-    assert reserved(ledger, "left") == vector(cpu=8, pods=3).tolist()
+    ledger.earmark(left, task)
+    assert earmarked(ledger, "left") == vector(cpu=8, pods=3).tolist()
     ledger.release(left, task)
-    assert reserved(ledger, "left") == vector(cpu=6, pods=2).tolist()
+    assert earmarked(ledger, "left") == vector(cpu=6, pods=2).tolist()
 
 
 def test_members_without_requests_are_counted_apart_and_slots_are_not() -> None:

@@ -70,13 +70,15 @@ def promises_of(placed: Sequence[Placed], snapshot: Snapshot) -> list[Revocable]
 
 
 def decide(placed: Sequence[Placed], snapshot: Snapshot, by: Policies) -> Relieved:
-    promises = promises_of(placed, snapshot)
-    queue_of = {each.gang: snapshot.gangs[each.gang].queue for each in promises}
+    has_reservations = promises_of(placed, snapshot)
+    queue_of = {each.gang: snapshot.gangs[each.gang].queue for each in has_reservations}
     return relief(
         snapshot,
         by,
         queues=set(queue_of.values()),
-        promises_in=lambda queues: [each for each in promises if queue_of[each.gang] in queues],
+        reservations_in=lambda queues: [
+            each for each in has_reservations if queue_of[each.gang] in queues
+        ],
         now=0.0,
     )
 

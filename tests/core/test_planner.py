@@ -75,7 +75,7 @@ def test_a_gang_that_does_not_exist_gets_an_empty_plan() -> None:
 
 
 def test_a_gang_that_is_cooling_down_is_not_planned_on_demand_either() -> None:
-    gang = gang_of("g", 1, hold_until=5.0)
+    gang = gang_of("g", 1, cool_down_until=5.0)
     asked = cycle(gang, nodes=cores(4), on_demand="g")
     assert asked.refusal("g").cause is Cause.COOLING_DOWN
 
@@ -111,7 +111,7 @@ def test_a_cycle_yields_after_every_gang_that_goes_before_the_turns() -> None:
     gangs = tuple(gang_of(f"g{i}", 1, created=float(i), priority=2) for i in range(60))
     mine = gang_of("mine", 1, min_member=1, priority=1)
     room = {mine.key: {mine.waiting[0].uid: NominatedRoom(NodeName("n0"), done=True)}}
-    snapshot = make_snapshot(nodes=cores(50), gangs=(*gangs, mine), made_room=room)
+    snapshot = make_snapshot(nodes=cores(50), gangs=(*gangs, mine), nominated_room=room)
     pieces = sum(1 for _ in plan_steps(snapshot, policies(HELM), now=0.0, shapes=None))
     assert pieces > len(gangs)
 

@@ -160,7 +160,7 @@ def test_a_gang_is_whole_or_absent(theme: Theme, data: st.DataObject) -> None:
         if not got:
             continue
         assert gang.key in decided.admitted or gang.inqueue
-        assert gang.hold_until <= NOW or gang.partial
+        assert gang.cool_down_until <= NOW or gang.partial
         assert gang.counts.ready + len(got) >= gang.min_member
         assert roles_hold(gang, got)
         assert sub_groups_hold(gang, got)
@@ -305,7 +305,7 @@ def test_cycle_after_cycle_nothing_is_given_twice_or_taken_back(world: World, ro
 
 def gave_up_room(snapshot: Snapshot, each: GangPlacement, placement: Placement) -> bool:
     """Whether it has a place without the room that others are evicted from for it."""
-    made = snapshot.made_room.get(each.gang, {}).get(placement.task.uid)
+    made = snapshot.nominated_room.get(each.gang, {}).get(placement.task.uid)
     return made is not None and not (made.done and made.node == placement.node)
 
 

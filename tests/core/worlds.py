@@ -182,7 +182,7 @@ def gangs(draw: st.DrawFn, name: str, known: Sequence[PodShape], at: Snapshot) -
         kept=kept,
         request=allocated + asked,
         min_request=draw(st.sampled_from((None, allocated + asked, allocated + 2 * asked))),
-        hold_until=draw(st.sampled_from((0.0,) * 9 + (NOW + 1,))),
+        cool_down_until=draw(st.sampled_from((0.0,) * 9 + (NOW + 1,))),
         partial=0 < len(held) < minimum,
         given_up=draw(st.sampled_from((False, False, True))),
         unused=frozenset(
@@ -201,7 +201,7 @@ def gangs(draw: st.DrawFn, name: str, known: Sequence[PodShape], at: Snapshot) -
 
 
 @st.composite
-def made_room(draw: st.DrawFn, found: Sequence[Gang], at: Snapshot) -> dict[Any, Any]:
+def nominated_room(draw: st.DrawFn, found: Sequence[Gang], at: Snapshot) -> dict[Any, Any]:
     """Members of gangs of no more than one that others were evicted for."""
     names = st.sampled_from([*(node.name for node in at.table.nodes), NodeName("gone")])
     places = st.builds(NominatedRoom, names, st.booleans())
@@ -210,7 +210,7 @@ def made_room(draw: st.DrawFn, found: Sequence[Gang], at: Snapshot) -> dict[Any,
         for gang in found
         if gang.is_of_one
     }
-    return {key: rooms for key, rooms in made.items() if rooms}
+    return {key: node_usage for key, node_usage in made.items() if node_usage}
 
 
 @st.composite
@@ -228,7 +228,7 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
     """A cluster with gangs and queues, and a configuration."""
     known = draw(st.lists(shapes(theme), min_size=1, max_size=3))
     snapshot = draw(snapshots(theme, known))
-    used, residents = snapshot.used.copy(), residents_of(snapshot)
+    used, placed_pods = snapshot.used.copy(), residents_of(snapshot)
     ports = {row: set(taken) for row, taken in snapshot.ports.items()}
     found: list[Gang] = []
     for number in range(draw(st.integers(1, 5))):
@@ -236,15 +236,15 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
         found.append(gang)
         for count, each in enumerate(held):
             used[each.row] += snapshot.axis.vector(each.shape.requests)
-            residents.append(Resident.of(pod_of(f"{gang.name}-old{count}", each.shape), each.row))
+            placed_pods.append(Resident.of(pod_of(f"{gang.name}-old{count}", each.shape), each.row))
             ports.setdefault(each.row, set()).update(each.shape.host_ports)
     base = replace(
         snapshot,
         used=used,
-        residents=make_residents(residents),
+        placed_pods=make_residents(placed_pods),
         ports={row: frozenset(taken) for row, taken in ports.items()},
         queues=dict(snapshot.queues) | {queue.name: queue for queue in draw(queues())},
-        made_room=draw(made_room(found, snapshot)),
+        nominated_room=draw(nominated_room(found, snapshot)),
         claims=draw(claims(known, snapshot)),
     )
     return World(draw(st.sampled_from(tuple(CONFIGURED))), with_gangs(base, found))
@@ -252,7 +252,7 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
 
 def residents_of(snapshot: Snapshot) -> list[Resident]:
     """The pods that are there, as inter-pod rules see them."""
-    return read_residents(snapshot.residents, nodes=len(snapshot.table.nodes))
+    return read_residents(snapshot.placed_pods, nodes=len(snapshot.table.nodes))
 
 
 def pod_of(name: str, shape: PodShape) -> Any:
@@ -311,7 +311,7 @@ def shuffled(snapshot: Snapshot, order: Any) -> Snapshot:
         pending=tuple(mixed(again.pending)),
         queues=dict(mixed(snapshot.queues.items())),
         usage=dict(mixed(again.usage.items())),
-        residents=make_residents(mixed(residents_of(snapshot))),
+        placed_pods=make_residents(mixed(residents_of(snapshot))),
         ports=dict(mixed(snapshot.ports.items())),
-        made_room=dict(mixed(snapshot.made_room.items())),
+        nominated_room=dict(mixed(snapshot.nominated_room.items())),
     )

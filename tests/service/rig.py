@@ -327,9 +327,9 @@ class Rig:
         """The promised node, empty without one."""
         return self.member(name).node
 
-    def promises(self) -> int:
+    def has_reservations(self) -> int:
         """How many charges stand for pods that are not bound."""
-        return sum(charge.promised for charge in self.cache.rooms.charges.values())
+        return sum(charge.reserved for charge in self.cache.node_usage.charges.values())
 
     # --- calls -----------------------------------------------------------------------------------
 
@@ -340,7 +340,7 @@ class Rig:
     def filter(self, name: str, nodes: Iterable[str] | None = None) -> Answer:
         """What Filter answers for a stored pod; offered all nodes unless told."""
         pod = self.api.pods[f"default/{name}"]
-        names = self.cache.rooms.nodes if nodes is None else nodes
+        names = self.cache.node_usage.nodes if nodes is None else nodes
         return self.parts.filtering.answer(
             Question(pod.uid, lambda: pod, [NodeName(node) for node in names])
         )

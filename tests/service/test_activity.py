@@ -129,7 +129,7 @@ def test_a_replica_that_does_not_lead_promises_and_writes_nothing() -> None:
         ]
         await advance(10)
         assert rig.planning.first_cycle.is_set(), "it is ready to take over"
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         assert rig.api.writes == []
         for task in working:
             task.cancel()
@@ -154,7 +154,7 @@ def test_a_replica_that_loses_the_lead_gives_its_promises_back_and_falls_silent(
         lead(rig, "host-b")
         await advance(2)
         assert call.answer == "another replica leads"
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         written, told = len(rig.api.writes), len(rig.api.events)
         await advance(120)
         assert (len(rig.api.writes), len(rig.api.events)) == (written, told)
@@ -195,7 +195,7 @@ def test_only_the_replica_that_leads_and_has_looked_at_everything_answers_calls(
             lead(rig, leader)
             await advance(4 * rig.limits.cycle_gap_s)
             assert rig.planning.deciding.is_set() is answers, "at once"
-            assert rig.promises() == 2 * answers
+            assert rig.has_reservations() == 2 * answers
         working.cancel()
 
     run(scenario())

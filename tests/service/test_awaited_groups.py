@@ -44,13 +44,13 @@ def test_pods_of_an_owner_that_wants_a_gang_wait_for_it_as_long_as_it_takes() ->
                 rig.pod(name, owner=WEB)
             assert rig.filter("web-0") == WAITS
             await advance(LONG_S)
-            assert rig.promises() == 0
+            assert rig.has_reservations() == 0
             give(rig, "auto")
             await advance(1)
-            assert rig.promises() == 0, "two of three fit"
+            assert rig.has_reservations() == 0, "two of three fit"
             rig.node("n2")
             await advance(1)
-            assert rig.promises() == 3
+            assert rig.has_reservations() == 3
 
     run(scenario())
 
@@ -63,7 +63,7 @@ def test_pods_of_one_that_does_not_are_scheduled_at_once_each_alone() -> None:
             for name in NAMES:
                 rig.pod(name, owner=WEB)
             await advance(0.2)
-            assert rig.promises() == 2
+            assert rig.has_reservations() == 2
             assert rig.api.tries == [("owner", "default/web")], "asked once for all"
 
     run(scenario())
@@ -130,7 +130,7 @@ def test_an_owner_that_may_not_be_read_leaves_its_pods_waiting_and_a_warning(
         with working(rig), caplog.at_level(logging.WARNING):
             rig.pod("web-0", owner=WEB)
             await advance(5)
-            assert rig.promises() == 0
+            assert rig.has_reservations() == 0
         (told,) = caplog.records
         assert told.__dict__["pod"] == "default/web-0"
 
@@ -174,7 +174,7 @@ def test_pods_are_freed_whatever_became_of_their_siblings() -> None:
             rig.delete("web-0")
             del rig.api.owners["web"]
             await advance(AGAIN_AFTER_S + 2)
-            assert rig.promises() == 2
+            assert rig.has_reservations() == 2
 
     run(scenario())
 

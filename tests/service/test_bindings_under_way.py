@@ -82,7 +82,7 @@ def test_a_binding_to_a_node_that_is_gone_does_not_count() -> None:
     async def scenario() -> None:
         rig = await two_under_way()
         rig.node("n2")
-        rig.unsee("nodes", rig.cache.rooms.nodes[NodeName("n1")])
+        rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName("n1")])
         assert rig.cache.groups[rig.key("a")].arrivals.at_bind.total() == 0
 
     run(scenario())

@@ -29,7 +29,7 @@ async def planned_gang() -> Rig:
     rig.node("n1")
     rig.gang("g", size=3)
     await rig.cycle()
-    assert rig.promises() == 3
+    assert rig.has_reservations() == 3
     return rig
 
 
@@ -70,11 +70,11 @@ def test_a_gang_that_moves_to_another_queue_is_planned_again_for_that_one() -> N
         await settle()
         assert call.answer == "PodGroup moved to another queue"
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         assert rig.planning.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
         change(rig, queue=WIDE)
         await rig.cycle()
-        assert rig.promises() == 3
+        assert rig.has_reservations() == 3
 
     run(scenario())
 
@@ -87,7 +87,7 @@ def test_a_binding_that_is_under_way_stays_when_the_queue_changes() -> None:
         await settle()
         change(rig, queue=FULL)
         await settle()
-        assert rig.promises() == 3
+        assert rig.has_reservations() == 3
         rig.api.slow.set()
         await settle()
         assert [call.answer for call in calls] == [""] * 3
@@ -107,7 +107,7 @@ def test_a_binding_that_fails_after_the_queue_changed_leaves_the_pod_waiting() -
         await settle()
         assert [call.answer for call in calls] == [str(GONE)] * 3
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 
@@ -134,7 +134,7 @@ def test_no_member_loses_its_place_by_any_other_change(fields: dict[str, Any]) -
     async def scenario() -> None:
         rig = await planned_gang()
         change(rig, **fields)
-        assert rig.promises() == 3
+        assert rig.has_reservations() == 3
 
     run(scenario())
 
@@ -151,9 +151,9 @@ def test_a_group_made_anew_is_let_in_before_its_members_are_bound() -> None:
         await settle()
         assert call.answer == "PodGroup was deleted"
         group = rig.cache.groups[rig.key("g")]
-        assert (group.phase, rig.promises()) == (GroupPhase.PENDING, 0)
+        assert (group.phase, rig.has_reservations()) == (GroupPhase.PENDING, 0)
         await rig.cycle()
-        assert (group.phase, rig.promises()) == (GroupPhase.INQUEUE, 3)
+        assert (group.phase, rig.has_reservations()) == (GroupPhase.INQUEUE, 3)
 
     run(scenario())
 
@@ -176,9 +176,9 @@ async def held_off() -> Rig:
     group.failures = 7
     rig.bind("g-0")
     await advance(rig.limits.barrier_s)
-    assert group.hold_until == clock() + rig.limits.hold_max_s
+    assert group.cool_down_until == clock() + rig.limits.hold_max_s
     await rig.cycle()
-    assert rig.promises() == 0
+    assert rig.has_reservations() == 0
     return rig
 
 
@@ -197,15 +197,15 @@ def delete_and_make_anew(rig: Rig) -> None:
     ],
 )
 def test_a_group_that_asks_for_something_else_does_not_wait_for_what_it_did_before(
-    happens: Callable[[Rig], object], promises: int
+    happens: Callable[[Rig], object], has_reservations: int
 ) -> None:
     async def scenario() -> None:
         rig = await held_off()
         happens(rig)
         await rig.cycle()
         await rig.cycle()
-        assert rig.promises() == promises
-        assert (rig.cache.groups[rig.key("g")].failures == 0) is bool(promises)
+        assert rig.has_reservations() == has_reservations
+        assert (rig.cache.groups[rig.key("g")].failures == 0) is bool(has_reservations)
 
     run(scenario())
 
@@ -291,9 +291,9 @@ def test_a_plan_for_what_the_group_was_is_not_published(
         rig.node("n1")
         rig.gang("g", size=3)
         await during_a_cycle(rig, lambda: happens(rig))
-        assert rig.promises() == published
+        assert rig.has_reservations() == published
         await rig.cycle()
-        assert rig.promises() == then
+        assert rig.has_reservations() == then
 
     run(scenario())
 

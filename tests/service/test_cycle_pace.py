@@ -136,7 +136,7 @@ def test_members_that_fill_the_room_kept_for_them_set_off_no_plan(plans: list[fl
                 rig.pod(f"g-{i}", group="g")
                 await advance(0.04)
             assert len(plans) <= 1
-            assert rig.promises() == 20
+            assert rig.has_reservations() == 20
 
     run(scenario())
 

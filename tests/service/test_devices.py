@@ -55,7 +55,7 @@ def test_what_a_queue_may_hold_of_them_is_counted_all_the_same() -> None:
         rig.queue(make_queue("default", capability=make_amounts(**{GPU: 3})))
         gang(rig)
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         assert rig.planning.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
 
     run(scenario())

@@ -34,9 +34,9 @@ def test_its_room_is_given_back_at_once_and_the_reason_is_the_gate(order: tuple[
         assert len(rig.cache.groups[rig.key("g")].slots) == 3
         for name in order:
             comes(rig, name)
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         reason = reason_of(rig.cache, rig.planning, rig.cache.groups[rig.key("g")])
         assert reason is not None
         assert reason.cause is Cause.GATED

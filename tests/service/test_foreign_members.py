@@ -40,9 +40,9 @@ def test_its_slots_are_given_back_and_the_reason_names_the_scheduler(
             await rig.cycle()
             assert len(rig.cache.groups[rig.key("g")].slots) == 3
             foreign(rig, *(f"g-{i}" for i in range(count)))
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         reason = reason_of(rig.cache, rig.planning, rig.cache.groups[rig.key("g")])
         assert reason is not None
         assert reason.cause is Cause.NOT_ENOUGH_TASKS
@@ -79,7 +79,7 @@ def test_nothing_is_kept_again_when_they_have_ended() -> None:
         await rig.cycle()
         rig.delete("g-0", "g-1", "g-2")
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 

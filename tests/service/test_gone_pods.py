@@ -43,7 +43,7 @@ def test_a_late_call_does_not_bring_a_pod_back(listed: bool) -> None:
         gone = lose(rig, "p", listed=listed)
         assert late_filter(rig, gone) == Wait(filter_text(Cause.GROUP_MISSING))
         assert not rig.cache.members
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 

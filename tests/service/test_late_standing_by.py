@@ -28,7 +28,7 @@ def test_it_answers_no_calls_though_its_last_cycle_took_long() -> None:
             await settle()
             assert held.answer == "another replica leads"
             assert not rig.planning.deciding.is_set()
-            assert not rig.promises()
+            assert not rig.has_reservations()
 
     run(scenario())
 
@@ -40,10 +40,10 @@ def test_it_takes_over_again_at_once() -> None:
         await long_ago(rig)
         with working(rig):
             await settle()
-            for leader, promises in (("host-b", 0), ("host-a", 2)):
+            for leader, has_reservations in (("host-b", 0), ("host-a", 2)):
                 lead(rig, leader)
                 await advance(4 * rig.limits.cycle_gap_s)
-                assert rig.promises() == promises
+                assert rig.has_reservations() == has_reservations
 
     run(scenario())
 
@@ -54,7 +54,7 @@ def test_a_plan_that_was_under_way_comes_to_nothing() -> None:
         rig.gang("g", size=2)
         lead(rig, "host-a")
         await during_a_cycle(rig, lambda: lead(rig, "host-b"))
-        assert not rig.promises()
+        assert not rig.has_reservations()
         assert not rig.planning.deciding.is_set()
 
     run(scenario())
@@ -75,10 +75,10 @@ def test_so_it_does_when_this_replica_leads_again_by_then() -> None:
             lead(rig, "host-a")
 
         await during_a_cycle(rig, flap)
-        assert not rig.promises()
+        assert not rig.has_reservations()
         with working(rig):
             await advance(2)
-            assert rig.promises() == 4
+            assert rig.has_reservations() == 4
 
     run(scenario())
 
@@ -127,6 +127,6 @@ def test_it_does_not_go_on_with_bindings_that_failed() -> None:
             await advance(10)
             assert all(call.answer for call in calls)
             assert not rig.api.bound()
-            assert not rig.promises()
+            assert not rig.has_reservations()
 
     run(scenario())

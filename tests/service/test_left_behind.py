@@ -94,7 +94,7 @@ def test_whom_others_were_evicted_for_while_another_led_keeps_its_room() -> None
 
     async def scenario() -> None:
         rig = replica()
-        rig.unsee("nodes", rig.cache.rooms.nodes[NodeName("n2")])
+        rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName("n2")])
         rig.node("n1", cpu=2000)
         lead(rig, "host-a")
         rig.pod("urgent", gates=(GATE,), shape=TWO)

@@ -75,7 +75,7 @@ def test_room_that_the_watch_does_not_show_yet_is_an_error_for_nothing_is_evicte
         rig = Rig()
         await after_preemption(rig)
         assert rig.filter("urgent", ["n1"]) == Behind(FULL)
-        assert not rig.promises(), "it is not free for us"
+        assert not rig.has_reservations(), "it is not free for us"
         rig.delete("low-1")
         assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
 

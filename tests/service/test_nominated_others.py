@@ -53,7 +53,7 @@ def test_gangs_leave_it_free_too() -> None:
         rig.delete("mine")
         rig.gang("g", size=2, shape=TWO)
         await rig.cycle()
-        assert not rig.promises()
+        assert not rig.has_reservations()
         rig.store(replace(rig.api.pods["default/web"], nominated=NodeName("")))
         await rig.cycle()
         assert {rig.place("g-0"), rig.place("g-1")} == {"n1", "n2"}

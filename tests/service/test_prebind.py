@@ -71,7 +71,7 @@ def test_a_call_is_held_as_long_as_may_be_and_then_its_place_is_kept() -> None:
         assert not held.done
         await advance(0.2)
         assert held.answer == KEPT
-        assert rig.promises() == 2
+        assert rig.has_reservations() == 2
 
         again = rig.bind("g-0")
         await advance(30)
@@ -91,7 +91,7 @@ def test_nobody_waits_for_members_that_are_not_in_prebind() -> None:
         held = rig.bind("g-0")
         await advance(20.1)
         assert held.answer == LATE
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 
@@ -128,11 +128,11 @@ def test_the_room_is_kept_for_a_bounded_time_only_though_it_begins_anew() -> Non
             for _ in range(6):
                 begin_prebind(rig, "g-1")
                 await advance(16)
-                assert rig.promises() == 2
+                assert rig.has_reservations() == 2
                 nominate(rig, "g-1", "")
             begin_prebind(rig, "g-1")
             await advance(30)
-            assert rig.promises() == 0
+            assert rig.has_reservations() == 0
 
     run(scenario())
 
@@ -163,7 +163,7 @@ def test_the_gang_that_gave_way_says_who_it_waits_for() -> None:
             await advance(10)
             assert story(rig).summary == f"has its places; {says}"
             assert story(rig).reason is None
-            while rig.promises():
+            while rig.has_reservations():
                 await advance(1)
             await advance(TOLD_S + 1)
         reason = story(rig).reason

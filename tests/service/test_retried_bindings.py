@@ -60,7 +60,7 @@ def raise_minimum(rig: Rig) -> None:
 
 
 def drop_node(rig: Rig) -> None:
-    rig.unsee("nodes", rig.cache.rooms.nodes[NodeName(rig.place("g-0"))])
+    rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName(rig.place("g-0"))])
 
 
 def cordon(rig: Rig) -> None:

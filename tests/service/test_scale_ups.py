@@ -63,7 +63,7 @@ def view(rig: Rig) -> Gang:
 
 def placed(rig: Rig, name: str) -> int:
     members = rig.cache.groups[rig.key(name)].members.values()
-    return sum(member.promised for member in members)
+    return sum(member.reserved for member in members)
 
 
 def stored(rig: Rig) -> Mapping[str, int]:

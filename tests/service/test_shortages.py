@@ -50,8 +50,8 @@ async def ends_well(rig: Rig, bound: Iterable[str]) -> None:
         Stage.PLANNED,
     }
     assert (await rig.parts.audit()).drifts == ()
-    for name in rig.cache.rooms.nodes:
-        assert (rig.cache.rooms.idle(name) >= 0).all(), "no node has more than it can bear"
+    for name in rig.cache.node_usage.nodes:
+        assert (rig.cache.node_usage.idle(name) >= 0).all(), "no node has more than it can bear"
 
 
 @pytest.mark.parametrize("how", ["smaller", "taken"])
@@ -166,7 +166,7 @@ LOSSES: dict[str, tuple[Callable[[Rig], object], str]] = {
     "taken": (lambda rig: take(rig, "n", 1000), NO_ROOM),
     "smaller": (lambda rig: shrink(rig, "n", 500, of=1000), NO_ROOM),
     "cordoned": (lambda rig: rig.node("n", cpu=1000, unschedulable=True), CLOSED),
-    "gone": (lambda rig: rig.unsee("nodes", rig.cache.rooms.nodes[NodeName("n")]), NODE_GONE),
+    "gone": (lambda rig: rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName("n")]), NODE_GONE),
 }
 
 

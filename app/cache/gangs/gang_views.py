@@ -29,7 +29,7 @@ class GangViews:
     shown: Views = field(default_factory=dict)
     nominated: Views = field(default_factory=dict)
     """Pending ones of no more than one, with a member that others may have been evicted for."""
-    choosy: Views = field(default_factory=dict)
+    pods_with_rules: Views = field(default_factory=dict)
     """Pending ones of which some role has a rule about other pods."""
     bearing: Views = field(default_factory=dict)
     """Pending ones of which some role may go to cordoned nodes."""
@@ -44,8 +44,10 @@ class GangViews:
         file_under(self.shown, view.key, view, wanted=shown)
         nominated = pending and view.is_of_one and any(t.nominated for t in view.waiting)
         file_under(self.nominated, view.key, view, wanted=nominated)
-        choosy = pending and any(shape.looks_at_pods for shape in view.role_shapes.values())
-        file_under(self.choosy, view.key, view, wanted=choosy)
+        pods_with_rules = pending and any(
+            shape.looks_at_pods for shape in view.role_shapes.values()
+        )
+        file_under(self.pods_with_rules, view.key, view, wanted=pods_with_rules)
         bearing = pending and any(map(bears_cordon, view.role_shapes.values()))
         file_under(self.bearing, view.key, view, wanted=bearing)
 
@@ -66,7 +68,7 @@ class GangViews:
             self.torn,
             self.shown,
             self.nominated,
-            self.choosy,
+            self.pods_with_rules,
             self.bearing,
         ):
             part.pop(key, None)

@@ -47,14 +47,14 @@ _NOBODY: Final[Counter[Part]] = Counter()
 class Group:
     """One PodGroup (or a pod alone: ``pod_group`` None and ``solo``) and its members.
 
-    ``phase`` is ours to decide, so the local one counts; the stored one is read once.
-    ``awaits``: UID of the owner that its pod is filed under while a controller may still give it to
-    a PodGroup with others (volcano.md §5.3), else empty.
-    ``hold_until`` and ``failures`` keep a gang whose reservation was not used from being placed
-    again at once; ``unused`` and ``yields_until`` let others go before members beyond its minimum
-    that nobody came for. ``given_up``: nobody created the members that slots were kept for;
-    ``filled_at`` is when one last came into a slot. ``set_aside``: no end of other pods helps it,
-    as the plan found that was made of this ``version``.
+    ``phase`` is ours to decide, so the local one counts; the stored one is read once. ``awaits``:
+    UID of the owner that its pod is filed under while a controller may still give it to a PodGroup
+    with others (volcano.md §5.3), else empty. ``cool_down_until`` and ``failures`` keep a gang
+    whose reservation was not used from being placed again at once; ``unused`` and ``yields_until``
+    let others go before members beyond its minimum that nobody came for. ``given_up``: nobody
+    created the members that slots were kept for; ``filled_at`` is when one last came into a slot.
+    ``set_aside``: no end of other pods helps it, as the plan found that was made of this
+    ``version``.
     """
 
     key: GroupKey
@@ -93,7 +93,7 @@ class Group:
     templates: Mapping[str, Template] = field(default_factory=dict)
     """The roles' pods as the owning vcjob describes them."""
     awaits: str = ""
-    hold_until: float = 0.0
+    cool_down_until: float = 0.0
     failures: int = 0
     unused: set[PodUid] = field(default_factory=set)
     yields_until: float = 0.0
@@ -193,7 +193,7 @@ class Group:
 
     def begin_anew(self) -> None:
         """It asks for something else than what did not come together."""
-        self.hold_until, self.failures, self.given_up = 0.0, 0, False
+        self.cool_down_until, self.failures, self.given_up = 0.0, 0, False
         self.collecting_since = 0.0
 
     # --- facts -----------------------------------------------------------------------------------
@@ -426,7 +426,7 @@ class Group:
         return self._is_made_up_of(have)
 
     @property
-    def promises(self) -> bool:
+    def has_reservations(self) -> bool:
         """Whether room is kept for members that are not on a node yet."""
         return bool(self.slots) or self.kinds[MemberState.PLACED] > 0
 

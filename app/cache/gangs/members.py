@@ -171,7 +171,7 @@ class Member:
         return MemberState.GATED if self.pod.foreign_gates else MemberState.WAITING
 
     @property
-    def promised(self) -> bool:
+    def reserved(self) -> bool:
         """Whether it has a place that the API server does not know yet."""
         return self.stage is not Stage.WAITING and not self.pod.node
 
@@ -183,7 +183,7 @@ class Member:
     @property
     def revocable(self) -> bool:
         """Whether that place can be taken back: its Binding is not under way."""
-        return self.promised and self.stage is not Stage.BINDING
+        return self.reserved and self.stage is not Stage.BINDING
 
     @property
     def in_prebind(self) -> bool:

@@ -33,5 +33,5 @@ def moved(member: Member, pod: Pod, task: Task, *, brings: bool, now: float) -> 
     if brings or member.stage is Stage.BINDING or pod.node:
         fresh.stage, fresh.node, fresh.since = member.stage, member.node, member.since
         fresh.told, fresh.sent, fresh.answer = member.told, member.sent, member.answer
-        fresh.void = member.void if brings else fresh.promised
+        fresh.void = member.void if brings else fresh.reserved
     return fresh

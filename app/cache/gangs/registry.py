@@ -62,29 +62,29 @@ class Absence:
 
 
 class Registry:
-    """Groups by key; ``pending`` want planning, ``promised`` have room kept for them."""
+    """Groups by key; ``pending`` want planning, ``reserved`` have room kept for them."""
 
-    def __init__(self, rooms: NodeUsage, *, default_queue: QueueName) -> None:
+    def __init__(self, node_usage: NodeUsage, *, default_queue: QueueName) -> None:
         self.default_queue = default_queue
         self.groups: dict[GroupKey, Group] = {}
         self.pending: dict[GroupKey, Group] = {}
-        self.promised: dict[GroupKey, Group] = {}
+        self.reserved: dict[GroupKey, Group] = {}
         self.aside: dict[GroupKey, Group] = {}
         """Groups that want planning, and that no end of other pods helps."""
         self.outlook = 0
         """Counts changes that may help groups that were set aside."""
         self.classes: dict[str, PriorityClass] = {}
         self.templates: dict[str, Mapping[str, Template]] = {}
-        self.strangers = ForeignMembers()
+        self.foreign_members = ForeignMembers()
         self.by_owner: dict[str, dict[GroupKey, Group]] = {}
         """The groups whose PodGroups have an owner, by its UID."""
         self.signals = Signals()
         self.namespaces: dict[str, Namespace] = {}
         self._by_namespace: dict[str, dict[GroupKey, Group]] = {}
         """The groups there, be it known or not."""
-        self._rooms = rooms
+        self._node_usage = node_usage
         self._grown = False
-        rooms.grown = self._widen
+        node_usage.grown = self._widen
         self._unviewed: dict[GroupKey, Group] = {}
         self._is_behind = False
         """Whether one of these is no pod alone, or other than just on its way."""
@@ -98,7 +98,7 @@ class Registry:
         if group is None:
             group = self.groups[key] = Group(key=key, solo=solo, default_queue=self.default_queue)
             group.namespace_queue = self._queue_of(group.namespace)
-            group.foreign = self.strangers.count(key)
+            group.foreign = self.foreign_members.count(key)
             self._by_namespace.setdefault(group.namespace, {})[key] = group
         return group
 
@@ -106,7 +106,7 @@ class Registry:
         """Other schedulers have bound pods of these groups, or some of those are gone."""
         for key in keys:
             self.signals.groups.add(key)
-            group, count = self.groups.get(key), self.strangers.count(key)
+            group, count = self.groups.get(key), self.foreign_members.count(key)
             if group is not None and count > group.foreign:
                 group.foreign = count
                 self.changed(group)
@@ -182,7 +182,7 @@ class Registry:
         self._unviewed[key] = group
         self._is_behind |= not self._is_simple(group)
         file_under(self.pending, key, group, wanted=wanting)
-        file_under(self.promised, key, group, wanted=group.promises)
+        file_under(self.reserved, key, group, wanted=group.has_reservations)
 
     def set_aside(self, group: Group) -> None:
         """Take ``group`` out of planning, and its claim with it, until :meth:`look_again`."""
@@ -229,7 +229,7 @@ class Registry:
         if self.templates.get(owner, {}) == roles:
             return
         for template in roles.values():
-            self._rooms.vector(template.shape.requests)
+            self._node_usage.vector(template.shape.requests)
         if roles:
             self.templates[owner] = roles
         else:
@@ -294,10 +294,10 @@ class Registry:
         return Absence(usage=usage, members=members, views=views, changes=changes)
 
     def _view(self, group: Group) -> Gang:
-        return gang_view(group, vector=self._rooms.vector, classes=self.classes)
+        return gang_view(group, vector=self._node_usage.vector, classes=self.classes)
 
     def _forget(self, group: Group) -> None:
-        for table in (self.groups, self._unviewed, self.pending, self.promised, self.aside):
+        for table in (self.groups, self._unviewed, self.pending, self.reserved, self.aside):
             table.pop(group.key, None)
         there = self._by_namespace[group.namespace]
         del there[group.key]
@@ -315,7 +315,7 @@ class Registry:
         self._grown = True
         for group in self.groups.values():
             for member in group.members.values():
-                member.task = task_of(member.pod, self._rooms.vector)
+                member.task = task_of(member.pod, self._node_usage.vector)
 
     def _recount(self) -> None:
         """Sums and views are made anew together: all of them are as long as the axis was."""

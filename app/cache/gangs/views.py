@@ -112,7 +112,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         partial=bool(owed),
         owed=owed,
         reached=group.reached,
-        hold_until=group.hold_until,
+        cool_down_until=group.cool_down_until,
         collecting_since=group.collecting_since,
         given_up=group.awaits_nobody,
         set_aside=group.set_aside,

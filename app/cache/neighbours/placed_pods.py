@@ -60,7 +60,7 @@ class PlacedPodTable:
         if self._columns is not None:
             self._noted[holder] = None
 
-    def residents(self, table: NodeTable, asked: frozenset[str]) -> PlacedPods:
+    def placed_pods(self, table: NodeTable, asked: frozenset[str]) -> PlacedPods:
         """All of them now; of their labels those with keys that are ``asked`` for."""
         if self._columns is None:
             found = ((holder, self._find(holder)) for holder in self._holders)

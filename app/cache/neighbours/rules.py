@@ -5,10 +5,10 @@ from app.model.shape import HostPort, PodShape
 
 
 class Rules:
-    """By holder; snapshots tell who is where while any are in ``choosy`` or ``repelling``."""
+    """Snapshots tell of holders while ``pods_with_rules`` or ``repelling`` has any."""
 
     def __init__(self) -> None:
-        self.choosy = PodsWithRules()
+        self.pods_with_rules = PodsWithRules()
         """Pods of ours and slots with a rule about other pods."""
         self.repelling = PodsWithRules()
         """Pods of others that keep ours off."""
@@ -18,7 +18,7 @@ class Rules:
     @property
     def are_between_pods(self) -> bool:
         """Whether it can matter which pod is where."""
-        return bool(self.choosy or self.repelling)
+        return bool(self.pods_with_rules or self.repelling)
 
     def note(self, holder: str, shape: PodShape, *, ours: bool) -> None:
         """Take in what ``holder`` says; ``ours``: a pod that we place, or a slot for one.
@@ -26,7 +26,7 @@ class Rules:
         Most reports of a pod say the same again, which costs nothing where it is set anew.
         """
         looks = ours and shape.looks_at_pods
-        self.choosy.put(holder, shape if looks else None)
+        self.pods_with_rules.put(holder, shape if looks else None)
         self.repelling.put(holder, shape if shape.pod_anti_affinity and not looks else None)
         if shape.host_ports:
             self.ports[holder] = frozenset(shape.host_ports)
@@ -35,6 +35,6 @@ class Rules:
 
     def drop(self, holder: str) -> None:
         """It has none, or is gone."""
-        self.choosy.drop(holder)
+        self.pods_with_rules.drop(holder)
         self.repelling.drop(holder)
         self.ports.pop(holder, None)

@@ -39,7 +39,7 @@ class Charge:
     node: NodeName
     request: Amounts
     vector: Vector
-    promised: bool
+    reserved: bool
     releasing: bool
 
 
@@ -109,7 +109,7 @@ class NodeUsage:
         self._vectors.clear()
         for holder, old in self.charges.items():
             self.charges[holder] = Charge(
-                old.node, old.request, self.vector(old.request), old.promised, old.releasing
+                old.node, old.request, self.vector(old.request), old.reserved, old.releasing
             )
         self._changed()
         if self.grown is not None:
@@ -188,16 +188,16 @@ class NodeUsage:
     # --- charges ---------------------------------------------------------------------------------
 
     def charge(
-        self, holder: str, node: NodeName, request: Amounts, *, promised: bool, releasing: bool
+        self, holder: str, node: NodeName, request: Amounts, *, reserved: bool, releasing: bool
     ) -> bool:
         """Let ``holder`` take ``request`` on ``node``; returns whether any sum changed."""
         old = self.charges.get(holder)
         if old is not None:
             same = old.node == node and old.request == request
             if same and old.releasing == releasing:
-                if old.promised != promised:
-                    self._count_promise(node, 1 if promised else -1)
-                    self.charges[holder] = Charge(node, request, old.vector, promised, releasing)
+                if old.reserved != reserved:
+                    self._count_promise(node, 1 if reserved else -1)
+                    self.charges[holder] = Charge(node, request, old.vector, reserved, releasing)
                     self.tell(holder)
                 return False
             self.discharge(holder)
@@ -208,9 +208,9 @@ class NodeUsage:
         if releasing:
             self._releasing[row] += vector
         self._holders.setdefault(node, set()).add(holder)
-        if promised:
+        if reserved:
             self._count_promise(node, 1)
-        self.charges[holder] = Charge(node, request, vector, promised, releasing)
+        self.charges[holder] = Charge(node, request, vector, reserved, releasing)
         self.tell(holder)
         return True
 
@@ -224,7 +224,7 @@ class NodeUsage:
         if old.releasing:
             self._releasing[row] -= old.vector
         self._holders[old.node].discard(holder)
-        if old.promised:
+        if old.reserved:
             self._count_promise(old.node, -1)
         self._vacate(old.node)
         self.tell(holder)
@@ -268,7 +268,7 @@ class NodeUsage:
         return any(
             self.is_squeezed(holder)
             for holder in self._holders[node]
-            if self.charges[holder].promised
+            if self.charges[holder].reserved
         )
 
     def is_squeezed(self, holder: str, *, without: Collection[str] = frozenset()) -> bool:

@@ -19,8 +19,8 @@ from app.model.pod import Pod
 class KeptSlots:
     """The slots of all groups by holder, which names the group."""
 
-    def __init__(self, rooms: NodeUsage, registry: Registry, rules: Rules) -> None:
-        self._rooms = rooms
+    def __init__(self, node_usage: NodeUsage, registry: Registry, rules: Rules) -> None:
+        self._node_usage = node_usage
         self._registry = registry
         self._rules = rules
 
@@ -28,7 +28,7 @@ class KeptSlots:
         """Keep room on ``node``, where there is some, for a member like ``task``."""
         group.serial += 1
         holder = f"{group.key}#{group.serial}"
-        self._rooms.charge(holder, node, task.shape.requests, promised=True, releasing=False)
+        self._node_usage.charge(holder, node, task.shape.requests, reserved=True, releasing=False)
         self._rules.note(holder, task.shape, ours=True)
         group.add_slot(Slot(holder, task.role, node, task.shape, now, group.serial))
 
@@ -67,7 +67,7 @@ class KeptSlots:
 
     def _vacate(self, group: Group, holder: str) -> None:
         group.remove_slot(holder)
-        self._rooms.discharge(holder)
+        self._node_usage.discharge(holder)
         self._rules.drop(holder)
 
 

@@ -51,14 +51,14 @@ class Reservations:
     """Members, their groups and the room they hold; that of slots is in :attr:`slots`."""
 
     def __init__(self, *, default_queue: QueueName) -> None:
-        self.rooms = NodeUsage()
-        self.registry = Registry(self.rooms, default_queue=default_queue)
+        self.node_usage = NodeUsage()
+        self.registry = Registry(self.node_usage, default_queue=default_queue)
         self.groups = self.registry.groups
         self.signals = self.registry.signals
         self.members: dict[PodUid, Member] = {}
-        self.shortages = Shortages(self.rooms, self.members, self.groups)
+        self.shortages = Shortages(self.node_usage, self.members, self.groups)
         self.rules = Rules()
-        self.slots = KeptSlots(self.rooms, self.registry, self.rules)
+        self.slots = KeptSlots(self.node_usage, self.registry, self.rules)
         self.lost: list[Lost] = []
         self.vacated: list[Vacated] = []
         """What members of gangs had that are over or gone, for whoever keeps it for their gang."""
@@ -67,7 +67,7 @@ class Reservations:
 
     # --- what we decided -------------------------------------------------------------------------
 
-    def promise(self, decided: GangPlacement, *, now: float) -> bool:
+    def reserve(self, decided: GangPlacement, *, now: float) -> bool:
         """Publish placements, all or none; False when the live cluster has moved on.
 
         Checked against what is true now: members still wait, nodes still take pods, room is there.
@@ -98,12 +98,12 @@ class Reservations:
             task = placement.task
             if not task.is_slot and task.uid not in group.waiting:
                 return False
-            if not self.rooms.takes(placement.node, task.shape):
+            if not self.node_usage.takes(placement.node, task.shape):
                 return False
-            request = self.rooms.vector(task.shape.requests)
+            request = self.node_usage.vector(task.shape.requests)
             at = needs.get(placement.node)
             needs[placement.node] = request if at is None else at + request
-        return all(self.rooms.has_room(node, need) for node, need in needs.items())
+        return all(self.node_usage.has_room(node, need) for node, need in needs.items())
 
     def move(self, uid: PodUid, node: NodeName, *, now: float) -> bool:
         """Give a planned member another node instead; False (and no change) if there is no room."""
@@ -112,11 +112,11 @@ class Reservations:
             return False
         if member.kind not in (MemberState.PLACED, MemberState.WAITING):
             return False
-        if not self.rooms.takes(node, member.pod.shape):
+        if not self.node_usage.takes(node, member.pod.shape):
             return False
         if not self.groups[member.group].known:
             return False
-        if member.node != node and not self.rooms.has_room(node, member.task.request):
+        if member.node != node and not self.node_usage.has_room(node, member.task.request):
             return False
         self._move(member, Stage.PLANNED, node=node, now=now)
         return True
@@ -152,7 +152,7 @@ class Reservations:
         return True
 
     def _exchange(self, member: Member, other: Member, *, now: float) -> None:
-        self.rooms.exchange(member.pod.uid, other.pod.uid)
+        self.node_usage.exchange(member.pod.uid, other.pod.uid)
         member.node, other.node = other.node, member.node
         member.since, member.told = now, False
 
@@ -160,7 +160,7 @@ class Reservations:
         """Somebody acts on its present place from now on, or nobody does."""
         if member.told != told:
             member.told = told
-            self.rooms.tell(member.pod.uid)
+            self.node_usage.tell(member.pod.uid)
 
     def assume(self, uid: PodUid, *, now: float) -> None:
         """Bind was called for a planned member."""
@@ -196,7 +196,7 @@ class Reservations:
         if member.answer in (Answer.YES, answer):
             return
         self.groups[member.group].arrivals.answered(member, answer)
-        if member.promised and member.void and answer is Answer.YES:
+        if member.reserved and member.void and answer is Answer.YES:
             self._relieve(member.node, TAKEN)  # it was to leave room to others
 
     def unassume(self, uid: PodUid, *, now: float) -> None:
@@ -207,11 +207,15 @@ class Reservations:
         the room is kept in any case while the node is there: the pod may be on it.
         """
         member = self.members.get(uid)
-        if member is None or not member.promised or member.answer is Answer.YES:
+        if member is None or not member.reserved or member.answer is Answer.YES:
             return
         node, group = member.node, self.groups[member.group]
-        stands = self.rooms.takes(node, member.pod.shape) and not self.rooms.is_squeezed(uid)
-        may_be_there = member.sent and member.answer is Answer.OPEN and node in self.rooms.nodes
+        stands = self.node_usage.takes(node, member.pod.shape) and not self.node_usage.is_squeezed(
+            uid
+        )
+        may_be_there = (
+            member.sent and member.answer is Answer.OPEN and node in self.node_usage.nodes
+        )
         if may_be_there or (stands and group.known and not member.void):
             # Until now its place could not be taken back.
             self.signals.overfull |= member.stage is Stage.BINDING
@@ -268,7 +272,7 @@ class Reservations:
         Those in PreBind have time from ``prebind_before`` on.
         """
         late: list[tuple[Group, tuple[PodUid, ...]]] = []
-        for group in self.registry.promised.values():
+        for group in self.registry.reserved.values():
             uids = tuple(
                 m.pod.uid
                 for m in group.members.values()
@@ -286,7 +290,7 @@ class Reservations:
         """
         return [
             group
-            for group in self.registry.promised.values()
+            for group in self.registry.reserved.values()
             if group.filled_at < before
             and not (group.owed and group.templates)
             and any(slot.since < before for slot in group.slots.values())
@@ -307,7 +311,7 @@ class Reservations:
         """Keep the group from being planned before ``until``."""
         group = self.groups.get(key)
         if group is not None:
-            group.hold_until = until
+            group.cool_down_until = until
             self.registry.changed(group, asks_alike=True)
 
     def give_up(self, key: GroupKey) -> None:
@@ -323,12 +327,12 @@ class Reservations:
         """Let it take room where it is; returns whether any sum changed."""
         node, pod = member.charged_node, member.pod
         if not node:
-            return self.rooms.discharge(pod.uid)
-        changed = self.rooms.charge(
+            return self.node_usage.discharge(pod.uid)
+        changed = self.node_usage.charge(
             pod.uid,
             node,
             pod.shape.requests,
-            promised=not pod.node,
+            reserved=not pod.node,
             releasing=pod.status is TaskStatus.RELEASING,
         )
         if changed or member.void:  # one that is void was to leave room to others
@@ -372,14 +376,14 @@ class Reservations:
 
     def _lose_promises(self, node: NodeName, why: str) -> None:
         """Take back what was promised on ``node`` to holders that it does not take any more."""
-        known = self.rooms.nodes.get(node)
+        known = self.node_usage.nodes.get(node)
         single = SingleNode(known) if known is not None else None
-        for holder in sorted(self.rooms.holders(node)):
+        for holder in sorted(self.node_usage.holders(node)):
             shape = self._promised_shape(holder)
             if shape is None:
                 self._follow_closed(holder)
                 continue
-            if single is not None and self.rooms.takes(node, shape) and single.lets_in(shape):
+            if single is not None and self.node_usage.takes(node, shape) and single.lets_in(shape):
                 continue
             if not self._lose(holder, why):  # its Binding is under way: if that fails it is lost
                 member = self.members[PodUid(holder)]
@@ -390,7 +394,7 @@ class Reservations:
         member = self.members.get(PodUid(holder))
         if member is None or member.kind is not MemberState.RELEASING_PLACED:
             return
-        if not self.rooms.takes(member.pod.node, member.pod.shape):
+        if not self.node_usage.takes(member.pod.node, member.pod.shape):
             self.replace_by_another(member, lost=True)
 
     def replace_by_another(self, member: Member, *, lost: bool) -> None:
@@ -407,7 +411,7 @@ class Reservations:
         """What a member or slot asks for; None for a pod that is on a node."""
         member = self.members.get(PodUid(holder))
         if member is not None:
-            return member.pod.shape if member.promised else None
+            return member.pod.shape if member.reserved else None
         kept = self.slots.find(holder)
         return kept[1].shape if kept else None
 
@@ -427,11 +431,11 @@ class Reservations:
 
         Of Bindings under way as many become void as must, should these fail.
         """
-        if not self.rooms.is_short(node):
+        if not self.node_usage.is_short(node):
             return
-        holders = sorted(self.rooms.holders(node), key=self._age, reverse=True)
+        holders = sorted(self.node_usage.holders(node), key=self._age, reverse=True)
         for holder in holders:
-            if self.rooms.is_squeezed(holder):
+            if self.node_usage.is_squeezed(holder):
                 self._lose(holder, why)
         self.shortages.settle(node)
 

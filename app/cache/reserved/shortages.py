@@ -26,34 +26,37 @@ class Shortages:
     """Decides whose places become void, and who may go on."""
 
     def __init__(
-        self, rooms: NodeUsage, members: Mapping[PodUid, Member], groups: Mapping[GroupKey, Group]
+        self,
+        node_usage: NodeUsage,
+        members: Mapping[PodUid, Member],
+        groups: Mapping[GroupKey, Group],
     ) -> None:
-        self._rooms = rooms
+        self._node_usage = node_usage
         self._members = members
         self._groups = groups
 
     def settle(self, node: NodeName) -> None:
         """Have as many give way there as must."""
         there = list(self._under_way(node))
-        free = self._rooms.free(node, without={m.pod.uid for m in there if m.void})
+        free = self._node_usage.free(node, without={m.pod.uid for m in there if m.void})
         stay = ((member, self._groups[member.group]) for member in there if not member.void)
         for member in who_gives_way(stay, -free):
             self._groups[member.group].arrivals.avoid(member)
 
     def room_of(self, member: Member) -> Shortage:
         """Whether it may be bound where it was promised room, as far as others leave some."""
-        uid, rooms = member.pod.uid, self._rooms
-        if not rooms.is_squeezed(uid):
+        uid, node_usage = member.pod.uid, self._node_usage
+        if not node_usage.is_squeezed(uid):
             return Shortage.THERE
         void = [m for m in self._under_way(member.node) if m.void and m is not member]
-        if rooms.is_squeezed(uid, without={each.pod.uid for each in void}):
+        if node_usage.is_squeezed(uid, without={each.pod.uid for each in void}):
             return Shortage.GONE
         surely = {each.pod.uid for each in void if not each.may_arrive}
-        return Shortage.IN_DOUBT if rooms.is_squeezed(uid, without=surely) else Shortage.THERE
+        return Shortage.IN_DOUBT if node_usage.is_squeezed(uid, without=surely) else Shortage.THERE
 
     def _under_way(self, node: NodeName) -> Iterator[Member]:
         """Members whose Bindings are, as far as is known."""
-        for holder in self._rooms.holders(node):
+        for holder in self._node_usage.holders(node):
             member = self._members.get(PodUid(holder))
             if member is None or member.stage is not Stage.BINDING or member.pod.node:
                 continue

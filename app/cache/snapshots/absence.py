@@ -43,7 +43,7 @@ class Absences:
         return [self._cache.members[uid] for uid in uids if uid in self._cache.members]
 
     def _less(self, now: Snapshot, going: Iterable[PodUid], absence: Absence) -> Snapshot:
-        used, releasing = self._cache.rooms.less(now.used, now.releasing, going)
+        used, releasing = self._cache.node_usage.less(now.used, now.releasing, going)
         usage = {name: sums for name, sums in absence.usage.items() if sums.groups}
         left = replace(now, used=used, releasing=releasing, usage=usage)
         views = absence.views

@@ -41,18 +41,18 @@ class Snapshotter:
         cache, rules = self._cache, self._cache.rules
         views = cache.registry.refresh()
         self._generation += 1
-        table = cache.rooms.table()
-        used, releasing = cache.rooms.sorted_used()
-        inter_pod = rules.are_between_pods or bool(views.choosy)
-        pending, residents = views.pending, NOBODY
+        table = cache.node_usage.table()
+        used, releasing = cache.node_usage.sorted_used()
+        inter_pod = rules.are_between_pods or bool(views.pods_with_rules)
+        pending, placed_pods = views.pending, NOBODY
         if inter_pod:
-            asked = rules.choosy.keys() | _keys_of_unseen(views)
+            asked = rules.pods_with_rules.keys() | _keys_of_unseen(views)
             pending = self._identities.of(
                 views.pending.values(), cache.groups, asked=asked | rules.repelling.keys()
             )
-            residents = cache.roster.residents(table, asked)
+            placed_pods = cache.pod_table.placed_pods(table, asked)
         else:
-            cache.roster.follow()
+            cache.pod_table.follow()
         return Snapshot(
             generation=self._generation,
             table=table,
@@ -63,12 +63,12 @@ class Snapshotter:
             awaited=tuple(pending[key] for key in views.awaited),
             torn=tuple(pending[key] for key in views.torn),
             shown=tuple(pending[key] for key in views.shown),
-            made_room=self._made_room(views, preemptors),
+            nominated_room=self._nominated_room(views, preemptors),
             collected=cache.collected,
             claims=self._claims(preemptors),
             queues=dict(cache.queues),
             usage=cache.registry.usage(),
-            residents=residents,
+            placed_pods=placed_pods,
             inter_pod=inter_pod,
             ports=self._ports(table.index),
             outlook=cache.registry.outlook,
@@ -78,7 +78,7 @@ class Snapshotter:
             asked_of_cordoned=views.asked_of_cordoned if table.cordoned else None,
         )
 
-    def _made_room(
+    def _nominated_room(
         self, views: GangViews, preemptors: Mapping[PodUid, NominatedRoom]
     ) -> dict[GroupKey, dict[PodUid, NominatedRoom]]:
         members = self._cache.members
@@ -106,12 +106,12 @@ class Snapshotter:
             for uid, made in preemptors.items()
             if (member := cache.members.get(uid)) and not cache.groups[member.group].known
         )
-        return cache.nominated.claims(cache.rooms.vector, besides=early)
+        return cache.nominated.claims(cache.node_usage.vector, besides=early)
 
     def _ports(self, index: Mapping[NodeName, int]) -> dict[int, frozenset[HostPort]]:
         taken: dict[int, frozenset[HostPort]] = {}
         for uid, ports in self._cache.rules.ports.items():
-            charge = self._cache.rooms.charges.get(uid)
+            charge = self._cache.node_usage.charges.get(uid)
             row = index.get(charge.node) if charge else None
             if row is not None:
                 taken[row] = taken.get(row, frozenset()) | ports
@@ -120,4 +120,6 @@ class Snapshotter:
 
 def _keys_of_unseen(views: GangViews) -> frozenset[str]:
     """Those of members that nobody has seen yet."""
-    return keys_asked(s for gang in views.choosy.values() for s in gang.role_shapes.values())
+    return keys_asked(
+        s for gang in views.pods_with_rules.values() for s in gang.role_shapes.values()
+    )

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
 
-from app.core.actions import nominated_room as made_room
+from app.core.actions import nominated_room as nominated_room
 from app.core.actions.backlog import Backlog
 from app.core.actions.borrowing import borrow
 from app.core.actions.collecting import collect
@@ -42,7 +42,7 @@ def allocate(cycle: Cycle) -> Steps:
     precedence = Precedence.of(cycle)
     torn: list[Gang] = []
     first: list[tuple[Place, Gang]] = []
-    made_room.hold(cycle, precedence.before)
+    nominated_room.hold(cycle, precedence.before)
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
             if gang.partial and not is_reached(cycle, gang.as_it_was):
@@ -60,7 +60,7 @@ def allocate(cycle: Cycle) -> Steps:
         yield
     ahead = [gang for _, gang in first]
     yield from _serve_first(cycle, turns, _in_order(first))
-    made_room.hold(cycle, precedence.beside)
+    nominated_room.hold(cycle, precedence.beside)
     yield from collect(cycle, plain)
     for gang in plain:
         turns.add(Backlog(gang))
@@ -84,10 +84,10 @@ def _serve_torn(cycle: Cycle, turns: Turns[Backlog], gang: Gang) -> Steps:
 
 def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> Steps:
     """Let pods have the room that was made for them, once those that rank higher were served."""
-    made, claims = cycle.snapshot.made_room, deque(cycle.snapshot.claims)
+    made, claims = cycle.snapshot.nominated_room, deque(cycle.snapshot.claims)
     ranks = groupby(gangs, key=lambda gang: (gang.priority, gang.key in made))
     for (priority, evicting), rank in ranks:
-        made_room.hold_for_others(cycle, claims, least=priority)
+        nominated_room.hold_for_others(cycle, claims, least=priority)
         if evicting:
             yield from _serve_evicting(cycle, turns, list(rank))
             continue
@@ -97,12 +97,12 @@ def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> 
             else:
                 turns.add(Backlog(gang))
             yield
-    made_room.hold_for_others(cycle, claims, least=None)
+    nominated_room.hold_for_others(cycle, claims, least=None)
 
 
 def _serve_evicting(cycle: Cycle, turns: Turns[Backlog], gangs: Sequence[Gang]) -> Steps:
     """Give them what was evicted for them; for more they take their turns."""
-    made_room.give(cycle, gangs)
+    nominated_room.give(cycle, gangs)
     for gang in filter(cycle.lacks_places, gangs):
         turns.add(Backlog(gang))
     yield

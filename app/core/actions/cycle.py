@@ -111,7 +111,7 @@ class Cycle:
 
     def cools_down(self, gang: Gang) -> bool:
         """Whether others go before ``gang`` for a while."""
-        return gang.hold_until > self.now and not gang.partial
+        return gang.cool_down_until > self.now and not gang.partial
 
     # --- decisions -------------------------------------------------------------------------------
 

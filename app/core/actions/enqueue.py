@@ -66,7 +66,7 @@ def comes_in_anyway(gang: Gang, snapshot: Snapshot) -> bool:
     """Whether it is not voted on."""
     if gang.partial:
         return True
-    return gang.key in snapshot.made_room and shut_out(gang, snapshot) is None
+    return gang.key in snapshot.nominated_room and shut_out(gang, snapshot) is None
 
 
 def ballot(gang: Gang, opened: Opened, snapshot: Snapshot) -> Refusal | None:

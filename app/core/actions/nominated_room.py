@@ -63,7 +63,7 @@ def _claims(cycle: Cycle, gang: Gang) -> Iterator[tuple[Task, int, bool]]:
     Asked of each as the ledger stands then. Those that a role's minimum needs come first: the
     others may have theirs only with them.
     """
-    made, index = cycle.snapshot.made_room[gang.key], cycle.snapshot.table.index
+    made, index = cycle.snapshot.nominated_room[gang.key], cycle.snapshot.table.index
     key = cycle.opened.task_key
     tasks = [t for t in cycle.unserved(gang) if t.uid in made and made[t.uid].node in index]
     need = Need.of(gang, cycle.ledger.gang(gang))

@@ -37,7 +37,7 @@ class Precedence:
     @classmethod
     def of(cls, cycle: Cycle) -> "Precedence":
         """As the snapshot has it."""
-        made, gangs = cycle.snapshot.made_room, cycle.snapshot.gangs
+        made, gangs = cycle.snapshot.nominated_room, cycle.snapshot.gangs
         if not (made or cycle.snapshot.claims):
             return cls(cycle)
         due = [gangs[key] for key in made if key in gangs and is_due(cycle, gangs[key])]
@@ -57,11 +57,11 @@ class Precedence:
         """Whether ``gang`` goes before all turns."""
         if self.above is None or gang.priority < self.above:
             return False
-        if gang.key in self.cycle.snapshot.made_room:
+        if gang.key in self.cycle.snapshot.nominated_room:
             return True
         return gang.priority > self.above and not is_reached(self.cycle, gang)
 
     def place(self, gang: Gang) -> Place:
         """Where one that it covers stands: the lowest go first."""
-        evicts = gang.key in self.cycle.snapshot.made_room
+        evicts = gang.key in self.cycle.snapshot.nominated_room
         return -gang.priority, not evicts, self.cycle.opened.gang_key(gang), gang.key

@@ -33,7 +33,7 @@ def keep_room_for_shown(cycle: Cycle) -> None:
         if not gang.inqueue:
             for task in gang.queue_first:
                 if task.shown and not cycle.is_served(gang, task):
-                    cycle.ledger.reserve(gang.queue, task)
+                    cycle.ledger.earmark(gang.queue, task)
 
 
 def newly_shown(cycle: Cycle, gang: Gang) -> Iterator[PodUid]:
@@ -71,7 +71,7 @@ def _keep_room(cycle: Cycle, gang: Gang, unit: Unit) -> Sequence[Task]:
         if not task.shown:
             if cycle.opened.permitted(gang.queue, task) is not None:
                 continue
-            cycle.ledger.reserve(gang.queue, task)
+            cycle.ledger.earmark(gang.queue, task)
         chosen.append(task)
         if len(chosen) == unit.lacks:
             return chosen

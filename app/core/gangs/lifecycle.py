@@ -178,9 +178,9 @@ def _conditions(
     opposite = UNSCHEDULABLE if any(c.type == SCHEDULED for c in found) else SCHEDULED
     if _find(stored, opposite) is not None:
         found.append(Condition(opposite, "False", _OPPOSITE[opposite]))
-    reserved = _reserved(gang, refusal, describe, _lent(stored, loan))
-    if reserved is not None:
-        found.append(reserved)
+    earmarked = _earmarked(gang, refusal, describe, _lent(stored, loan))
+    if earmarked is not None:
+        found.append(earmarked)
     return tuple(_kept(stored, condition) for condition in found)
 
 
@@ -207,7 +207,7 @@ def _lent(stored: PodGroup, loan: str) -> str:
     return loan
 
 
-def _reserved(
+def _earmarked(
     gang: Gang, refusal: Refusal | None, describe: Describe, loan: str
 ) -> Condition | None:
     """Design §4: room for the minimum is kept (or taken), or why it is not."""

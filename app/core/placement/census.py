@@ -50,8 +50,8 @@ class _EqualPods:
 class Census:
     """All tallies on one ledger."""
 
-    def __init__(self, residents: PlacedPodIndex, journal: JournalReader) -> None:
-        self.residents = residents
+    def __init__(self, placed_pods: PlacedPodIndex, journal: JournalReader) -> None:
+        self.placed_pods = placed_pods
         self._journal = journal
         self._tallies: dict[Question, Tally] = {}
         self._kinds: dict[tuple[int, str], _EqualPods] = {}
@@ -61,7 +61,7 @@ class Census:
         """The running answer to ``question``, right as of the last :meth:`follow`."""
         tally = self._tallies.get(question)
         if tally is None:
-            tally = Tally(question, self.residents.counts(question).copy())
+            tally = Tally(question, self.placed_pods.counts(question).copy())
             for kind in self._kinds.values():
                 self._ask(kind, tally)
             self._tallies[question] = tally
@@ -71,7 +71,7 @@ class Census:
         """The topology keys of terms on ``side`` that residents or placed tasks carry."""
         keys = self._keys.get(side)
         if keys is None:
-            keys = self._keys[side] = dict.fromkeys(self.residents.topology_keys(side))
+            keys = self._keys[side] = dict.fromkeys(self.placed_pods.topology_keys(side))
             for kind in self._kinds.values():
                 _learn(keys, side, kind.pod.shape)
         return tuple(keys)
@@ -104,7 +104,7 @@ class Census:
     def _ask(self, kind: _EqualPods, tally: Tally) -> None:
         if not tally.sieve.passes(kind.traits):
             return
-        weight = tally.question.of(kind.pod, self.residents.namespaces)
+        weight = tally.question.of(kind.pod, self.placed_pods.namespaces)
         if weight:
             kind.counted.append((tally, weight))
             for row in kind.rows:

@@ -339,7 +339,7 @@ class Placer:
     def _open_census(self) -> Census:
         if self._census is None:
             self._census = Census(
-                self._cache.residents(self._snapshot), JournalReader(self._ledger.journal)
+                self._cache.placed_pods(self._snapshot), JournalReader(self._ledger.journal)
             )
             self._census.follow()
         return self._census

@@ -154,7 +154,7 @@ class PodPreference:
 
 def _affinity(subject: Subject) -> Affinity:
     terms, census = subject.shape.pod_affinity, subject.census
-    namespaces = census.residents.namespaces
+    namespaces = census.placed_pods.namespaces
     return Affinity(
         tally=census.tally(Matching(terms)),
         columns=tuple(_column(subject, term) for term in terms),

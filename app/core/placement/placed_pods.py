@@ -69,7 +69,7 @@ class Question(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def of_residents(self, residents: "PlacedPodIndex") -> Counts:
+    def of_residents(self, placed_pods: "PlacedPodIndex") -> Counts:
         """The summed weights per node, shape ``(N,)``."""
 
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
@@ -86,13 +86,13 @@ class Matching:
     terms: tuple[PodTerm, ...]
     staying: bool = False
 
-    def of_residents(self, residents: "PlacedPodIndex") -> Counts:
+    def of_residents(self, placed_pods: "PlacedPodIndex") -> Counts:
         """See :class:`Question`."""
-        mask = residents.staying if self.staying else np.ones(len(residents), dtype=np.bool_)
+        mask = placed_pods.staying if self.staying else np.ones(len(placed_pods), dtype=np.bool_)
         for term in self.terms:
-            mask &= residents.covered(term)
-            mask &= residents.selected(term.selector)
-        return residents.per_node(residents.rows[mask])
+            mask &= placed_pods.covered(term)
+            mask &= placed_pods.selected(term.selector)
+        return placed_pods.per_node(placed_pods.rows[mask])
 
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
         """See :class:`Question`."""
@@ -111,14 +111,14 @@ class Carried:
     target: Identity
     topology_key: str
 
-    def of_residents(self, residents: "PlacedPodIndex") -> Counts:
+    def of_residents(self, placed_pods: "PlacedPodIndex") -> Counts:
         """See :class:`Question`."""
-        terms = residents.terms(self.side)
+        terms = placed_pods.terms(self.side)
         weights = np.zeros(len(terms.shapes) + 1, dtype=np.int64)
         for code in terms.looking_for(self.target.labels):
-            weights[code] = self.of(Seen(terms.shapes[code], self.target), residents.namespaces)
-        carriers = residents.carriers()
-        return residents.per_node(carriers.rows, weights.take(carriers.codes))
+            weights[code] = self.of(Seen(terms.shapes[code], self.target), placed_pods.namespaces)
+        carriers = placed_pods.carriers()
+        return placed_pods.per_node(carriers.rows, weights.take(carriers.codes))
 
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
         """See :class:`Question`; the carrier's own identity does not matter."""
@@ -149,24 +149,24 @@ class PlacedPodIndex:
     def __init__(self, snapshot: Snapshot, books: TermBooks) -> None:
         self.nodes = len(snapshot.table.nodes)
         self.namespaces = snapshot.namespaces
-        self.rows: Rows = snapshot.residents.rows
-        self._residents = snapshot.residents
+        self.rows: Rows = snapshot.placed_pods.rows
+        self._placed_pods = snapshot.placed_pods
         self._books = books
         self._terms: dict[Side, TermIndex] = {}
         self._carriers: Carriers | None = None
         self._counts: dict[Question, Counts] = {}
 
     def __len__(self) -> int:
-        return len(self._residents)
+        return len(self._placed_pods)
 
     @property
     def staying(self) -> Mask:
         """Those that are not terminating."""
-        return ~self._residents.leaving.present
+        return ~self._placed_pods.leaving.present
 
     def covered(self, term: PodTerm) -> Mask:
         """The residents in namespaces that ``term`` looks into."""
-        homes = self._residents.homes
+        homes = self._placed_pods.homes
         per_namespace = [covers(term, name, self.namespaces) for name in homes.values]
         return np.array([*per_namespace, False], dtype=np.bool_).take(homes.codes)
 
@@ -176,7 +176,7 @@ class PlacedPodIndex:
             return np.zeros(len(self), dtype=np.bool_)
         mask = np.ones(len(self), dtype=np.bool_)
         for requirement in selector.requirements:
-            labels = self._residents.labels[requirement.key]
+            labels = self._placed_pods.labels[requirement.key]
             mask &= satisfying(labels.values, requirement).take(labels.codes)
         return mask
 
@@ -188,8 +188,8 @@ class PlacedPodIndex:
     def carriers(self) -> Carriers:
         """The residents that have terms of their own, on any side."""
         if self._carriers is None:
-            codes = self._residents.terms.codes
-            those = np.flatnonzero(self._residents.terms.present & (self.rows < self.nodes))
+            codes = self._placed_pods.terms.codes
+            those = np.flatnonzero(self._placed_pods.terms.present & (self.rows < self.nodes))
             self._carriers = Carriers(codes[those], self.rows[those])
         return self._carriers
 
@@ -197,7 +197,7 @@ class PlacedPodIndex:
         """Their terms on ``side``."""
         found = self._terms.get(side)
         if found is None:
-            found = self._terms[side] = self._books.of(side, self._residents.terms)
+            found = self._terms[side] = self._books.of(side, self._placed_pods.terms)
         return found
 
     def topology_keys(self, side: Side) -> list[str]:

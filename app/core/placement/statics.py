@@ -130,7 +130,7 @@ class ShapeCache:
         self._stamp: tuple[int, int] | None = None
         self._facts: NodeFacts | None = None
         self._snapshot: Snapshot | None = None
-        self._residents: PlacedPodIndex | None = None
+        self._placed_pods: PlacedPodIndex | None = None
         self._books = TermBooks()
 
     def facts(self, table: NodeTable) -> NodeFacts:
@@ -141,19 +141,19 @@ class ShapeCache:
             self._stamp = stamp
         return self._facts
 
-    def residents(self, snapshot: Snapshot) -> PlacedPodIndex:
+    def placed_pods(self, snapshot: Snapshot) -> PlacedPodIndex:
         """The index of the snapshot's residents, shared by all ledgers on the same snapshot."""
         kept = self._snapshot
         if (
-            self._residents is None
+            self._placed_pods is None
             or kept is None
-            or kept.residents is not snapshot.residents
+            or kept.placed_pods is not snapshot.placed_pods
             or kept.namespaces != snapshot.namespaces
             or kept.table is not snapshot.table
         ):
-            self._residents = PlacedPodIndex(snapshot, self._books)
+            self._placed_pods = PlacedPodIndex(snapshot, self._books)
             self._snapshot = snapshot
-        return self._residents
+        return self._placed_pods
 
 
 def _inverse(table: NodeTable) -> Scores:

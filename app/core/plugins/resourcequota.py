@@ -46,11 +46,11 @@ class Limit:
 class Taken:
     """What groups take of a namespace, both of shape ``(len(axis),)``.
 
-    ``promised``: by members of groups that were let in, before they are created.
+    ``reserved``: by members of groups that were let in, before they are created.
     """
 
     by_pods: Vector
-    promised: Vector
+    reserved: Vector
 
 
 def configure(_conf: PluginConf) -> OpenPlugin:
@@ -80,7 +80,7 @@ def _open(session: Session) -> Hooks:
     def enqueued(gang: Gang) -> None:
         asked = _uncreated(gang, axis) if gang.namespace in by_namespace else None
         if asked is not None:
-            taken()[gang.namespace].promised += asked
+            taken()[gang.namespace].reserved += asked
 
     return Hooks(enqueueable=enqueueable, enqueued=enqueued)
 
@@ -97,8 +97,8 @@ def _taken(snapshot: Snapshot, namespaces: Collection[str], axis: ResourceAxis) 
 def _taken_by(gangs: Sequence[Gang], axis: ResourceAxis) -> Taken:
     by_pods = limits.total((_created(gang, axis) for gang in gangs), axis)
     rests = [_uncreated(gang, axis) for gang in gangs if gang.keeps_claim]
-    promised = limits.total((rest for rest in rests if rest is not None), axis)
-    return Taken(by_pods=by_pods, promised=promised)
+    reserved = limits.total((rest for rest in rests if rest is not None), axis)
+    return Taken(by_pods=by_pods, reserved=reserved)
 
 
 def _created(gang: Gang, axis: ResourceAxis) -> Vector:
@@ -154,7 +154,7 @@ def _check(quota: tuple[Limit, ...], asked: Vector, *, taken: Taken, gang: Gang)
     for line in quota:
         want = int(asked[line.position])
         used = max(line.used, int(taken.by_pods[line.position]))
-        used += int(taken.promised[line.position])
+        used += int(taken.reserved[line.position])
         if want > 0 and want + used > line.hard:
             over.append((line, want, used))
     if not over:

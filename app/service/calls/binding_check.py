@@ -38,7 +38,7 @@ class BindingCheck(Enum):
 def may_leave(cache: ClusterCache, uid: PodUid) -> bool:
     """Whether the member's Binding may be sent, now that its turn has come."""
     member = cache.members.get(uid)
-    if member is None or not member.promised:
+    if member is None or not member.reserved:
         return True  # the API server knows more of it than we do
     if member.sent or cache.groups[member.group].arrivals.voided:
         return standing(cache, uid) is BindingCheck.STANDS
@@ -48,7 +48,7 @@ def may_leave(cache: ClusterCache, uid: PodUid) -> bool:
 def standing(cache: ClusterCache, uid: PodUid) -> BindingCheck:
     """Whether the member's Binding may be sent again, as far as is known now."""
     member = cache.members.get(uid)
-    if member is None or not member.promised:
+    if member is None or not member.reserved:
         return BindingCheck.FALLEN
     group, room = cache.groups[member.group], cache.shortages.room_of(member)
     if not group.known or not _takes(cache, member) or room is Shortage.GONE:
@@ -68,12 +68,12 @@ def _is_begun(group: Group, member: Member) -> bool:
 def why_fallen(cache: ClusterCache, uid: PodUid) -> str:
     """What its place lacks, if it is that; else empty: it is the gang then."""
     member = cache.members.get(uid)
-    if member is None or not member.promised:
+    if member is None or not member.reserved:
         return ""
     if not _takes(cache, member):
-        return CLOSED if member.node in cache.rooms.nodes else NODE_GONE
+        return CLOSED if member.node in cache.node_usage.nodes else NODE_GONE
     return NO_ROOM if cache.shortages.room_of(member) is Shortage.GONE else ""
 
 
 def _takes(cache: ClusterCache, member: Member) -> bool:
-    return cache.rooms.takes(member.node, member.pod.shape)
+    return cache.node_usage.takes(member.node, member.pod.shape)

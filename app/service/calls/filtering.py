@@ -108,14 +108,14 @@ class Filtering:
         cache: ClusterCache,
         *,
         planning: Planning,
-        approvals: AllowedVictims,
+        allowed_victims: AllowedVictims,
         late_groups: LateGroups,
         limits: Limits,
         clock: Clock,
     ) -> None:
         self._cache = cache
         self._planning = planning
-        self._approvals = approvals
+        self._allowed_victims = allowed_victims
         self._late_groups = late_groups
         self._limits = limits
         self._clock = clock
@@ -171,9 +171,11 @@ class Filtering:
         answer, names = self.answer(question), question.names
         if await self._late_groups.comes(question.uid):
             answer = self.answer(question)
-        if not isinstance(answer, Behind) or not self._approvals.allows(question.uid, names):
+        if not isinstance(answer, Behind) or not self._allowed_victims.allows(question.uid, names):
             return answer
-        if await comes_true(lambda: self._approvals.are_done(question.uid), within_s=CATCH_UP_S):
+        if await comes_true(
+            lambda: self._allowed_victims.are_done(question.uid), within_s=CATCH_UP_S
+        ):
             return self.answer(question)
         return answer
 
@@ -251,10 +253,10 @@ class Filtering:
         if member.stage is not Stage.WAITING:
             return True
         anew = self._comes_after_preemption(member, names)
-        is_sample = SAMPLE_FLOOR <= len(names) < len(self._cache.rooms.nodes)
+        is_sample = SAMPLE_FLOOR <= len(names) < len(self._cache.node_usage.nodes)
         if is_sample and not anew and self._planning.at_once(member, names):
             return True
-        return self._planning.on_demand(member.group, anew=anew) and member.promised
+        return self._planning.on_demand(member.group, anew=anew) and member.reserved
 
     def _comes_after_preemption(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Whether others had to leave an offered node for it; a gang never preempts.
@@ -265,15 +267,16 @@ class Filtering:
         group = self._cache.groups[member.group]
         if group.is_gang:
             return False
-        return self._approvals.allows(member.pod.uid, names) or member.evicted_for_on in names
+        return self._allowed_victims.allows(member.pod.uid, names) or member.evicted_for_on in names
 
     def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         """Guided placement: every offered node that has room; kube-scheduler chooses by score."""
-        rooms, request, shape = self._cache.rooms, member.task.request, member.pod.shape
+        node_usage, request, shape = self._cache.node_usage, member.task.request, member.pod.shape
         roomy = tuple(
             name
             for name in names
-            if name == member.node or (rooms.takes(name, shape) and rooms.has_room(name, request))
+            if name == member.node
+            or (node_usage.takes(name, shape) and node_usage.has_room(name, request))
         )
         return Some(roomy, _GUARD_TEXT) if roomy else None
 
@@ -284,7 +287,7 @@ class Filtering:
         and for one that must be spread, to which the others may leave one node.
         """
         uid, pod = member.pod.uid, member.pod
-        may_be_all = pod.pinned or pod.shape.must_spread or len(self._cache.rooms.nodes) == 1
+        may_be_all = pod.pinned or pod.shape.must_spread or len(self._cache.node_usage.nodes) == 1
         if len(names) > 1 or may_be_all:
             self._guessed.pop(uid, None)
             return False
@@ -304,7 +307,7 @@ class Filtering:
 
     def _may_be_chance(self, member: Member, names: Sequence[NodeName]) -> bool:
         member.missed += len(names)
-        return member.missed < len(self._cache.rooms.nodes)
+        return member.missed < len(self._cache.node_usage.nodes)
 
     def _veto(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Remember that its node is none; returns whether an offered one could take its place.
@@ -335,7 +338,7 @@ class Filtering:
     def _is_behind(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Whether kube-scheduler may know what we do not: its group, or that its victims went."""
         lacks = self._late_groups.lacks(member.pod.uid)
-        shows_all = not lacks and self._approvals.are_done(member.pod.uid)
+        shows_all = not lacks and self._allowed_victims.are_done(member.pod.uid)
         return not shows_all and self._comes_after_preemption(member, names)
 
     def _cause(self, member: Member) -> Cause:
@@ -346,14 +349,15 @@ class Filtering:
 
     def _guard(self, pod: Pod, names: Sequence[NodeName]) -> Answer:
         """Form C: others may not take room that is promised."""
-        promised = self._cache.rooms.promised_nodes()
-        if not promised:
+        reserved = self._cache.node_usage.promised_nodes()
+        if not reserved:
             return Everything()
-        request = self._cache.rooms.vector(pod.shape.requests)
+        request = self._cache.node_usage.vector(pod.shape.requests)
         full = {
             node
-            for node in promised
-            if node in self._cache.rooms.nodes and not self._cache.rooms.has_room(node, request)
+            for node in reserved
+            if node in self._cache.node_usage.nodes
+            and not self._cache.node_usage.has_room(node, request)
         }
         free = tuple(name for name in names if name not in full)
         return Everything() if len(free) == len(names) else Some(free, _GUARD_TEXT)

@@ -53,7 +53,7 @@ class FrontReservations:
     """Whether there were any about who may be beside whom when kinds were told last."""
 
     def __post_init__(self) -> None:
-        self.cache.rooms.moved.append(self._note)
+        self.cache.node_usage.moved.append(self._note)
         self.planning.after.append(lambda _changed: self.news())
         self.planning.stood_by.append(self.news)
 
@@ -119,8 +119,8 @@ class FrontReservations:
             del self._known[uid]
 
     def _note(self, holder: str) -> None:
-        charge = self.cache.rooms.charges.get(holder)
-        is_promise = charge is not None and charge.promised
+        charge = self.cache.node_usage.charges.get(holder)
+        is_promise = charge is not None and charge.reserved
         if not is_promise and holder not in self._known:
             return
         self._noted.add(holder)
@@ -129,7 +129,7 @@ class FrontReservations:
 
     def _place(self, uid: PodUid) -> PodPlace | None:
         member = self.cache.members.get(uid)
-        if member is None or not member.promised:
+        if member is None or not member.reserved:
             return None
         if self.limits.hint is PlacementHint.GUIDE and self.cache.groups[member.group].solo:
             return None

@@ -92,13 +92,13 @@ class Preemption:
         cache: ClusterCache,
         *,
         planning: Planning,
-        approvals: AllowedVictims,
+        allowed_victims: AllowedVictims,
         late_groups: LateGroups,
         clock: Clock,
     ) -> None:
         self._cache = cache
         self._planning = planning
-        self._approvals = approvals
+        self._allowed_victims = allowed_victims
         self._late_groups = late_groups
         self._clock = clock
 
@@ -120,7 +120,7 @@ class Preemption:
         veto = self._veto(preemptor, member)
         if veto is not None:
             return Verdict({}, dict.fromkeys(candidates, veto))
-        losses = self._approvals.losses(besides=preemptor.uid)
+        losses = self._allowed_victims.losses(besides=preemptor.uid)
         struck = self._struck(preemptor, member, candidates, losses)
         standing = {node: c for node, c in candidates.items() if node not in struck}
         order = sorted(standing, key=lambda node: (_cost(self._cache, standing[node]), node))
@@ -128,7 +128,7 @@ class Preemption:
         if chosen is None:
             return Verdict({}, struck | dict.fromkeys(standing, Strike.REFUSED))
         victims = _known(self._cache, standing[chosen])
-        self._approvals.add(preemptor.uid, chosen, victims)
+        self._allowed_victims.add(preemptor.uid, chosen, victims)
         if member is not None:
             member.hinted = NO_NODE  # kube-scheduler nominates it next, be it where we had done so
         return Verdict({chosen: standing[chosen]}, struck)
@@ -260,9 +260,9 @@ def _exceeds(cache: ClusterCache, victims: Iterable[Pod], losses: Losses) -> boo
 
 def _has_room(cache: ClusterCache, preemptor: Pod, node: NodeName, candidate: Candidate) -> bool:
     """Whether it fits once the victims are gone; what it was promised itself is its own."""
-    request = cache.rooms.vector(preemptor.shape.requests)
+    request = cache.node_usage.vector(preemptor.shape.requests)
     gone = frozenset({preemptor.uid, *candidate.victims})
-    return node in cache.rooms.nodes and cache.rooms.has_room(node, request, without=gone)
+    return node in cache.node_usage.nodes and cache.node_usage.has_room(node, request, without=gone)
 
 
 def _is_protected(pod: Pod) -> bool:

@@ -106,13 +106,13 @@ class AllowedVictims:
         """
         self._forget()
         waiting = (uid for uid in self._by_preemptor if self._waits(uid))
-        return {uid: self._made_room(self._by_preemptor[uid].values()) for uid in waiting}
+        return {uid: self._nominated_room(self._by_preemptor[uid].values()) for uid in waiting}
 
     def _waits(self, preemptor: PodUid) -> bool:
         member = self._cache.members.get(preemptor)
         return member is not None and not (member.node or member.pod.node)
 
-    def _made_room(self, approved: Collection[_Approved]) -> NominatedRoom:
+    def _nominated_room(self, approved: Collection[_Approved]) -> NominatedRoom:
         node = [each.node for each in approved][-1]
         victims = (each.victim.uid for each in approved if each.node == node)
         return NominatedRoom(node, done=all(map(self._has_gone, victims)))

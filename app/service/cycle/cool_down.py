@@ -53,7 +53,7 @@ def give_back(cache: ClusterCache, group: Group, *, why: Why, limits: Limits, no
     uncreated = bool(group.slots) and why in _FOR_WANT_OF_MEMBERS
     metrics.GANGS_RELEASED.labels(why.value).inc()
     cache.release(group.key, why=_TEXTS[why])
-    hold_off(cache, group, limits=limits, now=now)
+    start_cool_down(cache, group, limits=limits, now=now)
     if uncreated:
         cache.give_up(group.key)
 
@@ -77,7 +77,7 @@ def give_back_unusable(cache: ClusterCache, changed: Iterable[GroupKey]) -> None
             cache.release(key, why="a member is not for us to place")
 
 
-def hold_off(cache: ClusterCache, group: Group, *, limits: Limits, now: float) -> None:
+def start_cool_down(cache: ClusterCache, group: Group, *, limits: Limits, now: float) -> None:
     """Let others go first for a while, each time in a row for longer."""
     group.failures += 1
     doublings = min(group.failures - 1, _MOST_DOUBLINGS)

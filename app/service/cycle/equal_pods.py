@@ -69,7 +69,7 @@ class EqualPods:
     cache: ClusterCache
     configuration: Configuration
     snapshotter: Snapshotter
-    approvals: AllowedVictims
+    allowed_victims: AllowedVictims
     refused: Refused
     _like: Gang | None = None
     """The last one, as it waited."""
@@ -116,12 +116,12 @@ class EqualPods:
     def _ask(self, now: float) -> None:
         self._granted, self._used = None, 0
         like, cache, policies = self._like, self.cache, self.configuration.policies
-        if like is None or len(cache.rooms.nodes) < SAMPLE_FLOOR:
+        if like is None or len(cache.node_usage.nodes) < SAMPLE_FLOOR:
             return
         if not self._only_alike_wait(now):
             return
-        snapshot = self.snapshotter.snapshot(preemptors=self.approvals.preemptors())
-        if snapshot.claims or snapshot.made_room or snapshot.shown or snapshot.inter_pod:
+        snapshot = self.snapshotter.snapshot(preemptors=self.allowed_victims.preemptors())
+        if snapshot.claims or snapshot.nominated_room or snapshot.shown or snapshot.inter_pod:
             return
         if snapshot.asked_of_cordoned is not None:
             return  # what the cluster has for shares goes with what these groups ask for
@@ -135,7 +135,7 @@ class EqualPods:
                     table=snapshot.table,
                     total=snapshot.total,
                     queues=snapshot.queues,
-                    charges_made=cache.rooms.charges_made,
+                    charges_made=cache.node_usage.charges_made,
                     usage=snapshot.usage,
                     count=count,
                 )
@@ -147,14 +147,14 @@ class EqualPods:
         return (
             granted is not None
             and self._used + coming <= granted.count
-            and granted.charges_made + self._used == cache.rooms.charges_made
+            and granted.charges_made + self._used == cache.node_usage.charges_made
             and granted.policies is self.configuration.policies
-            and granted.table is cache.rooms.table()
-            and not has_more(cache.rooms.total(), granted.total)
+            and granted.table is cache.node_usage.table()
+            and not has_more(cache.node_usage.total(), granted.total)
             and not cache.signals.overfull
             and not cache.rules.are_between_pods
-            and not cache.nominated.claims(cache.rooms.vector)
-            and not self.approvals.preemptors()
+            and not cache.nominated.claims(cache.node_usage.vector)
+            and not self.allowed_victims.preemptors()
             and not cache.collected
             and not differ(granted.queues, cache.queues)
             and not self._is_more_asked_for(granted.usage)
@@ -200,7 +200,7 @@ class EqualPods:
             and pod.shape.requests == like.waiting[0].shape.requests
             and pod.priority == like.waiting[0].priority
             and group.queue == like.queue
-            and group.hold_until <= now
+            and group.cool_down_until <= now
         )
 
 

@@ -62,7 +62,7 @@ class Expiry:
         stuck = {
             key
             for key in refused
-            if key in self.cache.registry.promised and _may_be_stuck(self.cache.groups[key])
+            if key in self.cache.registry.reserved and _may_be_stuck(self.cache.groups[key])
         }
         self._stuck = {key: self._stuck.get(key, now) for key in stuck}
         for key, since in list(self._stuck.items()):

@@ -76,7 +76,7 @@ class Heirs:
         heir = _waiting(group, left)
         place = Placement(self._slot(pod) if heir is None else heir.task, left.node)
         decided = GangPlacement(group.key, (place,), whole=True)
-        if self.cache.promise(decided, now=now):
+        if self.cache.reserve(decided, now=now):
             for tell in self.told:
                 tell(decided)
 
@@ -86,7 +86,7 @@ class Heirs:
             name=f"{pod.role}#{pod.name}",
             role=pod.role,
             shape=pod.shape,
-            request=self.cache.rooms.vector(pod.shape.requests),
+            request=self.cache.node_usage.vector(pod.shape.requests),
             priority=0,
             created=pod.created,
             best_effort=is_best_effort(pod.shape.requests),

@@ -44,19 +44,19 @@ class GiveBackOverLimit:
         """Give back what queues may not hold any more; cheap when nothing hints at that."""
         signals, policies = self.cache.signals, self.configuration.policies
         if signals.overfull or policies is not self._looked_by:
-            promised = list(self.cache.registry.promised.values())
-            signals.overfull = bool(promised) and self._look(promised, policies, now)
+            reserved = list(self.cache.registry.reserved.values())
+            signals.overfull = bool(reserved) and self._look(reserved, policies, now)
             self._looked_by = policies
 
-    def _look(self, promised: Sequence[Group], policies: Policies, now: float) -> bool:
+    def _look(self, reserved: Sequence[Group], policies: Policies, now: float) -> bool:
         """Give back what must be; returns whether there may soon be more of that."""
         decided = relief(
             self.snapshotter.snapshot(),
             policies,
-            queues={group.queue for group in promised},
-            promises_in=lambda queues: revocable(
-                (group for group in promised if group.queue in queues),
-                vector=self.cache.rooms.vector,
+            queues={group.queue for group in reserved},
+            reservations_in=lambda queues: revocable(
+                (group for group in reserved if group.queue in queues),
+                vector=self.cache.node_usage.vector,
             ),
             now=now,
         )
@@ -65,14 +65,14 @@ class GiveBackOverLimit:
         # Who is being bound has nothing to give, but members beyond its minimum will stand alone.
         return any(
             group.queue in decided.over and is_under_way(group) and not stands_without(group)
-            for group in promised
+            for group in reserved
         )
 
-    def _give_back(self, promise: Revocable) -> None:
-        if promise.whole:
+    def _give_back(self, reserve: Revocable) -> None:
+        if reserve.whole:
             metrics.GANGS_RELEASED.labels(Why.OVER_LIMIT.value).inc()
         log.info(
             "its queue holds more than it may, given back",
-            extra={"group": promise.gang, "places": len(promise.holders)},
+            extra={"group": reserve.gang, "places": len(reserve.holders)},
         )
-        self.cache.take_back(promise.holders, why=text(Why.OVER_LIMIT))
+        self.cache.take_back(reserve.holders, why=text(Why.OVER_LIMIT))

@@ -78,7 +78,7 @@ class Planning:
     cache: ClusterCache
     configuration: Configuration
     vetoes: Vetoes
-    approvals: AllowedVictims
+    allowed_victims: AllowedVictims
     limits: Limits
     clock: Clock
     activity: Activity
@@ -111,7 +111,7 @@ class Planning:
     _refused: Refused = field(init=False)
     _relief: GiveBackOverLimit = field(init=False)
     _snapshotter: Snapshotter = field(init=False)
-    _allowance: EqualPods = field(init=False)
+    _equal_pods: EqualPods = field(init=False)
     _publisher: Publisher = field(init=False)
 
     def __post_init__(self) -> None:
@@ -126,11 +126,11 @@ class Planning:
             clock=self.clock,
         )
         self._relief = GiveBackOverLimit(self.cache, self.configuration, self._snapshotter)
-        self._allowance = EqualPods(
+        self._equal_pods = EqualPods(
             cache=self.cache,
             configuration=self.configuration,
             snapshotter=self._snapshotter,
-            approvals=self.approvals,
+            allowed_victims=self.allowed_victims,
             refused=self._refused,
         )
         self._publisher = Publisher(
@@ -204,7 +204,7 @@ class Planning:
         """One cycle: expire, relieve, plan, publish, report."""
         started = self.clock()
         self.expiry.expire(started)
-        self._allowance.cycle_begins()
+        self._equal_pods.cycle_begins()
         self._relief.relieve(started)
         signals = self.cache.signals
         changed, signals.groups = signals.groups, set()
@@ -263,8 +263,8 @@ class Planning:
             self.cache.collect((), now=now)
             return
         snapshot = self._snapshot(now)
-        basis = SnapshotToken(snapshot, self.configuration.policies)
-        steps = plan_steps(snapshot, basis.policies, now=now, shapes=self._shapes)
+        token = SnapshotToken(snapshot, self.configuration.policies)
+        steps = plan_steps(snapshot, token.policies, now=now, shapes=self._shapes)
         self._under_way = True
         try:
             plan = await self._drive(steps)
@@ -272,11 +272,11 @@ class Planning:
             self._under_way = False
         if not self._leads:
             return
-        self._in_one_go = self._publish(plan, basis, now=now)
+        self._in_one_go = self._publish(plan, token, now=now)
         if self._in_one_go:
             self.cache.signals.dirty = True
             self.notice()
-        self._allowance.renew(now=now)
+        self._equal_pods.renew(now=now)
 
     async def _drive(self, steps: PlanSteps) -> Plan:
         """Run the generator, giving the loop a turn whenever a slice of time is used up."""
@@ -291,9 +291,9 @@ class Planning:
                 await asyncio.sleep(0)
                 slice_ends = self.clock() + self.limits.slice_s
 
-    def _publish(self, plan: Plan, basis: SnapshotToken, *, now: float) -> bool:
+    def _publish(self, plan: Plan, token: SnapshotToken, *, now: float) -> bool:
         """Make the plan true; returns whether part of it has to be planned again."""
-        again = self._publisher.publish(plan, basis, now=now)
+        again = self._publisher.publish(plan, token, now=now)
         self._refused.replace(plan.refused)
         self.shown = plan.shown
         self.cache.signals.groups |= self.loans.keys() ^ plan.loans.keys()
@@ -334,7 +334,7 @@ class Planning:
     def at_once(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Promise a pod alone one of the offered nodes; True if that took no plan."""
         group, now = self.cache.groups[member.group], self.clock()
-        if not self._allowance.covers(group, now=now):
+        if not self._equal_pods.covers(group, now=now):
             return False
         node = self.queries.best_of(member, names, least=len(self.cache.registry.pending))
         if node is None:
@@ -343,13 +343,13 @@ class Planning:
         decided = GangPlacement(group.key, (Placement(member.task, node),), whole=True)
         if not self._publisher.take(decided, now=now):
             return False
-        self._allowance.use()
+        self._equal_pods.use()
         self.log.at_once += 1
         return True
 
     def _snapshot(self, now: float) -> Snapshot:
         return self._snapshotter.snapshot(
-            vetoes=self.vetoes.active(now=now), preemptors=self.approvals.preemptors()
+            vetoes=self.vetoes.active(now=now), preemptors=self.allowed_victims.preemptors()
         )
 
     def _few_are_pending(self) -> bool:
@@ -361,12 +361,12 @@ class Planning:
         """A cycle's planning in one go; returns whether something of ``asked`` was placed."""
         self.cache.signals.taken_up()
         snapshot = self._snapshot(now)
-        basis = SnapshotToken(snapshot, self.configuration.policies)
-        decided = plan(snapshot, basis.policies, now=now, shapes=self._shapes)
-        if self._publish(decided, basis, now=now):
+        token = SnapshotToken(snapshot, self.configuration.policies)
+        decided = plan(snapshot, token.policies, now=now, shapes=self._shapes)
+        if self._publish(decided, token, now=now):
             self.cache.signals.dirty = True
         self._refused.note_all_on_demand()
-        self._allowance.learn(snapshot.gangs.get(asked), now=now)
+        self._equal_pods.learn(snapshot.gangs.get(asked), now=now)
         self.notice()
         return any(placed.gang == asked for placed in decided.placed)
 
@@ -385,7 +385,7 @@ class Planning:
         self.log.last_s = 0.0
         self._put_off()
         self.deciding.clear()
-        for key in list(self.cache.registry.promised):
+        for key in list(self.cache.registry.reserved):
             self.cache.release(key, why=OTHER_LEADS)
         self.expiry.forget_observed(self.clock())
         self._refused.clear()

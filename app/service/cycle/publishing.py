@@ -21,7 +21,7 @@ from app.model.ids import GroupKey
 from app.model.plan import GangPlacement, Plan
 from app.model.snapshot import Snapshot
 from app.service.configuration import Configuration
-from app.service.cycle.cool_down import hold_off
+from app.service.cycle.cool_down import start_cool_down
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.snapshot_token import SnapshotToken
 from app.service.limits import Limits
@@ -47,11 +47,11 @@ class Publisher:
     _refused: Counter[GroupKey] = field(default_factory=Counter)
     """How often in a row each gang was refused."""
 
-    def publish(self, plan: Plan, basis: SnapshotToken, *, now: float) -> bool:
+    def publish(self, plan: Plan, token: SnapshotToken, *, now: float) -> bool:
         """Make the plan true; returns whether part of it has to be planned again."""
-        self.set_aside(plan, basis.snapshot)
-        wanted = self._as_planned(plan, basis.snapshot)
-        standing = self._confirmed(wanted, basis, now)
+        self.set_aside(plan, token.snapshot)
+        wanted = self._as_planned(plan, token.snapshot)
+        standing = self._confirmed(wanted, token, now)
         for key in standing.admitted:
             self.cache.admit(key)
         taken = [each for each in standing.placed if self.take(each, now=now)]
@@ -77,12 +77,12 @@ class Publisher:
             group = self.cache.groups.get(key)
             if group is not None and self._refused[key] >= REFUSED_IN_A_ROW:
                 del self._refused[key]
-                hold_off(self.cache, group, limits=self.limits, now=now)
+                start_cool_down(self.cache, group, limits=self.limits, now=now)
                 log.warning("its places do not hold, others go first", extra={"group": key})
 
     def take(self, decided: GangPlacement, *, now: float) -> bool:
         """Promise a gang these places; returns whether the live cluster bears it."""
-        if not self.cache.promise(decided, now=now):
+        if not self.cache.reserve(decided, now=now):
             return False
         for tell in self.told:
             tell(decided)
@@ -102,14 +102,16 @@ class Publisher:
             placed=tuple(p for p in plan.placed if p.gang in pending and asks_like_then(p.gang)),
         )
 
-    def _confirmed(self, plan: Plan, basis: SnapshotToken, now: float) -> Plan:
+    def _confirmed(self, plan: Plan, token: SnapshotToken, now: float) -> Plan:
         """What queues may hold besides what was decided, or changed, meanwhile."""
         policies = self.configuration.policies
         if not (plan.admitted or plan.placed):
             return plan
-        if not basis.is_overtaken(self.cache, policies, admits=bool(plan.admitted)):
+        if not token.is_overtaken(self.cache, policies, admits=bool(plan.admitted)):
             return plan
         self.log.overtaken += 1
         # Who was let in since others are evicted for it may not be nominated yet.
-        snapshot = replace(self.snapshotter.snapshot(), made_room=basis.snapshot.made_room)
+        snapshot = replace(
+            self.snapshotter.snapshot(), nominated_room=token.snapshot.nominated_room
+        )
         return confirmed(plan, policies, snapshot=snapshot, now=now)

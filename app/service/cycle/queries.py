@@ -35,8 +35,8 @@ class Queries:
 
         None if fewer than ``least`` have.
         """
-        rooms, packs = self.cache.rooms, self.configuration.packs
-        return rooms.best_of(names, member.task.request, pack=packs, least=least)
+        node_usage, packs = self.cache.node_usage, self.configuration.packs
+        return node_usage.best_of(names, member.task.request, pack=packs, least=least)
 
     def rate(self, member: Member, names: Sequence[NodeName]) -> list[tuple[NodeName, int]]:
         """The policies' scores of ``names`` for it, spread over 0 to 10."""

@@ -143,7 +143,7 @@ class Actuator:
 
     def _retell(self, before: float) -> None:
         """Look for planned pods that still wait to be told (an effect was lost)."""
-        for group in self._cache.registry.promised.values():
+        for group in self._cache.registry.reserved.values():
             for member in group.members.values():
                 uid = member.pod.uid
                 if _must_be_told(member) and self._told.get(uid, 0.0) < before:

@@ -291,7 +291,7 @@ class StatusWriter:
             again_unless_gone(error)
 
     def _named(self, amount: Vector) -> Amounts:
-        return self._cache.rooms.axis.amounts(amount)
+        return self._cache.node_usage.axis.amounts(amount)
 
     def _sums(self) -> dict[QueueName, Amounts]:
         """Allocated amounts per queue, children counted into every ancestor (volcano.md §4.3)."""
@@ -302,7 +302,7 @@ class StatusWriter:
             for above in cache.ancestors(name):
                 here = totals.get(above)
                 totals[above] = usage.allocated.copy() if here is None else here + usage.allocated
-        axis = cache.rooms.axis
+        axis = cache.node_usage.axis
         return {n: amounts(dict(_NOTHING + axis.amounts(total))) for n, total in totals.items()}
 
 

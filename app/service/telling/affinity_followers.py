@@ -25,7 +25,7 @@ def must_follow(cache: ClusterCache, group: Group) -> frozenset[str]:
     """UIDs of members, and holders of slots, whose turn comes when others have arrived at Bind."""
 
     def label(node: NodeName, key: str) -> str | None:
-        known = cache.rooms.nodes.get(node)
+        known = cache.node_usage.nodes.get(node)
         return known.labels.get(key) if known else None
 
     asked = _keys_of_affinity(group)

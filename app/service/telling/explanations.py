@@ -97,7 +97,7 @@ def _summary(group: Group, refusal: Refusal | None) -> str:
         return describe(refusal)
     if group.wants_planning:
         return "waiting for the next planning cycle"
-    if group.promises:
+    if group.has_reservations:
         preparing = longest_in_prebind(group)
         waits_for = prebind_text(preparing) if preparing else "waiting for kube-scheduler to bind"
         return f"has its places; {waits_for}"

@@ -132,7 +132,7 @@ def _until(group: Group) -> str:
     """It stays the same for one pause, so the condition that says it is written once."""
     return (
         "its places were not used in time: "
-        f"others go first until {times.seconds(ceil(group.hold_until))}"
+        f"others go first until {times.seconds(ceil(group.cool_down_until))}"
     )
 
 
@@ -149,5 +149,5 @@ def _other_schedulers(cache: ClusterCache, group: Group) -> tuple[Holder, ...]:
     """Who has bound pods that name the group, and how many each."""
     return tuple(
         Holder(who=f"{SCHEDULER} {name}", resource=PODS, amount=count)
-        for name, count in sorted(cache.strangers.of(group.key).items())
+        for name, count in sorted(cache.foreign_members.of(group.key).items())
     )

@@ -93,7 +93,7 @@ class Simulation:
         decided = plan(self.snapshot(), self.policies, now=self.now, shapes=self._shapes)
         for key in decided.admitted:
             self.cache.admit(key)
-        taken = [self.cache.promise(each, now=self.now) for each in decided.placed]
+        taken = [self.cache.reserve(each, now=self.now) for each in decided.placed]
         assert all(taken)
         self.cache.collect(decided.collected, now=self.now)
         known = len(self._pods)

@@ -43,9 +43,9 @@ def on_their_way(
 def go_on(group: Group, name: str, step: Stage | Answer | str) -> None:
     """One step of a member, if it can make it."""
     member = next(m for m in group.members.values() if m.pod.name == name)
-    is_binding = member.promised and member.stage is Stage.BINDING
+    is_binding = member.reserved and member.stage is Stage.BINDING
     if isinstance(step, Stage):
-        if member.promised and step is not Stage.WAITING:
+        if member.reserved and step is not Stage.WAITING:
             group.arrivals.restage(member, step, now=1.0)
     elif isinstance(step, Answer):
         if is_binding:
@@ -66,7 +66,7 @@ def counted(arrivals: Arrivals) -> Counted:
 
 
 def recount(members: Iterable[Member]) -> Counted:
-    there = [member for member in members if member.promised]
+    there = [member for member in members if member.reserved]
     binding = [member for member in there if member.stage is Stage.BINDING]
     void = {m.pod.uid for m in binding if m.void and m.answer is not Answer.YES}
     at_bind = [m for m in there if m.stage is not Stage.PLANNED and m.pod.uid not in void]

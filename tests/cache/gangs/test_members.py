@@ -86,12 +86,12 @@ def test_what_the_api_server_says_goes_before_our_stage(
     ],
 )
 def test_a_promise_can_be_taken_back_until_its_binding_is_sent(
-    stage: Stage, promised: bool, revocable: bool
+    stage: Stage, reserved: bool, revocable: bool
 ) -> None:
     one = member(make_pod(), stage)
-    assert (one.promised, one.revocable) == (promised, revocable)
+    assert (one.reserved, one.revocable) == (reserved, revocable)
     bound = member(make_pod(**ON_N), stage)
-    assert (bound.promised, bound.revocable) == (False, False)
+    assert (bound.reserved, bound.revocable) == (False, False)
 
 
 NEWS: dict[str, Any] = {

@@ -21,7 +21,7 @@ class Rig:
     def __init__(self) -> None:
         self.found: dict[str, Occupant] = {}
         self.looked_at: list[str] = []
-        self.roster = PlacedPodTable(self.find, self.found)
+        self.pod_table = PlacedPodTable(self.find, self.found)
         self.table = make_table(tuple(make_node(name) for name in NODES))
 
     def find(self, holder: str) -> Occupant | None:
@@ -30,18 +30,18 @@ class Rig:
 
     def put(self, holder: str, node: str = "a", **labels: str) -> None:
         self.found[holder] = Occupant(NodeName(node), "default", labels, make_shape())
-        self.roster.note(holder)
+        self.pod_table.note(holder)
 
     def drop(self, holder: str) -> None:
         del self.found[holder]
-        self.roster.note(holder)
+        self.pod_table.note(holder)
 
     def told(self, *asked: str) -> PlacedPods:
-        return self.roster.residents(self.table, frozenset(asked))
+        return self.pod_table.placed_pods(self.table, frozenset(asked))
 
     def apps(self) -> list[tuple[str | None, int]]:
-        residents = read_residents(self.told("app"), nodes=len(self.table.nodes))
-        return sorted(((one.labels.get("app"), one.node) for one in residents), key=str)
+        placed_pods = read_residents(self.told("app"), nodes=len(self.table.nodes))
+        return sorted(((one.labels.get("app"), one.node) for one in placed_pods), key=str)
 
 
 @pytest.fixture
@@ -60,12 +60,12 @@ def test_many_more_come_than_there_were(rig: Rig) -> None:
 def test_nobody_is_looked_at_before_somebody_asks_and_then_those_that_change(rig: Rig) -> None:
     rig.put("a")
     rig.put("b")
-    rig.roster.follow()
+    rig.pod_table.follow()
     assert rig.looked_at == []
     rig.told()
     rig.put("b", "b")
     rig.put("b", app="web")
-    rig.roster.follow()
+    rig.pod_table.follow()
     assert rig.looked_at == ["a", "b", "b"]
     assert rig.apps() == [("web", 0), (None, 0)]
     assert rig.looked_at == ["a", "b", "b"], "what was taken in is not noted for ever"
@@ -96,7 +96,7 @@ def test_a_label_that_nobody_asked_for_so_far_is_read_from_all(rig: Rig) -> None
     assert set(rig.told("tier").labels["tier"].values) == {"1", "2"}
 
 
-def choosy(key: str) -> PodShape:
+def pods_with_rules(key: str) -> PodShape:
     selector = LabelSelector((Requirement(key, Operator.EXISTS),))
     return make_shape(pod_affinity=(PodTerm("zone", selector),))
 
@@ -104,7 +104,7 @@ def choosy(key: str) -> PodShape:
 def test_the_keys_that_are_asked_for_are_those_of_who_is_there() -> None:
     those = PodsWithRules()
     for holder, key in (("a", "app"), ("b", "app"), ("c", "tier"), ("a", "tier")):
-        those.put(holder, choosy(key))
+        those.put(holder, pods_with_rules(key))
     assert (len(those), set(those.keys())) == (3, {"app", "tier"})
     those.drop("b")
     those.drop("unknown")
@@ -116,9 +116,9 @@ def test_the_keys_that_are_asked_for_are_those_of_who_is_there() -> None:
 
 def test_saying_the_same_again_counts_nothing_anew() -> None:
     those = PodsWithRules()
-    those.put("a", choosy("app"))
+    those.put("a", pods_with_rules("app"))
     before = those.keys()
-    those.put("a", choosy("app"))
+    those.put("a", pods_with_rules("app"))
     assert those.keys() is before
-    those.put("a", replace(choosy("app"), node_selector=(("disk", "ssd"),)))
+    those.put("a", replace(pods_with_rules("app"), node_selector=(("disk", "ssd"),)))
     assert those.keys() is before, "other rules, which look at the same"

@@ -74,10 +74,10 @@ def test_a_plan_that_is_not_true_any_more_is_not_published(
     rig.pod("a")
     task = rig.member("a").task
     what(rig)
-    before = dict(rig.cache.rooms.charges)
+    before = dict(rig.cache.node_usage.charges)
     stale = GangPlacement(KEY, (Placement(task, NodeName("n")),), whole=True)
-    assert not rig.cache.promise(stale, now=rig.now)
-    assert rig.cache.rooms.charges == before
+    assert not rig.cache.reserve(stale, now=rig.now)
+    assert rig.cache.node_usage.charges == before
 
 
 def test_a_planned_member_can_be_moved_where_there_is_room(rig: Rig) -> None:
@@ -139,7 +139,7 @@ def _two(rig: Rig) -> Rig:
     assert rig.place(a="n")
     member = rig.member("b")
     placed = GangPlacement(member.group, (Placement(member.task, NodeName("m")),), whole=True)
-    assert rig.cache.promise(placed, now=rig.now)
+    assert rig.cache.reserve(placed, now=rig.now)
     return rig
 
 
@@ -232,7 +232,7 @@ def test_a_binding_under_way_is_never_taken_back(
     event(rig)
     assert rig.where("a") == [(Stage.BINDING, "n")]
     assert rig.lost() == []
-    assert rig.cache.rooms.charges[rig.uid("a")].node == "n"
+    assert rig.cache.node_usage.charges[rig.uid("a")].node == "n"
 
 
 BEARING: dict[str, dict[str, Any]] = {
@@ -382,7 +382,7 @@ def test_a_pod_of_another_group_leaves_its_promise_behind(rig: Rig) -> None:
     rig.cache.set_pod(replace(pod, annotations={GROUP_ANNOTATION: "h"}), now=rig.now)
     assert rig.where("a") == [(Stage.WAITING, "")]
     assert rig.lost() == [("a", "pod moved to another group")]
-    assert KEY not in rig.cache.registry.promised
+    assert KEY not in rig.cache.registry.reserved
 
 
 # --- slots ----------------------------------------------------------------------------------------
@@ -511,7 +511,7 @@ def test_slots_are_given_back_with_what_they_stand_on(
 ) -> None:
     assert rig.slot("n")
     event(rig)
-    assert not any(charge.promised for charge in rig.cache.rooms.charges.values())
+    assert not any(charge.reserved for charge in rig.cache.node_usage.charges.values())
     assert rig.lost() == []
 
 

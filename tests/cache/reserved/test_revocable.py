@@ -26,7 +26,7 @@ def rig() -> Rig:
 
 
 def found(rig: Rig) -> list[Revocable]:
-    return list(revocable(rig.cache.groups.values(), vector=rig.cache.rooms.vector))
+    return list(revocable(rig.cache.groups.values(), vector=rig.cache.node_usage.vector))
 
 
 def told(rig: Rig) -> list[tuple[tuple[str, ...], int, bool]]:

@@ -70,7 +70,7 @@ class Rig:
     def let_go(self, uid: PodUid, node: NodeName) -> None:
         member = self.cache.members[uid]
         placed = GangPlacement(member.group, (Placement(member.task, node),), whole=True)
-        assert self.cache.promise(placed, now=self.now)
+        assert self.cache.reserve(placed, now=self.now)
         self.cache.assume(uid, now=self.now)
         assert self.cache.binding(uid, now=self.now)
 

@@ -78,12 +78,12 @@ class Rig:
     def place(self, name: str, node: str) -> None:
         task = self.cache.members[PodUid(f"uid-{name}")].task
         placed = GangPlacement(KEY, (Placement(task, NodeName(node)),), whole=True)
-        assert self.cache.promise(placed, now=1.0)
+        assert self.cache.reserve(placed, now=1.0)
 
     def slot(self, node: str, shape: PodShape) -> None:
         task = make_task("", uid=PodUid(""), shape=shape)
         placed = GangPlacement(KEY, (Placement(task, NodeName(node)),), whole=True)
-        assert self.cache.promise(placed, now=1.0)
+        assert self.cache.reserve(placed, now=1.0)
 
     def now(self) -> Snapshot:
         return self._snapshotter.snapshot()
@@ -93,13 +93,13 @@ class Rig:
         absences = Absences(self.cache, self.now(), gone=gone[: len(gone) // 2])
         return absences.without(gone[len(gone) // 2 :])
 
-    def residents(self) -> list[Resident]:
+    def placed_pods(self) -> list[Resident]:
         snapshot = self.now()
-        return read_residents(snapshot.residents, nodes=len(snapshot.table.nodes))
+        return read_residents(snapshot.placed_pods, nodes=len(snapshot.table.nodes))
 
     def rows(self, key: str) -> dict[str | None, int]:
         """Where those with each value of a label are."""
-        return {one.labels.get(key): one.node for one in self.residents()}
+        return {one.labels.get(key): one.node for one in self.placed_pods()}
 
 
 @pytest.fixture
@@ -230,28 +230,28 @@ def test_residents_are_listed_only_while_a_pod_looks_at_others(rig: Rig) -> None
     rig.pod("p", labels={"app": "p"})
     rig.place("p", "b")
     rig.slot("b", PORTED)
-    assert rig.now().residents is NOBODY
+    assert rig.now().placed_pods is NOBODY
     rig.pod("choosy", shape=CHOOSY, annotations={})
-    residents = [(one.labels.get("app"), one.node) for one in rig.residents()]
-    assert sorted(residents, key=str) == [("p", 1), ("x", 0), (None, 1)]
+    placed_pods = [(one.labels.get("app"), one.node) for one in rig.placed_pods()]
+    assert sorted(placed_pods, key=str) == [("p", 1), ("x", 0), (None, 1)]
     rig.cache.drop_pod(PodUid("uid-choosy"))
-    assert rig.now().residents is NOBODY
+    assert rig.now().placed_pods is NOBODY
 
 
 def test_a_snapshot_looks_at_the_pods_that_changed_and_at_no_others(rig: Rig) -> None:
     rig.foreign("watchful", "a", shape=CHOOSY)
     rig.foreign("x", "a", labels={"app": "x"})
     rig.pod("y", labels={"app": "y"}, node=NodeName("b"))
-    before = rig.now().residents
+    before = rig.now().placed_pods
     rig.cache.foreign, rig.cache.members = (
         Unwalkable(rig.cache.foreign),
         Unwalkable(rig.cache.members),
     )
-    assert rig.now().residents is before, "what rests is told once"
+    assert rig.now().placed_pods is before, "what rests is told once"
     rig.foreign("x", "b", labels={"app": "x"})
     rig.cache.drop_pod(PodUid("uid-y"))
     rig.pod("z", labels={"app": "z"}, node=NodeName("a"))
-    found = sorted((one.node, bool(one.shape.pod_anti_affinity)) for one in rig.residents())
+    found = sorted((one.node, bool(one.shape.pod_anti_affinity)) for one in rig.placed_pods())
     assert found == [(0, False), (0, True), (1, False)]
 
 
@@ -259,20 +259,20 @@ def test_a_snapshot_looks_at_the_pods_that_changed_and_at_no_others(rig: Rig) ->
 def test_a_report_of_a_pod_with_the_same_rules_has_no_keys_counted(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
 ) -> None:
-    rig.pod("watchful", shape=choosy("app"), **fields)
+    rig.pod("watchful", shape=pods_with_rules("app"), **fields)
     counted: list[object] = []
     monkeypatch.setattr("app.cache.neighbours.pods_with_rules.keys_asked", counted.append)
-    rig.pod("watchful", shape=choosy("app"), labels={"more": "said"}, **fields)
+    rig.pod("watchful", shape=pods_with_rules("app"), labels={"more": "said"}, **fields)
     assert not counted
 
 
 def test_a_pod_that_has_no_rules_any_more_looks_at_nobody(rig: Rig) -> None:
-    rig.pod("p", shape=replace(choosy("app"), host_ports=(PORT,)), node=NodeName("a"))
-    assert rig.cache.rules.choosy
+    rig.pod("p", shape=replace(pods_with_rules("app"), host_ports=(PORT,)), node=NodeName("a"))
+    assert rig.cache.rules.pods_with_rules
     rig.pod("p", node=NodeName("a"))
-    assert (len(rig.cache.rules.choosy), rig.now().ports) == (0, {})
-    rig.pod("p", shape=choosy("app"), node=NodeName("a"), scheduler="default-scheduler")
-    assert not rig.cache.rules.choosy
+    assert (len(rig.cache.rules.pods_with_rules), rig.now().ports) == (0, {})
+    rig.pod("p", shape=pods_with_rules("app"), node=NodeName("a"), scheduler="default-scheduler")
+    assert not rig.cache.rules.pods_with_rules
     assert rig.cache.rules.repelling
 
 
@@ -281,22 +281,22 @@ def test_changes_are_taken_in_though_no_pod_looks_at_others_any_more(
 ) -> None:
     """They would be noted for ever."""
     followed = []
-    monkeypatch.setattr(rig.cache.roster, "follow", lambda: followed.append(True))
+    monkeypatch.setattr(rig.cache.pod_table, "follow", lambda: followed.append(True))
     rig.now()
     assert followed
 
 
 def test_of_labels_a_snapshot_has_those_that_our_pods_ask_for(rig: Rig) -> None:
     """Others only keep ours off: theirs are asked of the pods that are to be placed."""
-    rig.foreign("x", "a", shape=choosy("tier"), labels={"app": "x", "tier": "1"})
-    assert not rig.now().residents.labels
-    rig.pod("p", shape=choosy("app"))
-    assert [one.labels for one in rig.residents()] == [{"app": "x"}]
+    rig.foreign("x", "a", shape=pods_with_rules("tier"), labels={"app": "x", "tier": "1"})
+    assert not rig.now().placed_pods.labels
+    rig.pod("p", shape=pods_with_rules("app"))
+    assert [one.labels for one in rig.placed_pods()] == [{"app": "x"}]
 
 
 def test_members_that_change_places_are_seen_where_they_are_then(rig: Rig) -> None:
     rig.foreign("watchful", "a", shape=CHOOSY)
-    rig.pod("asks", shape=choosy("app"))
+    rig.pod("asks", shape=pods_with_rules("app"))
     for name, node in (("one", "a"), ("two", "b")):
         rig.pod(name, labels={"app": name})
         rig.place(name, node)
@@ -305,7 +305,7 @@ def test_members_that_change_places_are_seen_where_they_are_then(rig: Rig) -> No
     assert rig.rows("app") == {None: 0, "one": 1, "two": 0}
 
 
-def choosy(key: str) -> PodShape:
+def pods_with_rules(key: str) -> PodShape:
     selector = LabelSelector((Requirement(key, Operator.EXISTS),))
     return replace(CHOOSY, pod_anti_affinity=(PodTerm("zone", selector, ("default",)),))
 

@@ -243,7 +243,7 @@ def test_a_queue_that_is_gone_takes_no_members() -> None:
 
 
 def test_a_gang_whose_reservation_was_not_used_waits_a_while() -> None:
-    gang = gang_of("g", 1, hold_until=10.0)
+    gang = gang_of("g", 1, cool_down_until=10.0)
     assert cycle(gang, nodes=cores(4), now=9.9).refusal("g").cause is Cause.COOLING_DOWN
     assert cycle(gang, nodes=cores(4), now=10.0).order == ["g"]
 
@@ -255,7 +255,7 @@ def torn(name: str, **fields: Any) -> Gang:
 
 
 def test_the_rest_of_a_gang_that_is_bound_in_part_does_not_wait() -> None:
-    gang = torn("g", hold_until=10.0)
+    gang = torn("g", cool_down_until=10.0)
     other = gang_of("other", 1, priority=9)
     assert cycle(gang, other, nodes=cores(1)).order == ["g"]
 

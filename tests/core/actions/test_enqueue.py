@@ -62,7 +62,7 @@ def test_a_group_of_a_missing_queue_waits_for_it() -> None:
 
 
 def test_a_group_that_is_cooling_down_is_left_out_until_its_time() -> None:
-    group = newcomer("g", cpu=1, hold_until=10.0)
+    group = newcomer("g", cpu=1, cool_down_until=10.0)
     assert cycle(group, nodes=cores(4), now=9.9).refusal("g").cause is Cause.COOLING_DOWN
     assert cycle(group, nodes=cores(4), now=10.0).admitted == ["g"]
 

@@ -41,7 +41,7 @@ def made(gang: Gang, *names: str, node: str = "n0", done: bool = True) -> dict[s
 
 def cycle_after_eviction(*gangs: Gang, **fields: Any) -> Outcome:
     """A cycle after others were evicted for the last gang."""
-    return cycle(*gangs, nodes=ONE, made_room=made(gangs[-1]), **fields)
+    return cycle(*gangs, nodes=ONE, nominated_room=made(gangs[-1]), **fields)
 
 
 def test_it_goes_before_older_ones_of_its_queue() -> None:
@@ -83,14 +83,16 @@ def test_one_of_higher_priority_that_has_its_minimum_gets_none_of_it(
 ) -> None:
     higher = gang_of("higher", 2, created=1, min_member=0, priority=9)
     new = alone("new", created=2)
-    outcome = cycle(higher, new, nodes=ONE, made_room=made(new, done=done), on_demand=on_demand)
+    outcome = cycle(
+        higher, new, nodes=ONE, nominated_room=made(new, done=done), on_demand=on_demand
+    )
     assert "higher" not in outcome.order
 
 
 @pytest.mark.parametrize("on_demand", ["", "higher"])
 def test_one_of_higher_priority_gets_its_minimum_of_it_and_no_more(on_demand: str) -> None:
     higher, new = gang_of("higher", 2, created=1, min_member=1, priority=9), alone("new", created=2)
-    outcome = cycle(higher, new, nodes=cores(2), made_room=made(new), on_demand=on_demand)
+    outcome = cycle(higher, new, nodes=cores(2), nominated_room=made(new), on_demand=on_demand)
     assert outcome.order == ["higher", *([] if on_demand else ["new"])]
 
 
@@ -100,7 +102,7 @@ def test_another_that_evicted_and_is_planned_on_demand_does_not_get_it(*, done: 
     nodes = cores(1, 1)
     places = {**made(one, node="n1", done=done), **made(two, node="n0", done=done)}
     outcome = cycle(
-        one, two, nodes=nodes, used=used(nodes, n0=1), made_room=places, on_demand="two"
+        one, two, nodes=nodes, used=used(nodes, n0=1), nominated_room=places, on_demand="two"
     )
     assert outcome.order == []
 
@@ -108,14 +110,14 @@ def test_another_that_evicted_and_is_planned_on_demand_does_not_get_it(*, done: 
 def test_on_demand_too_it_is_for_the_one_whose_victims_have_gone() -> None:
     one, two = alone("one", created=1), alone("two", created=2)
     places = {**made(one, done=False), **made(two)}
-    outcome = cycle(one, two, nodes=ONE, made_room=places, on_demand="two")
+    outcome = cycle(one, two, nodes=ONE, nominated_room=places, on_demand="two")
     assert outcome.order == ["two"]
 
 
 def test_on_demand_too_one_of_higher_priority_has_its_room_first() -> None:
     higher, two = alone("higher", created=1, priority=9), alone("two", created=2)
     places = {**made(higher), **made(two)}
-    assert cycle(higher, two, nodes=ONE, made_room=places, on_demand="two").order == []
+    assert cycle(higher, two, nodes=ONE, nominated_room=places, on_demand="two").order == []
 
 
 @pytest.mark.parametrize("on_demand", ["", "old"])
@@ -128,7 +130,7 @@ def test_nothing_is_held_for_one_that_may_not_have_it(on_demand: str) -> None:
         nodes=ONE,
         queues=queues,
         by=policies(CAPPED),
-        made_room=made(mine),
+        nominated_room=made(mine),
         on_demand=on_demand,
     )
     assert outcome.order == ["old"]
@@ -136,8 +138,8 @@ def test_nothing_is_held_for_one_that_may_not_have_it(on_demand: str) -> None:
 
 @pytest.mark.parametrize("on_demand", ["", "old"])
 def test_nothing_is_held_for_one_that_lets_others_go_first(on_demand: str) -> None:
-    old, mine = alone("old", created=1), alone("new", created=2, hold_until=5.0)
-    outcome = cycle(old, mine, nodes=ONE, made_room=made(mine), on_demand=on_demand)
+    old, mine = alone("old", created=1), alone("new", created=2, cool_down_until=5.0)
+    outcome = cycle(old, mine, nodes=ONE, nominated_room=made(mine), on_demand=on_demand)
     assert outcome.order == ["old"]
 
 
@@ -165,14 +167,14 @@ def test_one_that_nothing_can_be_given_to_changes_no_turns(
         nodes=ONE,
         queues=queues,
         by=policies(CAPPED),
-        made_room=made(low, node=node),
+        nominated_room=made(low, node=node),
     )
     assert outcome.order == ["first"]
 
 
 def test_it_is_held_while_a_victim_is_still_there() -> None:
     old, new = alone("old", created=1), alone("new", created=2)
-    outcome = cycle(old, new, nodes=ONE, made_room=made(new, done=False))
+    outcome = cycle(old, new, nodes=ONE, nominated_room=made(new, done=False))
     assert outcome.order == []
     assert outcome.refused == {"old", "new"}
 
@@ -180,7 +182,7 @@ def test_it_is_held_while_a_victim_is_still_there() -> None:
 def test_what_is_held_is_not_free_in_the_reasons_of_others() -> None:
     higher = gang_of("higher", 1, cpu=2, min_member=1, created=1.0, priority=9)
     old, new = gang_of("old", 1, cpu=3, created=1.0), alone("new", created=2)
-    outcome = cycle(higher, old, new, nodes=ONE, made_room=made(new, done=False))
+    outcome = cycle(higher, old, new, nodes=ONE, nominated_room=made(new, done=False))
     assert outcome.refusal("higher").shortfalls[0].free == 1000
     assert outcome.refusal("old").shortfalls[0].free == 0
 
@@ -189,14 +191,14 @@ def test_what_one_of_several_victims_left_is_held_for_the_rest() -> None:
     old = alone("old", created=1)
     new = gang_of("new", 1, cpu=2, min_member=1, created=2.0)
     nodes = cores(2)
-    outcome = cycle(old, new, nodes=nodes, used=used(nodes, n0=1), made_room=made(new))
+    outcome = cycle(old, new, nodes=nodes, used=used(nodes, n0=1), nominated_room=made(new))
     assert outcome.order == []
 
 
 def test_room_elsewhere_is_for_whose_turn_it_is() -> None:
     old, new = alone("old", created=1), alone("new", created=2)
     nodes = cores(1, 1)
-    outcome = cycle(old, new, nodes=nodes, used=used(nodes, n0=1), made_room=made(new))
+    outcome = cycle(old, new, nodes=nodes, used=used(nodes, n0=1), nominated_room=made(new))
     assert outcome.nodes("old") == {"old-0": "n1"}
     assert outcome.nodes("new") == {}
 
@@ -205,7 +207,7 @@ def test_two_that_evicted_get_the_room_of_their_own_victims() -> None:
     one, two = alone("one", created=1), alone("two", created=2)
     nodes = cores(1, 1)
     places = {**made(one, node="n1"), **made(two, node="n0")}
-    outcome = cycle(one, two, nodes=nodes, used=used(nodes, n1=1), made_room=places)
+    outcome = cycle(one, two, nodes=nodes, used=used(nodes, n1=1), nominated_room=places)
     assert outcome.nodes("one") == {}
     assert outcome.nodes("two") == {"two-0": "n0"}
 
@@ -214,7 +216,7 @@ def test_on_one_node_it_is_for_the_one_whose_victims_have_gone() -> None:
     one, two = alone("one", created=1), alone("two", created=2)
     nodes = cores(2)
     places = {**made(one, done=False), **made(two)}
-    outcome = cycle(one, two, nodes=nodes, used=used(nodes, n0=1), made_room=places)
+    outcome = cycle(one, two, nodes=nodes, used=used(nodes, n0=1), nominated_room=places)
     assert outcome.order == ["two"]
 
 
@@ -222,7 +224,7 @@ def test_of_two_members_that_evicted_on_one_node_the_first_gets_what_is_there() 
     waiting = members("new", 2)
     for order in (waiting, waiting[::-1]):
         mine = make_gang("new", waiting=order, min_member=1)
-        outcome = cycle(mine, nodes=ONE, made_room=made(mine))
+        outcome = cycle(mine, nodes=ONE, nominated_room=made(mine))
         assert outcome.members("new") == ["new-0"]
 
 
@@ -230,9 +232,9 @@ def test_of_a_group_each_member_that_evicted_gets_its_own() -> None:
     mine = make_gang("new", waiting=members("new", 3), min_member=1, created=2.0)
     other = alone("old", created=1)
     places = made(mine, "new-1", "new-2")
-    outcome = cycle(other, mine, nodes=cores(2), made_room=places)
+    outcome = cycle(other, mine, nodes=cores(2), nominated_room=places)
     assert outcome.members("new") == ["new-1", "new-2"]
-    outcome = cycle(other, mine, nodes=cores(4), made_room=places)
+    outcome = cycle(other, mine, nodes=cores(4), nominated_room=places)
     assert outcome.members("new") == ["new-1", "new-2", "new-0"]
     assert outcome.members("old") == ["old-0"]
 
@@ -247,12 +249,12 @@ def led(*, leaders: int = 0) -> Gang:
 
 def test_a_member_that_is_not_of_the_role_that_is_needed_gets_none() -> None:
     old, new = alone("old", created=1), led()
-    assert cycle(old, new, nodes=ONE, made_room=made(new)).order == ["old"]
+    assert cycle(old, new, nodes=ONE, nominated_room=made(new)).order == ["old"]
 
 
 def test_the_role_that_is_needed_comes_first() -> None:
     new = led(leaders=1)
-    outcome = cycle(alone("old", created=1), new, nodes=cores(2), made_room=made(new))
+    outcome = cycle(alone("old", created=1), new, nodes=cores(2), nominated_room=made(new))
     assert outcome.members("new") == ["new-leader-0", "new-worker-0"]
 
 
@@ -265,7 +267,7 @@ def test_it_is_held_for_others_of_the_group_until_the_role_that_is_needed_has_it
         }
     }
     nodes = cores(1, 1)
-    outcome = cycle(old, new, nodes=nodes, used=used(nodes, n1=1), made_room=places)
+    outcome = cycle(old, new, nodes=nodes, used=used(nodes, n1=1), nominated_room=places)
     assert outcome.order == []
 
 
@@ -276,7 +278,7 @@ def test_a_queue_gets_no_more_than_it_may_have() -> None:
         "new", waiting=members("new", 4), min_member=1, queue=QueueName("b"), created=2.0
     )
     outcome = cycle(
-        other, mine, nodes=cores(4), queues=queues, by=policies(STRICT), made_room=made(mine)
+        other, mine, nodes=cores(4), queues=queues, by=policies(STRICT), nominated_room=made(mine)
     )
     assert outcome.members("new") == ["new-0", "new-1"]
 
@@ -286,6 +288,6 @@ def test_who_is_let_in_without_a_vote_is_so_in_the_order_of_names() -> None:
         alone(name, created=1, phase=GroupPhase.PENDING, min_request=vector(cpu=1))
         for name in ("one", "two")
     )
-    rooms = {**made(one), **made(two)}
+    node_usage = {**made(one), **made(two)}
     for order in ((one, two), (two, one)):
-        assert cycle(*order, nodes=ONE, made_room=rooms).admitted == ["one", "two"]
+        assert cycle(*order, nodes=ONE, nominated_room=node_usage).admitted == ["one", "two"]

@@ -46,7 +46,7 @@ class Reference:
     def pods(self) -> list[Seen]:
         pods = [
             Seen(r.node, r.namespace, r.labels, r.shape, not r.staying)
-            for r in read_residents(self.snapshot.residents, nodes=len(self.nodes))
+            for r in read_residents(self.snapshot.placed_pods, nodes=len(self.nodes))
         ]
         for gang, task, row in self.placed:
             namespace, labels = task.shape.spread_identity or (gang.namespace, ())

@@ -28,12 +28,12 @@ class Rig:
         scoring: Scoring | None = None,
         predicates: Predicates | None = None,
         cache: ShapeCache | None = None,
-        residents: Sequence[Resident] = (),
+        placed_pods: Sequence[Resident] = (),
         **snapshot: Any,
     ) -> None:
         table = make_table(tuple(nodes))
         self.snapshot: Snapshot = make_snapshot(
-            table=table, residents=make_residents(residents), **snapshot
+            table=table, placed_pods=make_residents(placed_pods), **snapshot
         )
         self.ledger = Ledger(self.snapshot)
         self.placer = Placer(

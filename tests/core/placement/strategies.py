@@ -180,7 +180,7 @@ def shapes(draw: st.DrawFn, theme: Theme) -> PodShape:
 
 
 @st.composite
-def residents(draw: st.DrawFn, count: int, theme: Theme) -> tuple[Resident, ...]:
+def placed_pods(draw: st.DrawFn, count: int, theme: Theme) -> tuple[Resident, ...]:
     """Pods on the first ``count`` nodes, or on one that is gone (in the row after them)."""
     found = []
     for number in range(draw(st.integers(0, 5))):
@@ -207,7 +207,7 @@ def snapshots(draw: st.DrawFn, theme: Theme, known: Sequence[PodShape] = ()) -> 
         tuple(draw(nodes(f"n{i}", theme)) for i in range(count)),
         axis=make_snapshot().axis.covering([GPU]),
     )
-    living = draw(residents(count, theme))
+    living = draw(placed_pods(count, theme))
     used = np.zeros_like(table.allocatable)
     listening: dict[int, frozenset[HostPort]] = {}
     for resident in (one for one in living if one.node < count):
@@ -224,7 +224,7 @@ def snapshots(draw: st.DrawFn, theme: Theme, known: Sequence[PodShape] = ()) -> 
     return make_snapshot(
         table=table,
         used=used,
-        residents=make_residents(living),
+        placed_pods=make_residents(living),
         inter_pod=True,
         ports=listening,
         vetoes=frozenset(vetoes),

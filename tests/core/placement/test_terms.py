@@ -38,7 +38,7 @@ questions = st.builds(
 )
 
 
-def residents(known: list[PodShape], there: list[tuple[int, int]]) -> PlacedPods:
+def placed_pods(known: list[PodShape], there: list[tuple[int, int]]) -> PlacedPods:
     """Pods with the terms of these numbers, on the nodes of these rows."""
     codes = [min(number, len(known) - 1) for number, _ in there]
     nowhere = Codes(frozen([-1] * len(there)), dict[str, int]())
@@ -62,11 +62,11 @@ def test_what_is_kept_between_snapshots_changes_no_answer(
     cache = ShapeCache()
     for count, renumbered, there in later:
         known = shapes[:count][::-1] if renumbered else shapes[:count]
-        snapshot = make_snapshot(nodes=NODES, residents=residents(known, there))
-        index = cache.residents(snapshot)
+        snapshot = make_snapshot(nodes=NODES, placed_pods=placed_pods(known, there))
+        index = cache.placed_pods(snapshot)
         expected, keys = np.zeros(len(NODES), dtype=np.int64), set[str]()
         for code, row in zip(
-            snapshot.residents.terms.codes, (row for _, row in there), strict=True
+            snapshot.placed_pods.terms.codes, (row for _, row in there), strict=True
         ):
             if row != NOBODY_AT:
                 expected[row] += question.of(Seen(known[code], question.target), {})

@@ -8,9 +8,9 @@ from app.jobplugins.rules.job_tasks import JobTasks, TaskRow
 
 
 def told(given: dict[str, list[str]], *tasks: TaskRow, job: str = "job") -> list[str]:
-    roster = JobTasks(job, tasks)
+    job_tasks = JobTasks(job, tasks)
     reading = read(given, tasks=[task.name for task in tasks])
-    return [str(warning) for warning in advice(reading.arguments, roster)]
+    return [str(warning) for warning in advice(reading.arguments, job_tasks)]
 
 
 @pytest.mark.parametrize(

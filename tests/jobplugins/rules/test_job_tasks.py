@@ -28,9 +28,9 @@ def test_hosts_follow_names_and_replicas(task: TaskRow, hosts: tuple[str, ...]) 
 
 
 def test_the_first_host_has_a_name_even_before_it_is_wanted() -> None:
-    roster = JobTasks("job", ())
-    assert roster.first_host(TaskRow("ps", 0)) == "job-ps-0.job"
-    assert roster.first_host(TaskRow("ps", 2, hostname="h", subdomain="net")) == "h.net"
+    job_tasks = JobTasks("job", ())
+    assert job_tasks.first_host(TaskRow("ps", 0)) == "job-ps-0.job"
+    assert job_tasks.first_host(TaskRow("ps", 2, hostname="h", subdomain="net")) == "h.net"
 
 
 def test_a_task_is_found_by_its_name() -> None:
@@ -70,8 +70,8 @@ def test_labels_are_valid_and_as_distinct_as_the_names(one: str, other: str) -> 
     NAMES,
 )
 def test_no_two_pods_of_a_job_have_the_same_host(tasks: list[str], job: str) -> None:
-    roster = JobTasks(job, tuple(TaskRow(name, 3) for name in tasks))
-    hosts = [host for task in roster.tasks for host in roster.hosts(task)]
+    job_tasks = JobTasks(job, tuple(TaskRow(name, 3) for name in tasks))
+    hosts = [host for task in job_tasks.tasks for host in job_tasks.hosts(task)]
     assert len(set(hosts)) == len(hosts) == 3 * len(tasks)
 
 

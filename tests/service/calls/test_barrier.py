@@ -135,7 +135,7 @@ def test_a_gang_that_does_not_complete_is_answered_and_its_room_is_free() -> Non
         await advance(0.2)
         assert first.answer == second.answer == "gang did not complete in time"
         assert rig.api.tries == []
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         assert late._value.get() == before + 1
         await rig.cycle()
         assert rig.place("g-0") == "", "held off for a while"
@@ -152,16 +152,16 @@ def test_a_gang_whose_rest_nobody_created_in_time_waits_for_a_member() -> None:
         rig.group("g", minimum=3)
         rig.pod("g-0", group="g")
         await rig.cycle()
-        assert rig.promises() == 3
+        assert rig.has_reservations() == 3
         first = rig.bind("g-0")
         await advance(21)
         assert first.answer == "gang did not complete in time"
         await advance(600)
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         rig.pod("g-1", group="g")
         await rig.cycle()
-        assert rig.promises() == 3
+        assert rig.has_reservations() == 3
 
     run(scenario())
 
@@ -198,8 +198,8 @@ def test_a_gang_that_fails_again_and_again_waits_longer_each_time() -> None:
             call = rig.bind("g-0")
             await advance(5)
             assert call.done
-            pauses.append(round(group.hold_until - clock(), 3))
-            await advance(group.hold_until - clock() + 0.001)
+            pauses.append(round(group.cool_down_until - clock(), 3))
+            await advance(group.cool_down_until - clock() + 0.001)
             await rig.cycle()
             assert rig.place("g-0")
         assert pauses == [1.0, 2.0, 4.0, 6.0, 6.0]
@@ -214,7 +214,7 @@ def test_a_pause_does_not_overflow_after_very_many_failures() -> None:
         group.failures = 5000
         rig.bind("g-0")
         await advance(5)
-        assert group.hold_until == pytest.approx(clock() + 60.0)
+        assert group.cool_down_until == pytest.approx(clock() + 60.0)
 
     run(scenario())
 
@@ -314,7 +314,7 @@ def test_a_held_pod_that_is_deleted_is_answered_at_once_and_its_room_is_free() -
         await settle()
         assert call.answer == "pod was deleted"
         assert not other.done
-        assert rig.promises() == 2
+        assert rig.has_reservations() == 2
 
     run(scenario())
 
@@ -559,7 +559,7 @@ def test_a_replica_that_stops_leading_answers_its_holds() -> None:
         running = asyncio.create_task(rig.planning.run())
         await advance(2)
         assert call.answer == "another replica leads"
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         running.cancel()
 
     run(scenario())

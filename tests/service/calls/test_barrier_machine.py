@@ -142,7 +142,7 @@ class Machine(RuleBasedStateMachine):
         there = {pod.name for pod in self.rig.api.pods.values() if pod.node == node}
         there |= {pod for pod, target in on_their_way.items() if target == node} | {name}
         asked = sum(self._cpu(self.rig.api.pods[f"default/{pod}"]) for pod in there)
-        known = self.rig.cache.rooms.nodes[NodeName(node)]
+        known = self.rig.cache.node_usage.nodes[NodeName(node)]
         assert asked <= dict(known.allocatable)["cpu"]
 
     def _stored_uid(self, name: str) -> str:

@@ -32,7 +32,7 @@ def test_a_pod_alone_is_bound_at_once_to_its_place() -> None:
         assert call.answer == ""
         assert rig.api.bound() == {"p": rig.place("p")}
         rig.show_bindings()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         assert (await rig.parts.audit()).drifts == ()
 
     run(scenario())
@@ -368,10 +368,10 @@ def test_a_bind_nobody_came_back_from_is_given_up_in_time() -> None:
     async def scenario() -> None:
         rig = placed(limits=Limits(planned_s=30.0))
         await rig.cycle()
-        assert rig.promises() == 1
+        assert rig.has_reservations() == 1
         await advance(31)
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 

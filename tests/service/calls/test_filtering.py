@@ -34,11 +34,11 @@ def test_a_planned_pod_gets_its_one_node_however_often_it_asks() -> None:
         rig.node("n1", "n2", "n3")
         names = rig.gang("g", size=3)
         await rig.cycle()
-        before = rig.promises()
+        before = rig.has_reservations()
         answers = [[rig.filter(name) for name in names] for _ in range(3)]
         assert answers[0] == answers[1] == answers[2]
         assert answers[0] == [Chosen(NodeName(rig.place(name))) for name in names]
-        assert rig.promises() == before
+        assert rig.has_reservations() == before
 
     run(scenario())
 
@@ -61,7 +61,7 @@ def test_a_gang_without_room_waits_whole_and_is_asked_about_once() -> None:
         names = rig.gang("g", size=2, shape=make_shape(cpu=2000))
         answers = {rig.filter(name) for name in names}
         assert answers == {wait(Cause.NOT_ENOUGH_RESOURCES)}
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         assert rig.planning.log.on_demand == 1, "a refusal stands until something was given back"
 
     run(scenario())
@@ -142,7 +142,7 @@ def test_a_pod_that_the_watch_has_not_shown_is_taken_from_the_call() -> None:
         await advance(60)
         await rig.cycle()
         assert PodUid("uid-new") not in rig.cache.members, "the watch never showed it"
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 
@@ -242,7 +242,7 @@ def test_vetoes_everywhere_make_the_gang_wait_and_give_its_room_back() -> None:
         first = rig.place(names[0])
         others = [name for name in ("n1", "n2", "n3") if name != first]
         held_s = 0.0
-        while rig.promises():
+        while rig.has_reservations():
             if rig.place(names[0]):
                 assert isinstance(rig.filter(names[0], others), Wait)
                 assert rig.place(names[0]) == ""
@@ -268,7 +268,7 @@ def test_a_sample_that_lacks_the_planned_node_is_no_veto() -> None:
         assert answer.node in sample
         assert rig.place("p") == answer.node
         assert len(rig.planning.vetoes) == 0
-        assert rig.promises() == 1
+        assert rig.has_reservations() == 1
 
     run(scenario())
 
@@ -485,7 +485,7 @@ def test_others_may_not_take_promised_room() -> None:
     async def scenario() -> None:
         rig = guarded()
         await rig.cycle()
-        assert rig.promises() == 6
+        assert rig.has_reservations() == 6
         assert rig.filter("x") == Some((NodeName("n2"),), PROMISED)
         assert rig.filter("x", ["n1"]) == Some((), PROMISED)
         assert rig.filter("x", ["n2"]) == Everything()
@@ -541,7 +541,7 @@ def test_a_pod_that_is_bound_already_is_answered_and_takes_nothing() -> None:
         rig.node("n1", "n2")
         rig.pod("p", node=NodeName("n1"))
         rig.filter("p")
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         assert rig.place("p") == ""
 
     run(scenario())

@@ -79,12 +79,12 @@ class Crossing(RuleBasedStateMachine):
     # --- what changes ----------------------------------------------------------------------------
 
     @rule(name=PODS, node=st.sampled_from(NODES))
-    def promise(self, name: str, node: str) -> None:
+    def reserve(self, name: str, node: str) -> None:
         if self.pod(name) is None:
             return
         member = self.rig.member(name)
         placement = Placement(member.task, NodeName(node))
-        self.rig.cache.promise(GangPlacement(member.group, (placement,), whole=True), now=0.0)
+        self.rig.cache.reserve(GangPlacement(member.group, (placement,), whole=True), now=0.0)
 
     @rule(name=PODS, node=st.sampled_from(NODES))
     def move(self, name: str, node: str) -> None:

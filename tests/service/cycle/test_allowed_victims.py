@@ -208,14 +208,14 @@ def test_only_a_budget_that_changed_is_compared_with_what_was_allowed(
         cache.budgets[f"default/{number}"] = budget = DisruptionBudget(
             "default", str(number), LabelSelector(), 1
         )
-    approvals = AllowedVictims(cache, clock=lambda: 0.0)
-    approvals.add(PodUid("a"), NodeName("n1"), [make_pod(f"v{i}") for i in range(30)])
-    approvals.losses(besides=PodUid("b"))
+    allowed_victims = AllowedVictims(cache, clock=lambda: 0.0)
+    allowed_victims.add(PodUid("a"), NodeName("n1"), [make_pod(f"v{i}") for i in range(30)])
+    allowed_victims.losses(besides=PodUid("b"))
     compared = count_comparisons(monkeypatch)
-    approvals.losses(besides=PodUid("b"))
+    allowed_victims.losses(besides=PodUid("b"))
     assert len(compared) == 0
     cache.budgets["default/19"] = replace(budget)
-    approvals.losses(besides=PodUid("b"))
+    allowed_victims.losses(besides=PodUid("b"))
     assert len(compared) == 30
 
 
@@ -289,12 +289,12 @@ def test_only_what_was_answered_is_lost() -> None:
 
 def test_no_more_are_kept_than_the_limit() -> None:
     cache = ClusterCache(schedulers=frozenset({"volcano"}))
-    approvals = AllowedVictims(cache, clock=lambda: 0.0, limit=2)
+    allowed_victims = AllowedVictims(cache, clock=lambda: 0.0, limit=2)
     victims = [make_pod(f"v{i}", node=NodeName("n1"), phase="Running") for i in range(3)]
     for pod in victims:
         cache.set_pod(pod, now=0.0)
-    approvals.add(PodUid("a"), NodeName("n1"), victims)
-    lost = approvals.losses(besides=PodUid("b")).members
+    allowed_victims.add(PodUid("a"), NodeName("n1"), victims)
+    lost = allowed_victims.losses(besides=PodUid("b")).members
     assert {uid for uids in lost.values() for uid in uids} == {"uid-v1", "uid-v2"}
 
 

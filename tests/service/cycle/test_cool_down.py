@@ -69,7 +69,7 @@ def test_one_member_that_comes_does_not_save_a_gang_whose_others_do_not() -> Non
         await rig.cycle()
         await settle()
         assert call.answer == "the place was not used in time"
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 
@@ -199,7 +199,7 @@ def test_room_for_pods_that_nobody_creates_is_given_back() -> None:
         await advance(2)
         await rig.cycle()
         assert group.slots == {}
-        assert group.hold_until > clock()
+        assert group.cool_down_until > clock()
         await advance(600)
         rig.cache.signals.dirty = True
         await rig.cycle()
@@ -252,7 +252,7 @@ def test_room_is_kept_for_as_long_as_members_come() -> None:
             assert len(group.slots) == 4 - number
         await advance(61)
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 
@@ -263,16 +263,16 @@ def test_a_gang_that_cannot_get_the_rest_gives_back_what_it_has() -> None:
         rig.node("n1", "n2", cpu=2000)
         rig.gang("g", size=4)
         await rig.cycle()
-        assert rig.promises() == 4
+        assert rig.has_reservations() == 4
         before = released("stuck")
         rig.see("nodes", make_node("n2", cpu=2000, unschedulable=True))
         await rig.cycle()
-        assert rig.promises() == 2, "for a moment: another cycle may find the rest"
+        assert rig.has_reservations() == 2, "for a moment: another cycle may find the rest"
         for _ in range(5):
             await advance(1)
             rig.cache.signals.dirty = True
             await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         assert released("stuck") == before + 1
 
     run(scenario())
@@ -293,13 +293,13 @@ def test_a_gang_that_lost_the_place_of_one_role_gives_back_what_the_others_have(
             rig.pod(name, group="g", shape=shape, annotations={"volcano.sh/task-spec": role})
         await rig.cycle()
         await rig.cycle()
-        assert rig.promises() == 3
+        assert rig.has_reservations() == 3
         rig.see("nodes", make_node("n2", cpu=1000, unschedulable=True))
         for _ in range(6):
             await rig.cycle()
             await advance(1)
             rig.cache.signals.dirty = True
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 
@@ -315,7 +315,7 @@ def test_a_gang_that_finds_the_rest_in_time_keeps_what_it_has() -> None:
         await advance(1)
         rig.node("n3", cpu=2000)
         await rig.cycle()
-        assert rig.promises() == 4
+        assert rig.has_reservations() == 4
 
     run(scenario())
 

@@ -224,7 +224,9 @@ def test_a_pod_that_is_held_off_waits_its_time() -> None:
 def test_a_pod_that_others_are_evicted_for_has_its_plan() -> None:
     rig = taught(rig_of())
     comes(rig, "p")
-    rig.planning.approvals.add(PodUid("uid-p"), NodeName(NODES[0]), [rig.api.pods["default/first"]])
+    rig.planning.allowed_victims.add(
+        PodUid("uid-p"), NodeName(NODES[0]), [rig.api.pods["default/first"]]
+    )
     comes(rig, "q")
     assert ask(rig, "q")
     assert rig.planning.log.at_once == 0

@@ -84,7 +84,7 @@ async def held_gang(rig: Rig) -> list[Call]:
     calls = bind_all(rig, names)
     await settle()
     assert not any(call.done for call in calls)
-    assert rig.promises() == 4
+    assert rig.has_reservations() == 4
     return calls
 
 
@@ -97,7 +97,7 @@ def test_a_held_gang_is_given_back_when_its_queue_is_lowered_and_runs_when_it_is
         await rig.cycle()
         await settle()
         assert [call.answer for call in calls] == [WHY] * 3
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         assert released() == before + 1
         rig.pod("g-3", group="g")
         await rig.cycle()
@@ -158,7 +158,7 @@ def test_nothing_is_given_back_while_the_limit_is_still_enough() -> None:
         for cpu in (6, 4, None, 4):
             limit(rig, cpu)
             await rig.cycle()
-            assert rig.promises() == 4
+            assert rig.has_reservations() == 4
 
     run(scenario())
 
@@ -184,17 +184,17 @@ def test_room_for_members_that_do_not_exist_yet_is_given_back() -> None:
         wants = make_amounts(cpu=3000)
         gang(rig, "g", 3, pods=0, min_resources=wants, phase=GroupPhase.PENDING)
         await rig.cycle()
-        assert rig.promises() == 3
+        assert rig.has_reservations() == 3
         limit(rig, 2)
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         await advance(2)
         await rig.cycle()
-        assert rig.promises() == 0, "it would be taken again and again"
+        assert rig.has_reservations() == 0, "it would be taken again and again"
         assert rig.planning.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
         limit(rig, 3)
         await rig.cycle()
-        assert rig.promises() == 3
+        assert rig.has_reservations() == 3
 
     run(scenario())
 

@@ -223,7 +223,7 @@ def test_no_room_is_kept_for_a_member_that_gets_its_node_meanwhile() -> None:
         rig.node("n2")
         rig.group("g", minimum=1, min_resources=make_amounts(cpu=1000), phase=GroupPhase.PENDING)
         await during_a_cycle(rig, lambda: rig.pod("p", group="g", node=NodeName("n1")))
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 
@@ -235,7 +235,7 @@ def test_the_group_that_a_plain_pod_owns_waits_for_nobody_else(owner: str, kept:
         rig.node("n1")
         rig.group("g", minimum=1, min_resources=make_amounts(cpu=1000), owner_kind=owner)
         await rig.cycle()
-        assert rig.promises() == kept
+        assert rig.has_reservations() == kept
 
     run(scenario())
 
@@ -286,7 +286,7 @@ def test_a_node_that_goes_away_meanwhile_is_not_promised() -> None:
         rig.node("n1")
         names = rig.gang("g", size=3)
         await during_a_cycle(rig, lambda: rig.unsee("nodes", make_node("n1")))
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         assert rig.planning.log.stale == 1
         rig.node("n2")
         await rig.cycle()
@@ -318,10 +318,10 @@ def test_room_that_somebody_takes_meanwhile_is_not_promised_twice() -> None:
             rig.pod("x", scheduler="other", node=NodeName("n1"), shape=make_shape(cpu=6000))
 
         await during_a_cycle(rig, take)
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
         await rig.cycle()
-        assert rig.promises() == 0
-        assert (rig.cache.rooms.idle(NodeName("n1")) >= 0).all()
+        assert rig.has_reservations() == 0
+        assert (rig.cache.node_usage.idle(NodeName("n1")) >= 0).all()
 
     run(scenario())
 
@@ -336,9 +336,9 @@ def test_less_of_the_cluster_is_left_when_pods_meanwhile_go_from_a_node_that_is_
         rig.queue(make_queue("q", guarantee=make_amounts(cpu=4000)))
         rig.gang("g", size=3)
         await during_a_cycle(rig, lambda: rig.delete("theirs"))
-        assert rig.promises() == 0, "all there is now is guaranteed to others"
+        assert rig.has_reservations() == 0, "all there is now is guaranteed to others"
         await rig.cycle()
-        assert rig.promises() == 0
+        assert rig.has_reservations() == 0
 
     run(scenario())
 
@@ -358,9 +358,9 @@ def test_a_gang_planned_on_demand_meanwhile_keeps_its_place_and_the_queue_its_li
 
         await during_a_cycle(rig, ask)
         assert rig.place("asked-0") == rig.place("asked-1") == "n1"
-        assert rig.promises() == 2, "both would be over the queue's limit"
+        assert rig.has_reservations() == 2, "both would be over the queue's limit"
         await rig.cycle()
-        assert rig.promises() == 2
+        assert rig.has_reservations() == 2
 
     run(scenario())
 
@@ -393,7 +393,7 @@ def test_what_a_cycle_placed_stands_when_the_queue_can_hold_it_besides_what_was_
             for i in range(2):
                 rig.pod(f"{name}-{i}", group=name)
         await during_a_cycle(rig, lambda: rig.filter("asked-0"))
-        assert rig.promises() == 4
+        assert rig.has_reservations() == 4
         assert not rig.cache.signals.dirty, "there is nothing to plan again"
         assert rig.planning.refusals == {}
 
@@ -413,9 +413,9 @@ def test_queues_below_one_limit_do_not_exceed_it_together() -> None:
                 rig.pod(f"{name}-{i}", group=name)
         await during_a_cycle(rig, lambda: rig.filter("second-0"))
         assert rig.place("second-0") == rig.place("second-1") == "n1"
-        assert rig.promises() == 2, "both would be over the limit of the queue above"
+        assert rig.has_reservations() == 2, "both would be over the limit of the queue above"
         await rig.cycle()
-        assert rig.promises() == 2
+        assert rig.has_reservations() == 2
         assert rig.planning.refusals[rig.key("first")].cause is Cause.QUEUE_QUOTA
 
     run(scenario())
@@ -443,7 +443,7 @@ def test_asking_about_one_of_many_plans_that_one() -> None:
         for i in range(planning.AT_ONCE + 1):
             rig.pod(f"p{i}")
         assert rig.filter("p7") == Chosen(NodeName("n1"))
-        assert rig.promises() == 1
+        assert rig.has_reservations() == 1
 
     run(scenario())
 
@@ -458,7 +458,7 @@ def test_a_cycle_has_nothing_left_to_plan_after_all_were_planned_on_demand() -> 
         rig.gang("late", size=2)
         assert rig.cache.signals.dirty
         await rig.cycle()
-        assert rig.promises() == 4
+        assert rig.has_reservations() == 4
 
     run(scenario())
 
@@ -500,7 +500,7 @@ def test_no_interleaving_promises_more_than_there_is(data: st.DataObject) -> Non
             await asyncio.sleep(0)
             limited = rig.cache.registry.usage()
             for name in ("n1", "n2"):
-                assert (rig.cache.rooms.idle(NodeName(name)) >= 0).all()
+                assert (rig.cache.node_usage.idle(NodeName(name)) >= 0).all()
             assert limited[QueueName("q")].allocated[0] <= 4000
             for group in rig.cache.groups.values():
                 assert len(group.waiting) in (0, 2), "whole or not at all"

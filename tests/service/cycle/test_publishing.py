@@ -86,9 +86,9 @@ def test_a_queue_that_changes_meanwhile_holds_what_it_may_by_now(
         rig = Rig(ALWAYS_YIELD)
         eight_pods(rig)
         await during_a_cycle(rig, lambda: happens(rig))
-        assert rig.promises() == left
+        assert rig.has_reservations() == left
         await rig.cycle()
-        assert rig.promises() == left
+        assert rig.has_reservations() == left
 
     run(scenario())
 
@@ -106,7 +106,7 @@ def test_a_queue_above_that_changes_meanwhile_counts_too() -> None:
                 rig.pod(f"{gang}-{number}", group=gang)
         lowered = make_queue("top", capability=make_amounts(cpu=2000))
         await during_a_cycle(rig, lambda: rig.queue(lowered))
-        assert rig.promises() == 2
+        assert rig.has_reservations() == 2
 
     run(scenario())
 
@@ -118,7 +118,7 @@ def test_a_configuration_that_comes_meanwhile_is_heeded() -> None:
         eight_pods(rig)
         rig.queue(make_queue("q", capability=make_amounts(cpu=2000)))
         await during_a_cycle(rig, lambda: rig.parts.configuration.load(VOTES))
-        assert rig.promises() == 2
+        assert rig.has_reservations() == 2
 
     run(scenario())
 
@@ -132,7 +132,7 @@ def test_a_status_of_a_queue_is_no_change() -> None:
         same = queue(capability=make_amounts(cpu=8000), resource_version="7", allocated=FOUR)
         await during_a_cycle(rig, lambda: same(rig))
         assert rig.planning.log.overtaken == 0
-        assert rig.promises() == 8
+        assert rig.has_reservations() == 8
 
     run(scenario())
 
@@ -148,7 +148,7 @@ def test_what_others_bring_into_a_queue_meanwhile_is_counted() -> None:
             rig.pod("bound-0", group="bound", node=NodeName("n1"), shape=shape)
 
         await during_a_cycle(rig, bind)
-        assert rig.promises() == 2
+        assert rig.has_reservations() == 2
 
     run(scenario())
 
@@ -167,7 +167,7 @@ def test_a_cluster_that_becomes_smaller_meanwhile_holds_less() -> None:
             rig.group(f"g{number}", minimum=1, queue=Q)
             rig.pod(f"g{number}-0", group=f"g{number}", pinned=NodeName("n1"))
         await during_a_cycle(rig, lambda: rig.unsee("nodes", make_node("n2")))
-        assert rig.promises() == 4
+        assert rig.has_reservations() == 4
 
     run(scenario())
 
@@ -219,7 +219,7 @@ def test_nobody_is_let_in_that_would_not_be_by_now(happens: Callable[[Rig], None
         wants_in(rig, "g")
         await during_a_cycle(rig, lambda: happens(rig))
         assert let_in(rig) == []
-        assert rig.promises() == 0, "no slots are kept for who is not let in"
+        assert rig.has_reservations() == 0, "no slots are kept for who is not let in"
         assert rig.cache.signals.dirty, "it is looked at again at once"
         await rig.cycle()
         assert let_in(rig) == []
@@ -237,7 +237,7 @@ def test_who_fits_besides_what_changed_meanwhile_is_let_in() -> None:
         wants_in(rig, "second", created=20.0)
         await during_a_cycle(rig, lambda: queue(capability=make_amounts(cpu=5000))(rig))
         assert let_in(rig) == ["first"]
-        assert rig.promises() == 1
+        assert rig.has_reservations() == 1
 
     run(scenario())
 
@@ -270,7 +270,7 @@ def test_without_a_vote_only_a_closed_queue_keeps_anybody_out() -> None:
             rig.pod(f"{name}-0", group=name)
         await during_a_cycle(rig, lambda: queue(capability=make_amounts(cpu=4000))(rig))
         assert let_in(rig) == ["a", "b"]
-        assert rig.promises() == 2
+        assert rig.has_reservations() == 2
 
     run(scenario())
 

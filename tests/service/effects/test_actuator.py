@@ -167,7 +167,7 @@ def test_a_pod_that_comes_into_a_slot_is_told_at_once() -> None:
         rig.group("g", minimum=2, min_resources=make_amounts(cpu=2000, memory=2 * GIB, pods=2))
         with working(rig):
             await advance(1.3)
-            assert rig.promises() == 2
+            assert rig.has_reservations() == 2
             rig.pod("g-0", group="g", gates=(GATE,))
             await advance(0.1)
             assert nominated(rig, "g-0") == ["n1"]
@@ -266,7 +266,7 @@ def test_two_wakes_have_different_tokens() -> None:
                 rig.filter("p")
                 rig.node(name)
                 await advance(1)
-                rig.unsee("nodes", rig.cache.rooms.nodes[NodeName(name)])
+                rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName(name)])
                 await advance(1)
         tokens = [wake.body for wake in rig.api.of("wake")]
         assert len(tokens) == len(set(tokens)) == 2
@@ -293,7 +293,7 @@ def test_a_pod_that_lost_its_place_meanwhile_is_not_told() -> None:
         rig.pod("p", gates=(GATE,))
         await rig.cycle()
         assert rig.place("p") == "n1"
-        rig.unsee("nodes", rig.cache.rooms.nodes[NodeName("n1")])
+        rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName("n1")])
         task = asyncio.create_task(rig.parts.actuator.run())
         await settle()
         assert opened(rig, "p") == []

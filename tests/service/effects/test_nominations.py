@@ -39,7 +39,7 @@ def test_a_nomination_is_taken_back_when_the_place_is_lost_for_good() -> None:
             assert rig.place("g-0") == N1
             assert taken_back(rig) == set()
 
-            rig.unsee("nodes", rig.cache.rooms.nodes[N1])
+            rig.unsee("nodes", rig.cache.node_usage.nodes[N1])
             await advance(PATIENCE_S / 2)
             assert taken_back(rig) == set(), "the place may come back"
             await advance(2 * PATIENCE_S)

@@ -382,7 +382,7 @@ def test_a_pod_that_loses_its_place_is_told_again_though_the_watch_shows_the_old
         with working(rig):
             await advance(1)
             assert [condition["status"] for condition in said(rig, "p")] == ["True"]
-            rig.unsee("nodes", rig.cache.rooms.nodes[NodeName("n1")])
+            rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName("n1")])
             rig.node("small", cpu=4000)
             await advance(5)
         assert [condition["status"] for condition in said(rig, "p")] == ["True", "False"]

@@ -64,7 +64,7 @@ def test_gates_open_without_a_place_when_only_nodes_are_missing(gates: tuple[str
             await advance(10)
         assert sorted(opened(rig)) == names
         assert isinstance(rig.filter("g-0"), Wait)
-        assert not rig.promises()
+        assert not rig.has_reservations()
 
     run(scenario())
 

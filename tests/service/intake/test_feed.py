@@ -55,13 +55,15 @@ class Rig:
 
     def used(self, node: str) -> int:
         """CPU taken on a node."""
-        vector = self.cache.rooms.table().allocatable[0] - self.cache.rooms.idle(NodeName(node))
+        vector = self.cache.node_usage.table().allocatable[0] - self.cache.node_usage.idle(
+            NodeName(node)
+        )
         return int(vector[0])
 
-    def promise(self, pod: Pod, node: str) -> None:
+    def reserve(self, pod: Pod, node: str) -> None:
         task = self.cache.members[pod.uid].task
         placed = GangPlacement(pod.group, (Placement(task, NodeName(node)),), whole=True)
-        assert self.cache.promise(placed, now=self.now)
+        assert self.cache.reserve(placed, now=self.now)
 
     def shown(self) -> list[tuple[str, str, str]]:
         return [(m.kind, m.name, m.message) for m in self.feed.malformed.values()]
@@ -103,14 +105,14 @@ class Case:
 
 
 CASES = (
-    Case("nodes", make_node("n"), "n", lambda r: "n" in r.cache.rooms.nodes),
+    Case("nodes", make_node("n"), "n", lambda r: "n" in r.cache.node_usage.nodes),
     Case("pods", make_pod("p"), "default/p", lambda r: "uid-p" in r.cache.members, uid="uid-p"),
     Case("pods", foreign("f", "n"), "default/f", lambda r: "uid-f" in r.cache.foreign, uid="uid-f"),
     Case(
         "nominated",
         make_pod("w", scheduler="default-scheduler", nominated=NodeName("n")),
         "default/w",
-        lambda r: bool(r.cache.nominated.claims(r.cache.rooms.vector)),
+        lambda r: bool(r.cache.nominated.claims(r.cache.node_usage.vector)),
         uid="uid-w",
     ),
     Case("podgroups", group(), "default/g", lambda r: KEY in r.cache.groups, uid="uid-g"),
@@ -248,7 +250,7 @@ def test_a_pod_that_is_deleted_unreadable_gives_its_room_and_its_promise_back(ri
     rig.see("podgroups", group())
     bound, planned = foreign("f", "n"), member("p")
     rig.see("pods", bound, planned)
-    rig.promise(planned, "n")
+    rig.reserve(planned, "n")
     assert rig.used("n") == 2000
     for pod in (bound, planned):
         rig.feed.reject("pods", pod.key, "spec: is wrong", uid=pod.uid, deleted=True)
@@ -325,7 +327,7 @@ def test_a_promise_survives_a_listing_that_names_its_pod(rig: Rig) -> None:
     rig.see("nodes", make_node("n"))
     rig.see("podgroups", group())
     rig.relist("pods", pod)
-    rig.promise(pod, "n")
+    rig.reserve(pod, "n")
     rig.relist("pods", pod)
     assert rig.cache.members[pod.uid].stage is Stage.PLANNED
     assert rig.cache.lost == []

@@ -60,7 +60,7 @@ def test_it_stays_the_reason_when_the_room_was_given_back() -> None:
         with working(rig):
             await advance(1)
             complain(rig, "g-1", UNBOUND)
-            while rig.promises():
+            while rig.has_reservations():
                 await advance(0.1)
         assert rig.planning.refusals[rig.key("g")].cause is Cause.COOLING_DOWN
         assert UNBOUND in story(rig, rig.key("g")).summary
@@ -76,9 +76,9 @@ def test_a_gang_that_lets_others_go_first_says_until_when() -> None:
         rig.gang("g", size=2)
         with working(rig):
             await advance(1)
-            while rig.promises():
+            while rig.has_reservations():
                 await advance(0.1)
-            until = rig.cache.groups[rig.key("g")].hold_until
+            until = rig.cache.groups[rig.key("g")].cool_down_until
             assert clock() < until
             await advance(TOLD_S)
         text = f"its places were not used in time: others go first until {seconds(ceil(until))}"
