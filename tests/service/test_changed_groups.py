@@ -188,7 +188,7 @@ def delete_and_make_anew(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("happens", "promises"),
+    ("happens", "has_reservations"),
     [
         pytest.param(delete_and_make_anew, 3, id="another group"),
         pytest.param(make_anew, 3, id="another group, unseen"),

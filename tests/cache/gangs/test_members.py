@@ -77,7 +77,7 @@ def test_what_the_api_server_says_goes_before_our_stage(
 
 
 @pytest.mark.parametrize(
-    ("stage", "promised", "revocable"),
+    ("stage", "reserved", "revocable"),
     [
         (Stage.WAITING, False, False),
         (Stage.PLANNED, True, True),

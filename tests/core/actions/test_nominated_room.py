@@ -145,7 +145,7 @@ def test_nothing_is_held_for_one_that_lets_others_go_first(on_demand: str) -> No
 
 @pytest.mark.parametrize(
     ("node", "fields"),
-    [("gone", {}), ("n0", {"hold_until": 5.0}), ("n0", {"queue": QueueName("full")})],
+    [("gone", {}), ("n0", {"cool_down_until": 5.0}), ("n0", {"queue": QueueName("full")})],
     ids=["its node is gone", "it lets others go first", "its queue may have no more"],
 )
 def test_one_that_nothing_can_be_given_to_changes_no_turns(
