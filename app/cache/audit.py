@@ -31,7 +31,7 @@ class Audit:
     drifts: tuple[Drift, ...]
     pods: int
     charges: int
-    has_reservations: int
+    promises: int
 
 
 def audit(cache: ClusterCache, listed: Iterable[Pod]) -> Audit:
@@ -54,5 +54,5 @@ def audit(cache: ClusterCache, listed: Iterable[Pod]) -> Audit:
     for holder, charge in charges.items():
         if not charge.reserved and holder not in seen:
             drifts.append(Drift("redundant", holder, holder, charge.node, ""))
-    has_reservations = sum(c.reserved for c in charges.values())
-    return Audit(tuple(drifts), pods, len(charges), has_reservations)
+    promises = sum(c.reserved for c in charges.values())
+    return Audit(tuple(drifts), pods, len(charges), promises)

@@ -152,7 +152,7 @@ class Checks(Machine):
         outcome = audit(self.cache, [*self.api.pods.values(), *self.unseen.values()])
         assert outcome.drifts == ()
         now = Promises.read(self.cache)
-        assert outcome.has_reservations == len(now.members) + len(now.slots)
+        assert outcome.promises == len(now.members) + len(now.slots)
 
     @rule()
     def take_a_snapshot(self) -> None:

@@ -35,7 +35,7 @@ def test_agreement(cache: ClusterCache) -> None:
     for pod in (BOUND, waiting):
         cache.set_pod(pod, now=1.0)
     outcome = audit(cache, [BOUND, waiting])
-    assert (outcome.drifts, outcome.pods, outcome.charges, outcome.has_reservations) == (
+    assert (outcome.drifts, outcome.pods, outcome.charges, outcome.promises) == (
         (),
         2,
         1,
@@ -69,7 +69,7 @@ def test_promises_are_counted_and_are_no_drift(cache: ClusterCache) -> None:
     pod = make_pod("p")
     reserve(cache, pod, "n")
     outcome = audit(cache, [pod])
-    assert (outcome.drifts, outcome.has_reservations) == ((), 1)
+    assert (outcome.drifts, outcome.promises) == ((), 1)
 
 
 def test_a_promise_that_was_kept_before_the_watch_shows_it_is_no_drift(
