@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 from tests.clusters import binaries, report
+from tests.scale import EXAMPLES, scaled
 
 pytest_plugins = ("tests.clusters.fixtures",)
 
@@ -18,7 +19,9 @@ _SHRINKING_S = 600
 """A property that fails is told by its smallest example, and finding that takes minutes."""
 
 # A shared machine makes single examples slow for reasons that are not in the code.
-hypothesis.settings.register_profile("pumice", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "pumice", max_examples=scaled(EXAMPLES), deadline=None, print_blob=True
+)
 hypothesis.settings.load_profile("pumice")
 
 

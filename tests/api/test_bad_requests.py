@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api import body as body_module
 from app.api.services import MAX_BODY
 from tests.api.stand import Stand, args, binding, recorded, stand
+from tests.scale import examples
 from tests.service.rig import Rig
 from tests.service.virtual_time import run
 
@@ -366,7 +367,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.sampled_from(VERBS), json_values | st.dictionaries(st.text(max_size=3), json_values))
 def test_whatever_is_sent_the_answer_is_no_500_and_nothing_is_reserved(
     verb: str, value: Any
@@ -380,7 +381,7 @@ def test_whatever_is_sent_the_answer_is_no_500_and_nothing_is_reserved(
     run(scenario())
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.binary(max_size=200), st.integers(0, 1000), st.sampled_from(VERBS))
 def test_a_damaged_body_is_refused_or_understood(noise: bytes, at_byte: int, verb: str) -> None:
     name = {"bind": "bind.request", "preempt": "preempt.request"}.get(verb, "filter.request")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from httpx2 import ASGITransport, AsyncClient, Response
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api import webhooks as edge
@@ -22,6 +22,7 @@ from app.webhooks.cluster_facts import ClusterFacts
 from app.webhooks.judging import Judge
 from app.webhooks.world import Options
 from app.wire.unstructured import Object
+from tests.scale import examples
 from tests.webhooks.objects import facts, group, job, new_queue, pod_spec, queue, task
 
 
@@ -332,7 +333,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.sampled_from([webhook.path for webhook in WEBHOOKS]),
     st.sampled_from([("request",), ("request", "object"), ("request", "oldObject"), ("kind",)]),

@@ -6,7 +6,7 @@ that it is compared with.
 """
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
@@ -18,6 +18,7 @@ from tests.cache.events import Events
 from tests.cache.group_events import GroupEvents
 from tests.cache.machine import GROUPS, NODES
 from tests.cache.naive import Promises
+from tests.scale import examples
 
 
 class CacheMachine(Events, GroupEvents, Decisions, Checks):
@@ -53,11 +54,9 @@ class CacheMachine(Events, GroupEvents, Decisions, Checks):
 
 
 TestCacheMachine = pytest.mark.timeout(300)(CacheMachine.TestCase)
-TestCacheMachine.settings = settings(
-    max_examples=150,
+TestCacheMachine.settings = examples(
+    150,
     stateful_step_count=50,
     derandomize=True,  # the same steps on every machine; other seeds are for those who hunt
-    database=None,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

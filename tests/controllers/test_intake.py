@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Final
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -15,6 +14,7 @@ from app.kit.workqueue import Backoff
 from app.wire.kinds import JOBS, PODS
 from app.wire.unstructured import Key, Object, key_of, labels
 from tests.controllers.play import item
+from tests.scale import examples
 
 SOURCES: Final = {"one": PODS, "two": PODS, "jobs": JOBS}
 
@@ -105,7 +105,7 @@ class Taking(RuleBasedStateMachine):
 
 
 TestTaking = Taking.TestCase
-TestTaking.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestTaking.settings = examples(40, stateful_step_count=25)
 
 
 def test_an_end_without_a_beginning_takes_nothing_away() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from app.core.planner import bears_more, plan
@@ -27,11 +27,10 @@ from tests.core.actions.rigs import policies
 from tests.core.placement.strategies import Theme
 from tests.core.plugins.sessions import room
 from tests.core.worlds import NOW, World, with_gangs, worlds
+from tests.scale import examples
 
 OF_NODES = {Cause.NO_NODE_FITS, Cause.NOT_ENOUGH_RESOURCES}
-EXAMPLES = settings(
-    max_examples=100, suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large)
-)
+EXAMPLES = examples(100, suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large))
 
 
 def alone(name: str, queue: str, snapshot: Snapshot, *, cores: int) -> Gang:

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from app.core.figures import QueueFigures, queue_figures
 from app.model.conf import PluginConf
@@ -16,6 +16,7 @@ from tests.core.actions.rigs import Tiers, policies
 from tests.core.placement.strategies import Theme
 from tests.core.plugins.sessions import amounts_of, holding
 from tests.core.worlds import NOW, World, worlds
+from tests.scale import examples
 
 NODES = (make_node("n", cpu=10_000, memory=100 * GIB, pods=1000),)
 TREE: Tiers = ((PluginConf("capacity", switches={"enableHierarchy": True}),),)
@@ -106,7 +107,7 @@ def test_nothing_is_deserved_where_nobody_shares_out() -> None:
     assert cpu(bare.allocated) == 1
 
 
-@settings(max_examples=50, suppress_health_check=(HealthCheck.too_slow,))
+@examples(50, suppress_health_check=(HealthCheck.too_slow,))
 @given(world=worlds(Theme.ROOM))
 def test_every_queue_of_any_cluster_has_figures(world: World) -> None:
     held: Counter[QueueName] = Counter()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from app.core.actions.futility import Futility
@@ -26,11 +26,12 @@ from tests.core.applying import applied
 from tests.core.placement.reference import Reference
 from tests.core.placement.strategies import Theme
 from tests.core.worlds import NOW, World, shuffled, worlds
+from tests.scale import examples
 
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
-PER_THEME = settings(max_examples=25, suppress_health_check=SLOW)
-EXAMPLES = settings(max_examples=50, suppress_health_check=SLOW)
-FEW = settings(max_examples=20, suppress_health_check=SLOW)
+PER_THEME = examples(25, suppress_health_check=SLOW)
+EXAMPLES = examples(50, suppress_health_check=SLOW)
+FEW = examples(20, suppress_health_check=SLOW)
 themes = pytest.mark.parametrize("theme", Theme, ids=lambda theme: theme.name.lower())
 
 

@@ -6,7 +6,7 @@ are worked out here from the snapshot and the plan alone.
 
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.planner import plan
@@ -18,6 +18,7 @@ from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, Queue
 from tests.builders import make_gang, make_queue, make_snapshot
 from tests.core.actions.rigs import HELM, amounts_of, cores, gang_of, policies, used, vector
+from tests.scale import examples
 
 NAMES = ("a", "b", "c")
 CORES = 12
@@ -104,7 +105,7 @@ def limit_of(world: World, queue: Queue) -> int:
     return min(own, CORES - guaranteed)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(world=worlds())
 def test_no_gang_that_waits_fits_into_room_that_is_neither_collected_nor_beyond_a_limit(
     world: World,
@@ -129,7 +130,7 @@ def test_no_gang_that_waits_fits_into_room_that_is_neither_collected_nor_beyond_
         assert size > free or beyond or in_queue, (gang.name, size, free)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(world=worlds())
 def test_what_is_collected_is_for_gangs_that_waited_and_is_free(world: World) -> None:
     decided = plan(world.snapshot, BY[world.name], now=world.now, shapes=None)

@@ -8,7 +8,7 @@ from tests.clusters import workloads
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.rig import Rig
-from tests.e2e.scale import ROUND_S, ROUNDS
+from tests.scale import ROUND_S, ROUNDS
 
 pytestmark = pytest.mark.real
 

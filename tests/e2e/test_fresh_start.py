@@ -32,7 +32,7 @@ from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand
 from tests.e2e import harms
 from tests.e2e.courses import Course
-from tests.e2e.scale import ROUND_S, ROUNDS, dice
+from tests.scale import ROUND_S, ROUNDS, dice
 
 pytestmark = pytest.mark.real
 

@@ -19,8 +19,8 @@ from tests.clusters.client import Object
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.rig import Rig, Stage
-from tests.e2e.scale import ROUND_S, ROUNDS, dice
 from tests.e2e.settings import PARTIAL_S, SLOW
+from tests.scale import ROUND_S, ROUNDS, dice
 
 pytestmark = pytest.mark.real
 

@@ -19,7 +19,7 @@ from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand
 from tests.e2e import harms
 from tests.e2e.occupancy import Occupancy
-from tests.e2e.scale import dice
+from tests.scale import dice
 
 pytestmark = pytest.mark.real
 

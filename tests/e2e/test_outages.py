@@ -12,7 +12,7 @@ from tests.clusters import workloads
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.rig import Rig
-from tests.e2e.scale import FULL
+from tests.scale import FULL
 
 pytestmark = pytest.mark.real
 

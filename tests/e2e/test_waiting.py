@@ -19,7 +19,7 @@ from tests.clusters.client import Object
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.rig import Rig
-from tests.e2e.scale import FULL
+from tests.scale import FULL
 
 pytestmark = pytest.mark.real
 

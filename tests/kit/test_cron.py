@@ -6,11 +6,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from croniter import croniter
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.kit import cron
 from app.kit.cron import Calendar, Schedule, ScheduleError
+from tests.scale import examples
 
 ZONES = [
     "UTC",
@@ -175,7 +176,7 @@ _CHANGES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(_expressions, _moments)
 def test_in_utc_the_times_are_those_of_another_library(text: str, moment: int) -> None:
     found = parse(text).next(moment)
@@ -197,7 +198,7 @@ def _shown(moment: float, zone: ZoneInfo, schedule: Calendar) -> bool:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.sampled_from(_CHANGES), st.integers(-1000, 200), _expressions)
 @example(("America/St_Johns", "2009-11-01"), -30, "*/10 0,23 * * *")
 @example(("Pacific/Apia", "2011-12-30"), 0, "0 0 30 * *")
@@ -227,7 +228,7 @@ def test_the_latest_of_every_minute(passed: int, latest: int | None) -> None:
     assert parse("@every 1m").latest(after=1000, until=1000 + passed) == (latest and 1000 + latest)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(_expressions, st.sampled_from(ZONES), _moments, st.integers(0, 40 * 86400))
 def test_the_latest_time_is_followed_by_none_that_has_come(
     text: str, zone: str, since: int, passed: int

@@ -3,12 +3,13 @@
 import logging
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.service.configuration import Configuration
 from app.telemetry import metrics
 from app.wire.scheduler_conf import DEFAULT_CONF
+from tests.scale import examples
 
 PACKING = """
 actions: "enqueue, allocate"
@@ -87,7 +88,7 @@ def test_what_has_no_effect_is_a_notice(caplog: pytest.LogCaptureFixture) -> Non
     assert [record.message for record in caplog.records] == ["scheduler configuration"]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.text())
 @example("\x00")
 def test_whatever_is_in_the_file_nothing_breaks(text: str) -> None:

@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model.ids import NodeName
 from app.model.pod import Pod
 from app.service.limits import Limits
 from tests.builders import make_shape
+from tests.scale import examples
 from tests.service.rig import FAILING, Rig
 from tests.service.virtual_time import advance, run
 
@@ -121,7 +122,7 @@ async def bind_all(
     return planned
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tries=TRIES, shortages=SHORTAGES, in_flight=IN_FLIGHT)
 def test_pods_alone_stop_only_where_they_must(
     tries: list[list[Fate]], shortages: list[Shortage], in_flight: int
@@ -141,7 +142,7 @@ def test_pods_alone_stop_only_where_they_must(
     run(scenario())
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     tries=TRIES,
     shortages=SHORTAGES,

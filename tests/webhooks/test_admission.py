@@ -6,13 +6,14 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.webhooks.admission import PATHS, WEBHOOKS, UnknownPath, Verdict, Webhook, chosen, decide
 from app.webhooks.patching import json_patch
 from app.webhooks.resource_groups import ResourceGroup
 from app.webhooks.world import Options, Request, World
+from tests.scale import examples
 from tests.webhooks.objects import facts, node, patched, queue
 
 KEYS = (
@@ -120,7 +121,7 @@ WORLD = World(facts(queue("a", capability={"cpu": 1}), nodes=(node("n", cpu=1),)
 
 
 @pytest.mark.parametrize("webhook", WEBHOOKS, ids=PATHS)
-@settings(max_examples=30)
+@examples(30)
 @given(item=ITEMS, old=ITEMS)
 def test_whatever_is_sent_gets_an_answer(webhook: Webhook, item: Any, old: Any) -> None:
     for operation in webhook.operations:

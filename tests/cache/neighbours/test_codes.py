@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from app.cache.neighbours.codes import SPARE, LiveCodes
 from app.model.placed_pods import Codes
+from tests.scale import examples
 
 VALUES = st.none() | st.sampled_from(["a", "b", "c"])
 ROWS = 4
@@ -55,7 +55,7 @@ class Columns(RuleBasedStateMachine):
 
 
 TestColumns = Columns.TestCase
-TestColumns.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestColumns.settings = examples(60, stateful_step_count=30)
 
 
 @pytest.mark.parametrize("told", [False, True], ids=["once", "each time"])

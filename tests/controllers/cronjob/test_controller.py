@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.controllers.cronjob.controller import INDEXES, CronJobController
@@ -17,6 +17,7 @@ from app.wire.unstructured import Key, Object, name, spec, uid
 from tests.controllers import play
 from tests.controllers.fake_api import Request
 from tests.controllers.play import Play, item
+from tests.scale import examples
 from tests.service import virtual_time
 
 CRON = Key("ns", "cron")
@@ -479,7 +480,7 @@ def test_a_clock_that_is_set_is_heeded_within_a_minute() -> None:
     play.run(scenario, follows=INDEXES, build=set_clock)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.lists(
         st.tuples(

@@ -1,11 +1,12 @@
 """Which starts are due: the latest that was missed, unless it is too old."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.controllers.cronjob.schedule import MANY, Starts, starts
 from app.kit import cron
+from tests.scale import examples
 
 HOUR = 3600.0
 EVERY_HOUR = cron.parse("0 * * * *", cron.zone_of(""))
@@ -43,7 +44,7 @@ def test_starts_of_an_interval_are_counted_from_the_last_one() -> None:
     assert starts(schedule, since=1000, now=1300, deadline_s=None) == Starts(1270, None, 1360)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(["* * * * *", "*/7 3-9 * * *", "0 0 1 * *", "15 14 * * 2", "@every 3m7s"]),
     st.integers(0, 3 * 86400),

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.controllers.hypernode.controller import judged
 from app.controllers.hypernode.tree import Tree
+from tests.scale import examples
 
 
 def exact(kind: str, name: str) -> Mapping[str, Any]:
@@ -171,7 +172,7 @@ def _naive(
     return found
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(_events, max_size=25), st.randoms(use_true_random=False))
 def test_following_changes_is_the_same_as_looking_anew(
     events: list[Any], chance: random.Random

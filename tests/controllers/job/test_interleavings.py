@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from app.controllers.job.slots import Slots
@@ -23,6 +23,7 @@ from app.wire.kinds import (
 from app.wire.unstructured import name
 from tests.controllers.fake_api import Request
 from tests.controllers.job.rig import Rig, play, policy, task
+from tests.scale import examples
 
 _OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
 _EVENTS = ["PodFailed", "PodEvicted", "PodPending", "TaskCompleted", "TaskFailed", "Unknown", "*"]
@@ -319,9 +320,7 @@ class _World:
         assert set(rig.pods()) == wanted
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+@examples(100, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(spec=_specs, steps=_steps)
 def test_the_job_and_its_pods_agree_whatever_happened(
     spec: dict[str, Any], steps: list[tuple[str, Any, Any]]
@@ -334,9 +333,7 @@ def test_the_job_and_its_pods_agree_whatever_happened(
     play(scenario)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+@examples(150, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(spec=_restarted, steps=_evictions)
 def test_an_eviction_restarts_a_job_once_however_late_it_is_seen(
     spec: dict[str, Any], steps: list[tuple[str, Any, Any]]

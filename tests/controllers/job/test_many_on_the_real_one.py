@@ -17,7 +17,7 @@ from tests.clusters.resources import CONFIG_MAPS, JOBS, POD_GROUPS, PODS, SECRET
 from tests.clusters.rig import Rig
 from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand
-from tests.e2e.scale import FULL, ROUNDS, dice
+from tests.scale import FULL, ROUNDS, dice
 
 pytestmark = pytest.mark.real
 

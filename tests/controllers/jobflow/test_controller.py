@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.controllers.jobflow.controller import JobFlowController
@@ -41,6 +41,7 @@ from tests.controllers.jobflow.flows import (
     template,
 )
 from tests.controllers.play import Play, item
+from tests.scale import examples
 from tests.service.virtual_time import clock
 
 
@@ -454,7 +455,7 @@ def test_a_job_of_somebody_else_with_the_name_is_left_alone() -> None:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.lists(
         st.tuples(

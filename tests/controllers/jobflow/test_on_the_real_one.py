@@ -19,7 +19,7 @@ from tests.clusters.resources import JOB_FLOWS, JOB_TEMPLATES, JOBS
 from tests.clusters.rig import Rig
 from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand, phase_of
-from tests.e2e.scale import ROUNDS, dice
+from tests.scale import ROUNDS, dice
 
 pytestmark = pytest.mark.real
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.controllers.ports import Failure
@@ -12,6 +12,7 @@ from app.wire.kinds import COMMANDS, POD_GROUPS, QUEUES
 from app.wire.unstructured import Key, Object, annotations, name, spec
 from tests.controllers import play
 from tests.controllers.play import Play, item
+from tests.scale import examples
 
 SHUT = {"Closed", "Closing"}
 _NAMES = st.sampled_from("abcd")
@@ -58,7 +59,7 @@ def state(queue: Object) -> str:
     return str((queue.get("status") or {}).get("state"))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(_ACTS, max_size=25))
 def test_in_the_end_every_queue_is_as_its_groups_and_its_parent_say(acts: list[Any]) -> None:
     async def scenario(stage: Play) -> None:

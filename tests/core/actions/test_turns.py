@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cmp_to_key
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.actions.backlog import Backlog
@@ -20,6 +20,7 @@ from app.model.snapshot import Snapshot
 from app.model.workload import Queue
 from tests.builders import GIB, make_gang, make_node, make_queue, make_snapshot
 from tests.core.plugins.sessions import amounts_of, sized_task
+from tests.scale import examples
 
 NODES = (make_node("n", cpu=100_000, memory=1000 * GIB, pods=1000),)
 TREE = {"top": "", "left": "top", "right": "top", "far": "", "a": "left", "b": "left", "c": "right"}
@@ -101,7 +102,7 @@ def served(name: str, asked: list[tuple[str, int]], deserved: dict[str, int]) ->
 
 
 @pytest.mark.parametrize("name", CONFIGURED)
-@settings(max_examples=60)
+@examples(60)
 @given(
     asked=st.lists(st.tuples(st.sampled_from(LEAVES), st.integers(1, 4)), max_size=14),
     deserved=st.dictionaries(st.sampled_from(tuple(TREE)), st.integers(0, 5)),

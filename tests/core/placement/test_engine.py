@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.ledger import Ledger
@@ -19,6 +19,7 @@ from app.model.shape import HostPort, PodShape, Spread
 from app.model.snapshot import Snapshot
 from tests.builders import GIB, make_gang, make_node, make_shape, make_snapshot, make_task
 from tests.core.placement.rigs import HOST, Rig, app_is, pod_shape
+from tests.scale import examples
 
 SCORING = Scoring(
     least_requested=1,
@@ -94,7 +95,7 @@ class Walk:
 
 
 @pytest.mark.parametrize("singly", [0, engine.SINGLY], ids=["together", "one by one"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_followed_scores_equal_scores_from_scratch_bit_for_bit(
     singly: int, data: st.DataObject
@@ -109,7 +110,7 @@ def test_followed_scores_equal_scores_from_scratch_bit_for_bit(
     assert (walk.ledger.idle >= 0).all()
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(order=st.permutations(range(COUNT)), picks=st.lists(st.sampled_from(SHAPES), max_size=30))
 def test_what_is_found_does_not_depend_on_the_order_of_nodes(
     order: list[int], picks: list[PodShape]

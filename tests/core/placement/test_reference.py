@@ -5,7 +5,7 @@ the same scores come out, and the node found is a best one.
 """
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from app.core.ledger import Ledger
@@ -17,6 +17,7 @@ from app.model.snapshot import Snapshot
 from tests.builders import make_gang
 from tests.core.placement.reference import Reference
 from tests.core.placement.strategies import Theme, scorings, shapes, snapshots, tasks_of
+from tests.scale import examples
 
 
 def check(placer: Placer, reference: Reference, task: Task) -> int | None:
@@ -41,9 +42,8 @@ def table_names(snapshot: Snapshot) -> list[NodeName]:
     return [node.name for node in snapshot.table.nodes]
 
 
-@settings(
-    max_examples=80,
-    deadline=None,
+@examples(
+    80,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @pytest.mark.parametrize("theme", Theme, ids=lambda theme: theme.name.lower())

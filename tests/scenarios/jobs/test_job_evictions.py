@@ -16,7 +16,7 @@ import pytest
 
 from tests.clusters.client import Object
 from tests.clusters.nodes import in_parallel
-from tests.e2e.scale import ROUND_S, ROUNDS, dice
+from tests.scale import ROUND_S, ROUNDS, dice
 from tests.scenarios.jobs.ground import Ground, ground
 from tests.scenarios.jobs.record import Life, Record
 from tests.scenarios.jobs.shapes import make_job, policy, up

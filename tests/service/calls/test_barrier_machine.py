@@ -14,7 +14,6 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -24,6 +23,7 @@ from app.model.parts import SubGroupPolicy
 from app.model.pod import TASK_SPEC, Pod
 from app.service.ports import WriteError
 from tests.builders import make_node, make_shape
+from tests.scale import examples
 from tests.service.rig import CONFLICT, FAILING, REFUSED, Call, FakeApi, Rig
 from tests.service.virtual_time import VirtualLoop, settle
 
@@ -383,5 +383,5 @@ class Machine(RuleBasedStateMachine):
         assert held == assumed
 
 
-Machine.TestCase.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
+Machine.TestCase.settings = examples(80, stateful_step_count=30)
 TestBarrier = Machine.TestCase

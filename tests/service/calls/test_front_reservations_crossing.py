@@ -7,7 +7,6 @@ from collections import deque
 from dataclasses import replace
 
 import msgspec
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -20,6 +19,7 @@ from app.service.calls.front_reservations import FrontReservations
 from app.wire.filter_by_name import SAMPLE_FLOOR
 from app.wire.front import PlaceChanges, Told
 from tests.builders import ALONE, make_pod, make_shape
+from tests.scale import examples
 from tests.service.rig import Rig
 
 NODES = ("n0", "n1", "n2")
@@ -192,4 +192,4 @@ class Crossing(RuleBasedStateMachine):
 
 
 TestCrossing = Crossing.TestCase
-TestCrossing.settings = settings(max_examples=300, deadline=None)
+TestCrossing.settings = examples(300)

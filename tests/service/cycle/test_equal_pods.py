@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
@@ -21,6 +20,7 @@ from app.service.cycle.equal_pods import COUNTS
 from app.wire.filter_by_name import SAMPLE_FLOOR
 from app.wire.scheduler_conf import DEFAULT_CONF
 from tests.builders import ALONE, make_amounts, make_pod, make_queue, make_shape
+from tests.scale import examples
 from tests.service.cycle.test_planning import TREE
 from tests.service.rig import Rig
 
@@ -532,5 +532,5 @@ class Coming(RuleBasedStateMachine):
         self.rig.node(NODES[number % len(SAMPLE)], cpu=1000, unschedulable=cordoned)
 
 
-Coming.TestCase.settings = settings(max_examples=50, stateful_step_count=60)
+Coming.TestCase.settings = examples(50, stateful_step_count=60)
 TestComing = Coming.TestCase

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.planner import plan_steps
@@ -20,6 +20,7 @@ from app.service.cycle import planning
 from app.service.limits import Limits
 from app.telemetry import metrics
 from tests.builders import make_amounts, make_node, make_queue, make_shape
+from tests.scale import examples
 from tests.service.rig import Rig
 from tests.service.virtual_time import START, advance, clock, run
 
@@ -473,7 +474,7 @@ def test_a_pod_that_is_asked_about_before_the_first_cycle_is_planned() -> None:
     run(scenario())
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_no_interleaving_promises_more_than_there_is(data: st.DataObject) -> None:
     """Cycles, Filter calls and new room in any order: no node and no queue over its limit."""

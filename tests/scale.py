@@ -1,0 +1,47 @@
+"""How hard the tests try: every count of examples, rounds and dice comes from here.
+
+`make test` runs what the tests name: a hundredth of what `make proofs` runs (tests/proofs), which
+sets these variables:
+
+`PUMICE_SCALE=100` gives every property a hundred times its examples. `PUMICE_ROUNDS=20` repeats
+what depends on chance that often, and runs what is measured at its full size. `PUMICE_SEED` repeats
+the dice of an earlier run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import hypothesis
+
+SCALE = float(os.environ.get("PUMICE_SCALE", "1"))
+ROUNDS = int(os.environ.get("PUMICE_ROUNDS", "3"))
+FULL = ROUNDS >= 20
+SEED = int(os.environ.get("PUMICE_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
+ROUND_S = 90
+"""No round takes longer when all is well."""
+EXAMPLES = 50
+"""Of a property that names no count of its own."""
+
+
+def scaled(count: int) -> int:
+    """So many examples as this run tries, of a property that names `count`."""
+    return max(1, round(count * SCALE))
+
+
+def examples(count: int, *, derandomize: bool = False, **more: Any) -> hypothesis.settings:
+    """The settings of a property that tries `count` examples in `make test`.
+
+    With `derandomize` these are the same on every machine; a longer run rolls dice.
+    """
+    return hypothesis.settings(
+        max_examples=scaled(count), derandomize=derandomize and SCALE <= 1, **more
+    )
+
+
+def dice() -> random.Random:
+    """Dice whose seed is printed, so a failure can be repeated."""
+    print(f"PUMICE_SEED={SEED}")  # noqa: T201 - shown with a failure
+    return random.Random(SEED)
