@@ -16,7 +16,7 @@ from app.cache.cluster import ClusterCache
 from app.model.amounts import PODS
 from app.model.reason import Refusal
 from app.model.resources import Vector
-from app.service.cycle.planning import Planning
+from app.service.cycle.parts import PlanningParts
 
 _PREFIX = "pumice_cluster_"
 
@@ -24,13 +24,13 @@ _PREFIX = "pumice_cluster_"
 class ClusterMetrics(Collector):
     """Reads the cache and the planner; to be scraped in the event loop's thread."""
 
-    def __init__(self, cache: ClusterCache, planning: Planning) -> None:
+    def __init__(self, cache: ClusterCache, planning: PlanningParts) -> None:
         self._cache = cache
         self._planning = planning
 
     def collect(self) -> Iterator[Metric]:
         """All families; a replica that does not lead has none."""
-        if not self._planning.activity.active:
+        if not self._planning.leadership.activity.active:
             return
         total = self._cache.node_usage.total()
         used, _ = self._cache.node_usage.sorted_used()
@@ -51,7 +51,7 @@ class ClusterMetrics(Collector):
         yield self._family(
             "collected", "Share that is kept for gangs which wait for more.", collected, total
         )
-        yield self._idle(idle, total, _main_cause(self._planning.refusals.values()))
+        yield self._idle(idle, total, _main_cause(self._planning.last_plan.refusals.values()))
 
     def _family(self, name: str, text: str, amount: Vector, total: Vector) -> Metric:
         family = GaugeMetricFamily(_PREFIX + name, text, labels=("resource",))

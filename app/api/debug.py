@@ -70,7 +70,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
     @router.get("/plan")
     async def plan() -> Response:
         """The last cycle, and who was refused why."""
-        return json_value({"cycle": planning.log, "refused": planning.refusals})
+        return json_value({"cycle": planning.log, "refused": planning.last_plan.refusals})
 
     @router.get("/gangs")
     async def gangs() -> Response:
@@ -84,7 +84,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
     @router.get("/vetoes")
     async def vetoes() -> Response:
         """Nodes the stock filters refused for a shape, while that is remembered."""
-        active = planning.vetoes.active(now=planning.clock())
+        active = planning.vetoes.active(now=planning.queries.clock())
         return json_value([{"node": v.node, "requests": dict(v.shape.requests)} for v in active])
 
     return router

@@ -40,6 +40,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
     """``/explain/*`` and ``/plan/*``."""
     router = APIRouter()
     cache, planning = services.cache, services.planning
+    activity = planning.leadership.activity
 
     @router.get(
         "/explain/{namespace}/{name}",
@@ -48,9 +49,9 @@ def explain_router(services: ExtenderServices) -> APIRouter:
     )
     async def explain(namespace: str, name: str) -> Response:
         """Why a PodGroup or a pod waits, with numbers. 503 where another replica decides."""
-        _require_lead(planning.activity)
+        _require_lead(activity)
         key = _key_of(services, namespace, name)
-        story = explain_group(cache, planning, key)
+        story = explain_group(cache, services.reasons, key)
         if story is None:
             raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
         return json_value(story)
@@ -67,11 +68,11 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         spread or as they must be near members that come with them: those come by the gate. 503
         where another replica decides.
         """
-        _require_lead(planning.activity)
+        _require_lead(activity)
         group = cache.groups.get(group_key(namespace, podgroup))
         if group is None:
             raise BadRequest(f"no PodGroup {namespace}/{podgroup} is known", status=404)
-        bearable = bearable_beyond(cache, planning, group)
+        bearable = bearable_beyond(cache, planning.queries, group)
         slots = slots_to_pin(cache, group)
         return json_value(Slots(group.phase, planning.log.generation, slots, bearable))
 

@@ -66,9 +66,9 @@ def extender_calls(services: ExtenderServices) -> dict[str, Call]:
         "bind": _bind(services),
         "preempt": _preempt(services),
     }
-    planning = services.planning
+    leadership = services.planning.leadership
     return {
-        verb: timed(verb, once(planning.deciding, call, follow_lead=planning.follow_lead))
+        verb: timed(verb, once(leadership.deciding, call, follow_lead=leadership.follow))
         for verb, call in calls.items()
     }
 

@@ -11,8 +11,9 @@ from app.service.calls.barrier import Barrier
 from app.service.calls.binding import Binding
 from app.service.calls.filtering import Filtering
 from app.service.calls.preemption import Preemption
-from app.service.cycle.planning import Planning
+from app.service.cycle.parts import PlanningParts
 from app.service.intake.feed import Feed
+from app.service.telling.reasons import Reasons
 
 MAX_BODY = 32 * 1024 * 1024
 """Bytes; a Filter call with 5,000 full node objects has about 20 MiB."""
@@ -27,7 +28,8 @@ class ExtenderServices:
     """
 
     cache: ClusterCache
-    planning: Planning
+    planning: PlanningParts
+    reasons: Reasons
     filtering: Filtering
     barrier: Barrier
     binding: Binding

@@ -18,7 +18,7 @@ from app.model.amounts import CPU, MEMORY, PODS, Amounts
 from app.model.ids import QueueName
 from app.model.resources import Vector
 from app.model.workload import GroupPhase
-from app.service.cycle.planning import Planning
+from app.service.cycle.parts import PlanningParts
 from app.telemetry.metrics import CYCLE_SECONDS
 
 _PREFIX = "volcano_"
@@ -42,13 +42,13 @@ _PHASES = (
 class VolcanoMetrics(Collector):
     """Reads the cache and the planner; to be scraped in the event loop's thread."""
 
-    def __init__(self, cache: ClusterCache, planning: Planning) -> None:
+    def __init__(self, cache: ClusterCache, planning: PlanningParts) -> None:
         self._cache = cache
         self._planning = planning
 
     def collect(self) -> Iterator[Metric]:
         """All families."""
-        if not self._planning.activity.active:
+        if not self._planning.leadership.activity.active:
             return
         yield from self._queues(self._planning.queries.queue_figures())
         yield from self._pod_groups()
@@ -91,7 +91,7 @@ class VolcanoMetrics(Collector):
         yield GaugeMetricFamily(
             f"{_PREFIX}unschedule_job_count",
             "Groups that did not get all their places.",
-            value=len(self._planning.refusals),
+            value=len(self._planning.last_plan.refusals),
         )
 
 

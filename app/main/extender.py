@@ -174,7 +174,7 @@ class ExtenderProcess:
 
     async def ready(self) -> None:
         """Wait until the first planning cycle has run, and the queues that must exist do."""
-        await self._parts.planning.first_cycle.wait()
+        await self._parts.planning.leadership.first_cycle.wait()
         await self._queues_tried.wait()
 
     def _load_configuration(self) -> None:
@@ -198,7 +198,7 @@ class ExtenderProcess:
     def _tasks(self) -> list[Coroutine[Any, Any, None]]:
         parts, settings = self._parts, self._settings
         tasks = [
-            parts.planning.run(),
+            parts.planning.loop.run(),
             parts.actuator.run(),
             parts.owners.run(OWNERS_ASKED_AT_ONCE),
             self._audit(),
@@ -223,13 +223,14 @@ class ExtenderProcess:
     def _reload(self, text: str) -> None:
         if self._parts.configuration.load(text):
             self._parts.cache.signals.dirty = True
-            self._parts.planning.notice()
+            self._parts.planning.pace.notice()
 
     def _services(self) -> ExtenderServices:
         parts = self._parts
         return ExtenderServices(
             cache=parts.cache,
             planning=parts.planning,
+            reasons=parts.reasons,
             filtering=parts.filtering,
             barrier=parts.barrier,
             binding=parts.binding,
@@ -243,7 +244,7 @@ class ExtenderProcess:
 
     def _unready(self) -> list[str]:
         waits = [f"the first listing of {kind}" for kind in self._informers.unsynced()]
-        if not self._parts.planning.first_cycle.is_set():
+        if not self._parts.planning.leadership.first_cycle.is_set():
             waits.append("the first planning cycle")
         if not self._queues_tried.is_set():
             waits.append("the queues that must exist")

@@ -48,7 +48,11 @@ class Front:
         self._parts = parts
         self._settings = settings
         self._places = FrontReservations(
-            cache=parts.cache, planning=parts.planning, limits=settings.limits(), news=self._news
+            cache=parts.cache,
+            cycle=parts.planning.cycle,
+            leadership=parts.planning.leadership,
+            limits=settings.limits(),
+            news=self._news,
         )
         self._link: Link | None = None
         self._draining = False
@@ -103,7 +107,7 @@ class Front:
         self._seconds.observe(told.seconds)
         self._answers.inc()
         metrics.FRONT_ANSWERS.inc()
-        self._parts.planning.follow_lead()
+        self._parts.planning.leadership.follow()
         self._places.was_told(told)
         self._parts.filtering.was_told(told.uid, told.node, other=told.other)
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from app.cache.audit import Audit
 from app.cache.cluster import ClusterCache
+from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.ids import GroupKey, QueueName
 from app.service.activity import Activity
 from app.service.calls.barrier import Barrier
@@ -20,8 +21,22 @@ from app.service.calls.preemption import Preemption
 from app.service.configuration import Configuration
 from app.service.cycle.allowed_victims import AllowedVictims
 from app.service.cycle.cool_down import forgive, give_back_unusable
+from app.service.cycle.cycle_log import CycleLog
+from app.service.cycle.equal_pods import EqualPods
+from app.service.cycle.expiry import Expiry
 from app.service.cycle.heirs import Heirs
-from app.service.cycle.planning import Planning
+from app.service.cycle.last_plan import LastPlan
+from app.service.cycle.leadership import Leadership
+from app.service.cycle.loop import CycleLoop
+from app.service.cycle.on_demand import OnDemand
+from app.service.cycle.over_limit import GiveBackOverLimit
+from app.service.cycle.pace import Pace
+from app.service.cycle.parts import PlanningParts
+from app.service.cycle.planner_input import PlannerInput
+from app.service.cycle.planning_cycle import PlanningCycle
+from app.service.cycle.publishing import Publisher
+from app.service.cycle.queries import Queries
+from app.service.cycle.refused import Refused
 from app.service.cycle.vetoes import Vetoes
 from app.service.effects.actuator import Actuator, log_failure
 from app.service.effects.corrections import Corrections
@@ -42,6 +57,7 @@ from app.service.ports import (
     PodLister,
     PodWriter,
 )
+from app.service.telling.reasons import Reasons
 
 
 class Ports(Binder, OwnerReader, PodWriter, GroupWriter, EventSink, PodLister, Protocol):
@@ -56,7 +72,8 @@ class Parts:
     configuration: Configuration
     activity: Activity
     barrier: Barrier
-    planning: Planning
+    planning: PlanningParts
+    reasons: Reasons
     filtering: Filtering
     binding: Binding
     preemption: Preemption
@@ -79,24 +96,38 @@ def assemble(
     cache = ClusterCache(schedulers=schedulers, default_queue=default_queue)
     configuration = Configuration()
     barrier = Barrier(cache, limits=limits, clock=clock)
-    allowed_victims = AllowedVictims(cache, clock=clock)
-    planning = Planning(
-        cache=cache,
-        configuration=configuration,
+    planning = _planning(
+        cache, configuration=configuration, activity=activity, limits=limits, clock=clock
+    )
+    last_plan, allowed_victims = planning.last_plan, planning.allowed_victims
+    reasons = Reasons(cache=cache, last_plan=last_plan, limits=limits, clock=clock)
+    status = StatusWriter(
+        cache,
         activity=activity,
-        vetoes=Vetoes(keep_s=limits.veto_s),
-        allowed_victims=allowed_victims,
-        limits=limits,
+        last_plan=last_plan,
+        reasons=reasons,
+        groups=ports,
+        events=ports,
         clock=clock,
     )
-    status = StatusWriter(cache, planning=planning, groups=ports, events=ports, clock=clock)
-    reasons = PodReasons(
-        cache, planning=planning, pods=ports, events=ports, clock=clock, failed=log_failure
+    pod_reasons = PodReasons(
+        cache,
+        activity=activity,
+        last_plan=last_plan,
+        reasons=reasons,
+        pods=ports,
+        events=ports,
+        clock=clock,
+        failed=log_failure,
     )
     late_groups = LateGroups(cache, clock=clock)
     filtering = Filtering(
         cache,
-        planning=planning,
+        on_demand=planning.on_demand,
+        queries=planning.queries,
+        last_plan=last_plan,
+        expiry=planning.expiry,
+        vetoes=planning.vetoes,
         allowed_victims=allowed_victims,
         late_groups=late_groups,
         limits=limits,
@@ -107,23 +138,31 @@ def assemble(
     )
     gates = Gates(pods=ports, clock=clock)
     showing = QueueAllocationGates(
-        cache, planning=planning, pods=ports, reasons=reasons, gates=gates, failed=log_failure
+        cache,
+        last_plan=last_plan,
+        pods=ports,
+        reasons=pod_reasons,
+        gates=gates,
+        failed=log_failure,
     )
     actuator = Actuator(
         cache,
         pods=ports,
         status=status,
-        reasons=reasons,
+        reasons=pod_reasons,
         corrections=corrections,
         showing=showing,
         gates=gates,
         limits=limits,
         clock=clock,
     )
-    heirs = Heirs(cache, activity=activity, limits=limits, clock=clock, told=planning.published)
-    owners = Owners(cache, reader=ports, clock=clock, settled=planning.notice, failed=log_failure)
-    planning.published.append(actuator.placed)
-    planning.after += [
+    told = planning.publisher.told
+    heirs = Heirs(cache, activity=activity, limits=limits, clock=clock, told=told)
+    owners = Owners(
+        cache, reader=ports, clock=clock, settled=planning.pace.notice, failed=log_failure
+    )
+    told.append(actuator.placed)
+    planning.cycle.after += [
         actuator.after_cycle,
         owners.after_cycle,
         barrier.settle,
@@ -131,16 +170,15 @@ def assemble(
         partial(forgive, cache),
         lambda _changed: heirs.expire(clock()),
     ]
-    planning.stood_by += [barrier.settle, status.forget, actuator.stood_by]
+    planning.leadership.stood_by += [barrier.settle, status.forget, actuator.stood_by]
 
     def settled(changed: Iterable[GroupKey]) -> None:
-        planning.follow_lead()
+        planning.leadership.follow()
         heirs.settle()
         give_back_unusable(cache, changed)
         barrier.settle(changed)
         actuator.housed()
-        if planning.has_news:
-            planning.notice()
+        planning.loop.settled()
 
     return Parts(
         cache=cache,
@@ -148,6 +186,7 @@ def assemble(
         activity=activity,
         barrier=barrier,
         planning=planning,
+        reasons=reasons,
         filtering=filtering,
         binding=Binding(
             cache,
@@ -160,7 +199,7 @@ def assemble(
         ),
         preemption=Preemption(
             cache,
-            planning=planning,
+            queries=planning.queries,
             allowed_victims=allowed_victims,
             late_groups=late_groups,
             clock=clock,
@@ -169,4 +208,85 @@ def assemble(
         owners=owners,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),
         audit=partial(compare, cache, ports),
+    )
+
+
+def _planning(
+    cache: ClusterCache,
+    *,
+    configuration: Configuration,
+    activity: Activity,
+    limits: Limits,
+    clock: Clock,
+) -> PlanningParts:
+    vetoes, allowed_victims = Vetoes(keep_s=limits.veto_s), AllowedVictims(cache, clock=clock)
+    snapshotter, expiry, log = Snapshotter(cache), Expiry(cache, limits), CycleLog()
+    refused, pace = Refused(cache), Pace(limits, log)
+    last_plan = LastPlan(cache, refused)
+    source = PlannerInput(snapshotter, configuration, vetoes, allowed_victims)
+    queries = Queries(
+        cache=cache,
+        configuration=configuration,
+        snapshotter=snapshotter,
+        shapes=source.shapes,
+        clock=clock,
+    )
+    equal_pods = EqualPods(
+        cache=cache,
+        configuration=configuration,
+        snapshotter=snapshotter,
+        allowed_victims=allowed_victims,
+        refused=refused,
+    )
+    publisher = Publisher(
+        cache=cache,
+        configuration=configuration,
+        snapshotter=snapshotter,
+        last_plan=last_plan,
+        expiry=expiry,
+        log=log,
+        limits=limits,
+    )
+    leadership = Leadership(
+        cache=cache, activity=activity, expiry=expiry, last_plan=last_plan, pace=pace, clock=clock
+    )
+    cycle = PlanningCycle(
+        cache=cache,
+        limits=limits,
+        clock=clock,
+        input=source,
+        expiry=expiry,
+        over_limit=GiveBackOverLimit(cache, configuration, snapshotter),
+        equal_pods=equal_pods,
+        publisher=publisher,
+        last_plan=last_plan,
+        leadership=leadership,
+        pace=pace,
+        log=log,
+    )
+    on_demand = OnDemand(
+        cache=cache,
+        clock=clock,
+        input=source,
+        queries=queries,
+        equal_pods=equal_pods,
+        publisher=publisher,
+        refused=refused,
+        cycle=cycle,
+        pace=pace,
+        log=log,
+    )
+    return PlanningParts(
+        loop=CycleLoop(cache=cache, limits=limits, pace=pace, leadership=leadership, cycle=cycle),
+        cycle=cycle,
+        on_demand=on_demand,
+        publisher=publisher,
+        queries=queries,
+        last_plan=last_plan,
+        leadership=leadership,
+        pace=pace,
+        expiry=expiry,
+        vetoes=vetoes,
+        allowed_victims=allowed_victims,
+        log=log,
     )

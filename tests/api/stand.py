@@ -54,7 +54,7 @@ class Stand:
 async def stand(rig: Rig | None = None, *, reading: bool = False) -> AsyncIterator[Stand]:
     """A stand over ``rig``, or over an empty one; ``reading``: at the address for readers."""
     rig = rig or Rig()
-    rig.planning.deciding.set()
+    rig.planning.leadership.deciding.set()
     waits: list[str] = []
     services = services_of(rig, waits=waits)
     calls = extender_calls(services)
@@ -70,6 +70,7 @@ def services_of(rig: Rig, *, waits: Sequence[str] = ()) -> ExtenderServices:
     return ExtenderServices(
         cache=parts.cache,
         planning=parts.planning,
+        reasons=parts.reasons,
         filtering=parts.filtering,
         barrier=parts.barrier,
         binding=parts.binding,

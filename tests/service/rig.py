@@ -15,6 +15,7 @@ from app.cache.gangs.members import Member
 from app.main.wiring import Parts, assemble
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName, group_key
 from app.model.pod import GATE, GROUP_ANNOTATION, TERMINAL, Owner, Pod
+from app.model.reason import Refusal
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue
 from app.service.activity import Activity
 from app.service.calls.binding import BindCall
@@ -207,6 +208,7 @@ class Rig:
         )
         self.cache = self.parts.cache
         self.planning = self.parts.planning
+        self.clock = by
         for name in ("root", "default"):
             self.queue(make_queue(name))
         self.see("namespaces", Namespace("default", {}, {}))
@@ -323,6 +325,11 @@ class Rig:
         """The member of that pod name."""
         return self.cache.members[PodUid(f"uid-{name}")]
 
+    @property
+    def refusals(self) -> Mapping[GroupKey, Refusal]:
+        """Why groups wait."""
+        return self.planning.last_plan.refusals
+
     def place(self, name: str) -> str:
         """The promised node, empty without one."""
         return self.member(name).node
@@ -335,7 +342,7 @@ class Rig:
 
     async def cycle(self) -> None:
         """One planning cycle."""
-        await self.planning.cycle()
+        await self.planning.cycle.run()
 
     def filter(self, name: str, nodes: Iterable[str] | None = None) -> Answer:
         """What Filter answers for a stored pod; offered all nodes unless told."""
@@ -404,4 +411,4 @@ def running(*work: Coroutine[Any, Any, None]) -> Iterator[None]:
 def working(rig: Rig) -> AbstractContextManager[None]:
     """Cycles run, owners are asked and effects are carried out."""
     parts = rig.parts
-    return running(parts.planning.run(), parts.actuator.run(), parts.owners.run(1))
+    return running(parts.planning.loop.run(), parts.actuator.run(), parts.owners.run(1))

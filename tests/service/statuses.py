@@ -49,10 +49,12 @@ def writer_of(rig: Rig) -> StatusWriter:
     """A writer beside those that work: it writes when the test says so."""
     return StatusWriter(
         rig.cache,
-        planning=rig.planning,
+        activity=rig.parts.activity,
+        last_plan=rig.planning.last_plan,
+        reasons=rig.parts.reasons,
         groups=rig.api,
         events=rig.api,
-        clock=rig.planning.clock,
+        clock=rig.clock,
     )
 
 

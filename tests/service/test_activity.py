@@ -124,11 +124,11 @@ def test_a_replica_that_does_not_lead_promises_and_writes_nothing() -> None:
         lead(rig, "host-b")
         rig.gang("g", size=2)
         working = [
-            asyncio.create_task(rig.planning.run()),
+            asyncio.create_task(rig.planning.loop.run()),
             asyncio.create_task(rig.parts.actuator.run()),
         ]
         await advance(10)
-        assert rig.planning.first_cycle.is_set(), "it is ready to take over"
+        assert rig.planning.leadership.first_cycle.is_set(), "it is ready to take over"
         assert rig.has_reservations() == 0
         assert rig.api.writes == []
         for task in working:
@@ -144,13 +144,13 @@ def test_a_replica_that_loses_the_lead_gives_its_promises_back_and_falls_silent(
         rig.gang("small", size=2)
         rig.gang("big", size=40)
         working = [
-            asyncio.create_task(rig.planning.run()),
+            asyncio.create_task(rig.planning.loop.run()),
             asyncio.create_task(rig.parts.actuator.run()),
         ]
         await advance(2)
         call = rig.bind("small-0")
         await settle()
-        assert rig.planning.refusals
+        assert rig.refusals
         lead(rig, "host-b")
         await advance(2)
         assert call.answer == "another replica leads"
@@ -171,7 +171,7 @@ def test_a_replica_that_stands_by_counts_nobody_that_it_refused_before() -> None
         rig.gang("big", size=40)
         with working(rig):
             await advance(2)
-            (refusal,) = rig.planning.refusals.values()
+            (refusal,) = rig.refusals.values()
             counted = metrics.GROUPS_REFUSED.labels(refusal.cause.value)
             assert counted._value.get() == 1
             for leader, waiting in (("host-b", 0), ("host-a", 1)):
@@ -187,14 +187,14 @@ def test_only_the_replica_that_leads_and_has_looked_at_everything_answers_calls(
         rig = replica()
         lead(rig, "host-b")
         rig.gang("g", size=2)
-        working = asyncio.create_task(rig.planning.run())
+        working = asyncio.create_task(rig.planning.loop.run())
         await advance(2)
         for leader in ("host-a", "host-b", "host-a"):
             answers = leader == "host-a"
-            assert rig.planning.deciding.is_set() is not answers
+            assert rig.planning.leadership.deciding.is_set() is not answers
             lead(rig, leader)
             await advance(4 * rig.limits.cycle_gap_s)
-            assert rig.planning.deciding.is_set() is answers, "at once"
+            assert rig.planning.leadership.deciding.is_set() is answers, "at once"
             assert rig.has_reservations() == 2 * answers
         working.cancel()
 
@@ -206,7 +206,7 @@ def test_a_replica_that_takes_over_begins_with_the_phases_the_other_stored() -> 
         rig = replica()
         lead(rig, "host-b")
         rig.group("g", minimum=40, phase=GroupPhase.PENDING)
-        working = asyncio.create_task(rig.planning.run())
+        working = asyncio.create_task(rig.planning.loop.run())
         await advance(2)
         rig.group("g", minimum=40, phase=GroupPhase.INQUEUE)
         lead(rig, "host-a")

@@ -24,7 +24,7 @@ LONG_S = 3600.0
 
 def working(rig: Rig) -> AbstractContextManager[None]:
     """Cycles run and owners are asked."""
-    return running(rig.planning.run(), rig.parts.owners.run(2))
+    return running(rig.planning.loop.run(), rig.parts.owners.run(2))
 
 
 def give(rig: Rig, group: str) -> None:

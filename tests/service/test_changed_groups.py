@@ -71,7 +71,7 @@ def test_a_gang_that_moves_to_another_queue_is_planned_again_for_that_one() -> N
         assert call.answer == "PodGroup moved to another queue"
         await rig.cycle()
         assert rig.has_reservations() == 0
-        assert rig.planning.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
+        assert rig.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
         change(rig, queue=WIDE)
         await rig.cycle()
         assert rig.has_reservations() == 3

@@ -46,6 +46,6 @@ def test_nobody_is_planned_onto_a_cordoned_node_where_predicates_are_off() -> No
         rig.gang("g", size=1)
         await rig.cycle()
         assert rig.planning.log.stale == 0
-        assert rig.planning.refusals[rig.key("g")].cause is Cause.NO_NODE_FITS
+        assert rig.refusals[rig.key("g")].cause is Cause.NO_NODE_FITS
 
     run(scenario())

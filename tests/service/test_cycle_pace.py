@@ -7,7 +7,7 @@ import pytest
 
 from app.core.planner import plan_steps
 from app.model.ids import NodeName
-from app.service.cycle import planning
+from app.service.cycle import planning_cycle
 from app.service.cycle.vetoes import FIRST_S
 from app.service.limits import Limits
 from tests.builders import make_shape
@@ -60,7 +60,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         at.append(clock())
         return whole(*given, **named)
 
-    monkeypatch.setattr(planning, "plan_steps", noted)
+    monkeypatch.setattr(planning_cycle, "plan_steps", noted)
     return at
 
 
@@ -148,9 +148,9 @@ def test_a_group_that_went_is_refused_no_more() -> None:
         rig.pod("big", shape=make_shape(cpu=1_000_000))
         with working(rig):
             await advance(0.1)
-            assert rig.planning.refusals
+            assert rig.refusals
             rig.delete("big")
             await advance(0.1)
-            assert not rig.planning.refusals
+            assert not rig.refusals
 
     run(scenario())

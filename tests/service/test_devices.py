@@ -56,6 +56,6 @@ def test_what_a_queue_may_hold_of_them_is_counted_all_the_same() -> None:
         gang(rig)
         await rig.cycle()
         assert rig.has_reservations() == 0
-        assert rig.planning.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
+        assert rig.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
 
     run(scenario())

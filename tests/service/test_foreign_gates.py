@@ -7,7 +7,6 @@ import pytest
 from app.model.ids import NodeName
 from app.model.pod import GATE
 from app.model.reason import Cause
-from app.service.telling.reasons import reason_of
 from tests.builders import make_amounts
 from tests.service.rig import Rig, working
 from tests.service.virtual_time import advance, run
@@ -37,7 +36,7 @@ def test_its_room_is_given_back_at_once_and_the_reason_is_the_gate(order: tuple[
         assert rig.has_reservations() == 0
         await rig.cycle()
         assert rig.has_reservations() == 0
-        reason = reason_of(rig.cache, rig.planning, rig.cache.groups[rig.key("g")])
+        reason = rig.parts.reasons.of(rig.cache.groups[rig.key("g")])
         assert reason is not None
         assert reason.cause is Cause.GATED
 

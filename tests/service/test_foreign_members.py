@@ -5,7 +5,6 @@ import pytest
 from app.model.ids import NodeName
 from app.model.reason import Cause
 from app.model.workload import GroupPhase
-from app.service.telling.reasons import reason_of
 from tests.builders import make_amounts, make_queue
 from tests.service.rig import Rig
 from tests.service.virtual_time import run
@@ -43,7 +42,7 @@ def test_its_slots_are_given_back_and_the_reason_names_the_scheduler(
         assert rig.has_reservations() == 0
         await rig.cycle()
         assert rig.has_reservations() == 0
-        reason = reason_of(rig.cache, rig.planning, rig.cache.groups[rig.key("g")])
+        reason = rig.parts.reasons.of(rig.cache.groups[rig.key("g")])
         assert reason is not None
         assert reason.cause is Cause.NOT_ENOUGH_TASKS
         assert [(h.who, h.amount) for h in reason.holders] == [

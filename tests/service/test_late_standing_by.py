@@ -27,7 +27,7 @@ def test_it_answers_no_calls_though_its_last_cycle_took_long() -> None:
             lead(rig, "host-b")
             await settle()
             assert held.answer == "another replica leads"
-            assert not rig.planning.deciding.is_set()
+            assert not rig.planning.leadership.deciding.is_set()
             assert not rig.has_reservations()
 
     run(scenario())
@@ -55,7 +55,7 @@ def test_a_plan_that_was_under_way_comes_to_nothing() -> None:
         lead(rig, "host-a")
         await during_a_cycle(rig, lambda: lead(rig, "host-b"))
         assert not rig.has_reservations()
-        assert not rig.planning.deciding.is_set()
+        assert not rig.planning.leadership.deciding.is_set()
 
     run(scenario())
 
@@ -92,7 +92,7 @@ def test_it_sends_no_binding_when_its_time_ran_out_while_it_stood_still() -> Non
         lead(rig, "host-a")
         await rig.cycle()
         await advance(LEASE_S + 1)
-        assert rig.planning.deciding.is_set()
+        assert rig.planning.leadership.deciding.is_set()
         call = rig.bind("p")
         await settle()
         assert call.answer == "another replica leads"
@@ -107,8 +107,8 @@ def test_it_answers_no_calls_either() -> None:
         lead(rig, "host-a")
         await rig.cycle()
         await advance(LEASE_S + 1)
-        rig.planning.follow_lead()
-        assert not rig.planning.deciding.is_set()
+        rig.planning.leadership.follow()
+        assert not rig.planning.leadership.deciding.is_set()
 
     run(scenario())
 

@@ -9,7 +9,7 @@ from app.model.pod import GATE, QUEUE_ANNOTATION
 from app.model.reason import Cause
 from app.model.workload import GroupPhase, PriorityClass
 from app.service.calls.filtering import Chosen, Wait
-from app.service.cycle import planning
+from app.service.cycle import on_demand
 from app.service.cycle.allowed_victims import KEPT_S
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.cycle.test_planning import ALWAYS_YIELD, during_a_cycle
@@ -99,7 +99,7 @@ def test_it_is_let_in_before_others_can_claim_the_room() -> None:
             rig.pod(f"low-{number}", scheduler=STOCK, node=node, phase="Running", shape=TEN)
         rig.pod("urgent", priority=1000, shape=TEN, created=2.0)
         await rig.cycle()
-        assert rig.planning.refusals[rig.member("urgent").group].cause is Cause.CLUSTER_OVERUSED
+        assert rig.refusals[rig.member("urgent").group].cause is Cause.CLUSTER_OVERUSED
         assert rig.preempt("urgent", n1=["low-1"]) is None
         for number in range(2):
             rig.pod(f"older-{number}", priority=1000, shape=TWO, created=1.0)
@@ -181,7 +181,7 @@ def test_one_that_comes_before_the_next_cycle_does_not_get_it(
         assert isinstance(rig.filter("late"), Wait)
         assert rig.filter("urgent") == Chosen(NodeName("n1"))
 
-    monkeypatch.setattr(planning, "AT_ONCE", 0)  # one gang is planned on demand, not all
+    monkeypatch.setattr(on_demand, "AT_ONCE", 0)  # one gang is planned on demand, not all
     run(scenario())
 
 

@@ -7,7 +7,7 @@ from app.model.job import JobTemplate, Template
 from app.model.pod import QUEUE_GATE
 from app.model.reason import Cause, Never
 from app.model.workload import GroupPhase
-from app.service.cycle.taking_over import take_over
+from app.service.cycle.leadership import take_over
 from app.telemetry import metrics
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import Rig, working
@@ -47,7 +47,7 @@ def test_what_fits_no_node_leaves_its_queue_to_others_and_keeps_its_reason() -> 
             await advance(1)
             assert (rig.place("fits"), rig.place("big")) == ("n1", "")
             assert rig.cache.groups[rig.key("big")].phase is GroupPhase.INQUEUE
-            assert rig.planning.refusals[rig.key("big")].never is Never.NODES
+            assert rig.refusals[rig.key("big")].never is Never.NODES
             assert rig.cache.registry.usage()[SMALL].inqueue[0] == 0
 
     run(scenario())
@@ -80,7 +80,7 @@ def test_a_job_that_its_queue_can_hold_comes_in_when_others_end() -> None:
         with working(rig):
             await advance(1)
             assert rig.cache.groups[rig.key("job")].phase is GroupPhase.PENDING
-            assert rig.planning.refusals[rig.key("job")].never is None
+            assert rig.refusals[rig.key("job")].never is None
             rig.delete("small", "other")
             rig.unsee("podgroups", claim)
             await advance(1)
@@ -115,7 +115,7 @@ def test_it_is_planned_again_when_it_or_its_queue_or_a_node_changes(change: str)
                 rig.queue(make_queue("small", capability=make_amounts(cpu=8000)))
             if change == "queue":
                 await advance(1)
-                assert rig.planning.refusals[rig.key("big")].never is Never.NODES
+                assert rig.refusals[rig.key("big")].never is Never.NODES
             if change == "grown node":
                 rig.node("n2", cpu=5000)
             if change == "pod":
@@ -140,8 +140,8 @@ def test_many_that_fit_no_node_are_not_planned_again_and_again() -> None:
             ask(rig, "fits", 4000)
             await advance(1)
             assert rig.place("fits")
-            assert len(rig.planning.refusals) == MANY
-            assert {why.never for why in rig.planning.refusals.values()} == {Never.NODES}
+            assert len(rig.refusals) == MANY
+            assert {why.never for why in rig.refusals.values()} == {Never.NODES}
             assert counted(Cause.NOT_ENOUGH_RESOURCES) == MANY
 
     run(scenario())

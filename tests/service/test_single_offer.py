@@ -20,7 +20,7 @@ def test_the_same_single_node_twice_is_all_there_is() -> None:
         assert isinstance(rig.filter("p", [only]), Wait)
         assert rig.filter("p", [only]) == Chosen(NodeName(only))
         shape = rig.member("p").pod.shape
-        now = rig.planning.clock()
+        now = rig.clock()
         assert rig.planning.vetoes.active(now=now) == {Veto(shape, NodeName(planned))}
 
     run(scenario())

@@ -392,7 +392,7 @@ def test_a_group_that_is_not_let_in_before_the_victims_go_may_preempt() -> None:
         foreign(rig, "other", cpu=2000, node="n2")
         mine(rig, "asking", cpu=2000)
         await rig.cycle()
-        assert rig.planning.refusals[rig.member("asking").group].cause is Cause.CLUSTER_OVERUSED
+        assert rig.refusals[rig.member("asking").group].cause is Cause.CLUSTER_OVERUSED
         assert rig.preempt("asking", n1=["victim"]) is None
 
     run(scenario())

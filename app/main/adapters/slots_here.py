@@ -16,11 +16,11 @@ class SlotsHere:
     async def get(self, namespace: str, podgroup: str) -> Slots | None:
         """The slots of one PodGroup; None while this extender does not decide."""
         planning = self._parts.planning
-        if not planning.deciding.is_set():
+        if not planning.leadership.deciding.is_set():
             return None
         cache = self._parts.cache
         group = cache.groups.get(group_key(namespace, podgroup))
         if group is None:
             return Slots(planning.log.generation, {})
-        bearable = bearable_beyond(cache, planning, group)
+        bearable = bearable_beyond(cache, planning.queries, group)
         return Slots(planning.log.generation, slots_to_pin(cache, group), bearable)

@@ -32,7 +32,11 @@ from app.model.pod import Pod
 from app.model.reason import NODES_MAY_HELP, Cause
 from app.service.calls.catching_up import LateGroups, comes_true
 from app.service.cycle.allowed_victims import AllowedVictims
-from app.service.cycle.planning import Planning
+from app.service.cycle.expiry import Expiry
+from app.service.cycle.last_plan import LastPlan
+from app.service.cycle.on_demand import OnDemand
+from app.service.cycle.queries import Queries
+from app.service.cycle.vetoes import Vetoes
 from app.service.limits import Limits, PlacementHint
 from app.service.ports import Clock
 from app.wire.filter_by_name import SAMPLE_FLOOR
@@ -107,14 +111,22 @@ class Filtering:
         self,
         cache: ClusterCache,
         *,
-        planning: Planning,
+        on_demand: OnDemand,
+        queries: Queries,
+        last_plan: LastPlan,
+        expiry: Expiry,
+        vetoes: Vetoes,
         allowed_victims: AllowedVictims,
         late_groups: LateGroups,
         limits: Limits,
         clock: Clock,
     ) -> None:
         self._cache = cache
-        self._planning = planning
+        self._on_demand = on_demand
+        self._queries = queries
+        self._last_plan = last_plan
+        self._expiry = expiry
+        self._vetoes = vetoes
         self._allowed_victims = allowed_victims
         self._late_groups = late_groups
         self._limits = limits
@@ -136,7 +148,7 @@ class Filtering:
             member = self._cache.members.get(question.uid)
             if member is None:  # it is gone, or it is over and its group is not there
                 return Wait(filter_text(Cause.GROUP_MISSING))
-        self._planning.expiry.asked_at = self._clock()
+        self._expiry.asked_at = self._clock()
         self._cache.asked_for(member)
         answer = self._place(member, question.names)
         if answer is None:
@@ -156,7 +168,7 @@ class Filtering:
         member, now = self._cache.members.get(uid), self._clock()
         if other:
             self._cache.change_places(uid, other, now=now)
-        self._planning.expiry.asked_at = now
+        self._expiry.asked_at = now
         if member is None or member.stage in ARRIVED:
             return  # it is gone, or came to Bind in the meantime
         self._cache.asked_for(member)
@@ -186,7 +198,7 @@ class Filtering:
             return [(name, 0) for name in question.names]
         if member.stage is not Stage.WAITING and self._limits.hint is not PlacementHint.GUIDE:
             return [(name, 10 * (name == member.node)) for name in question.names]
-        return self._planning.queries.rate(member, question.names)
+        return self._queries.rate(member, question.names)
 
     def waiting(self) -> int:
         """How many ungated pods of ours were told to wait and are still unplaced."""
@@ -254,9 +266,9 @@ class Filtering:
             return True
         anew = self._comes_after_preemption(member, names)
         is_sample = SAMPLE_FLOOR <= len(names) < len(self._cache.node_usage.nodes)
-        if is_sample and not anew and self._planning.at_once(member, names):
+        if is_sample and not anew and self._on_demand.at_once(member, names):
             return True
-        return self._planning.on_demand(member.group, anew=anew) and member.reserved
+        return self._on_demand.plan(member.group, anew=anew) and member.reserved
 
     def _comes_after_preemption(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Whether others had to leave an offered node for it; a gang never preempts.
@@ -301,7 +313,7 @@ class Filtering:
         return self._cache.exchange(uid, frozenset(names), now=now) or self._move(member, names)
 
     def _move(self, member: Member, names: Sequence[NodeName]) -> bool:
-        chosen = self._planning.queries.best_of(member, names)
+        chosen = self._queries.best_of(member, names)
         uid, now = member.pod.uid, self._clock()
         return chosen is not None and self._cache.move(uid, chosen, now=now)
 
@@ -316,7 +328,7 @@ class Filtering:
         """
         now = self._clock()
         member.missed = 0
-        self._planning.vetoes.add(member.pod.shape, member.node, now=now)
+        self._vetoes.add(member.pod.shape, member.node, now=now)
         if self._move(member, names):
             return True
         self._cache.withdraw(member.pod.uid, now=now)
@@ -344,7 +356,7 @@ class Filtering:
     def _cause(self, member: Member) -> Cause:
         if not self._cache.groups[member.group].known:
             return Cause.GROUP_MISSING
-        refusal = self._planning.refusals.get(member.group)
+        refusal = self._last_plan.refusals.get(member.group)
         return refusal.cause if refusal else Cause.NOT_ADMITTED
 
     def _guard(self, pod: Pod, names: Sequence[NodeName]) -> Answer:

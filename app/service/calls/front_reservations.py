@@ -17,7 +17,8 @@ from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Member, Stage
 from app.model.ids import GroupKey, PodUid
 from app.model.shape import PodShape
-from app.service.cycle.planning import Planning
+from app.service.cycle.leadership import Leadership
+from app.service.cycle.planning_cycle import PlanningCycle
 from app.service.limits import Limits, PlacementHint
 from app.wire.front import PlaceChanges, PodPlace, Told
 
@@ -41,7 +42,8 @@ class FrontReservations:
     """
 
     cache: ClusterCache
-    planning: Planning
+    cycle: PlanningCycle
+    leadership: Leadership
     limits: Limits
     news: Callable[[], None]
     _known: dict[PodUid, _Known] = field(default_factory=dict)
@@ -54,8 +56,8 @@ class FrontReservations:
 
     def __post_init__(self) -> None:
         self.cache.node_usage.moved.append(self._note)
-        self.planning.after.append(lambda _changed: self.news())
-        self.planning.stood_by.append(self.news)
+        self.cycle.after.append(lambda _changed: self.news())
+        self.leadership.stood_by.append(self.news)
 
     def known(self) -> PlaceChanges:
         """All that was taken, for who knows nothing yet."""
@@ -68,7 +70,7 @@ class FrontReservations:
         None when nothing changed.
         """
         change = PlaceChanges(number=self._number + 1)
-        if self.planning.deciding.is_set():
+        if self.leadership.deciding.is_set():
             self._follow_rules()
             noted, self._noted = self._noted, set()
             for holder in noted:

@@ -43,7 +43,7 @@ from app.model.pod import Pod
 from app.service.calls.candidate_order import first_accepted, freed_by, tries_with
 from app.service.calls.catching_up import LateGroups
 from app.service.cycle.allowed_victims import AllowedVictims, Losses
-from app.service.cycle.planning import Planning
+from app.service.cycle.queries import Queries
 from app.service.ports import Clock
 
 PROTECTED_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
@@ -91,13 +91,13 @@ class Preemption:
         self,
         cache: ClusterCache,
         *,
-        planning: Planning,
+        queries: Queries,
         allowed_victims: AllowedVictims,
         late_groups: LateGroups,
         clock: Clock,
     ) -> None:
         self._cache = cache
-        self._planning = planning
+        self._queries = queries
         self._allowed_victims = allowed_victims
         self._late_groups = late_groups
         self._clock = clock
@@ -157,7 +157,7 @@ class Preemption:
         """The first node that the planner gives it when the victims are gone."""
         if member is None or member.stage is not Stage.WAITING or not standing:
             return next(iter(standing), None)
-        rivals, what_if = self._rivals(losses), self._planning.queries.what_if(gone=losses.pods)
+        rivals, what_if = self._rivals(losses), self._queries.what_if(gone=losses.pods)
 
         def has(node: NodeName) -> bool:
             places = {**rivals, member.pod.uid: node}

@@ -6,13 +6,13 @@ from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.model.amounts import LIMITS, PODS, Amounts
 from app.model.workload import Quota
-from app.service.cycle.planning import Planning
+from app.service.cycle.queries import Queries
 
 _COUNT, _REQUESTS = "count/", "requests."
 
 
 def bearable_beyond(
-    cache: ClusterCache, planning: Planning, group: Group
+    cache: ClusterCache, queries: Queries, group: Group
 ) -> Mapping[str, int] | None:
     """How many more members of each role its queue could hold now; None: as many as there are.
 
@@ -24,7 +24,7 @@ def bearable_beyond(
         return None
     if not any(_counts(quotas, shape.requests) for shape in view.role_shapes.values()):
         return None
-    return planning.queries.bearable(view)
+    return queries.bearable(view)
 
 
 def _counts(quotas: Iterable[Quota], requests: Amounts) -> bool:

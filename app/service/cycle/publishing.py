@@ -1,4 +1,4 @@
-"""Making a plan true: what of it still holds, and who is told.
+"""Making a plan true: what of it still holds, and which parts are told of it.
 
 A plan is made on a snapshot, and the cluster goes on while that takes. So every gang is checked
 against the live cluster: that its PodGroup asks for the same still, that the nodes have room, and,
@@ -6,7 +6,7 @@ when there may be less of it by now (:mod:`app.service.cycle.snapshot_token`), t
 namespaces may hold what was decided (:mod:`app.core.confirm`).
 
 A gang that is refused here is planned anew at once. One to which this happens again and again lets
-others go first for a while: it would take the same room from them in every plan, for nobody.
+others go first for a while: it would take the same room from them in every plan, in vain.
 """
 
 import logging
@@ -23,6 +23,8 @@ from app.model.snapshot import Snapshot
 from app.service.configuration import Configuration
 from app.service.cycle.cool_down import start_cool_down
 from app.service.cycle.cycle_log import CycleLog
+from app.service.cycle.expiry import Expiry
+from app.service.cycle.last_plan import LastPlan
 from app.service.cycle.snapshot_token import SnapshotToken
 from app.service.limits import Limits
 
@@ -36,19 +38,29 @@ REFUSED_IN_A_ROW = 5
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Publisher:
-    """``told`` are those who want to know of every placement that took effect."""
+    """``told`` are told of every placement that took effect."""
 
     cache: ClusterCache
     configuration: Configuration
     snapshotter: Snapshotter
-    told: list[Published]
+    last_plan: LastPlan
+    expiry: Expiry
     log: CycleLog
     limits: Limits
+    told: list[Published] = field(default_factory=list)
     _refused: Counter[GroupKey] = field(default_factory=Counter)
     """How often in a row each gang was refused."""
 
     def publish(self, plan: Plan, token: SnapshotToken, *, now: float) -> bool:
-        """Make the plan true; returns whether part of it has to be planned again."""
+        """Make the plan of a cycle true; returns whether part of it has to be planned again."""
+        again = self._make_true(plan, token, now)
+        self.last_plan.replace(plan)
+        self.cache.collect(plan.collected, now=now)
+        self.expiry.give_back_stuck(self.last_plan.refusals, now)
+        self.log.generation = plan.generation
+        return again
+
+    def _make_true(self, plan: Plan, token: SnapshotToken, now: float) -> bool:
         self.set_aside(plan, token.snapshot)
         wanted = self._as_planned(plan, token.snapshot)
         standing = self._confirmed(wanted, token, now)
@@ -81,7 +93,7 @@ class Publisher:
                 log.warning("its places do not hold, others go first", extra={"group": key})
 
     def take(self, decided: GangPlacement, *, now: float) -> bool:
-        """Promise a gang these places; returns whether the live cluster bears it."""
+        """Reserve these places for a gang; returns whether the live cluster bears it."""
         if not self.cache.reserve(decided, now=now):
             return False
         for tell in self.told:

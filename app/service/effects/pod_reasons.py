@@ -23,11 +23,12 @@ from app.kit.workqueue import Again, WorkQueue
 from app.model.ids import GroupKey, PodUid
 from app.model.pod import PLACED_CONDITION, Pod
 from app.model.reason import Cause, Refusal
-from app.service.cycle.planning import Planning
+from app.service.activity import Activity
+from app.service.cycle.last_plan import LastPlan
 from app.service.effects.failed_writes import again_unless_gone
 from app.service.effects.pod_events import PodEvents
 from app.service.ports import Clock, EventSink, PodWriter, WriteError
-from app.service.telling.reasons import reason_of
+from app.service.telling.reasons import Reasons
 from app.wire import patches, times
 
 MISSING_AFTER_S = 3.0
@@ -57,14 +58,18 @@ class PodReasons:
         self,
         cache: ClusterCache,
         *,
-        planning: Planning,
+        activity: Activity,
+        last_plan: LastPlan,
+        reasons: Reasons,
         pods: PodWriter,
         events: EventSink,
         clock: Clock,
         failed: Callable[[Hashable, Exception], None],
     ) -> None:
         self._cache = cache
-        self._planning = planning
+        self._activity = activity
+        self._last_plan = last_plan
+        self._reasons = reasons
         self._pods = pods
         self._clock = clock
         self._said: dict[PodUid, Said] = {}
@@ -125,7 +130,7 @@ class PodReasons:
 
     def _speaks_of(self, member: Member) -> bool:
         """Whether it waits behind a gate, and goes on doing so."""
-        return member.pod.gated and member.pod.uid not in self._planning.shown
+        return member.pod.gated and member.pod.uid not in self._last_plan.shown
 
     async def _follow(self, uid: PodUid) -> None:
         """Write what is to stand on the pod; raises `Again` while it waits, to look again."""
@@ -134,8 +139,8 @@ class PodReasons:
         if found is None:
             return
         group, pod = found
-        cause, told = self._cause(group), reason_of(self._cache, self._planning, group)
-        if cause is None or told is None or not self._planning.activity.active:
+        cause, told = self._cause(group), self._reasons.of(group)
+        if cause is None or told is None or not self._activity.active:
             return  # a missing group is known to a replica that stands by, too
         self._followed.add(uid)
         text, now = describe(told), self._clock()
@@ -180,18 +185,18 @@ class PodReasons:
     def _reason_on(self, uid: PodUid) -> tuple[Pod, Refusal] | None:
         """Why the pod waits, for its event."""
         found = self._waits(uid)
-        if found is None or not self._planning.activity.active:
+        if found is None or not self._activity.active:
             return None
         group, pod = found
         if self._cause(group) is Cause.GROUP_MISSING:
             self._wait_for_group(pod)
-        told = reason_of(self._cache, self._planning, group)
+        told = self._reasons.of(group)
         return None if told is None else (pod, told)
 
     def _cause(self, group: Group) -> Cause | None:
         if not group.known:
             return Cause.GROUP_MISSING
-        refusal = self._planning.refusals.get(group.key)
+        refusal = self._last_plan.refusals.get(group.key)
         return None if refusal is None else refusal.cause
 
     def _wait_for_group(self, pod: Pod) -> None:

@@ -12,7 +12,7 @@ from app.cache.gangs.members import Stage
 from app.kit.workqueue import WorkQueue
 from app.model.ids import GroupKey, PodUid
 from app.model.pod import PLACED_CONDITION
-from app.service.cycle.planning import Planning
+from app.service.cycle.last_plan import LastPlan
 from app.service.effects.failed_writes import again_unless_gone
 from app.service.effects.gates import Gates
 from app.service.effects.pod_reasons import PodReasons
@@ -28,14 +28,14 @@ class QueueAllocationGates:
         self,
         cache: ClusterCache,
         *,
-        planning: Planning,
+        last_plan: LastPlan,
         pods: PodWriter,
         reasons: PodReasons,
         gates: Gates,
         failed: Callable[[Hashable, Exception], None],
     ) -> None:
         self._cache = cache
-        self._planning = planning
+        self._last_plan = last_plan
         self._pods = pods
         self._reasons = reasons
         self._gates = gates
@@ -47,13 +47,13 @@ class QueueAllocationGates:
 
     def after_cycle(self, _changed: Collection[GroupKey]) -> None:
         """Ask for the gates of all that are shown and still have one."""
-        for uid in self._planning.shown:
+        for uid in self._last_plan.shown:
             if not self._gates.is_open(uid):
                 self._work.add(uid)
 
     async def _open(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
-        if member is None or uid not in self._planning.shown:
+        if member is None or uid not in self._last_plan.shown:
             return
         pod = member.pod
         if member.stage is not Stage.WAITING or not pod.gated or pod.foreign_gates:

@@ -31,10 +31,11 @@ from app.model.ids import GroupKey, QueueName
 from app.model.reason import Refusal
 from app.model.resources import Vector
 from app.model.workload import GroupPhase, PodGroup, Queue
-from app.service.cycle.planning import Planning
+from app.service.activity import Activity
+from app.service.cycle.last_plan import LastPlan
 from app.service.effects.failed_writes import again_unless_gone
 from app.service.ports import Clock, EventSink, EventType, GroupWriter, WriteError
-from app.service.telling.reasons import reason_of, settles_in_s
+from app.service.telling.reasons import Reasons
 from app.wire import patches, reached, times
 
 SETTLING_S = 2.0
@@ -87,13 +88,17 @@ class StatusWriter:
         self,
         cache: ClusterCache,
         *,
-        planning: Planning,
+        activity: Activity,
+        last_plan: LastPlan,
+        reasons: Reasons,
         groups: GroupWriter,
         events: EventSink,
         clock: Clock,
     ) -> None:
         self._cache = cache
-        self._planning = planning
+        self._activity = activity
+        self._last_plan = last_plan
+        self._reasons = reasons
         self._groups = groups
         self._events = events
         self._clock = clock
@@ -108,7 +113,7 @@ class StatusWriter:
 
     async def write_group(self, key: GroupKey) -> None:
         """Write the PodGroup's status if it should be another; the replica that leads does."""
-        if not self._planning.activity.active:
+        if not self._activity.active:
             return
         group, gang = self._cache.groups.get(key), self._cache.registry.view(key)
         if group is None or gang is None:
@@ -121,8 +126,8 @@ class StatusWriter:
             return
         if phase is stored.phase:
             self._wait_until_settled(key, SETTLING_S)
-        refusal = reason_of(self._cache, self._planning, group)
-        loan = self._planning.loans.get(key)
+        refusal = self._reasons.of(group)
+        loan = self._last_plan.loans.get(key)
         wanted = desired_status(
             gang,
             stored,
@@ -139,7 +144,7 @@ class StatusWriter:
                 self._wait_until_settled(key, settling_s)
             await self._write(key, stored, wanted)
         await self._tell(key, gang, stored, refusal)
-        pause = settles_in_s(self._cache, self._planning, group)
+        pause = self._reasons.settle_in_s(group)
         if pause:
             raise Again("members may be on their way", after_s=pause)
 
@@ -166,7 +171,7 @@ class StatusWriter:
 
         Only the replica that leads does, once it has counted.
         """
-        if not self._planning.activity.active or self._allocated is None:
+        if not self._activity.active or self._allocated is None:
             return
         queue = self._cache.queues.get(name)
         if queue is None:
@@ -226,7 +231,7 @@ class StatusWriter:
 
     def _pause(self, shortest_s: float) -> float:
         """Seconds between two texts of one group."""
-        return max(shortest_s, len(self._planning.refusals) / TEXTS_PER_S)
+        return max(shortest_s, len(self._last_plan.refusals) / TEXTS_PER_S)
 
     async def _write(self, key: GroupKey, stored: PodGroup, wanted: GroupStatus) -> None:
         now = self._clock()

@@ -15,9 +15,8 @@ from app.cache.gangs.prebind import longest_in_prebind
 from app.core.texts import describe
 from app.model.ids import GroupKey
 from app.model.reason import Refusal
-from app.service.cycle.planning import Planning
 from app.service.telling.affinity_followers import must_follow
-from app.service.telling.reasons import prebind_text, reason_of
+from app.service.telling.reasons import Reasons, prebind_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +45,12 @@ class Story:
     members: tuple[MemberStory, ...]
 
 
-def explain_group(cache: ClusterCache, planning: Planning, key: GroupKey) -> Story | None:
+def explain_group(cache: ClusterCache, reasons: Reasons, key: GroupKey) -> Story | None:
     """The story of a group; None when there is none of that name."""
     group = cache.groups.get(key)
     if group is None:
         return None
-    refusal = reason_of(cache, planning, group)
+    refusal = reasons.of(group)
     return Story(
         group=group.key,
         queue=group.queue,

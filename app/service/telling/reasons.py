@@ -7,7 +7,7 @@ does a volume that does not come, after the time in which the room was kept for 
 """
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, floor
 
 from app.cache.cluster import ClusterCache
@@ -18,7 +18,9 @@ from app.core.plugins.gang import unseen
 from app.core.texts import is_filter_text
 from app.model.amounts import PODS
 from app.model.reason import MEMBERS_MISSING, SCHEDULER, Cause, Holder, Refusal
-from app.service.cycle.planning import Planning
+from app.service.cycle.last_plan import LastPlan
+from app.service.limits import Limits
+from app.service.ports import Clock
 from app.wire import times
 
 CREATING_S = 3.0
@@ -27,37 +29,61 @@ _PLACED = frozenset({MemberState.PLACED})
 _UNBOUND = frozenset({MemberState.PLACED, MemberState.WAITING})
 
 
-def reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
-    """Why the group, or the rest of it, waits; None when nothing is missing."""
-    refusal = _reason_of(cache, planning, group)
-    if refusal is None:
-        return None
-    if refusal.cause is Cause.GATED:
-        return replace(refusal, holders=_gates(group))
-    if refusal.cause in MEMBERS_MISSING:
-        if group.given_up and refusal.detail:
-            refusal = replace(refusal, detail=f"{refusal.detail}: {_given_up(planning)}")
-        return replace(refusal, holders=_other_schedulers(cache, group))
-    return refusal
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Reasons:
+    """Of what is true when a reason is asked for: nothing is kept."""
 
+    cache: ClusterCache
+    last_plan: LastPlan
+    limits: Limits
+    clock: Clock
 
-def _reason_of(cache: ClusterCache, planning: Planning, group: Group) -> Refusal | None:
-    if not group.known:
-        return _missing(group)
-    refusal = planning.refusals.get(group.key)
-    if refusal is None or _is_of_others(cache, group):
-        on_the_way = settles_in_s(cache, planning, group)
-        missing = None if on_the_way else _unseen(cache, group)
-        return _stuck_in_prebind(group, planning) or _complaint(group, of=_PLACED) or missing
-    if refusal.cause is Cause.COOLING_DOWN:
-        known = _stuck_in_prebind(group, planning) or _complaint(group, of=_UNBOUND)
-        return known or replace(refusal, detail=_until(group))
-    return refusal
+    def of(self, group: Group) -> Refusal | None:
+        """Why the group, or the rest of it, waits; None when nothing is missing."""
+        refusal = self._plain(group)
+        if refusal is None:
+            return None
+        if refusal.cause is Cause.GATED:
+            return replace(refusal, holders=_gates(group))
+        if refusal.cause in MEMBERS_MISSING:
+            if group.given_up and refusal.detail:
+                refusal = replace(refusal, detail=f"{refusal.detail}: {self._given_up()}")
+            return replace(refusal, holders=_other_schedulers(self.cache, group))
+        return refusal
 
+    def settle_in_s(self, group: Group) -> float:
+        """How long until members that do not exist yet are a reason; 0: they are, or exist."""
+        if _unseen(self.cache, group) is None:
+            return 0.0
+        newest = max(member.pod.created for member in group.members.values())
+        return max(newest + CREATING_S - self.clock(), 0.0)
 
-def _given_up(planning: Planning) -> str:
-    kept_s = planning.limits.slot_s
-    return f"room was kept for {kept_s:g} s and is given up until another member comes"
+    def _plain(self, group: Group) -> Refusal | None:
+        if not group.known:
+            return _missing(group)
+        refusal = self.last_plan.refusals.get(group.key)
+        if refusal is None or _is_of_others(self.cache, group):
+            on_the_way = self.settle_in_s(group)
+            missing = None if on_the_way else _unseen(self.cache, group)
+            return self._stuck_in_prebind(group) or _complaint(group, of=_PLACED) or missing
+        if refusal.cause is Cause.COOLING_DOWN:
+            known = self._stuck_in_prebind(group) or _complaint(group, of=_UNBOUND)
+            return known or replace(refusal, detail=_until(group))
+        return refusal
+
+    def _given_up(self) -> str:
+        kept_s = self.limits.slot_s
+        return f"room was kept for {kept_s:g} s and is given up until another member comes"
+
+    def _stuck_in_prebind(self, group: Group) -> Refusal | None:
+        """The member that is in PreBind for longer than the room of the gang is kept for that."""
+        if group.reached_minimum:
+            return None
+        member = longest_in_prebind(group)
+        if member is None or member.chosen_at >= self.clock() - self.limits.prebind_s:
+            return None
+        text = prebind_text(member)
+        return Refusal(Cause.IN_PREBIND, where=member.pod.key, detail=text, lacking=1)
 
 
 def _missing(group: Group) -> Refusal:
@@ -92,16 +118,6 @@ def _complaint(group: Group, *, of: frozenset[MemberState]) -> Refusal | None:
     return Refusal(Cause.SCHEDULER_REFUSES, where=pod.key, detail=text, lacking=len(refused))
 
 
-def _stuck_in_prebind(group: Group, planning: Planning) -> Refusal | None:
-    """Who is in PreBind for longer than the room of the gang is kept for that."""
-    if group.reached_minimum:
-        return None
-    member = longest_in_prebind(group)
-    if member is None or member.chosen_at >= planning.clock() - planning.limits.prebind_s:
-        return None
-    return Refusal(Cause.IN_PREBIND, where=member.pod.key, detail=prebind_text(member), lacking=1)
-
-
 def prebind_text(member: Member) -> str:
     """What kube-scheduler does with a member in PreBind."""
     since = times.seconds(floor(member.chosen_at))
@@ -113,14 +129,6 @@ def prebind_text(member: Member) -> str:
 
 def _is_refused(member: Member) -> bool:
     return bool(member.pod.complaint) and not is_filter_text(member.pod.complaint)
-
-
-def settles_in_s(cache: ClusterCache, planning: Planning, group: Group) -> float:
-    """How long it takes until members that do not exist yet are a reason; 0: they are, or exist."""
-    if _unseen(cache, group) is None:
-        return 0.0
-    newest = max(member.pod.created for member in group.members.values())
-    return max(newest + CREATING_S - planning.clock(), 0.0)
 
 
 def _unseen(cache: ClusterCache, group: Group) -> Refusal | None:

@@ -47,13 +47,19 @@ def run(scenario: Callable[[Rig, Front], Awaitable[None]]) -> None:
 
     async def main() -> None:
         rig = Rig()
-        rig.planning.deciding.set()
+        rig.planning.leadership.deciding.set()
         mine, theirs = socket.socketpair()
         mine.setblocking(False)
         entrance, its_entrance = doors.pair()
         link = Link(
             entrance,
-            places=FrontReservations(rig.cache, rig.planning, rig.limits, news=lambda: link.news()),
+            places=FrontReservations(
+                cache=rig.cache,
+                cycle=rig.planning.cycle,
+                leadership=rig.planning.leadership,
+                limits=rig.limits,
+                news=lambda: link.news(),
+            ),
             calls=extender_calls(services_of(rig)),
             adopt=lambda *_: None,
             told=lambda _: None,

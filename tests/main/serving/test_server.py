@@ -31,7 +31,7 @@ LOCAL = Bind(host="127.0.0.1", port=0)
 def application(rig: Rig | None = None) -> ASGIApp:
     rig = rig or Rig()
     rig.node("n1")
-    rig.planning.deciding.set()
+    rig.planning.leadership.deciding.set()
     services = services_of(rig)
     return create_app(services, extender_calls(services))
 

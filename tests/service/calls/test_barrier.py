@@ -556,7 +556,7 @@ def test_a_replica_that_stops_leading_answers_its_holds() -> None:
         activity = rig.parts.activity
         activity.elected = True
         assert not activity.active
-        running = asyncio.create_task(rig.planning.run())
+        running = asyncio.create_task(rig.planning.loop.run())
         await advance(2)
         assert call.answer == "another replica leads"
         assert rig.has_reservations() == 0

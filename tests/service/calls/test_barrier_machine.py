@@ -363,7 +363,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def lose_the_lead(self) -> None:
         async def step() -> None:
-            self.rig.planning._stand_by()
+            self.rig.planning.leadership.stand_by()
 
         self.do(step())
 

@@ -223,7 +223,7 @@ def test_a_planned_node_that_was_not_offered_is_a_veto_and_another_is_found() ->
         assert isinstance(answer, Chosen)
         assert answer.node in offered
         shape = rig.member("p").pod.shape
-        now = rig.planning.clock()
+        now = rig.clock()
         assert rig.planning.vetoes.active(now=now) == {Veto(shape, NodeName(vetoed))}
         rig.pod("like-it")
         await rig.cycle()
@@ -353,7 +353,7 @@ def test_a_crowd_of_waiting_pods_is_answered_with_an_error() -> None:
         rig.node("n1", cpu=1000)
         names = rig.gang("big", size=5)
         await rig.cycle()
-        text = filter_text(rig.planning.refusals[rig.key("big")].cause)
+        text = filter_text(rig.refusals[rig.key("big")].cause)
         answers = [rig.filter(name) for name in names]
         assert answers == [Wait(text)] * 3 + [Protect(text)] * 2
         assert rig.filter(names[0]) == Protect(text)

@@ -27,7 +27,11 @@ class Front:
         self.news = 0
         self.of: dict[PodUid, PodPlace] = {}
         self.places = FrontReservations(
-            cache=rig.cache, planning=rig.planning, limits=rig.limits, news=self._news
+            cache=rig.cache,
+            cycle=rig.planning.cycle,
+            leadership=rig.planning.leadership,
+            limits=rig.limits,
+            news=self._news,
         )
 
     def _news(self) -> None:
@@ -341,7 +345,7 @@ def test_who_decides_nothing_tells_nothing() -> None:
         assert front.names() == set()
         await advance(60)
         lead(rig, "host-a")
-        rig.planning._lead()
+        rig.planning.leadership.begin()
         await rig.cycle()
         assert front.names() == {"p"}
 

@@ -48,10 +48,11 @@ class Crossing(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.rig = Rig(by=lambda: 0.0)
-        self.rig.planning.deciding.set()
+        self.rig.planning.leadership.deciding.set()
         self.places = FrontReservations(
             cache=self.rig.cache,
-            planning=self.rig.planning,
+            cycle=self.rig.planning.cycle,
+            leadership=self.rig.planning.leadership,
             limits=self.rig.limits,
             news=self.news,
         )

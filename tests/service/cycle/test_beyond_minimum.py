@@ -24,7 +24,7 @@ def told(*names: str, scoped: bool = False, namespace: str = "default") -> objec
         if names:
             rig.cache.quotas["quota"] = Quota(namespace, "quota", hard, (), scoped)
         group = rig.cache.groups[group_key("default", "g")]
-        return bearable_beyond(rig.cache, rig.planning, group)
+        return bearable_beyond(rig.cache, rig.planning.queries, group)
 
     return asyncio.run(scenario())
 

@@ -33,7 +33,7 @@ def test_a_gang_nobody_came_for_gives_its_room_to_others() -> None:
         await rig.cycle()
         assert released("unused") == before + 1
         assert rig.place("second-0")
-        assert rig.planning.refusals[rig.key("first")]
+        assert rig.refusals[rig.key("first")]
 
     run(scenario())
 
@@ -53,7 +53,7 @@ def test_a_planned_pod_may_wait_while_kube_scheduler_works_off_a_queue() -> None
         await advance(6)
         await rig.cycle()
         assert released("unused")
-        assert rig.planning.refusals[rig.key("late")]
+        assert rig.refusals[rig.key("late")]
 
     run(scenario())
 
@@ -204,7 +204,7 @@ def test_room_for_pods_that_nobody_creates_is_given_back() -> None:
         rig.cache.signals.dirty = True
         await rig.cycle()
         assert group.slots == {}, "it may have been left behind"
-        assert rig.planning.refusals[rig.key("g")].cause is Cause.NOT_ENOUGH_TASKS
+        assert rig.refusals[rig.key("g")].cause is Cause.NOT_ENOUGH_TASKS
         rig.pod("g-0", group="g")
         await rig.cycle()
         assert rig.place("g-0") == "n1"
@@ -225,7 +225,7 @@ def test_a_group_whose_pods_nobody_creates_keeps_no_other_out() -> None:
         rig.pod("next-0", group="next", shape=make_shape(cpu=2000))
         rig.pod("next-1", group="next", shape=make_shape(cpu=2000))
         await rig.cycle()
-        assert rig.planning.refusals[rig.key("next")].cause is Cause.CLUSTER_OVERUSED
+        assert rig.refusals[rig.key("next")].cause is Cause.CLUSTER_OVERUSED
         await advance(61)
         await rig.cycle()
         assert rig.place("next-0") == rig.place("next-1") == "n1"
@@ -233,7 +233,7 @@ def test_a_group_whose_pods_nobody_creates_keeps_no_other_out() -> None:
         rig.pod("late", group="left-behind")
         await advance(2)
         await rig.cycle()
-        assert rig.planning.refusals[rig.key("left-behind")].cause is Cause.QUEUE_ROOM
+        assert rig.refusals[rig.key("left-behind")].cause is Cause.QUEUE_ROOM
 
     run(scenario())
 

@@ -34,7 +34,7 @@ STRICT = DEFAULT_CONF.replace(
 
 def rig_of(nodes: list[str] = NODES, *, cores: int = 4) -> Rig:
     rig = Rig(by=lambda: 0.0)
-    rig.planning.deciding.set()
+    rig.planning.leadership.deciding.set()
     rig.node(*nodes, cpu=cores * 1000)
     for name in "ab":
         rig.queue(make_queue(name))

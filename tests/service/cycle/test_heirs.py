@@ -10,7 +10,6 @@ from app.model.ids import NodeName
 from app.model.job import Template
 from app.model.pod import TASK_SPEC, Pod
 from app.service.limits import Limits
-from app.service.telling.reasons import reason_of
 from tests.builders import make_queue
 from tests.service.replicas import lead, replica
 from tests.service.rig import Rig
@@ -218,7 +217,7 @@ def test_room_for_a_member_that_nobody_creates_is_given_up_and_the_reason_says_s
         await rig.cycle()
         assert rig.place("waiter") == "n1"
         group = rig.cache.groups[rig.key("gang")]
-        reason = reason_of(rig.cache, rig.planning, group)
+        reason = rig.parts.reasons.of(group)
         assert reason is not None
         assert reason.detail == (
             "Not enough valid tasks for gang-scheduling, valid: 3, min: 4: "

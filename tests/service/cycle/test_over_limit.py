@@ -101,7 +101,7 @@ def test_a_held_gang_is_given_back_when_its_queue_is_lowered_and_runs_when_it_is
         assert released() == before + 1
         rig.pod("g-3", group="g")
         await rig.cycle()
-        refusal = rig.planning.refusals[rig.key("g")]
+        refusal = rig.refusals[rig.key("g")]
         assert (refusal.cause, refusal.where) == (Cause.QUEUE_QUOTA, "small")
         assert refusal.shortfalls == (Shortfall("cpu", 4000, 1000, 1000),)
         assert not rig.api.bound()
@@ -191,7 +191,7 @@ def test_room_for_members_that_do_not_exist_yet_is_given_back() -> None:
         await advance(2)
         await rig.cycle()
         assert rig.has_reservations() == 0, "it would be taken again and again"
-        assert rig.planning.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
+        assert rig.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
         limit(rig, 3)
         await rig.cycle()
         assert rig.has_reservations() == 3

@@ -16,7 +16,7 @@ from app.model.reason import Cause
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 from app.service.calls.filtering import Chosen
-from app.service.cycle import planning
+from app.service.cycle import on_demand, planning_cycle
 from app.service.limits import Limits
 from app.telemetry import metrics
 from tests.builders import make_amounts, make_node, make_queue, make_shape
@@ -49,8 +49,8 @@ def test_a_cycle_follows_a_change_at_once_and_silence_within_a_second() -> None:
         def note(_changed: Collection[GroupKey]) -> None:
             times.append(round(clock() - START, 3))
 
-        rig.planning.after.append(note)
-        running = asyncio.create_task(rig.planning.run())
+        rig.planning.cycle.after.append(note)
+        running = asyncio.create_task(rig.planning.loop.run())
         await advance(0.5)
         rig.node("n1")
         await advance(0.1)
@@ -65,7 +65,7 @@ def test_a_cycle_follows_a_change_at_once_and_silence_within_a_second() -> None:
 def test_cycles_end_when_they_are_told_to_though_something_changes_at_that_moment() -> None:
     async def scenario() -> None:
         rig = Rig()
-        running = asyncio.create_task(rig.planning.run())
+        running = asyncio.create_task(rig.planning.loop.run())
         await advance(0.5)
         rig.node("n1")
         running.cancel()
@@ -78,7 +78,7 @@ def test_cycles_end_when_they_are_told_to_though_something_changes_at_that_momen
 def test_a_stream_of_changes_sets_off_a_cycle_every_20_ms() -> None:
     async def scenario() -> None:
         rig = Rig()
-        running = asyncio.create_task(rig.planning.run())
+        running = asyncio.create_task(rig.planning.loop.run())
         await advance(0.1)
         before = rig.planning.log.cycles
         for number in range(1000):
@@ -97,7 +97,7 @@ def test_room_that_others_take_and_give_back_sets_off_cycles_only_while_somebody
         rig = Rig()
         rig.node("n1", cpu=8000)
         rig.pod("taken", scheduler="default", node=NodeName("n1"), shape=make_shape(cpu=4000))
-        running = asyncio.create_task(rig.planning.run())
+        running = asyncio.create_task(rig.planning.loop.run())
         await advance(0.1)
 
         async def cycles_while_others_come_and_go() -> int:
@@ -129,15 +129,15 @@ def test_a_cycle_that_fails_stops_nothing(
         def broken(*_given: object, **_named: object) -> object:
             raise ZeroDivisionError("oh")
 
-        monkeypatch.setattr(planning, "plan_steps", broken)
-        running = asyncio.create_task(rig.planning.run())
+        monkeypatch.setattr(planning_cycle, "plan_steps", broken)
+        running = asyncio.create_task(rig.planning.loop.run())
         with caplog.at_level(logging.ERROR):
             await advance(5)
         assert {record.message for record in caplog.records} == {"planning cycle failed"}
         assert 3 <= len(caplog.records) <= 6
         rig.pod("asked")
         assert rig.filter("asked") == Chosen(NodeName("n1")), "on demand"
-        monkeypatch.setattr(planning, "plan_steps", whole)
+        monkeypatch.setattr(planning_cycle, "plan_steps", whole)
         await advance(2)
         assert rig.place("p") == "n1"
         running.cancel()
@@ -162,14 +162,14 @@ def test_what_changed_is_told_after_a_cycle_that_failed(
 
         with monkeypatch.context() as patched:
             if fails == "planning":
-                patched.setattr(planning, "plan_steps", broken)
+                patched.setattr(planning_cycle, "plan_steps", broken)
             else:
-                patched.setattr(rig.planning, "after", [broken])
+                patched.setattr(rig.planning.cycle, "after", [broken])
             rig.pod("more", group="waits")
             rig.store(replace(rig.api.pods["default/g-0"], phase="Succeeded"))
             with pytest.raises(ZeroDivisionError):
                 await rig.cycle()
-        rig.planning.after.append(told.extend)
+        rig.planning.cycle.after.append(told.extend)
         await rig.cycle()
         assert rig.key("g") in told
 
@@ -179,9 +179,9 @@ def test_what_changed_is_told_after_a_cycle_that_failed(
 def test_the_first_cycle_makes_it_ready() -> None:
     async def scenario() -> None:
         rig = Rig()
-        assert not rig.planning.first_cycle.is_set()
+        assert not rig.planning.leadership.first_cycle.is_set()
         await rig.cycle()
-        assert rig.planning.first_cycle.is_set()
+        assert rig.planning.leadership.first_cycle.is_set()
 
     run(scenario())
 
@@ -199,7 +199,7 @@ def test_refusals_are_counted_by_cause_and_forgotten_when_nobody_waits() -> None
         rig.unsee("podgroups", rig.cache.groups[rig.key("g")].pod_group)
         await rig.cycle()
         assert gauge._value.get() == 0
-        assert rig.planning.refusals == {}
+        assert rig.refusals == {}
 
     run(scenario())
 
@@ -276,7 +276,7 @@ def test_the_groups_of_plain_pods_are_not_all_let_in_before_their_pods_are_told(
         await rig.cycle()
         phases = [rig.cache.groups[rig.key(name)].phase for name in "abc"]
         assert phases == [GroupPhase.INQUEUE, GroupPhase.INQUEUE, GroupPhase.PENDING]
-        assert rig.planning.refusals[rig.key("c")].cause is Cause.CLUSTER_OVERUSED
+        assert rig.refusals[rig.key("c")].cause is Cause.CLUSTER_OVERUSED
 
     run(scenario())
 
@@ -376,7 +376,7 @@ def test_a_job_that_asks_for_what_no_node_has_keeps_nobody_else_from_being_plann
         others = rig.gang("others", size=2)
         await rig.cycle()
         assert {rig.place(name) for name in others} == {"n1"}
-        (lacks,) = rig.planning.refusals[rig.key("job")].shortfalls
+        (lacks,) = rig.refusals[rig.key("job")].shortfalls
         assert (lacks.resource, lacks.asked, lacks.free) == ("nvidia.com/gpu", 2, 0)
         rig.pod("alone")
         assert rig.filter("alone") == Chosen(NodeName("n1"))
@@ -396,7 +396,7 @@ def test_what_a_cycle_placed_stands_when_the_queue_can_hold_it_besides_what_was_
         await during_a_cycle(rig, lambda: rig.filter("asked-0"))
         assert rig.has_reservations() == 4
         assert not rig.cache.signals.dirty, "there is nothing to plan again"
-        assert rig.planning.refusals == {}
+        assert rig.refusals == {}
 
     run(scenario())
 
@@ -417,7 +417,7 @@ def test_queues_below_one_limit_do_not_exceed_it_together() -> None:
         assert rig.has_reservations() == 2, "both would be over the limit of the queue above"
         await rig.cycle()
         assert rig.has_reservations() == 2
-        assert rig.planning.refusals[rig.key("first")].cause is Cause.QUEUE_QUOTA
+        assert rig.refusals[rig.key("first")].cause is Cause.QUEUE_QUOTA
 
     run(scenario())
 
@@ -441,7 +441,7 @@ def test_asking_about_one_of_many_plans_that_one() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1", cpu=1_000_000, pods=1000)
-        for i in range(planning.AT_ONCE + 1):
+        for i in range(on_demand.AT_ONCE + 1):
             rig.pod(f"p{i}")
         assert rig.filter("p7") == Chosen(NodeName("n1"))
         assert rig.has_reservations() == 1

@@ -10,7 +10,7 @@ from app.model.ids import NodeName, QueueName
 from app.model.reason import Cause
 from app.model.shape import Toleration
 from app.model.workload import GroupPhase, QueueState, Quota
-from app.service.cycle import planning
+from app.service.cycle import on_demand
 from app.service.cycle.publishing import REFUSED_IN_A_ROW
 from app.service.limits import Limits
 from tests.builders import make_amounts, make_node, make_queue, make_shape
@@ -180,7 +180,7 @@ def test_who_is_let_in_on_demand_meanwhile_takes_the_place_of_others() -> None:
         rig = Rig(ALWAYS_YIELD)
         rig.node("n1", cpu=64_000)
         rig.queue(make_queue("q", capability=FOUR))
-        for number in range(planning.AT_ONCE + 1):
+        for number in range(on_demand.AT_ONCE + 1):
             wants_in(rig, f"w{number:03}")
 
         def ask() -> None:
@@ -192,7 +192,7 @@ def test_who_is_let_in_on_demand_meanwhile_takes_the_place_of_others() -> None:
         assert let_in(rig) == ["late"]
         await rig.cycle()
         assert let_in(rig) == ["late"]
-        assert rig.planning.refusals[rig.key("w000")].cause is Cause.QUEUE_QUOTA
+        assert rig.refusals[rig.key("w000")].cause is Cause.QUEUE_QUOTA
 
     run(scenario())
 
@@ -223,7 +223,7 @@ def test_nobody_is_let_in_that_would_not_be_by_now(happens: Callable[[Rig], None
         assert rig.cache.signals.dirty, "it is looked at again at once"
         await rig.cycle()
         assert let_in(rig) == []
-        assert rig.planning.refusals[rig.key("g")]
+        assert rig.refusals[rig.key("g")]
 
     run(scenario())
 

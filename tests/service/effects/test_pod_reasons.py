@@ -41,7 +41,7 @@ def test_gated_pods_say_why_they_wait_in_the_words_of_their_group() -> None:
             await advance(FIRST_EVENT_AFTER_S + 1)
         for name in names:
             [condition] = said(rig, name)
-            refusal = rig.planning.refusals[rig.key("g")]
+            refusal = rig.refusals[rig.key("g")]
             assert condition["type"] == PLACED_CONDITION
             assert (condition["status"], condition["reason"]) == ("False", refusal.cause.value)
             assert condition["message"] in rig.api.events[-1].message

@@ -200,8 +200,8 @@ def test_a_replica_that_stands_by_shows_nobody() -> None:
         rig = Rig()
         too_big(rig)
         await rig.cycle()
-        assert len(rig.planning.shown) == 2
-        rig.planning._stand_by()
-        assert not rig.planning.shown
+        assert len(rig.planning.last_plan.shown) == 2
+        rig.planning.leadership.stand_by()
+        assert not rig.planning.last_plan.shown
 
     run(scenario())

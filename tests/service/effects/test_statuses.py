@@ -96,7 +96,7 @@ def test_a_gang_without_room_says_so_with_numbers_everywhere() -> None:
         assert "cpu" in text
         assert said["Reserved"][0] == "False"
         assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
-        refusal = rig.planning.refusals[rig.key("g")]
+        refusal = rig.refusals[rig.key("g")]
         assert said["Reserved"][1] == refusal.cause.value
         assert text.endswith(said["Reserved"][2])
 
@@ -194,7 +194,7 @@ def test_a_running_gang_that_lost_a_member_is_unknown_while_room_is_kept_for_the
             await advance(1)
             show(rig, "g")
             assert conditions(rig, "g")["Reserved"][0] == "True"
-            await advance(rig.planning.limits.slot_s + TOLD_S)
+            await advance(rig.limits.slot_s + TOLD_S)
         assert phases(rig, "g") == ["Running", "Unknown"]
 
     run(scenario())
@@ -261,7 +261,7 @@ def test_a_gang_with_a_finished_member_that_loses_another_lacks_it_and_no_share_
             await advance(1)
             text = "Not enough valid tasks for gang-scheduling, valid: 2, min: 3"
             assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughTasks", text)
-            await advance(rig.planning.limits.slot_s + 2 * status_module.TEXT_EVERY_S)
+            await advance(rig.limits.slot_s + 2 * status_module.TEXT_EVERY_S)
             text += ": room was kept for 60 s and is given up until another member comes"
             assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughTasks", text)
         assert not [event for event in rig.api.events if "used up" in event.message]

@@ -28,7 +28,7 @@ def complain(rig: Rig, pod: str, text: str) -> None:
 
 
 def story(rig: Rig, key: GroupKey) -> Story:
-    found = explain_group(rig.cache, rig.planning, key)
+    found = explain_group(rig.cache, rig.parts.reasons, key)
     assert found is not None
     return found
 
@@ -62,7 +62,7 @@ def test_it_stays_the_reason_when_the_room_was_given_back() -> None:
             complain(rig, "g-1", UNBOUND)
             while rig.has_reservations():
                 await advance(0.1)
-        assert rig.planning.refusals[rig.key("g")].cause is Cause.COOLING_DOWN
+        assert rig.refusals[rig.key("g")].cause is Cause.COOLING_DOWN
         assert UNBOUND in story(rig, rig.key("g")).summary
         assert UNBOUND in conditions(rig, "g")["Unschedulable"][2]
 
@@ -209,7 +209,7 @@ def test_a_running_gang_that_lost_the_only_member_of_a_role_says_so_at_once_and_
             await advance(TOLD_S)
             text = "Not enough valid pods of each task for gang-scheduling"
             assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughPodsOfTask", text)
-            await advance(rig.planning.limits.slot_s + TOLD_S)
+            await advance(rig.limits.slot_s + TOLD_S)
             text += ": room was kept for 60 s and is given up until another member comes"
             assert conditions(rig, "g")["Unschedulable"] == ("True", "NotEnoughPodsOfTask", text)
         assert phases(rig, "g") == ["Running", "Unknown"]
