@@ -1,6 +1,6 @@
 # Everything a fresh machine needs is set up by the target that needs it, once:
 # Python >= 3.11 (with venv), git and make are expected, all else is fetched.
-#   .venv   the environment of uv.lock          .cache  uv itself and the tally of `make test`
+#   .venv   the environment of uv.lock          .cache  uv itself, the tally of `make test`, proofs
 #   $PUMICE_CACHE (else ~/.cache/pumice)        the stock control plane and, where missing, Go
 
 # Given, it is what the environment is made with; else that is not made with a slow build of it.
@@ -24,12 +24,14 @@ heading = @printf '\n=== %s ===\n' '$(1)'
 .NOTPARALLEL:
 .SUFFIXES:
 .PHONY: help venv controlplane controlplane-path demo test tally lint types layers unit scenarios \
-	e2e bench bench-planner fmt clean
+	e2e proofs bench bench-planner fmt clean
 
 help:
 	@echo 'make demo           the first story on the embedded sandbox'
 	@echo 'make test           everything that CI checks; builds the control plane on first use'
 	@echo 'make lint|types|layers|unit|scenarios|e2e    one part of it'
+	@echo 'make proofs         properties and random faults a hundred times as hard: hours, in pieces;'
+	@echo '                    PIECE=name for one, PUMICE_SEED=n for the same dice'
 	@echo 'make bench          side by side with the stock scheduler alone; bench-planner: in memory'
 	@echo 'make controlplane   build etcd and the stock Kubernetes programs; -s controlplane-path: where'
 	@echo 'make venv|fmt|clean'
@@ -100,6 +102,13 @@ e2e: $(SYNCED) controlplane
 	@$(PYTEST) -q $(ON_ALL_CORES) tests/scenarios -m real
 	$(call heading,end to end on the real control plane)
 	@$(PYTEST) -q tests/e2e -m real
+
+# Proofs -----------------------------------------------------------------------------------------
+
+PIECE ?= *
+
+proofs: $(SYNCED) controlplane
+	@$(BIN)/python -m tests.proofs --piece '$(PIECE)'
 
 # Measures ---------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from typing import Any
 import hypothesis
 
 SCALE = float(os.environ.get("PUMICE_SCALE", "1"))
-ROUNDS = int(os.environ.get("PUMICE_ROUNDS", "3"))
+ROUNDS = int(os.environ.get("PUMICE_ROUNDS", "2"))
 FULL = ROUNDS >= 20
 SEED = int(os.environ.get("PUMICE_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
 ROUND_S = 90

@@ -16,9 +16,9 @@ from tests import scale
 TESTS = Path(__file__).parent
 OWN_COUNT = re.compile(r"max_examples|environ.*PUMICE_(SCALE|ROUNDS|SEED)\b")
 ASKS = """
-from tests.scale import SCALE, ROUNDS, FULL, SEED, examples
-one = examples(40, derandomize=True)
-print(one.max_examples, one.derandomize, ROUNDS, FULL, SEED)
+from tests import scale
+one = scale.examples(40, derandomize=True)
+print(one.max_examples, one.derandomize, scale.ROUNDS, scale.FULL, scale.SEED)
 """
 
 

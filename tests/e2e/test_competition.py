@@ -41,7 +41,7 @@ def test_of_two_gangs_of_60_percent_one_runs_whole_and_the_other_waits_whole_the
         place.add_nodes(NODES, cpu="4")
         for number in range(ROUNDS):
             with Partials(place.api, place.name, {"a": SIZE, "b": SIZE}) as seen:
-                submit_in_turns(place, gated=number % 3 < 2, announced=number % 2 == 0)
+                submit_in_turns(place, gated=number % 2 == 0, announced=number % 3 == 0)
                 first, second = seen.wait_one_whole(timeout_s=ROUND_S / 3)
                 place.wait_summary(second, "cpu asked 12, free 8 of 20")
                 assert seen.bound(second) == 0, f"round {number}"

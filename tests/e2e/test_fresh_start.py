@@ -32,12 +32,12 @@ from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand
 from tests.e2e import harms
 from tests.e2e.courses import Course
-from tests.scale import ROUND_S, ROUNDS, dice
+from tests.scale import FULL, ROUND_S, ROUNDS, dice
 
 pytestmark = pytest.mark.real
 
-COURSES = max(ROUNDS // 2, 1)
-STEPS = 80
+COURSES = max(ROUNDS // 4, 1)
+STEPS = 80 if FULL else 25
 SHORT_WAITS = Setting(flags=("--slot-timeout=4", "--barrier-timeout=4"))
 """Room is not kept for long for pods that nobody creates, nor for a gang that lacks some."""
 STILL_S = 6.0

@@ -19,7 +19,7 @@ from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand
 from tests.e2e import harms
 from tests.e2e.occupancy import Occupancy
-from tests.scale import dice
+from tests.scale import ROUNDS, dice
 
 pytestmark = pytest.mark.real
 
@@ -27,6 +27,7 @@ JOBS = 8
 PER_NODE = 4
 """Pods of one cpu that a node of the place has room for."""
 STANDSTILL_S = 5.0
+TURNS = max(ROUNDS // 4, 1)
 
 
 @pytest.fixture
@@ -98,18 +99,19 @@ class Harm:
             self._rig.api.delete(POD_GROUPS, name, namespace=self._place.name)
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(TURNS * 200)
 def test_all_jobs_come_to_their_end_and_no_node_had_too_many(rig: Rig, place: Stand) -> None:
     die = dice()
     logs = [rig.controlplane.log(name) for name in ("extender", "controllers")]
     before = {log: log.stat().st_size for log in logs}
     with Occupancy(place.api, place.name) as seen:
-        for number in range(JOBS):
-            place.submit(f"job-{number}", job(die.randrange(2, 2 * PER_NODE + 1)))
-        for harm in die.sample(Harm(place).all(), 6):
-            harm()
-            time.sleep(die.uniform(0, 1))
-        place.wait_phase("Completed", timeout_s=90)
+        for turn in range(TURNS):
+            for number in range(JOBS):
+                place.submit(f"job-{turn}-{number}", job(die.randrange(2, 2 * PER_NODE + 1)))
+            for harm in die.sample(Harm(place).all(), 6):
+                harm()
+                time.sleep(die.uniform(0, 1))
+            place.wait_phase("Completed", timeout_s=90)
     assert 0 < seen.most() <= PER_NODE
     pumice.wait_no_drift(rig.extender)
     for log, size in before.items():
