@@ -103,7 +103,7 @@ def assemble(
     reasons = Reasons(cache=cache, last_plan=last_plan, limits=limits, clock=clock)
     status = StatusWriter(
         cache,
-        activity=activity,
+        leadership=planning.leadership,
         last_plan=last_plan,
         reasons=reasons,
         groups=ports,

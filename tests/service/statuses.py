@@ -49,7 +49,7 @@ def writer_of(rig: Rig) -> StatusWriter:
     """A writer beside those that work: it writes when the test says so."""
     return StatusWriter(
         rig.cache,
-        activity=rig.parts.activity,
+        leadership=rig.planning.leadership,
         last_plan=rig.planning.last_plan,
         reasons=rig.parts.reasons,
         groups=rig.api,

@@ -31,8 +31,8 @@ from app.model.ids import GroupKey, QueueName
 from app.model.reason import Refusal
 from app.model.resources import Vector
 from app.model.workload import GroupPhase, PodGroup, Queue
-from app.service.activity import Activity
 from app.service.cycle.last_plan import LastPlan
+from app.service.cycle.leadership import Leadership
 from app.service.effects.failed_writes import again_unless_gone
 from app.service.ports import Clock, EventSink, EventType, GroupWriter, WriteError
 from app.service.telling.reasons import Reasons
@@ -88,7 +88,7 @@ class StatusWriter:
         self,
         cache: ClusterCache,
         *,
-        activity: Activity,
+        leadership: Leadership,
         last_plan: LastPlan,
         reasons: Reasons,
         groups: GroupWriter,
@@ -96,7 +96,7 @@ class StatusWriter:
         clock: Clock,
     ) -> None:
         self._cache = cache
-        self._activity = activity
+        self._leadership = leadership
         self._last_plan = last_plan
         self._reasons = reasons
         self._groups = groups
@@ -113,7 +113,8 @@ class StatusWriter:
 
     async def write_group(self, key: GroupKey) -> None:
         """Write the PodGroup's status if it should be another; the replica that leads does."""
-        if not self._activity.active:
+        if not self._leadership.activity.active:
+            self._leadership.follow()  # all groups are looked at when this one leads again
             return
         group, gang = self._cache.groups.get(key), self._cache.registry.view(key)
         if group is None or gang is None:
@@ -171,7 +172,7 @@ class StatusWriter:
 
         Only the replica that leads does, once it has counted.
         """
-        if not self._activity.active or self._allocated is None:
+        if not self._leadership.activity.active or self._allocated is None:
             return
         queue = self._cache.queues.get(name)
         if queue is None:
