@@ -52,8 +52,11 @@ class Reasons:
         return refusal
 
     def settle_in_s(self, group: Group) -> float:
-        """How long until members that do not exist yet are a reason; 0: they are, or exist."""
-        if _unseen(self.cache, group) is None:
+        """How long until members that do not exist yet are a reason; 0: they are, or exist.
+
+        The group may be gone by now, and another one have its key.
+        """
+        if not group.members or _unseen(self.cache, group) is None:
             return 0.0
         newest = max(member.pod.created for member in group.members.values())
         return max(newest + CREATING_S - self.clock(), 0.0)

@@ -382,3 +382,20 @@ def test_a_pod_alone_that_holds_what_others_lack_is_called_by_its_name() -> None
         )
 
     run(scenario())
+
+
+def test_nothing_is_awaited_of_a_group_that_is_gone_though_another_one_has_its_key() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        gone = rig.group("g", minimum=2)
+        before = rig.cache.groups[rig.key("g")]
+        rig.unsee("podgroups", gone)
+        rig.group("g", minimum=2, uid="uid-another")
+        rig.pod("g-0", group="g", created=clock())
+        await rig.cycle()
+        after = rig.cache.groups[rig.key("g")]
+        assert rig.parts.reasons.settle_in_s(after) == CREATING_S
+        assert rig.parts.reasons.settle_in_s(before) == 0
+
+    run(scenario())
