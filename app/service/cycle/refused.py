@@ -21,7 +21,9 @@ class Refused:
     _lacked: dict[GroupKey, bool] = field(init=False, default_factory=dict)
     """Whether a gang lacked members when it was planned on demand since the last cycle."""
     _causes: dict[GroupKey, Cause] = field(init=False, default_factory=dict)
-    """Why groups waited after the last cycle."""
+    """Why groups waited when this was decided last."""
+    _otherwise: set[GroupKey] = field(init=False, default_factory=set)
+    """Groups that have waited for something else since the last cycle, if only for a moment."""
 
     def __post_init__(self) -> None:
         for cause in Cause:
@@ -43,6 +45,7 @@ class Refused:
         for key, why in refused.items():
             if key in pending or key in aside:
                 self.reasons[key] = why
+        self._compare()
 
     def note_all_on_demand(self) -> None:
         """All was planned on demand."""
@@ -54,16 +57,19 @@ class Refused:
         self.reasons.pop(group.key, None)
         self.reasons.update(refused)
         self._lacked[group.key] = _lacks_members(group)
+        self._note(group.key)
 
     def drop_decided(self) -> None:
         """Forget groups about which there is nothing to decide any more."""
         registry = self.cache.registry
         for key in self.reasons.keys() - registry.pending.keys() - registry.aside.keys():
             del self.reasons[key]
+            self._note(key)
 
     def clear(self) -> None:
         """Another replica says why groups wait."""
         self.reasons = {}
+        self._compare()
 
     def stands(self, group: Group) -> bool:
         """Whether planning it on demand again would bring nothing.
@@ -84,13 +90,27 @@ class Refused:
         )
 
     def note_causes(self) -> set[GroupKey]:
-        """Count them; the groups that wait for something else than before, or not any more."""
-        before, self._causes = self._causes, {k: r.cause for k, r in self.reasons.items()}
+        """Count them; the groups that wait for something else than before, or not any more.
+
+        Those too that did so in between: what was told of them then may be what does not hold.
+        """
         counts = Counter(self._causes.values())
-        for cause in {*counts, *before.values()}:
+        for cause in Cause:
             metrics.GROUPS_REFUSED.labels(cause.value).set(counts[cause])
-        keys = before.keys() | self._causes.keys()
-        return {key for key in keys if before.get(key) is not self._causes.get(key)}
+        found, self._otherwise = self._otherwise, set()
+        return found
+
+    def _compare(self) -> None:
+        before, self._causes = self._causes, {k: r.cause for k, r in self.reasons.items()}
+        self._otherwise |= {k for k, cause in self._causes.items() if before.get(k) is not cause}
+        self._otherwise |= before.keys() - self._causes.keys()
+
+    def _note(self, key: GroupKey) -> None:
+        before, refusal = self._causes.pop(key, None), self.reasons.get(key)
+        if refusal is not None:
+            self._causes[key] = refusal.cause
+        if before is not self._causes.get(key):
+            self._otherwise.add(key)
 
 
 def _lacks_members(group: Group) -> bool:
