@@ -30,17 +30,21 @@ class LastPlan:
         """All was planned, and ``plan`` is published already."""
         self.refused.replace(plan.refused)
         self.shown = plan.shown
-        self.cache.signals.groups |= self.loans.keys() ^ plan.loans.keys()
-        self.loans = plan.loans
+        self._lend(plan.loans)
 
     def clear(self) -> None:
         """No group waits for a place."""
         self.refused.replace({})
         self.shown = frozenset()
-        self.loans = {}
+        self._lend({})
 
     def forget(self) -> None:
         """Another replica says why groups wait, and opens gates."""
         self.refused.clear()
         self.refused.note_causes()
         self.shown = frozenset()
+
+    def _lend(self, loans: Mapping[GroupKey, Loan]) -> None:
+        """Groups that borrow from now on, or not any more, are told of."""
+        self.cache.signals.groups |= self.loans.keys() ^ loans.keys()
+        self.loans = loans

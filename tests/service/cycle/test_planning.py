@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from app.core.planner import plan_steps
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.job import JobTemplate, Template
+from app.model.plan import Loan
 from app.model.reason import Cause
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
@@ -507,5 +508,22 @@ def test_no_interleaving_promises_more_than_there_is(data: st.DataObject) -> Non
                 assert len(group.waiting) in (0, 2), "whole or not at all"
             await asyncio.sleep(0)
         await asyncio.gather(*cycles)
+
+    run(scenario())
+
+
+def test_a_gang_whose_loan_is_over_as_nobody_waits_any_more_is_told_of() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.gang("g", size=1, node=NodeName("n1"), phase="Running")
+        await rig.cycle()
+        told: list[set[GroupKey]] = []
+        rig.planning.cycle.after.append(lambda changed: told.append(set(changed)))
+        lent = rig.planning.last_plan
+        lent.loans = {rig.key("g"): Loan(QueueName("root"), rig.cache.node_usage.vector(()))}
+        rig.cache.signals.dirty = True
+        await rig.cycle()
+        assert (told, lent.loans) == ([{rig.key("g")}], {})
 
     run(scenario())
