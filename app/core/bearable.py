@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from app.core.ledger import Ledger
-from app.core.policy import Opened, Policies
+from app.core.points import Opened
+from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.amounts import is_best_effort
 from app.model.gang import Gang, Task

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from app.core.actions.enqueue import ballot, comes_in_anyway, shut_out
 from app.core.ledger import Ledger
-from app.core.policy import Opened, Policies
+from app.core.points import Opened
+from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.gang import Gang
 from app.model.ids import GroupKey

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.ledger import Ledger, QueueAccount
-from app.core.policy import Opened, Policies, QueueShare
+from app.core.points import Opened
+from app.core.policy import Policies, QueueShare
 from app.core.shares.loans import without_pods
 from app.core.tiers import open_policies
 from app.model.ids import QueueName

@@ -15,7 +15,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from app.core.ledger import Ledger
-from app.core.policy import Opened, Policies
+from app.core.points import Opened
+from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.ids import QueueName
 from app.model.plan import Revocable

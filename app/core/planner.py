@@ -26,7 +26,8 @@ from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
-from app.core.policy import Opened, Policies
+from app.core.points import Opened
+from app.core.policy import Policies
 from app.core.shares.loans import loans
 from app.core.tiers import open_policies
 from app.model.gang import Gang, Task
@@ -212,8 +213,8 @@ def _run(cycle: Cycle) -> Steps:
         if action is not None:
             yield from action(cycle)
     cycle.give_up_earmarks()
-    if cycle.is_full:
-        cycle.loans = loans(cycle.ledger, cycle.opened)
+    if cycle.is_full and cycle.opened.standings is not None:
+        cycle.loans = loans(cycle.ledger, cycle.opened.standings)
     keep_room_for_shown(cycle)
     for number, gang in enumerate(cycle.pending):
         _account_for(cycle, gang)

@@ -1,10 +1,11 @@
-"""What a plugin can decide, as callable types, and the opened set of them.
+"""What a plugin can decide, as callable types.
 
 A plugin module has a function ``configure(conf) -> OpenPlugin`` that checks the plugin's arguments
 once. Opening the plugin reads the snapshot (shares, deserved amounts) and returns the hooks it
 takes part in; hooks read the running numbers from the ledger and change nothing.
-:class:`Policies` is what the configuration selects; opening it on a ledger gives :class:`Opened`,
-where the tiers are already combined as volcano.md §3.3 says, so the actions never see a plugin.
+:class:`Policies` is what the configuration selects; opening it on a ledger gives
+:class:`~app.core.points.Opened`, where the tiers are already combined as volcano.md §3.3 says, so
+the actions never see a plugin.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -160,43 +161,6 @@ class Hooks:
 OpenPlugin = Callable[[Session], Hooks]
 Configure = Callable[[PluginConf], OpenPlugin]
 """Checks a plugin's arguments; raises ``ConfError``."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Opened:
-    """The combined answers of all tiers for one cycle.
-
-    ``gang_key`` and ``task_key`` end in creation time and name, so orders are total.
-    ``enqueueable`` returns None for yes; so does ``admissible``, which leaves out what admitted
-    groups without places claim. ``borrowable`` is ``allocatable`` without the shares of queues:
-    only what they may really hold counts. ``is_below_share`` is true where no plugin shares the
-    cluster. ``borrows`` tells whether queues may hold more than their share, ``patience`` after
-    how many seconds of waiting room is collected for a gang. ``permitted`` is ``allocatable`` if
-    the cluster were as large as one could wish: only limits that somebody set count; so it is with
-    ``excess``, for which the queue may be closed or missing. ``gang_ready`` is the AND of all
-    plugins.
-    ``standings`` is None when no plugin shares the cluster among the queues.
-    """
-
-    gang_key: GangKey
-    task_key: TaskKey
-    queue_order: QueueCompare
-    gang_valid: Validity
-    enqueueable: Validity
-    admissible: Validity
-    enqueued: Enqueued
-    allocatable: Allocatable
-    borrowable: Allocatable
-    permitted: Allocatable
-    excess: Excess
-    overused: Overused
-    is_below_share: IsBelowShare
-    borrows: bool
-    patience: Callable[[Gang], float]
-    gang_ready: GangTest
-    scoring: Scoring
-    predicates: Predicates
-    standings: Standings | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

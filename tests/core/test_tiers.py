@@ -1,18 +1,20 @@
 """How plugins in tiers combine."""
 
+from dataclasses import fields
 from functools import cmp_to_key
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from app.core.conf_error import ConfError
 from app.core.ledger import Ledger
+from app.core.plugins.catalogue import SWITCHES
+from app.core.points import Opened, Point
 from app.core.policy import (
     ABSTAIN,
     PERMIT,
     Ballot,
     Hooks,
-    Opened,
     Policies,
     Predicates,
     Scoring,
@@ -470,3 +472,26 @@ def test_the_default_plugins_open_on_an_empty_cluster() -> None:
     assert refusal.cause is Cause.CLUSTER_OVERUSED
     assert opened.gang_key(gang)[:2] == (0, False)
     assert opened.gang_valid(gang) is None
+
+
+class TestTable:
+    ROWS = tuple(row for row in vars(Opened).values() if isinstance(row, Point))
+
+    @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+    def test_a_switch_is_a_key_that_the_configuration_knows(self, row: Point[Any, Any]) -> None:
+        assert row.switch is None or row.switch in SWITCHES
+
+    def test_every_hook_has_its_row(self) -> None:
+        asked: set[str] = set()
+
+        class Asked:
+            def __getattr__(self, name: str) -> None:
+                asked.add(name)
+
+        for row in self.ROWS:
+            row.of(cast(Hooks, Asked()))
+        assert asked == {field.name for field in fields(Hooks)}
+
+    def test_an_answer_is_combined_once(self) -> None:
+        opened = open_fakes((by("priority"),))
+        assert opened.gang_key is opened.gang_key

@@ -15,7 +15,7 @@ from app.core.actions.ports import NodeFinder
 from app.core.actions.turns import Line
 from app.core.holders import Holders
 from app.core.ledger import Entry, Ledger
-from app.core.policy import Opened
+from app.core.points import Opened
 from app.model.amounts import Amounts
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, QueueName

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from app.core.actions.aside import still_aside
 from app.core.actions.cycle import Cycle, Steps, behind_another
 from app.core.actions.turns import Turns
-from app.core.policy import Opened
+from app.core.points import Opened
 from app.model.gang import Gang
 from app.model.reason import Cause, Refusal
 from app.model.snapshot import Snapshot

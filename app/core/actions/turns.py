@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Generic, Protocol, TypeVar
 
-from app.core.policy import Opened, QueueCompare
+from app.core.points import Opened
+from app.core.policy import QueueCompare
 from app.model.gang import Gang
 from app.model.ids import NO_QUEUE, GroupKey, QueueName
 

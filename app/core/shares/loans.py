@@ -11,19 +11,17 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.policy import Opened, QueueShare
+from app.core.policy import QueueShare, Standings
 from app.model.gang import Gang
 from app.model.ids import NO_QUEUE, GroupKey, QueueName
 from app.model.plan import Loan
 from app.model.resources import PODS_COLUMN, Vector
 
 
-def loans(ledger: Ledger, opened: Opened) -> dict[GroupKey, Loan]:
-    """What each borrowing gang borrows; nothing where no plugin shares the cluster."""
-    if opened.standings is None:
-        return {}
+def loans(ledger: Ledger, standings: Standings) -> dict[GroupKey, Loan]:
+    """What each borrowing gang borrows."""
     accounts = ledger.queues().items()
-    known = {name: opened.standings(name) for name, account in accounts if account.groups}
+    known = {name: standings(name) for name, account in accounts if account.groups}
     beyond = {
         name: over
         for name, standing in known.items()

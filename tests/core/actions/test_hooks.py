@@ -27,13 +27,14 @@ def allocated(*gangs: Gang, cpu: int = 20, **hooks: Any) -> Outcome:
     snapshot = make_snapshot(nodes=cores(cpu), gangs=gangs)
     by, ledger = policies(), Ledger(snapshot)
     opened = open_policies(by, ledger, now=0.0)
+    vars(opened).update(borrows=False, **hooks)
     cycle = Cycle(
         snapshot=snapshot,
         pending=snapshot.pending,
         actions=by.conf.actions,
         now=0.0,
         ledger=ledger,
-        opened=replace(opened, borrows=False, **hooks),
+        opened=opened,
         finder=Placer(ledger, predicates=opened.predicates, scoring=opened.scoring),
         line=lineage.lines(ledger, by.conf),
         holders=None,

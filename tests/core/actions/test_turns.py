@@ -11,7 +11,7 @@ from app.core.actions.backlog import Backlog
 from app.core.actions.lineage import lines
 from app.core.actions.turns import Turns
 from app.core.ledger import Ledger
-from app.core.policy import Opened
+from app.core.points import Opened
 from app.core.tiers import build, open_policies
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang

@@ -1,0 +1,108 @@
+"""The table of extension points: one row each, in the class body of :class:`Opened`.
+
+A row says which hook of a plugin takes part, how the hooks of all plugins are combined
+(:mod:`app.core.combining`), and which key of the plugin's configuration turns it off; points
+without such a key cannot be turned off. A new point is one row here, and a field with its type in
+:class:`~app.core.policy.Hooks`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Self, TypeVar, overload
+
+from app.core import combining
+from app.core.combining import Opening, Tiers
+from app.core.policy import Hooks
+from app.model.conf import PluginConf
+
+Hook = TypeVar("Hook")
+Answer = TypeVar("Answer")
+Configured = Sequence[Sequence[tuple[PluginConf, Hooks]]]
+"""The plugins of each tier, with what they answer."""
+
+
+@dataclass(slots=True, eq=False)
+class Point(Generic[Hook, Answer]):
+    """One extension point.
+
+    As an attribute of :class:`Opened` it is the combined answer, which is made when it is first
+    asked for and then kept.
+    """
+
+    of: Callable[[Hooks], Hook | None]
+    combine: Callable[[Tiers[Hook], Opening], Answer]
+    switch: str | None = None
+    name: str = ""
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, opened: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, opened: "Opened", owner: type) -> Answer: ...
+    def __get__(self, opened: "Opened | None", owner: type) -> Self | Answer:
+        if opened is None:
+            return self
+        answer = self.combine(self._taking_part(opened.configured), opened.opening)
+        vars(opened)[self.name] = answer
+        return answer
+
+    def _taking_part(self, configured: Configured) -> Tiers[Hook]:
+        return [
+            [
+                hook
+                for conf, hooks in tier
+                if self.switch is None or conf.enabled(self.switch)
+                if (hook := self.of(hooks)) is not None
+            ]
+            for tier in configured
+        ]
+
+
+class Opened:
+    """The combined answers of all tiers for one cycle; each attribute is a row of the table."""
+
+    def __init__(self, configured: Configured, opening: Opening) -> None:
+        self.configured = configured
+        self.opening = opening
+
+    gang_key = Point(lambda h: h.gang_order, combining.key_of_gangs, "enableJobOrder")
+    """Ends in creation time and name, so the order is total."""
+    task_key = Point(lambda h: h.task_order, combining.key_of_tasks, "enableTaskOrder")
+    """The same of members."""
+    queue_order = Point(lambda h: h.queue_order, combining.order_of_queues, "enableQueueOrder")
+
+    gang_valid = Point(lambda h: h.gang_valid, combining.first_refusal)
+    gang_ready = Point(lambda h: h.gang_ready, combining.all_ready, "enableJobReady")
+
+    enqueueable = Point(lambda h: h.enqueueable, combining.vote, "enableJobEnqueued")
+    """None for yes."""
+    admissible = Point(lambda h: h.admissible or h.enqueueable, combining.vote, "enableJobEnqueued")
+    """The same, what admitted groups without places claim left out."""
+    enqueued = Point(lambda h: h.enqueued, combining.all_told, "enableJobEnqueued")
+
+    allocatable = Point(lambda h: h.allocatable, combining.first_limit, "enabledAllocatable")
+    borrowable = Point(
+        lambda h: h.borrowable or h.allocatable, combining.first_limit, "enabledAllocatable"
+    )
+    """``allocatable`` without the shares of queues: only what they may really hold counts."""
+    permitted = Point(lambda h: h.permitted, combining.first_limit, "enabledAllocatable")
+    """``allocatable`` if the cluster were as large as one could wish: only set limits count."""
+    excess = Point(lambda h: h.excess, combining.largest, "enabledAllocatable")
+    """Of set limits too; the queue may be closed or missing."""
+    overused = Point(lambda h: h.overused, combining.first_overuse, "enabledOverused")
+    is_below_share = Point(
+        lambda h: h.is_below_share, combining.all_below_share, "enabledAllocatable"
+    )
+    """True where no plugin shares the cluster."""
+    standings = Point(lambda h: h.standings, combining.first_set)
+    """None when no plugin shares the cluster among the queues."""
+
+    borrows = Point(lambda h: h.borrowing, combining.all_lend)
+    """Whether queues may hold more than their share."""
+    patience = Point(lambda h: (h.patience, h.borrowing), combining.first_patience)
+    """After how many seconds of waiting room is collected for a gang."""
+
+    predicates = Point(lambda h: h.predicates, combining.first_rules, "enablePredicate")
+    scoring = Point(lambda h: h.scoring, combining.sum_of_weights, "enableNodeOrder")
