@@ -35,7 +35,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
         totals = {
             "nodes": len(node_usage.nodes),
             "members": len(cache.members),
-            "foreign": len(cache.foreign),
+            "foreign": len(cache.pods.foreign),
             "groups": len(cache.groups),
             "pending": len(cache.registry.pending),
             "setAside": len(cache.registry.aside),

@@ -1,19 +1,27 @@
 """The live cluster: events in, reservations kept, snapshots out.
 
-Every change goes through one of two doors: *events* (``set_*``/``drop_*``, here and in
-:mod:`app.cache.pods`: what the API server says) and *reservations*
-(:mod:`app.cache.reserved.reservations`: what we decided). The invariant after each call: the rooms
-hold exactly one charge for every member that has a node (bound or promised) and is not done, one
-for every slot, and one for every foreign pod on a node; nothing else.
+Every change comes as an *event* (``set_*``/``drop_*``, here and in :mod:`app.cache.pods`: what the
+API server says) or as a *decision* of ours (:mod:`app.cache.reserved`, :mod:`app.cache.decisions`).
+Both change members by one door, :mod:`app.cache.decisions`. The invariant after each call: the node
+usage holds exactly one charge for every member that has a node (bound or reserved) and is not done,
+one for every slot, and one for every foreign pod on a node; nothing else.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from app.cache.decisions import Decisions
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member, MemberState
-from app.cache.gangs.views import task_of
+from app.cache.gangs.registry import Registry
+from app.cache.neighbours.rules import Rules
+from app.cache.nodes.usage import NodeUsage
 from app.cache.pods import Pods
+from app.cache.reserved.bind_steps import BindSteps
+from app.cache.reserved.kept_slots import KeptSlots
+from app.cache.reserved.losses import Losses
+from app.cache.reserved.reservations import Reservations
+from app.cache.reserved.shortages import Shortages
 from app.model.disruption import DisruptionBudget
 from app.model.ids import (
     DEFAULT_QUEUE,
@@ -25,28 +33,79 @@ from app.model.ids import (
 )
 from app.model.node import DeviceClass, Node
 from app.model.plan import Collected
-from app.model.pod import TERMINAL
+from app.model.pod import Pod
 from app.model.reason import CLOSED, NODE_GONE, SMALLER
 from app.model.resources import Vector
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
 
-class ClusterCache(Pods):
-    """Nodes, pods, groups, queues and every promise.
+def _undated() -> float:
+    return 0.0
 
-    ``schedulers`` are the names that are ours; pods that stand alone and name no queue are in the
-    ``default_queue``.
+
+class ClusterCache:
+    """Nodes, pods, groups, queues and every reservation, each in a part of its own.
+
+    ``schedulers`` are the names that are ours; single pods that name no queue are in the
+    ``default_queue``. ``clock`` dates what the stories of members and groups tell.
     """
 
     def __init__(
-        self, *, schedulers: frozenset[str], default_queue: QueueName = DEFAULT_QUEUE
+        self,
+        *,
+        schedulers: frozenset[str],
+        default_queue: QueueName = DEFAULT_QUEUE,
+        clock: Callable[[], float] = _undated,
     ) -> None:
-        super().__init__(schedulers=schedulers, default_queue=default_queue)
-        self.queues: dict[QueueName, Queue] = {}
+        self.node_usage = NodeUsage()
+        self.registry = Registry(self.node_usage, default_queue=default_queue)
+        self.groups = self.registry.groups
+        self.signals = self.registry.signals
         self.namespaces = self.registry.namespaces
+        self.members: dict[PodUid, Member] = {}
+        self.rules = Rules()
+        self.queues: dict[QueueName, Queue] = {}
         self.quotas: dict[str, Quota] = {}
         self.budgets: dict[str, DisruptionBudget] = {}
         self.device_classes: dict[str, DeviceClass] = {}
+        self.decisions = Decisions(self.registry, self.node_usage, clock=clock)
+        self.slots = KeptSlots(self.node_usage, self.registry, self.rules)
+        self.shortages = Shortages(self.node_usage, self.members, self.groups, self.decisions)
+        self.losses = Losses(
+            self.decisions,
+            node_usage=self.node_usage,
+            registry=self.registry,
+            members=self.members,
+            slots=self.slots,
+            shortages=self.shortages,
+        )
+        self.reservations = Reservations(
+            self.decisions,
+            node_usage=self.node_usage,
+            registry=self.registry,
+            members=self.members,
+            rules=self.rules,
+            slots=self.slots,
+            losses=self.losses,
+        )
+        self.bind_steps = BindSteps(
+            self.decisions,
+            node_usage=self.node_usage,
+            registry=self.registry,
+            members=self.members,
+            losses=self.losses,
+        )
+        self.pods = Pods(
+            self.decisions,
+            schedulers=schedulers,
+            node_usage=self.node_usage,
+            registry=self.registry,
+            members=self.members,
+            rules=self.rules,
+            slots=self.slots,
+            losses=self.losses,
+            reservations=self.reservations,
+        )
         self._collected: tuple[Collected, ...] = ()
 
     @property
@@ -71,6 +130,16 @@ class ClusterCache(Pods):
                 group.collecting_since = now
                 self.registry.changed(group, replan=False)
 
+    # --- events: pods ----------------------------------------------------------------------------
+
+    def set_pod(self, pod: Pod, *, now: float, observed: bool = False) -> None:
+        """Add or replace a pod. ``observed``: seen in a Filter call, the watch is still behind."""
+        self.pods.set_pod(pod, now=now, observed=observed)
+
+    def drop_pod(self, uid: PodUid) -> None:
+        """A pod is gone; what it held is free at once, and only the watch can bring it back."""
+        self.pods.drop_pod(uid)
+
     # --- events: nodes ---------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> None:
@@ -81,30 +150,25 @@ class ClusterCache(Pods):
             return
         if node.ready is not was_up:
             self._count_lingering(node.name)
-        self.signals.dirty = True
+        self.signals.note_dirty()
         if node.may_take_more(before):
             self.registry.look_again()
-        self._lose_promises(node.name, CLOSED)
-        self._relieve(node.name, SMALLER)
+        self.losses.follow_node(node.name, CLOSED)
+        self.losses.relieve(node.name, SMALLER)
 
     def drop_node(self, name: NodeName) -> None:
         """Forget a node; promises on it are given back."""
         if self.node_usage.drop_node(name):
-            self.signals.dirty = True
+            self.signals.note_dirty()
             self._count_lingering(name)
-            self._lose_promises(name, NODE_GONE)
+            self.losses.follow_node(name, NODE_GONE)
 
     def _count_lingering(self, name: NodeName) -> None:
         """Count the terminating pods of a node that came up or went down anew."""
         there = (self.members.get(PodUid(holder)) for holder in self.node_usage.holders(name))
         for member in filter(None, there):
             if member.kind is MemberState.RELEASING_PLACED:
-                group = self.groups[member.group]
-                group.remove(member)
-                self._look_whether_it_lingers(member)
-                group.add(member)
-                self.registry.changed(group, replan=False)
-                self.signals.overfull |= member.lingers
+                self.decisions.count_lingering(member)
 
     def set_device_class(self, device_class: DeviceClass) -> None:
         """Add or replace a DeviceClass."""
@@ -119,7 +183,7 @@ class ClusterCache(Pods):
     def _follow_devices(self) -> None:
         names = (each.resources for each in self.device_classes.values())
         if self.node_usage.set_devices(frozenset().union(*names)):
-            self.signals.dirty = True
+            self.signals.note_dirty()
             self.registry.look_again()
 
     # --- events: groups and the rest -------------------------------------------------------------
@@ -135,15 +199,11 @@ class ClusterCache(Pods):
             group.reached = Counter(pod_group.reached)
         if before is None or before.minimum != pod_group.minimum:
             group.begin_anew()
-            group.foreign = self.foreign_members.count(group.key)
+            group.foreign = self.registry.foreign_members.count(group.key)
         self.registry.specify(group, pod_group)
         if pod_group.min_resources:
             self.node_usage.vector(pod_group.min_resources)
-        for pod in self._history.take(pod_group.key):
-            self.members[pod.uid] = member = Member(
-                pod, group.key, task_of(pod, self.node_usage.vector)
-            )
-            group.add(member)
+        self.pods.recall(group)
         if before is not None:
             group.ask_otherwise(asked_before)
             self._take_back(group, before=before, now=pod_group)
@@ -161,16 +221,9 @@ class ClusterCache(Pods):
     def _take_back(self, group: Group, *, before: PodGroup, now: PodGroup) -> None:
         """Give back what it was promised as it was and may not keep as it is."""
         if now.queue != before.queue:
-            self._revoke(group, why="PodGroup moved to another queue")
+            self.losses.revoke(group, why="PodGroup moved to another queue")
         elif now.minimum != before.minimum:
             self.slots.drop_surplus(group)
-
-    def _revoke(self, group: Group, *, why: str) -> None:
-        """Give back all it was promised; what is on its way to be bound, should that fail."""
-        self.release(group.key, why=why)
-        for member in group.members.values():
-            if member.reserved:
-                group.arrivals.avoid(member)
 
     def drop_group(self, key: GroupKey) -> None:
         """Forget a PodGroup; members that are not on a node yet lose their places.
@@ -180,14 +233,12 @@ class ClusterCache(Pods):
         group = self.groups.get(key)
         if group is None or group.pod_group is None:
             return
-        self._revoke(group, why="PodGroup was deleted")
+        self.losses.revoke(group, why="PodGroup was deleted")
         self.registry.specify(group, None)
         group.phase = GroupPhase.NEW
         group.reached = Counter()
         self.registry.changed(group)
-        for member in list(group.members.values()):
-            if member.pod.status in TERMINAL:
-                self._retire(member)
+        self.pods.retire(group)
 
     def set_namespace(self, namespace: Namespace) -> None:
         """Add or replace a namespace; it may name the queue of pods that stand alone."""
@@ -199,7 +250,7 @@ class ClusterCache(Pods):
 
     def _take_elsewhere(self, groups: Iterable[Group]) -> None:
         for group in groups:
-            self._revoke(group, why="namespace got another queue")
+            self.losses.revoke(group, why="namespace got another queue")
             self.registry.changed(group)
 
     def set_queue(self, queue: Queue) -> None:
@@ -208,10 +259,10 @@ class ClusterCache(Pods):
             self.node_usage.vector(limits)
         before = self.queues.get(queue.name)
         if before is None or before.limits != queue.limits:
-            self.signals.overfull = True
+            self.signals.note_overfull()
             self.registry.look_again()
         self.queues[queue.name] = queue
-        self.signals.dirty = True
+        self.signals.note_dirty()
 
     def total(self) -> Vector:
         """What the cluster has, shape ``(R,)``, as a snapshot of this moment would say."""
@@ -233,5 +284,5 @@ class ClusterCache(Pods):
     def drop_queue(self, name: QueueName) -> None:
         """Forget a queue."""
         if self.queues.pop(name, None) is not None:
-            self.signals.dirty = True
+            self.signals.note_dirty()
             self.registry.look_again()

@@ -1,22 +1,29 @@
-"""Pods as the watches and Filter calls show them: who joins a group, leaves it, or changes in it.
+"""Pods as the watches and Filter calls show them: which pod joins a group, leaves it, or changes.
 
 Those of others count with the room that they have on their nodes. Those that are over and in no
 PodGroup that is known do not count: they are kept as history, should there be one.
 """
 
 from collections import Counter
+from dataclasses import dataclass
 
+from app.cache.decisions import Decisions
 from app.cache.gangs.departed import Departed
 from app.cache.gangs.groups import Group
 from app.cache.gangs.history import History
 from app.cache.gangs.members import PLACED_KINDS, Member, MemberState, Stage, decides_like
 from app.cache.gangs.moving import brings_place, moved
 from app.cache.gangs.owners_to_ask import OwnersToAsk
+from app.cache.gangs.registry import Registry
 from app.cache.gangs.views import task_of
 from app.cache.neighbours.nominated_pods import NominatedOthers
 from app.cache.neighbours.placed_pods import Occupant, PlacedPodTable
-from app.cache.reserved.reservations import Lost, Reservations, Vacated
-from app.model.ids import NO_NODE, NO_QUEUE, NodeName, PodUid, QueueName
+from app.cache.neighbours.rules import Rules
+from app.cache.nodes.usage import NodeUsage
+from app.cache.reserved.kept_slots import KeptSlots
+from app.cache.reserved.losses import Losses
+from app.cache.reserved.reservations import Reservations
+from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.reason import TAKEN
 from app.model.workload import GroupPhase
@@ -24,24 +31,52 @@ from app.model.workload import GroupPhase
 _UNPLACED = frozenset({MemberState.WAITING, MemberState.GATED})
 
 
-class Pods(Reservations):
-    """Every pod that counts, and the promises to those that are ours.
+@dataclass(frozen=True, slots=True)
+class Vacated:
+    """What a member of a group had on a node until it ended or went."""
 
-    ``schedulers`` are the names that are ours; pods that stand alone and name no queue are in the
-    ``default_queue``.
-    """
+    group: GroupKey
+    pod: Pod
+    node: NodeName
 
-    def __init__(self, *, schedulers: frozenset[str], default_queue: QueueName) -> None:
-        super().__init__(default_queue=default_queue)
+
+class Pods:
+    """Every pod that counts; ``schedulers`` are the names that are ours."""
+
+    def __init__(
+        self,
+        decisions: Decisions,
+        *,
+        schedulers: frozenset[str],
+        node_usage: NodeUsage,
+        registry: Registry,
+        members: dict[PodUid, Member],
+        rules: Rules,
+        slots: KeptSlots,
+        losses: Losses,
+        reservations: Reservations,
+    ) -> None:
         self.schedulers = schedulers
         self.foreign: dict[PodUid, Pod] = {}
-        self.foreign_members = self.registry.foreign_members
+        self.foreign_members = registry.foreign_members
         self.nominated = NominatedOthers()
         self.nominated_members: set[PodUid] = set()
         """Pods of ours that show a nomination."""
-        self.pod_table = PlacedPodTable(self._occupant, self.node_usage.charges)
-        self.node_usage.moved.append(self.pod_table.note)
+        self.table = PlacedPodTable(self._occupant, node_usage.charges)
+        node_usage.moved.append(self.table.note)
         self.awaited = OwnersToAsk()
+        self.vacated: list[Vacated] = []
+        """What members of gangs had that are over or gone: it is kept for their gangs."""
+        self._decisions = decisions
+        self._node_usage = node_usage
+        self._registry = registry
+        self._groups = registry.groups
+        self._signals = registry.signals
+        self._members = members
+        self._rules = rules
+        self._slots = slots
+        self._losses = losses
+        self._reservations = reservations
         self._observed: dict[PodUid, float] = {}
         self._history = History()
         self._departed = Departed()
@@ -52,7 +87,7 @@ class Pods(Reservations):
 
     def pod(self, uid: PodUid) -> Pod | None:
         """A pod that counts, whoever's it is."""
-        member = self.members.get(uid)
+        member = self._members.get(uid)
         return member.pod if member is not None else self.foreign.get(uid)
 
     def set_pod(self, pod: Pod, *, now: float, observed: bool = False) -> None:
@@ -65,7 +100,7 @@ class Pods(Reservations):
         if not self.ours(pod):
             self._set_foreign(pod)
             return
-        old = self.members.get(pod.uid)
+        old = self._members.get(pod.uid)
         if old is None:
             if observed:
                 self._observed[pod.uid] = now
@@ -77,13 +112,13 @@ class Pods(Reservations):
 
     def _update(self, old: Member, pod: Pod, *, now: float) -> None:
         if pod.complaint and pod.complaint != old.pod.complaint:
-            old.choose(NO_NODE, now=now)  # refused: it is not in PreBind
+            self._decisions.choose(old, NO_NODE, now=now)  # refused: it is not in PreBind
         if pod.group != old.group:
             self._regroup(old, pod, now=now)
         elif decides_like(old.pod, pod):
             if pod.complaint != old.pod.complaint:
-                self.signals.groups.add(old.group)
-            old.pod, old.observed = pod, False
+                self._signals.note_group(old.group)
+            self._decisions.confirm(old, pod)
         else:
             self._replace(old, pod, now=now)
 
@@ -92,7 +127,7 @@ class Pods(Reservations):
         return Member(
             pod,
             pod.group,
-            task_of(pod, self.node_usage.vector),
+            task_of(pod, self._node_usage.vector),
             since=now,
             refused=bool(pod.complaint),
             hinted=pod.left_nomination,
@@ -102,7 +137,7 @@ class Pods(Reservations):
 
     def drop_pod(self, uid: PodUid) -> None:
         """A pod is gone; what it held is free at once, and only the watch can bring it back."""
-        if uid in self.members or uid in self._history:
+        if uid in self._members or uid in self._history:
             self._departed.add(uid)
         self._drop(uid)
 
@@ -112,27 +147,27 @@ class Pods(Reservations):
         One that is known to have a node does not: two watches tell of it.
         """
         if pod.uid not in self.foreign:
-            self.signals.freed |= self.nominated.note(pod)
+            self._signals.note_freed(when=self.nominated.note(pod))
 
     def drop_nominated(self, uid: PodUid) -> None:
         """It does not any more: it has its node, was refused, or is gone."""
-        self.signals.freed |= self.nominated.drop(uid)
+        self._signals.note_freed(when=self.nominated.drop(uid))
 
     def _drop(self, uid: PodUid) -> None:
         self._forget_rules(uid)
         self._history.drop(uid)
         if self.foreign.pop(uid, None) is not None:
-            self.registry.count_foreign(self.foreign_members.drop(uid))
-            self.signals.freed |= self.node_usage.discharge(uid)
+            self._registry.count_foreign(self.foreign_members.drop(uid))
+            self._signals.note_freed(when=self._node_usage.discharge(uid))
             return
-        member = self.members.get(uid)
+        member = self._members.get(uid)
         if member is None:
             return
         if member.reserved:
-            self.lost.append(Lost(uid, member.group, "pod was deleted"))
+            self._losses.note(member, "pod was deleted")
         self._vacate(member, member.charged_node)
         self._leave(member)
-        group = self.groups.get(member.group)
+        group = self._groups.get(member.group)
         if group is not None and not group.on_nodes:
             group.reached = Counter()  # if it comes again it comes whole
 
@@ -150,7 +185,7 @@ class Pods(Reservations):
         """Whether it is over, and its PodGroup too: nobody counts it."""
         if pod.status not in TERMINAL:
             return False
-        group = self.groups.get(pod.group)
+        group = self._groups.get(pod.group)
         return pod.grouped and (group is None or not group.known)
 
     def _note_rules(self, pod: Pod) -> None:
@@ -158,37 +193,37 @@ class Pods(Reservations):
             self._forget_rules(pod.uid)
             return
         ours = self.ours(pod)
-        self.rules.note(pod.uid, pod.shape, ours=ours)
+        self._rules.note(pod.uid, pod.shape, ours=ours)
         if ours and pod.nominated and not pod.node:
             self.nominated_members.add(pod.uid)
         else:
             self.nominated_members.discard(pod.uid)
 
     def _forget_rules(self, uid: PodUid) -> None:
-        self.rules.drop(uid)
+        self._rules.drop(uid)
         self.nominated_members.discard(uid)
 
     def _occupant(self, holder: str) -> Occupant | None:
         """Who has room under that name, as other pods see it."""
-        member = self.members.get(PodUid(holder))
+        member = self._members.get(PodUid(holder))
         pod = self.foreign.get(PodUid(holder)) if member is None else member.pod
         if pod is None:
-            kept = self.slots.find(holder)
+            kept = self._slots.find(holder)
             return Occupant.of_slot(kept[1], namespace=kept[0].namespace) if kept else None
         node = pod.node if member is None else member.charged_node
         return Occupant.of(pod, node) if node else None
 
     def _set_foreign(self, pod: Pod) -> None:
-        self.signals.freed |= self.nominated.drop(pod.uid)
+        self._signals.note_freed(when=self.nominated.drop(pod.uid))
         if not pod.node or pod.status in TERMINAL:
             self._drop(pod.uid)
             return
         old = self.foreign.get(pod.uid)
         if old is None or not decides_like(old, pod):
-            self.pod_table.note(pod.uid)
+            self.table.note(pod.uid)
         self.foreign[pod.uid] = pod
-        self.registry.count_foreign(self.foreign_members.note(pod))
-        changed = self.node_usage.charge(
+        self._registry.count_foreign(self.foreign_members.note(pod))
+        changed = self._node_usage.charge(
             pod.uid,
             pod.node,
             pod.shape.requests,
@@ -196,113 +231,95 @@ class Pods(Reservations):
             releasing=pod.status is TaskStatus.RELEASING,
         )
         if changed:
-            self.signals.freed = True
-            self._relieve(pod.node, TAKEN)
+            self._signals.note_freed()
+            self._losses.relieve(pod.node, TAKEN)
 
     def _join(self, member: Member, *, now: float, left: QueueName = NO_QUEUE) -> None:
         """``left``: the queue that it counted for so far."""
         if self._is_history(member.pod):
             self._history.keep(member.pod)
             return
-        group = self.registry.open(member.group, solo=not member.pod.grouped)
-        self.members[member.pod.uid] = member
-        self._look_whether_it_lingers(member)
+        group = self._registry.open(member.group, solo=not member.pod.grouped)
+        self._members[member.pod.uid] = member
+        self._decisions.look_whether_it_lingers(member)
         group.add(member)
         group.given_up = False
-        self.signals.overfull |= member.kind in PLACED_KINDS and group.queue != left
+        self._signals.note_overfull(when=member.kind in PLACED_KINDS and group.queue != left)
         if group.solo:
             self._await_owner(group, member)
         if group.slots and member.kind in (MemberState.WAITING, *PLACED_KINDS):
-            self._adopt_slot(group, member, now=now)  # first: it need not have room besides
-        self._charge(member)
-        self.registry.changed(group, replan=group.wants_planning)
-
-    def _look_whether_it_lingers(self, member: Member) -> None:
-        on_node = bool(member.pod.node) and member.pod.status is TaskStatus.RELEASING
-        member.lingers = on_node and self.node_usage.is_up(member.pod.node)
+            # first: it need not have room besides
+            self._reservations.adopt_slot(group, member, now=now)
+        self._losses.charge(member)
+        self._registry.changed(group, replan=group.wants_planning)
 
     def _leave(self, member: Member) -> None:
-        group = self.groups[member.group]
+        group = self._groups[member.group]
         group.remove(member)
         group.unused.discard(member.pod.uid)
-        del self.members[member.pod.uid]
+        del self._members[member.pod.uid]
         self._await_not(group, member.pod.uid)
-        self.node_usage.discharge(member.pod.uid)
-        self.registry.changed(group)
+        self._node_usage.discharge(member.pod.uid)
+        self._registry.changed(group)
+
+    def retire(self, group: Group) -> None:
+        """The PodGroup of ``group`` went: its members that are over are history."""
+        for member in list(group.members.values()):
+            if member.pod.status in TERMINAL:
+                self._retire(member)
+
+    def recall(self, group: Group) -> None:
+        """There is a PodGroup: pods of it that are over count again."""
+        for pod in self._history.take(group.key):
+            task = task_of(pod, self._node_usage.vector)
+            member = self._members[pod.uid] = Member(pod, group.key, task, lost=pod.failed_leaving)
+            group.add(member)
 
     def _retire(self, member: Member) -> None:
         self._leave(member)
         self._history.keep(member.pod)
 
     def _regroup(self, member: Member, pod: Pod, *, now: float) -> None:
-        before, group = self.groups[member.group], self.groups.get(pod.group)
+        before, group = self._groups[member.group], self._groups.get(pod.group)
         brings = brings_place(member, pod, before, group)
-        fresh = moved(member, pod, task_of(pod, self.node_usage.vector), brings=brings, now=now)
+        fresh = moved(member, pod, task_of(pod, self._node_usage.vector), brings=brings, now=now)
         if member.stage is not Stage.WAITING and fresh.stage is Stage.WAITING:
-            self.lost.append(Lost(pod.uid, member.group, "pod moved to another group"))
+            self._losses.note(member, "pod moved to another group")
+        self._decisions.regrouped(member, fresh)
         left = before.queue
         self._leave(member)
         self._join(fresh, now=now, left=left)
         if brings:
-            self._come_in(self.groups[pod.group])
-            self.housed.append(pod.uid)
+            self._come_in(self._groups[pod.group])
+            self._reservations.housed.append(pod.uid)
 
     def _come_in(self, group: Group) -> None:
         """It has a place already: it is not voted on."""
         if group.phase in (GroupPhase.NEW, GroupPhase.PENDING):
-            self.admit(group.key)
+            self._decisions.admit(group.key)
 
     def _replace(self, member: Member, pod: Pod, *, now: float) -> None:
-        group = self.groups[member.group]
+        group = self._groups[member.group]
         before, requests, queue = member.kind, member.pod.shape.requests, group.queue
         had = member.charged_node
-        group.remove(member)
-        member.pod, member.observed = pod, False
-        if member.reserved and pod.status is not TaskStatus.PENDING:
-            why = "pod is being deleted" if pod.deleting else "pod is over"
-            self.lost.append(Lost(pod.uid, member.group, why))
-            member.stage, member.node = Stage.WAITING, NO_NODE
-        self._note_end(member, before, now=now)
+        if self._decisions.follow(member, pod, now=now):
+            self._losses.note(member, "pod is being deleted" if pod.deleting else "pod is over")
         if group.awaits:
             self._await_not(group, pod.uid)
             self._await_owner(group, member)
-        member.task = task_of(pod, self.node_usage.vector)
-        self._look_whether_it_lingers(member)
-        group.add(member)
         grows = before not in PLACED_KINDS or requests != pod.shape.requests
-        self.signals.overfull |= grows and member.kind in PLACED_KINDS
-        self.registry.moved(group, queue)
-        moved = self._charge(member)
+        self._signals.note_overfull(when=grows and member.kind in PLACED_KINDS)
+        self._registry.moved(group, queue)
+        moved = self._losses.charge(member)
         if pod.status in TERMINAL:
             self._vacate(member, had)
-        self.node_usage.tell(pod.uid)
+        self._node_usage.tell(pod.uid)
         stays = before in PLACED_KINDS and member.kind in PLACED_KINDS and not moved
-        self.registry.changed(group, replan=not stays)
+        self._registry.changed(group, replan=not stays)
         if self._is_history(pod):
             self._retire(member)
         elif group.slots and before is MemberState.GATED and member.kind is MemberState.WAITING:
-            self._adopt_slot(group, member, now=now)
-
-    def _note_end(self, member: Member, before: MemberState, *, now: float) -> None:
-        pod = member.pod
-        if pod.status is TaskStatus.FAILED and pod.node and before in PLACED_KINDS:
-            member.failed_at = now
-        member.lost = self._is_lost(member, before)
-
-    def _is_lost(self, member: Member, before: MemberState) -> bool:
-        """Whether its gang needs another one in its stead.
-
-        So it does when the pod ended since it was deleted, or terminates where none may follow it.
-        """
-        pod = member.pod
-        if not (pod.deleting and pod.node):
-            return member.lost
-        if pod.status in TERMINAL:
-            return pod.status is TaskStatus.FAILED or before is MemberState.RELEASING_PLACED
-        closed = pod.node in self.node_usage.nodes and not self.node_usage.takes(
-            pod.node, pod.shape
-        )
-        return member.lost or closed
+            self._reservations.adopt_slot(group, member, now=now)
 
     # --- pods whose owner may want a gang --------------------------------------------------------
 
@@ -322,17 +339,17 @@ class Pods(Reservations):
     def await_no_group(self, owner: str) -> None:
         """The owner of that UID wants no gang: its pods stand alone, those to come too."""
         for uid in self.awaited.stand_alone(owner):
-            member = self.members.get(uid)
+            member = self._members.get(uid)
             if member is not None:
-                group = self.groups[member.group]
+                group = self._groups[member.group]
                 group.awaits = ""
-                self.registry.changed(group)
+                self._registry.changed(group)
 
     # --- pods that only a Filter call has shown --------------------------------------------------
 
     def observed(self, scheduler: str = "") -> frozenset[PodUid]:
         """Pods that only a Filter call has shown so far; of one scheduler name if given."""
-        seen = (self.members[uid] for uid in self._observed if uid in self.members)
+        seen = (self._members[uid] for uid in self._observed if uid in self._members)
         return frozenset(
             member.pod.uid
             for member in seen
@@ -346,7 +363,7 @@ class Pods(Reservations):
         be so for the others too: a call brings them back.
         """
         for uid, seen in list(self._observed.items()):
-            member = self.members.get(uid)
+            member = self._members.get(uid)
             if member is None or not member.observed:
                 del self._observed[uid]
             elif seen < before and member.stage is not Stage.BINDING:

@@ -222,7 +222,7 @@ class ExtenderProcess:
 
     def _reload(self, text: str) -> None:
         if self._parts.configuration.load(text):
-            self._parts.cache.signals.dirty = True
+            self._parts.cache.signals.note_dirty()
             self._parts.planning.pace.notice()
 
     def _services(self) -> ExtenderServices:

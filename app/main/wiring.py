@@ -93,7 +93,7 @@ def assemble(
     default_queue: QueueName,
 ) -> Parts:
     """Build every use case once and connect them."""
-    cache = ClusterCache(schedulers=schedulers, default_queue=default_queue)
+    cache = ClusterCache(schedulers=schedulers, default_queue=default_queue, clock=clock)
     configuration = Configuration()
     barrier = Barrier(cache, limits=limits, clock=clock)
     planning = _planning(

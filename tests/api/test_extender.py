@@ -81,7 +81,7 @@ def test_the_nominated_node_is_asked_about_alone() -> None:
         rig = recorded_cluster()
         known(rig)
         async with stand(rig) as at:
-            assert rig.cache.move(LOW, NodeName("node-00002"), now=rig.clock())
+            assert rig.cache.reservations.move(LOW, NodeName("node-00002"), now=rig.clock())
             answer = (await at.post("/filter", recorded("filter.nominated.request"))).json()
             assert answer["Error"], "what was to leave the node for it is there as far as we know"
 

@@ -124,7 +124,7 @@ class Checks(Machine):
 
     @invariant()
     def pods_are_awaited_under_the_owner_they_have(self) -> None:
-        awaited = self.cache.awaited.by_owner
+        awaited = self.cache.pods.awaited.by_owner
         assert all(awaited.values()), "an owner is asked about for nobody"
         filed = {uid: owner for owner, pods in awaited.items() for uid in pods}
         owners = {p.uid: p.owner for p in (*self.api.pods.values(), *self.unseen.values())}
@@ -223,7 +223,7 @@ class Checks(Machine):
             for pod in known.values()
             if (pod.shape.looks_at_pods if pod.scheduler == OURS else pod.shape.pod_anti_affinity)
             and pod.status not in TERMINAL
-            and (pod.uid in self.cache.members or pod.uid in self.cache.foreign)
+            and (pod.uid in self.cache.members or pod.uid in self.cache.pods.foreign)
         ]
         assert snapshot.inter_pod or not curious
         if not snapshot.inter_pod:
@@ -238,7 +238,7 @@ class Checks(Machine):
     @invariant()
     def the_roster_is_who_has_a_place(self) -> None:
         table = self.cache.node_usage.table()
-        self.check_told(self.cache.pod_table.placed_pods(table, frozenset({"size"})))
+        self.check_told(self.cache.pods.table.placed_pods(table, frozenset({"size"})))
 
     def check_told(self, placed_pods: PlacedPods) -> None:
         has_reservations, table = Promises.read(self.cache), self.cache.node_usage.table()
@@ -292,7 +292,7 @@ class Checks(Machine):
             if shape.host_ports and holder in taken and taken[holder].node in self.api.nodes
         }
         assert set(snapshot.ports) == rows
-        known = {*self.cache.members, *self.cache.foreign, *has_reservations.slots}
+        known = {*self.cache.members, *self.cache.pods.foreign, *has_reservations.slots}
         assert set(self.cache.rules.ports) <= known, "ports of holders that are gone"
 
     def shapes_of_holders(self, has_reservations: Promises) -> list[tuple[str, PodShape]]:

@@ -9,6 +9,7 @@ from hypothesis.stateful import precondition, rule
 
 from app.cache.gangs.members import Answer, MemberState, Stage
 from app.cache.gangs.views import task_of
+from app.cache.reserved import unused
 from app.cache.reserved.revocable import revocable
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.plan import GangPlacement, Placement, Revocable
@@ -77,7 +78,7 @@ class Decisions(Machine):
         new = [p.task for p in decided.placements if p.task.is_slot]
         taken_up = self.has_late_comers(decided, before, since=self.now + 1 - late)
         with self.step(adopts=decided.gang):
-            assert self.cache.reserve(decided, now=self.now - late) is expected
+            assert self.cache.reservations.reserve(decided, now=self.now - late) is expected
         after = Promises.read(self.cache)
         if not expected:
             assert after == before
@@ -144,7 +145,7 @@ class Decisions(Machine):
             and self.fits(Counter(dict(member.pod.shape.requests)), free)
         )
         with self.step():
-            assert self.cache.move(uid, NodeName(node), now=self.now) is expected
+            assert self.cache.reservations.move(uid, NodeName(node), now=self.now) is expected
         if not expected:
             assert Promises.read(self.cache) == before
 
@@ -154,7 +155,9 @@ class Decisions(Machine):
         """A member and an equal one of its gang change places."""
         uid = self.some_member(data)
         done = self.changing_places(
-            lambda: self.cache.exchange(uid, [NodeName(n) for n in offered], now=self.now)
+            lambda: self.cache.reservations.exchange(
+                uid, [NodeName(n) for n in offered], now=self.now
+            )
         )
         assert not done or self.cache.members[uid].node in offered
 
@@ -164,7 +167,9 @@ class Decisions(Machine):
         """Two equal members do, of whichever groups."""
         one, other = self.some_member(data), self.some_member(data)
         before = [self.cache.members[uid].node for uid in (one, other)]
-        done = self.changing_places(lambda: self.cache.change_places(one, other, now=self.now))
+        done = self.changing_places(
+            lambda: self.cache.reservations.change_places(one, other, now=self.now)
+        )
         after = [self.cache.members[uid].node for uid in (other, one)]
         assert not done or after == before
 
@@ -194,14 +199,14 @@ class Decisions(Machine):
 
     def answer(self, reserve: Promise, answer: Answer) -> None:
         with self.step():
-            self.cache.answered(PodUid(reserve.holder), answer)
+            self.cache.bind_steps.answered(PodUid(reserve.holder), answer)
         after = Promises.read(self.cache).members[reserve.holder]
         assert after == (reserve if reserve.taken else replace(reserve, answer=answer))
 
     def call(self, uid: PodUid, what: str) -> None:
         before, void = Promises.read(self.cache).members, uid in self.void
         with self.step(quiet={uid} if what == "unassume" else ()):
-            getattr(self.cache, what)(uid, now=self.now)
+            getattr(self.cache.bind_steps, what)(uid, now=self.now)
         after = Promises.read(self.cache).members
         if uid not in before:
             assert after == before
@@ -222,7 +227,7 @@ class Decisions(Machine):
         uid = self.some_member(data)
         planned = self.cache.members[uid].stage is Stage.PLANNED
         with self.step(asked={uid}, quiet={uid} if planned else ()):
-            self.cache.withdraw(uid, now=self.now)
+            self.cache.reservations.withdraw(uid, now=self.now)
         assert uid not in Promises.read(self.cache).revocable()
 
     @precondition(lambda self: self.parts())
@@ -236,7 +241,7 @@ class Decisions(Machine):
         group = self.cache.groups[part.gang]
         assert not (part.whole and group.on_nodes), "it is begun"
         with self.step(asked=part.holders):
-            self.cache.take_back(part.holders, why="test")
+            self.cache.reservations.take_back(part.holders, why="test")
         assert not set(part.holders) & Promises.read(self.cache).revocable()
         assert not self.held_by(part.gang) if part.whole else group.complete
 
@@ -256,13 +261,13 @@ class Decisions(Machine):
             self.phases[key] = phase
         with self.step(asked=self.held_by(key) if what == "release" else ()):
             if what == "phase":
-                self.cache.set_phase(key, phase)
+                self.cache.decisions.set_phase(key, phase)
             elif what == "hold":
-                self.cache.hold(key, until=self.now + 5)
+                self.cache.decisions.cool_down(key, until=self.now + 5)
             elif what == "give up":
-                self.cache.give_up(key)
+                self.cache.decisions.give_up(key)
             else:
-                self.cache.release(key, why="test")
+                self.cache.reservations.release(key, why="test")
         assert what != "release" or not self.held_by(key)
 
     @rule(seconds=st.integers(0, 10))
@@ -272,7 +277,8 @@ class Decisions(Machine):
         late = {
             p.holder for p in now.members.values() if p.stage is Stage.PLANNED and p.since < before
         }
-        overdue = self.cache.overdue(before=before, prebind_before=self.now)
+        reserved = self.cache.registry.reserved.values()
+        overdue = unused.overdue(reserved, before=before, prebind_before=self.now)
         told = [str(uid) for _, uids in overdue for uid in uids]
         assert sorted(told) == sorted(late)
         stale = {
@@ -281,4 +287,4 @@ class Decisions(Machine):
             if max(slot.since, self.cache.groups[slot.group].filled_at) < before
             if not (self.cache.groups[slot.group].owed and self.cache.groups[slot.group].templates)
         }
-        assert {group.key for group in self.cache.stale_slots(before=before)} == stale
+        assert {group.key for group in unused.stale_slots(reserved, before=before)} == stale

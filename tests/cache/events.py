@@ -336,7 +336,7 @@ class Events(Machine):
     @rule(owner=st.sampled_from(OWNERS))
     def an_owner_wants_no_gang(self, owner: Owner) -> None:
         with self.step():
-            self.cache.await_no_group(owner.uid)
+            self.cache.pods.await_no_group(owner.uid)
 
     @precondition(lambda self: self.has_ours)
     @rule(data=st.data(), gates=st.sampled_from([(), *GATES]))
@@ -383,7 +383,7 @@ class Events(Machine):
     @rule(seconds=st.sampled_from([0.0, 5.0]))
     def pods_nobody_confirmed_are_forgotten(self, seconds: float) -> None:
         with self.step(), self.unseen_may_go():
-            self.cache.forget_observed(before=self.now - seconds)
+            self.cache.pods.forget_observed(before=self.now - seconds)
 
     @contextmanager
     def unseen_may_go(self) -> Iterator[None]:

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import PLACED_KINDS, MemberState, Stage
-from app.cache.gangs.registry import Signals
+from app.cache.gangs.signals import Signals
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.job import Template
@@ -161,7 +161,7 @@ class Machine(RuleBasedStateMachine):
             assert self.cache.signals.overfull, "a queue holds more, by nobody's promise"
         self.void &= {uid for uid, reserve in after.members.items() if not reserve.revocable}
         self._open_questions().are_told(self.cache.signals, before=open_before)
-        told, self.cache.lost = self.cache.lost, []
+        told, self.cache.losses.lost = self.cache.losses.lost, []
         gone = {
             uid
             for uid, reserve in before.members.items()

@@ -25,7 +25,7 @@ class Rig:
         self.cache.set_node(make_node("m", cpu=1000))
         self.cache.set_namespace(Namespace("default", {}, {}))
         self.cache.set_group(group())
-        self.cache.lost.clear()
+        self.cache.losses.lost.clear()
 
     def pod(self, name: str, **fields: Any) -> Pod:
         annotations = {GROUP_ANNOTATION: "g"} | fields.pop("annotations", {})
@@ -42,21 +42,23 @@ class Rig:
         placements = [
             Placement(self.member(name).task, NodeName(node)) for name, node in nodes.items()
         ]
-        return self.cache.reserve(GangPlacement(KEY, tuple(placements), whole=True), now=self.now)
+        return self.cache.reservations.reserve(
+            GangPlacement(KEY, tuple(placements), whole=True), now=self.now
+        )
 
     def slot(self, node: str, *, role: str = "", shape: PodShape | None = None) -> bool:
         """Publish room for a member that does not exist."""
         task = make_task("", uid=PodUid(""), role=role, shape=shape or make_shape())
         placed = GangPlacement(KEY, (Placement(task, NodeName(node)),), whole=True)
-        return self.cache.reserve(placed, now=self.now)
+        return self.cache.reservations.reserve(placed, now=self.now)
 
     def stage(self, name: str, stage: Stage, node: str = "n") -> None:
         """Bring a waiting pod that far."""
         assert self.place(**{name: node})
         if stage in (Stage.ASSUMED, Stage.BINDING):
-            self.cache.assume(self.uid(name), now=self.now)
+            self.cache.bind_steps.assume(self.uid(name), now=self.now)
         if stage is Stage.BINDING:
-            assert self.cache.binding(self.uid(name), now=self.now)
+            assert self.cache.bind_steps.binding(self.uid(name), now=self.now)
 
     @staticmethod
     def uid(name: str) -> PodUid:
@@ -75,7 +77,7 @@ class Rig:
         return int(node_usage.sorted_used()[0][row][0])
 
     def lost(self) -> list[tuple[str, str]]:
-        return [(loss.uid.removeprefix("uid-"), loss.why) for loss in self.cache.lost]
+        return [(loss.uid.removeprefix("uid-"), loss.why) for loss in self.cache.losses.lost]
 
     def slots(self) -> list[tuple[str, str]]:
         found = self.cache.groups[KEY].slots.values()

@@ -27,7 +27,7 @@ def cache() -> ClusterCache:
 def reserve(cache: ClusterCache, pod: Pod, node: str) -> None:
     cache.set_pod(pod, now=1.0)
     placed = Placement(cache.members[pod.uid].task, NodeName(node))
-    assert cache.reserve(GangPlacement(pod.group, (placed,), whole=True), now=1.0)
+    assert cache.reservations.reserve(GangPlacement(pod.group, (placed,), whole=True), now=1.0)
 
 
 def test_agreement(cache: ClusterCache) -> None:

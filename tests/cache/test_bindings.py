@@ -30,10 +30,10 @@ def test_a_binding_that_was_taken_counts_and_stays_whatever_else_is_said() -> No
     group = rig.cache.groups[KEY]
     assert (group.arrivals.at_bind.total(), group.arrivals.unanswered) == (0, 1)
     for answer in (Answer.YES, Answer.NO):
-        rig.cache.answered(rig.uid("a"), answer)
+        rig.cache.bind_steps.answered(rig.uid("a"), answer)
         assert (group.arrivals.at_bind.total(), group.arrivals.unanswered) == (1, 0)
         assert group.arrivals.accepted.total() == 1
-    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    rig.cache.bind_steps.unassume(rig.uid("a"), now=rig.now)
     assert rig.where("a") == [(Stage.BINDING, "n")]
 
 
@@ -43,10 +43,10 @@ def test_room_is_kept_where_a_pod_may_be_whose_answer_was_lost(answer: Answer) -
     rig = Rig()
     rig.pod("a")
     rig.stage("a", Stage.BINDING)
-    rig.cache.sent(rig.uid("a"))
-    rig.cache.answered(rig.uid("a"), answer)
+    rig.cache.bind_steps.sent(rig.uid("a"))
+    rig.cache.bind_steps.answered(rig.uid("a"), answer)
     rig.cache.drop_group(KEY)
-    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    rig.cache.bind_steps.unassume(rig.uid("a"), now=rig.now)
     lost = answer is Answer.OPEN
     assert rig.where("a") == ([(Stage.PLANNED, "n")] if lost else [(Stage.WAITING, "")])
     assert rig.used("n") == (1000 if lost else 0)

@@ -29,7 +29,7 @@ def alone(rig: Rig, queue: str = "") -> None:
     """The pod ``a``, with a place on ``n``."""
     annotations = {QUEUE_ANNOTATION: queue} if queue else {}
     rig.cache.set_pod(make_pod("a", annotations=annotations), now=rig.now)
-    assert rig.cache.move(rig.uid("a"), NodeName("n"), now=rig.now)
+    assert rig.cache.reservations.move(rig.uid("a"), NodeName("n"), now=rig.now)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def passed_over() -> Rig:
     rig.pod("running", node=NodeName("n"), phase="Running")
     rig.pod("extra")
     rig.stage("extra", Stage.PLANNED)
-    rig.cache.pass_over(KEY, [rig.uid("extra")], until=101.0, now=rig.now)
+    rig.cache.reservations.pass_over(KEY, [rig.uid("extra")], until=101.0, now=rig.now)
     return rig
 
 
@@ -33,9 +33,9 @@ def test_it_has_no_place_any_more_and_goes_last() -> None:
 
 def test_it_does_so_until_somebody_comes() -> None:
     rig = passed_over()
-    rig.cache.asked_for(rig.member("running"))
+    rig.cache.decisions.asked_for(rig.member("running"))
     assert view(rig).unused
-    rig.cache.asked_for(rig.member("extra"))
+    rig.cache.decisions.asked_for(rig.member("extra"))
     assert not view(rig).unused
 
 
@@ -54,5 +54,5 @@ def test_it_is_forgotten_with_the_pod() -> None:
 def test_one_whose_binding_is_under_way_loses_nothing() -> None:
     rig = passed_over()
     rig.stage("extra", Stage.BINDING)
-    rig.cache.pass_over(KEY, [rig.uid("extra")], until=101.0, now=rig.now)
+    rig.cache.reservations.pass_over(KEY, [rig.uid("extra")], until=101.0, now=rig.now)
     assert rig.member("extra").reserved

@@ -276,7 +276,7 @@ class Rig:
 
     def _shows(self, source: str, pod: Pod) -> bool:
         """As the selectors of the informers have it."""
-        if self.cache.ours(pod):
+        if self.cache.pods.ours(pod):
             return source == "pods"
         if source == "pods":
             return bool(pod.node) and pod.status not in TERMINAL

@@ -146,12 +146,12 @@ def test_pods_that_go_or_are_bound_are_waited_for_no_longer() -> None:
             for name in NAMES:
                 rig.pod(name, owner=WEB)
             await advance(1)
-            assert set(rig.cache.awaited.by_owner) == {"uid-web"}
+            assert set(rig.cache.pods.awaited.by_owner) == {"uid-web"}
             rig.delete("web-0")
             rig.store(replace(rig.api.pods["default/web-1"], node=NodeName("n1")))
             give_one = replace(rig.api.pods["default/web-2"], annotations={GROUP_ANNOTATION: "g"})
             rig.store(give_one)
-            assert rig.cache.awaited.by_owner == {}
+            assert rig.cache.pods.awaited.by_owner == {}
 
     run(scenario())
 
@@ -189,7 +189,7 @@ def test_an_owner_without_pods_is_asked_no_more() -> None:
             let_go(rig, "web-0")
             rig.delete("web-0")
             await advance(LONG_S)
-            assert rig.cache.awaited.by_owner == {}
+            assert rig.cache.pods.awaited.by_owner == {}
             assert len(rig.api.tries) == 1
 
     run(scenario())
@@ -220,7 +220,7 @@ def test_a_pod_that_another_owner_took_waits_for_that_one() -> None:
             await advance(1)
             let_go(rig, "web-0", owner=replace(WEB, name="next", uid="uid-next"))
             await advance(1)
-            assert set(rig.cache.awaited.by_owner) == {"uid-next"}
+            assert set(rig.cache.pods.awaited.by_owner) == {"uid-next"}
             assert rig.api.tries == [("owner", "default/web"), ("owner", "default/next")]
             assert rig.filter("web-0") == WAITS
 

@@ -111,7 +111,7 @@ def test_a_pod_nobody_confirmed_in_time_is_taken_in_again() -> None:
         fresh = Rig()
         fresh.node("n1")
         late_filter(fresh, seen)
-        fresh.cache.forget_observed(before=float("inf"))
+        fresh.cache.pods.forget_observed(before=float("inf"))
         assert not fresh.cache.members
         late_filter(fresh, seen)
         assert fresh.place("p") == N1, "the watch is late; that says nothing about the pod"

@@ -181,8 +181,8 @@ def test_its_nomination_stands_when_its_place_is_lost() -> None:
         rig = await planned_gang()
         with working(rig):
             begin_prebind(rig, "g-1")
-            rig.cache.release(rig.key("g"), why="test")
-            rig.cache.hold(rig.key("g"), until=clock() + 60)
+            rig.cache.reservations.release(rig.key("g"), why="test")
+            rig.cache.decisions.cool_down(rig.key("g"), until=clock() + 60)
             await advance(3 * PATIENCE_S)
         assert rig.api.of("pod-status") == []
 

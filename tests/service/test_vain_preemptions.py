@@ -140,7 +140,7 @@ def test_a_pod_whose_owner_may_want_a_gang_does_not_preempt_before_that_is_known
         owner = Owner("batch/v1", "Job", "job", "uid-job")
         rig.pod("one", owner=owner)
         assert rig.preempt("one", n1=["victim"]) is Strike.GROUP_MISSING
-        rig.cache.await_no_group(owner.uid)
+        rig.cache.pods.await_no_group(owner.uid)
         assert rig.preempt("one", n1=["victim"]) is None
 
     run(scenario())

@@ -37,25 +37,6 @@ class Arrivals:
             bump(self.accepted, part, sign * (member.answer is Answer.YES))
             self.voided += sign * (not arrived)
 
-    def restage(self, member: Member, stage: Stage, *, now: float) -> None:
-        """Have a member that has a place go on or back to a stage in which it has one too."""
-        self.count(member, -1)
-        member.stage, member.since = stage, now
-        member.sent, member.answer = False, Answer.OPEN
-        self.count(member, 1)
-
-    def answered(self, member: Member, answer: Answer) -> None:
-        """Something is known of its Binding."""
-        self.count(member, -1)
-        member.answer = answer
-        self.count(member, 1)
-
-    def avoid(self, member: Member) -> None:
-        """Have its place be void, though its Binding is under way."""
-        self.count(member, -1)
-        member.void = True
-        self.count(member, 1)
-
     def __copy__(self) -> "Arrivals":
         """As they are now; later changes of one do not show in the other."""
         return replace(self, at_bind=self.at_bind.copy(), accepted=self.accepted.copy())

@@ -20,6 +20,7 @@ from app.cache.gangs.members import (
     Slot,
 )
 from app.cache.gangs.slots import SlotIndex
+from app.cache.gangs.story import Story
 from app.cache.gangs.tally import bump
 from app.model.amounts import Amounts
 from app.model.gang import Counts, Gang
@@ -113,6 +114,8 @@ class Group:
     version: int = 0
     serial: int = 0
     """Counts slots ever made, for their names."""
+    story: Story | None = None
+    """The latest steps of a gang, once there is one."""
 
     def add(self, member: Member) -> None:
         """Count ``member`` in its present state."""

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from app.cache.gangs.story import Story
 from app.model.amounts import Amounts
 from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName
@@ -112,7 +113,10 @@ _NO_PART: Final = Part("")
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """A pod of ours, what was decided about it and what is known of how that goes."""
+    """A pod of ours, what was decided about it and what is known of how that goes.
+
+    It is changed by :mod:`app.cache.decisions` only.
+    """
 
     pod: Pod
     group: GroupKey
@@ -152,6 +156,8 @@ class Member:
     lingers: bool = False
     """Whether it is terminating on a node that is up: until it is gone, the capability of its queue
     counts what it has there."""
+    story: Story | None = None
+    """The latest steps it took, once it took one."""
 
     @property
     def evicted_for_on(self) -> NodeName:
@@ -193,11 +199,6 @@ class Member:
         """
         waits = bool(self.chosen) and self.pod.nominated == self.chosen
         return waits and not self.pod.node and self.pod.status is TaskStatus.PENDING
-
-    def choose(self, node: NodeName, *, now: float) -> None:
-        """kube-scheduler is told that node, or none."""
-        if node != self.chosen:
-            self.chosen, self.chosen_at = node, now
 
     @property
     def may_arrive(self) -> bool:

@@ -6,6 +6,8 @@ made a PodGroup for a pod that had its place without one: that is as good there,
 under way.
 """
 
+from dataclasses import replace
+
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member, Stage
 from app.model.gang import Task
@@ -27,11 +29,27 @@ def brings_place(member: Member, pod: Pod, before: Group, group: Group | None) -
 
 def moved(member: Member, pod: Pod, task: Task, *, brings: bool, now: float) -> Member:
     """The member of the new group; ``brings``: with its place."""
-    fresh = Member(pod, pod.group, task, since=now, refused=member.refused, hinted=member.hinted)
-    fresh.lost = member.lost or pod.failed_leaving
-    fresh.chosen, fresh.chosen_at = member.chosen, member.chosen_at
-    if brings or member.stage is Stage.BINDING or pod.node:
-        fresh.stage, fresh.node, fresh.since = member.stage, member.node, member.since
-        fresh.told, fresh.sent, fresh.answer = member.told, member.sent, member.answer
-        fresh.void = member.void if brings else fresh.reserved
-    return fresh
+    fresh = Member(
+        pod,
+        pod.group,
+        task,
+        since=now,
+        refused=member.refused,
+        hinted=member.hinted,
+        chosen=member.chosen,
+        chosen_at=member.chosen_at,
+        lost=member.lost or pod.failed_leaving,
+        story=member.story,
+    )
+    if not (brings or member.stage is Stage.BINDING or pod.node):
+        return fresh
+    return replace(
+        fresh,
+        stage=member.stage,
+        node=member.node,
+        since=member.since,
+        told=member.told,
+        sent=member.sent,
+        answer=member.answer,
+        void=member.void if brings else member.stage is not Stage.WAITING and not pod.node,
+    )

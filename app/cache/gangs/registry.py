@@ -12,6 +12,7 @@ from app.cache.gangs.foreign_members import ForeignMembers
 from app.cache.gangs.gang_views import GangViews, file_under
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import PLACED_KINDS, Member, MemberState
+from app.cache.gangs.signals import Signals
 from app.cache.gangs.sums import Part, QueueSums, SumChange, changed, loss, part_of
 from app.cache.gangs.views import gang_view, task_of
 from app.cache.nodes.usage import NodeUsage
@@ -21,30 +22,6 @@ from app.model.job import Template
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.snapshot import QueueUsage
 from app.model.workload import Namespace, PodGroup, PriorityClass
-
-
-@dataclass(slots=True, eq=False)
-class Signals:
-    """What changed since somebody last looked: drained by the scheduling cycle."""
-
-    dirty: bool = False
-    """Something that planning depends on: somebody wants what nobody wanted before."""
-    freed: bool = False
-    """Room, or a claim to some, was given back: news for those only who wait for room."""
-    overfull: bool = False
-    """A queue may hold more than its limit: that changed, or somebody is there whom no promise of
-    ours brought there. Not taken up with the others, but by whoever looks."""
-    groups: set[GroupKey] = field(default_factory=set)
-    """Groups whose counts, phase or spec changed."""
-
-    @property
-    def may_place(self) -> bool:
-        """Whether somebody may get a place who could not before."""
-        return self.dirty or self.freed
-
-    def taken_up(self) -> None:
-        """What was said so far is planned with: it is no news any more."""
-        self.dirty = self.freed = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +82,7 @@ class Registry:
     def count_foreign(self, keys: Iterable[GroupKey]) -> None:
         """Other schedulers have bound pods of these groups, or some of those are gone."""
         for key in keys:
-            self.signals.groups.add(key)
+            self.signals.note_group(key)
             group, count = self.groups.get(key), self.foreign_members.count(key)
             if group is not None and count > group.foreign:
                 group.foreign = count
@@ -153,7 +130,7 @@ class Registry:
 
     def moved(self, group: Group, before: QueueName) -> None:
         """What it holds may count for another queue than ``before``."""
-        self.signals.overfull |= bool(group.held) and group.queue != before
+        self.signals.note_overfull(when=bool(group.held) and group.queue != before)
 
     def _disown(self, group: Group) -> None:
         owner = group.pod_group.owner_uid if group.pod_group is not None else ""
@@ -169,13 +146,15 @@ class Registry:
         newly wants, or others, by what it gave back). ``asks_alike``: it fits where it did before.
         """
         key = group.key
-        self.signals.groups.add(key)
+        self.signals.note_group(key)
         if not asks_alike:
             group.version += 1
             self._take_up(group)
         wanting = not group.empty and group.wants_planning and key not in self.aside
-        self.signals.dirty |= replan and wanting
-        self.signals.freed |= replan and not wanting
+        if replan and wanting:
+            self.signals.note_dirty()
+        elif replan:
+            self.signals.note_freed()
         if group.empty:
             self._forget(group)
             return
@@ -190,14 +169,14 @@ class Registry:
         if self.pending.pop(key, None) is None:
             return
         self.aside[key] = group
-        self.signals.freed |= not group.doubtful
+        self.signals.note_freed(when=not group.doubtful)
         group.set_aside = self._is_behind = True
         self._unviewed[key] = group
 
     def look_again(self) -> None:
         """Something changed that may help groups that were set aside: they are planned again."""
         self.outlook += 1
-        self.signals.dirty |= bool(self.aside)
+        self.signals.note_dirty(when=bool(self.aside))
         for key, group in self.aside.items():
             group.set_aside, group.doubtful = False, True
             self._unviewed[key] = group

@@ -7,6 +7,7 @@ API server may have taken a Binding, the room of the others is in doubt until th
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
+from app.cache.decisions import Decisions
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Answer, Member, Stage
 from app.cache.nodes.usage import NodeUsage
@@ -30,18 +31,20 @@ class Shortages:
         node_usage: NodeUsage,
         members: Mapping[PodUid, Member],
         groups: Mapping[GroupKey, Group],
+        decisions: Decisions,
     ) -> None:
         self._node_usage = node_usage
         self._members = members
         self._groups = groups
+        self._decisions = decisions
 
-    def settle(self, node: NodeName) -> None:
+    def settle(self, node: NodeName, *, why: str) -> None:
         """Have as many give way there as must."""
         there = list(self._under_way(node))
         free = self._node_usage.free(node, without={m.pod.uid for m in there if m.void})
         stay = ((member, self._groups[member.group]) for member in there if not member.void)
         for member in who_gives_way(stay, -free):
-            self._groups[member.group].arrivals.avoid(member)
+            self._decisions.avoid(member, why=why)
 
     def room_of(self, member: Member) -> Shortage:
         """Whether it may be bound where it was promised room, as far as others leave some."""

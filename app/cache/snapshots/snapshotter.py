@@ -50,9 +50,9 @@ class Snapshotter:
             pending = self._identities.of(
                 views.pending.values(), cache.groups, asked=asked | rules.repelling.keys()
             )
-            placed_pods = cache.pod_table.placed_pods(table, asked)
+            placed_pods = cache.pods.table.placed_pods(table, asked)
         else:
-            cache.pod_table.follow()
+            cache.pods.table.follow()
         return Snapshot(
             generation=self._generation,
             table=table,
@@ -106,7 +106,7 @@ class Snapshotter:
             for uid, made in preemptors.items()
             if (member := cache.members.get(uid)) and not cache.groups[member.group].known
         )
-        return cache.nominated.claims(cache.node_usage.vector, besides=early)
+        return cache.pods.nominated.claims(cache.node_usage.vector, besides=early)
 
     def _ports(self, index: Mapping[NodeName, int]) -> dict[int, frozenset[HostPort]]:
         taken: dict[int, frozenset[HostPort]] = {}

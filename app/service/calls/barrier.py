@@ -99,7 +99,7 @@ class Barrier:
             return False  # of those that have come, some are being sent away
         now = self._clock()
         for uid in self._held.get(key, ()):
-            self._cache.binding(uid, now=now)
+            self._cache.bind_steps.binding(uid, now=now)
         self._end_all(key, OPEN)
         return True
 
@@ -132,8 +132,7 @@ class Barrier:
             self._end_all(key, _IN_PREBIND)
 
     def _end_lost(self) -> None:
-        lost, self._cache.lost = self._cache.lost, []
-        for loss in lost:
+        for loss in self._cache.losses.take():
             self._end(loss.group, loss.uid, loss.why)
 
     def _end(self, key: GroupKey, uid: PodUid, result: str) -> None:

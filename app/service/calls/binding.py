@@ -17,6 +17,7 @@ from typing import Any
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Answer, Member, Stage
+from app.cache.gangs.story import Stimulus
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.service.activity import OTHER_LEADS, Activity
 from app.service.calls.barrier import OPEN, Barrier
@@ -87,7 +88,7 @@ class Binding:
             return refusal
         if member.stage is Stage.BINDING:
             return "" if member.answer is Answer.YES else _UNDER_WAY
-        self._cache.assume(call.uid, now=self._clock())
+        self._cache.bind_steps.assume(call.uid, now=self._clock())
         self._arrived(member.group)
         turn = self._latest[call.uid] = object()
         error = _BROKEN_OFF  # until there is an answer
@@ -95,11 +96,11 @@ class Binding:
             error = await self._answer(member, call, gone=gone)
         finally:
             if not error:
-                self._cache.answered(call.uid, Answer.YES)
+                self._cache.bind_steps.answered(call.uid, Answer.YES)
             if self._latest.get(call.uid) is turn:
                 del self._latest[call.uid]
                 if error:
-                    self._cache.unassume(call.uid, now=self._clock())
+                    self._cache.bind_steps.unassume(call.uid, now=self._clock(), why=error)
         return error
 
     async def _answer(self, member: Member, call: BindCall, *, gone: Gone) -> str:
@@ -111,8 +112,8 @@ class Binding:
             return _NO_PLACE
         if member.node == call.node:
             return ""
-        if member.stage is Stage.PLANNED and self._cache.move(
-            call.uid, call.node, now=self._clock()
+        if member.stage is Stage.PLANNED and self._cache.reservations.move(
+            call.uid, call.node, now=self._clock(), by=Stimulus.BIND
         ):
             return ""
         return f"planned on {member.node}, no room on {call.node}"
@@ -136,7 +137,7 @@ class Binding:
         return future.result() or self._start(call)
 
     def _start(self, call: BindCall) -> str:
-        return OPEN if self._cache.binding(call.uid, now=self._clock()) else _NO_PLACE
+        return OPEN if self._cache.bind_steps.binding(call.uid, now=self._clock()) else _NO_PLACE
 
     async def _bind_unknown(self, call: BindCall, *, gone: Gone) -> str:
         """A foreign pod, or one that the watch has not shown: look, then bind it if it is foreign.
@@ -150,7 +151,7 @@ class Binding:
             return str(error)
         if pod is None or pod.uid != call.uid:
             return "pod does not exist any more"
-        if self._cache.ours(pod):
+        if self._cache.pods.ours(pod):
             return "pod is not planned yet"
         if not self._limits.binds_foreign:
             return _FOREIGN
@@ -165,7 +166,7 @@ class Binding:
             seconds=self._limits.bind_patience_s,
         )
         while True:
-            self._cache.answered(call.uid, Answer.OPEN)
+            self._cache.bind_steps.answered(call.uid, Answer.OPEN)
             try:
                 if not await self._send(call, gone=gone, ours=ours):
                     return _CLIENT_GONE
@@ -194,7 +195,7 @@ class Binding:
                     raise WriteError(Reaction.REFUSED, OTHER_LEADS)
                 if ours and not may_leave(self._cache, call.uid):
                     raise WriteError(Reaction.RETRY, _LATE)
-                self._cache.sent(call.uid)
+                self._cache.bind_steps.sent(call.uid)
                 await self._binder.bind(call.namespace, call.name, uid=call.uid, node=call.node)
                 return True
         finally:
@@ -230,7 +231,7 @@ class Binding:
         except WriteError:
             return False
         if not bound:
-            self._cache.answered(call.uid, Answer.NO)
+            self._cache.bind_steps.answered(call.uid, Answer.NO)
         return bound
 
     async def _look(self, call: BindCall, doubt: WriteError) -> str:

@@ -34,7 +34,7 @@ def tries_with(rivals: int) -> int:
 def freed_by(cache: ClusterCache, victims: Iterable[PodUid], *, namespace: str) -> Freed:
     """What the cluster, the queues and this namespace would have again."""
     freed: dict[tuple[str, str, str], int] = {}
-    for pod in filter(None, map(cache.pod, victims)):
+    for pod in filter(None, map(cache.pods.pod, victims)):
         holders = [(_CLUSTER, "")]
         if pod.namespace == namespace:
             holders.append((_NAMESPACE, namespace))

@@ -102,6 +102,7 @@ class Behind:
 Answer = Chosen | Everything | Some | Wait | Protect | Behind
 
 _GUARD_TEXT = "room is promised to a gang"
+_VETOED = "the stock filters refuse the node"
 
 
 class Filtering:
@@ -142,20 +143,20 @@ class Filtering:
         member = self._cache.members.get(question.uid)
         if member is None:
             pod = question.pod()
-            if not self._cache.ours(pod):
+            if not self._cache.pods.ours(pod):
                 return self._guard(pod, question.names)
             self._cache.set_pod(pod, now=self._clock(), observed=True)
             member = self._cache.members.get(question.uid)
             if member is None:  # it is gone, or it is over and its group is not there
                 return Wait(filter_text(Cause.GROUP_MISSING))
         self._expiry.asked_at = self._clock()
-        self._cache.asked_for(member)
+        self._cache.decisions.asked_for(member)
         answer = self._place(member, question.names)
         if answer is None:
             return self._wait(member, question.names)
-        self._cache.tell(member, told=isinstance(answer, Chosen))
+        self._cache.decisions.tell(member, told=isinstance(answer, Chosen))
         if isinstance(answer, Chosen):
-            member.choose(answer.node, now=self._clock())
+            self._cache.decisions.choose(member, answer.node, now=self._clock())
         self._has_answer(member)
         return answer
 
@@ -167,15 +168,15 @@ class Filtering:
         """
         member, now = self._cache.members.get(uid), self._clock()
         if other:
-            self._cache.change_places(uid, other, now=now)
+            self._cache.reservations.change_places(uid, other, now=now)
         self._expiry.asked_at = now
         if member is None or member.stage in ARRIVED:
             return  # it is gone, or came to Bind in the meantime
-        self._cache.asked_for(member)
-        member.choose(node, now=now)
+        self._cache.decisions.asked_for(member)
+        self._cache.decisions.choose(member, node, now=now)
         if member.node == node:
-            member.since = now
-            self._cache.tell(member, told=True)
+            self._cache.decisions.start_time(member, now=now)
+            self._cache.decisions.tell(member, told=True)
             self._has_answer(member)
 
     async def answer_in_time(self, question: Question) -> Answer:
@@ -250,14 +251,13 @@ class Filtering:
 
     def _has_answer(self, member: Member) -> None:
         """It does not wait."""
-        member.refused, member.missed = False, 0
+        self._cache.decisions.answered_filter(member)
         self._waiting.pop(member.pod.uid, None)
         self._guessed.pop(member.pod.uid, None)
 
     def _chosen(self, member: Member) -> Chosen:
         """Its node; a planned pod's time begins anew, as somebody came for it."""
-        if member.stage is Stage.PLANNED:
-            member.since = self._clock()
+        self._cache.decisions.start_time(member, now=self._clock())
         return Chosen(member.node)
 
     def _has_place(self, member: Member, names: Sequence[NodeName]) -> bool:
@@ -310,15 +310,17 @@ class Filtering:
     def _swap(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Give it an offered node instead of the planned one."""
         uid, now = member.pod.uid, self._clock()
-        return self._cache.exchange(uid, frozenset(names), now=now) or self._move(member, names)
+        return self._cache.reservations.exchange(uid, frozenset(names), now=now) or self._move(
+            member, names
+        )
 
     def _move(self, member: Member, names: Sequence[NodeName]) -> bool:
         chosen = self._queries.best_of(member, names)
         uid, now = member.pod.uid, self._clock()
-        return chosen is not None and self._cache.move(uid, chosen, now=now)
+        return chosen is not None and self._cache.reservations.move(uid, chosen, now=now)
 
     def _may_be_chance(self, member: Member, names: Sequence[NodeName]) -> bool:
-        member.missed += len(names)
+        self._cache.decisions.missed(member, offered=len(names))
         return member.missed < len(self._cache.node_usage.nodes)
 
     def _veto(self, member: Member, names: Sequence[NodeName]) -> bool:
@@ -327,16 +329,16 @@ class Filtering:
         That is tried first: planning anew could go through all nodes that are not offered.
         """
         now = self._clock()
-        member.missed = 0
+        self._cache.decisions.vetoed(member)
         self._vetoes.add(member.pod.shape, member.node, now=now)
         if self._move(member, names):
             return True
-        self._cache.withdraw(member.pod.uid, now=now)
+        self._cache.reservations.withdraw(member.pod.uid, now=now, why=_VETOED)
         return False
 
     def _wait(self, member: Member, names: Sequence[NodeName]) -> Answer:
-        member.refused = True
-        member.choose(NO_NODE, now=self._clock())
+        self._cache.decisions.refused(member)
+        self._cache.decisions.choose(member, NO_NODE, now=self._clock())
         cause = self._waiting[member.pod.uid] = self._cause(member)
         text = filter_text(cause)
         if self._is_behind(member, names):

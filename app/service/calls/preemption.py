@@ -116,7 +116,7 @@ class Preemption:
 
     def guard(self, preemptor: Pod, candidates: Mapping[NodeName, Candidate]) -> Verdict:
         """Judge every node on its own, and take the best of those that stand."""
-        member = self._member(preemptor) if self._cache.ours(preemptor) else None
+        member = self._member(preemptor) if self._cache.pods.ours(preemptor) else None
         veto = self._veto(preemptor, member)
         if veto is not None:
             return Verdict({}, dict.fromkeys(candidates, veto))
@@ -130,7 +130,8 @@ class Preemption:
         victims = _known(self._cache, standing[chosen])
         self._allowed_victims.add(preemptor.uid, chosen, victims)
         if member is not None:
-            member.hinted = NO_NODE  # kube-scheduler nominates it next, be it where we had done so
+            # kube-scheduler nominates it next, be it where we had done so
+            self._cache.decisions.nominated(member, NO_NODE)
         return Verdict({chosen: standing[chosen]}, struck)
 
     def _struck(
@@ -194,7 +195,7 @@ class Preemption:
 
     def _veto(self, pod: Pod, member: Member | None) -> Strike | None:
         """Why it may not preempt anywhere."""
-        if not self._cache.ours(pod):
+        if not self._cache.pods.ours(pod):
             return None
         group = self._cache.groups[member.group] if member is not None else None
         if group is None or not group.known:
@@ -203,7 +204,7 @@ class Preemption:
 
 
 def _known(cache: ClusterCache, candidate: Candidate) -> list[Pod]:
-    return [pod for pod in map(cache.pod, candidate.victims) if pod is not None]
+    return [pod for pod in map(cache.pods.pod, candidate.victims) if pod is not None]
 
 
 def _cost(cache: ClusterCache, candidate: Candidate) -> tuple[int, int, int, float]:
@@ -229,7 +230,7 @@ def _harm(
         return Strike.UNKNOWN_VICTIM
     if any(_is_protected(pod) for pod in known):
         return Strike.CONFORMANCE
-    if any(cache.ours(pod) and not pod.preemptable for pod in known):
+    if any(cache.pods.ours(pod) and not pod.preemptable for pod in known):
         return Strike.NOT_PREEMPTABLE
     groups = _members(cache, known)
     if any(_is_kept(cache, cache.groups[key], queue) for key in groups):

@@ -118,7 +118,7 @@ class AllowedVictims:
         return NominatedRoom(node, done=all(map(self._has_gone, victims)))
 
     def _has_gone(self, victim: PodUid) -> bool:
-        pod = self._cache.pod(victim)
+        pod = self._cache.pods.pod(victim)
         return pod is None or pod.status in TERMINAL
 
     def _of(self, preemptor: PodUid) -> Collection[_Approved]:
@@ -149,7 +149,7 @@ class AllowedVictims:
         """The keys of budgets whose status may not show yet that the victim goes."""
         if not approved.budgets:
             return []
-        pod = self._cache.pod(approved.victim.uid)
+        pod = self._cache.pods.pod(approved.victim.uid)
         shows = pod is None or pod.deleting
         return [k for k, b in approved.budgets.items() if not shows or b in approved.stood]
 

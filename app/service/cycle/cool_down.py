@@ -52,10 +52,10 @@ def give_back(cache: ClusterCache, group: Group, *, why: Why, limits: Limits, no
     """
     uncreated = bool(group.slots) and why in _FOR_WANT_OF_MEMBERS
     metrics.GANGS_RELEASED.labels(why.value).inc()
-    cache.release(group.key, why=_TEXTS[why])
+    cache.reservations.release(group.key, why=_TEXTS[why])
     start_cool_down(cache, group, limits=limits, now=now)
     if uncreated:
-        cache.give_up(group.key)
+        cache.decisions.give_up(group.key)
 
 
 def give_back_unusable(cache: ClusterCache, changed: Iterable[GroupKey]) -> None:
@@ -74,7 +74,7 @@ def give_back_unusable(cache: ClusterCache, changed: Iterable[GroupKey]) -> None
         ):
             continue
         if excess(group) and not group.owed:
-            cache.release(key, why="a member is not for us to place")
+            cache.reservations.release(key, why="a member is not for us to place")
 
 
 def start_cool_down(cache: ClusterCache, group: Group, *, limits: Limits, now: float) -> None:
@@ -82,7 +82,7 @@ def start_cool_down(cache: ClusterCache, group: Group, *, limits: Limits, now: f
     group.failures += 1
     doublings = min(group.failures - 1, _MOST_DOUBLINGS)
     pause = min(limits.hold_base_s * 2**doublings, limits.hold_max_s)
-    cache.hold(group.key, until=now + pause)
+    cache.decisions.cool_down(group.key, until=now + pause)
 
 
 def text(why: Why) -> str:

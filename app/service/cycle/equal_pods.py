@@ -153,7 +153,7 @@ class EqualPods:
             and not has_more(cache.node_usage.total(), granted.total)
             and not cache.signals.overfull
             and not cache.rules.are_between_pods
-            and not cache.nominated.claims(cache.node_usage.vector)
+            and not cache.pods.nominated.claims(cache.node_usage.vector)
             and not self.allowed_victims.preemptors()
             and not cache.collected
             and not differ(granted.queues, cache.queues)

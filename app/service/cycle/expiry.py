@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
+from app.cache.reserved.unused import overdue, stale_slots
 from app.model.ids import GroupKey
 from app.service.cycle.cool_down import Why, give_back
 from app.service.limits import Limits
@@ -37,20 +38,26 @@ class Expiry:
         patience = self.limits.planned_s
         if now - self.asked_at < self.limits.backlog_s:
             patience *= BACKLOG_FACTOR
-        late = self.cache.overdue(before=now - patience, prebind_before=now - self.limits.prebind_s)
+        late = overdue(
+            self.cache.registry.reserved.values(),
+            before=now - patience,
+            prebind_before=now - self.limits.prebind_s,
+        )
         for group, uids in late:
             if group.reached_minimum:
                 until = now + self.limits.hold_base_s
-                self.cache.pass_over(group.key, uids, until=until, now=now)
+                self.cache.reservations.pass_over(group.key, uids, until=until, now=now)
             else:
                 self._give_back(group, now, Why.UNUSED)
-        for group in self.cache.stale_slots(before=now - self.limits.slot_s):
+        for group in stale_slots(
+            self.cache.registry.reserved.values(), before=now - self.limits.slot_s
+        ):
             self._give_back(group, now, Why.UNCREATED)
         self.forget_observed(now)
 
     def forget_observed(self, now: float) -> None:
         """Forget pods that the watch has not shown in time."""
-        self.cache.forget_observed(before=now - self.limits.observed_s)
+        self.cache.pods.forget_observed(before=now - self.limits.observed_s)
 
     def give_back_stuck(self, refused: Collection[GroupKey], now: float) -> None:
         """Release gangs that hold part of their room and cannot get the rest of it.

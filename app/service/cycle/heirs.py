@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member
-from app.cache.reserved.reservations import Vacated
+from app.cache.gangs.story import Stimulus
+from app.cache.pods import Vacated
 from app.model.amounts import is_best_effort
 from app.model.gang import Task
 from app.model.ids import NO_NODE, PodUid
@@ -45,7 +46,7 @@ class Heirs:
 
     def settle(self) -> None:
         """Keep what members have left since this was called last."""
-        vacated, self.cache.vacated = self.cache.vacated, []
+        vacated, self.cache.pods.vacated = self.cache.pods.vacated, []
         if not self.activity.active:
             self._failed.clear()
             return
@@ -62,7 +63,7 @@ class Heirs:
             member = self.cache.members.get(uid)
             if member is None or member.pod.deleting:
                 continue
-            self.cache.replace_by_another(member, lost=False)
+            self.cache.decisions.replace_by_another(member, lost=False)
             self.cache.slots.drop_surplus(self.cache.groups[member.group])
 
     def _keep(self, group: Group, left: Vacated) -> None:
@@ -71,12 +72,12 @@ class Heirs:
         if member is not None and not member.lost:
             if member.pod.status is not TaskStatus.FAILED:
                 return
-            self.cache.replace_by_another(member, lost=True)
+            self.cache.decisions.replace_by_another(member, lost=True)
             self._failed[pod.uid] = now + self.limits.failed_s
         heir = _waiting(group, left)
         place = Placement(self._slot(pod) if heir is None else heir.task, left.node)
         decided = GangPlacement(group.key, (place,), whole=True)
-        if self.cache.reserve(decided, now=now):
+        if self.cache.reservations.reserve(decided, now=now, by=Stimulus.HEIR):
             for tell in self.told:
                 tell(decided)
 

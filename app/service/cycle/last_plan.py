@@ -46,5 +46,5 @@ class LastPlan:
 
     def _lend(self, loans: Mapping[GroupKey, Loan]) -> None:
         """Groups that borrow from now on, or not any more, are told of."""
-        self.cache.signals.groups |= self.loans.keys() ^ loans.keys()
+        self.cache.signals.note_groups(self.loans.keys() ^ loans.keys())
         self.loans = loans

@@ -56,8 +56,8 @@ class Leadership:
         if not self._standing_by:
             return
         self._standing_by = False
-        self.cache.signals.dirty = True
-        self.cache.signals.groups.update(self.cache.groups)
+        self.cache.signals.note_dirty()
+        self.cache.signals.note_groups(self.cache.groups)
         take_over(self.cache)
 
     def has_planned(self) -> None:
@@ -71,10 +71,10 @@ class Leadership:
         self.pace.start_over()
         self.deciding.clear()
         for key in list(self.cache.registry.reserved):
-            self.cache.release(key, why=OTHER_LEADS)
+            self.cache.reservations.release(key, why=OTHER_LEADS)
         self.expiry.forget_observed(self.clock())
         self.last_plan.forget()
-        self.cache.signals.groups.clear()  # all are looked at when this one leads again
+        self.cache.signals.take_groups()  # all are looked at when this one leads again
         for tell in self.stood_by:
             tell()
         self.first_cycle.set()
@@ -90,10 +90,10 @@ def take_over(cache: ClusterCache) -> None:
     cache.registry.look_again()
     for key, group in list(cache.groups.items()):
         if group.pod_group is not None:
-            cache.set_phase(key, group.pod_group.phase)
+            cache.decisions.set_phase(key, group.pod_group.phase)
         elif group.solo:
-            cache.set_phase(key, GroupPhase.NEW)
-    for uid in cache.nominated_members:
+            cache.decisions.set_phase(key, GroupPhase.NEW)
+    for uid in cache.pods.nominated_members:
         member = cache.members.get(uid)
         if member is not None:
-            member.hinted = member.pod.left_nomination
+            cache.decisions.nominated(member, member.pod.left_nomination)

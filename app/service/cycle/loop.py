@@ -57,5 +57,5 @@ class CycleLoop:
         except Exception:
             metrics.CYCLE_FAILURES.inc()
             log.exception("planning cycle failed")
-            self.cache.signals.dirty = True
+            self.cache.signals.note_dirty()
             await asyncio.sleep(self.limits.cycle_idle_s)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Member
 from app.cache.gangs.missing import slots_wanted
+from app.cache.gangs.story import Stimulus
 from app.core.planner import plan, plan_gang
 from app.model.ids import GroupKey, NodeName
 from app.model.plan import GangPlacement, Placement
@@ -65,8 +66,12 @@ class OnDemand:
         )
         self.publisher.set_aside(decided, token.snapshot)
         for admitted in decided.admitted:
-            self.cache.admit(admitted)
-        placed = [each.gang for each in decided.placed if self.publisher.take(each, now=now)]
+            self.cache.decisions.admit(admitted)
+        placed = [
+            each.gang
+            for each in decided.placed
+            if self.publisher.take(each, now=now, generation=decided.generation)
+        ]
         self.refused.note_on_demand(group, decided.refused)
         return key in placed
 
@@ -78,9 +83,9 @@ class OnDemand:
         node = self.queries.best_of(member, names, least=len(self.cache.registry.pending))
         if node is None:
             return False
-        self.cache.admit(group.key)
+        self.cache.decisions.admit(group.key)
         decided = GangPlacement(group.key, (Placement(member.task, node),), whole=True)
-        if not self.publisher.take(decided, now=now):
+        if not self.publisher.take(decided, now=now, by=Stimulus.EQUAL_POD):
             return False
         self.equal_pods.use()
         self.log.at_once += 1
@@ -97,7 +102,7 @@ class OnDemand:
         token = self.input.token(now)
         decided = plan(token.snapshot, token.policies, now=now, shapes=self.input.shapes)
         if self.publisher.publish(decided, token, now=now):
-            self.cache.signals.dirty = True
+            self.cache.signals.note_dirty()
         self.refused.note_all_on_demand()
         self.equal_pods.learn(token.snapshot.gangs.get(asked), now=now)
         self.pace.notice()

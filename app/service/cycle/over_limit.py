@@ -45,7 +45,8 @@ class GiveBackOverLimit:
         signals, policies = self.cache.signals, self.configuration.policies
         if signals.overfull or policies is not self._looked_by:
             reserved = list(self.cache.registry.reserved.values())
-            signals.overfull = bool(reserved) and self._look(reserved, policies, now)
+            again = bool(reserved) and self._look(reserved, policies, now)
+            signals.looked_for_overfull(again=again)
             self._looked_by = policies
 
     def _look(self, reserved: Sequence[Group], policies: Policies, now: float) -> bool:
@@ -75,4 +76,4 @@ class GiveBackOverLimit:
             "its queue holds more than it may, given back",
             extra={"group": reserve.gang, "places": len(reserve.holders)},
         )
-        self.cache.take_back(reserve.holders, why=text(Why.OVER_LIMIT))
+        self.cache.reservations.take_back(reserve.holders, why=text(Why.OVER_LIMIT))

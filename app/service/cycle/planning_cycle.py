@@ -70,11 +70,11 @@ class PlanningCycle:
         self.equal_pods.cycle_begins()
         self.over_limit.relieve(started)
         signals = self.cache.signals
-        changed, signals.groups = signals.groups, set()
+        changed = signals.take_groups()
         try:
             await self._follow(changed, started)
         except Exception:
-            signals.groups |= changed  # the next cycle tells of them
+            signals.note_groups(changed)  # the next cycle tells of them
             raise
 
     async def _follow(self, changed: set[GroupKey], started: float) -> None:
@@ -124,7 +124,7 @@ class PlanningCycle:
             return
         self._in_one_go = self.publisher.publish(plan, token, now=now)
         if self._in_one_go:
-            self.cache.signals.dirty = True
+            self.cache.signals.note_dirty()
             self.pace.notice()
         self.equal_pods.renew(now=now)
 

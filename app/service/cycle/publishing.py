@@ -15,6 +15,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
 
 from app.cache.cluster import ClusterCache
+from app.cache.gangs.story import Stimulus
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.confirm import confirmed
 from app.model.ids import GroupKey
@@ -65,8 +66,9 @@ class Publisher:
         wanted = self._as_planned(plan, token.snapshot)
         standing = self._confirmed(wanted, token, now)
         for key in standing.admitted:
-            self.cache.admit(key)
-        taken = [each for each in standing.placed if self.take(each, now=now)]
+            self.cache.decisions.admit(key)
+        generation = plan.generation
+        taken = [p for p in standing.placed if self.take(p, now=now, generation=generation)]
         self.log.stale += len(plan.placed) - len(taken)
         self._count({each.gang for each in wanted.placed} - {each.gang for each in taken}, now)
         return len(taken) < len(wanted.placed) or len(standing.admitted) < len(wanted.admitted)
@@ -79,7 +81,7 @@ class Publisher:
         for key in plan.set_aside:
             group, gang = self.cache.groups.get(key), snapshot.gangs.get(key)
             if group is not None and gang is not None and group.version == gang.version:
-                registry.set_aside(group)
+                self.cache.decisions.set_aside(group, generation=snapshot.generation)
 
     def _count(self, refused: Set[GroupKey], now: float) -> None:
         for key in self._refused.keys() - refused:
@@ -92,9 +94,16 @@ class Publisher:
                 start_cool_down(self.cache, group, limits=self.limits, now=now)
                 log.warning("its places do not hold, others go first", extra={"group": key})
 
-    def take(self, decided: GangPlacement, *, now: float) -> bool:
+    def take(
+        self,
+        decided: GangPlacement,
+        *,
+        now: float,
+        by: Stimulus = Stimulus.CYCLE,
+        generation: int = 0,
+    ) -> bool:
         """Reserve these places for a gang; returns whether the live cluster bears it."""
-        if not self.cache.reserve(decided, now=now):
+        if not self.cache.reservations.reserve(decided, now=now, by=by, generation=generation):
             return False
         for tell in self.told:
             tell(decided)

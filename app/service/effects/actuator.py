@@ -97,7 +97,7 @@ class Actuator:
 
     def housed(self) -> None:
         """Members may have come into slots that were kept for them: tell these."""
-        housed, self._cache.housed = self._cache.housed, []
+        housed, self._cache.reservations.housed = self._cache.reservations.housed, []
         for uid in housed:
             self._ask(uid)
 
@@ -170,14 +170,13 @@ class Actuator:
         else:
             now = self._clock()
             self._told[uid] = now
-            if member.stage is Stage.PLANNED:
-                member.since = now
+            self._cache.decisions.start_time(member, now=now)
 
     async def _open_gate(self, member: Member) -> None:
         pod, node = member.pod, member.node
         group = self._cache.groups[member.group]
         hint = hint_for(pod, group, configured=self._limits.hint)
-        self._cache.tell(member, told=hint is not PlacementHint.GUIDE)
+        self._cache.decisions.tell(member, told=hint is not PlacementHint.GUIDE)
         status = self._reasons.placed(member)
         if hint is PlacementHint.NOMINATE and not pod.pinned and pod.nominated != node:
             status = patches.merged(status, patches.nomination(node))
@@ -197,9 +196,8 @@ class Actuator:
 
     async def _wake(self, member: Member) -> None:
         pod = member.pod
-        member.refused = (
-            False  # before it is woken: kube-scheduler may ask, and be refused, at once
-        )
+        # Before it is woken: kube-scheduler may ask, and be refused, at once.
+        self._cache.decisions.woken(member)
         try:
             token = f"{self._clock():.3f}"
             # Whom kube-scheduler's own rule refused, no annotation wakes.
@@ -207,7 +205,7 @@ class Actuator:
                 pod.namespace, pod.name, uid=pod.uid, token=token, by_label=follows(member)
             )
         except Exception:
-            member.refused = True
+            self._cache.decisions.refused(member)
             raise
         metrics.WRITES.labels("wake", "done").inc()
 

@@ -85,4 +85,5 @@ class AffinityFollowers:
             if uid not in behind:
                 self._tell(member)
             elif not member.pod.gates:
-                member.refused = True  # or will be: kube-scheduler does not ask us first
+                # It is refused, or will be: kube-scheduler does not ask us first.
+                self._cache.decisions.refused(member)

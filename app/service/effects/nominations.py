@@ -48,7 +48,7 @@ class Nominations:
 
     def writes(self, member: Member, node: NodeName) -> None:
         """We nominate it."""
-        member.hinted = node
+        self._cache.decisions.nominated(member, node)
 
     def stood_by(self) -> None:
         """Another replica leads: it nominates too, and what is stale is its business."""
@@ -63,12 +63,13 @@ class Nominations:
 
     def _since(self, member: Member, now: float) -> float:
         """From now on if it counts as ours only now: it may just be given another one."""
-        before, member.hinted = member.hinted, member.pod.nominated
+        before = member.hinted
+        self._cache.decisions.nominated(member, member.pod.nominated)
         return self._stale_since.get(member.pod.uid, now) if before == member.hinted else now
 
     def _stale(self) -> Iterator[Member]:
         members = self._cache.members
-        nominated = (members[uid] for uid in self._cache.nominated_members if uid in members)
+        nominated = (members[uid] for uid in self._cache.pods.nominated_members if uid in members)
         return (member for member in nominated if self._is_stale(member))
 
     def _is_stale(self, member: Member) -> bool:

@@ -195,7 +195,7 @@ class StatusWriter:
         if phase is GroupPhase.UNKNOWN and _may_soon_be_whole(gang):
             self._unsettled.setdefault(gang.key, self._clock())
             self._wait_until_settled(gang.key, REPLACED_S)
-        self._cache.set_phase(gang.key, phase)
+        self._cache.decisions.set_phase(gang.key, phase)
         return phase
 
     def _is_written(self, key: GroupKey, wanted: GroupStatus, stored: PodGroup) -> bool:

@@ -96,7 +96,7 @@ class Feed:
         """A full listing of ``kind`` starts."""
         self._listings.begin(kind)
         if kind_of(kind) == "pods":
-            self._observed[kind] = self._cache.observed(kind.partition("/")[2])
+            self._observed[kind] = self._cache.pods.observed(kind.partition("/")[2])
 
     def end_listing(self, kind: str) -> None:
         """It is complete: drop what was not in it.
@@ -139,7 +139,7 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             by_uid=True,
         ),
         "nominated": KindFeed(
-            cache.set_nominated, cache.drop_nominated, lambda pod: pod.uid, by_uid=True
+            cache.pods.set_nominated, cache.pods.drop_nominated, lambda pod: pod.uid, by_uid=True
         ),
         "nodes": KindFeed(cache.set_node, cache.drop_node, lambda node: node.name),
         "podgroups": KindFeed(cache.set_group, cache.drop_group, lambda group: group.key),

@@ -46,7 +46,7 @@ class Owners:
 
     def after_cycle(self, _changed: Collection[GroupKey]) -> None:
         """Ask about owners that were not asked lately."""
-        now, awaited = self._clock(), self._cache.awaited.by_owner
+        now, awaited = self._clock(), self._cache.pods.awaited.by_owner
         self._asked = {uid: at for uid, at in self._asked.items() if uid in awaited}
         for uid in awaited:
             if now - self._asked.get(uid, float("-inf")) >= AGAIN_AFTER_S:
@@ -54,7 +54,7 @@ class Owners:
                 self._work.add(uid)
 
     async def _ask(self, uid: str) -> None:
-        pod = next(iter(self._cache.awaited.by_owner.get(uid, {}).values()), None)
+        pod = next(iter(self._cache.pods.awaited.by_owner.get(uid, {}).values()), None)
         if pod is None or pod.owner is None:
             return
         try:
@@ -68,5 +68,5 @@ class Owners:
                 return
             raise Again(str(error)) from error
         if least <= 1:
-            self._cache.await_no_group(uid)
+            self._cache.pods.await_no_group(uid)
             self._settled()

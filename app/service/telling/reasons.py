@@ -160,5 +160,5 @@ def _other_schedulers(cache: ClusterCache, group: Group) -> tuple[Holder, ...]:
     """Who has bound pods that name the group, and how many each."""
     return tuple(
         Holder(who=f"{SCHEDULER} {name}", resource=PODS, amount=count)
-        for name, count in sorted(cache.foreign_members.of(group.key).items())
+        for name, count in sorted(cache.pods.foreign_members.of(group.key).items())
     )

@@ -92,8 +92,8 @@ class Simulation:
             return False
         decided = plan(self.snapshot(), self.policies, now=self.now, shapes=self._shapes)
         for key in decided.admitted:
-            self.cache.admit(key)
-        taken = [self.cache.reserve(each, now=self.now) for each in decided.placed]
+            self.cache.decisions.admit(key)
+        taken = [self.cache.reservations.reserve(each, now=self.now) for each in decided.placed]
         assert all(taken)
         self.cache.collect(decided.collected, now=self.now)
         known = len(self._pods)
@@ -146,7 +146,7 @@ class Simulation:
             self.cache.set_pod(replace(pod, node=node, phase="Running"), now=self.now)
         arrival = self._by_key[key]
         self.partial += len(placed) < arrival.size
-        self.cache.set_phase(key, GroupPhase.RUNNING)
+        self.cache.decisions.set_phase(key, GroupPhase.RUNNING)
         if arrival.name not in self.started:
             self.started[arrival.name] = self.now
             heappush(self._ends, (self.now + arrival.run_s, key))

@@ -2,14 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.cache.decisions import Decisions, ImpossibleStepError
 from app.cache.gangs.arrivals import Arrivals
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Answer, Member, Stage
+from app.cache.gangs.registry import Registry
+from app.cache.gangs.story import Stimulus
+from app.cache.nodes.usage import NodeUsage
 from app.model.ids import DEFAULT_QUEUE, NodeName
 from app.model.parts import Part, SubGroupPolicy
 from tests.builders import make_pod, make_task
@@ -40,22 +45,32 @@ def on_their_way(
     return group
 
 
+def door_to(group: Group) -> Decisions:
+    """What changes members of the group."""
+    node_usage = NodeUsage()
+    registry = Registry(node_usage, default_queue=DEFAULT_QUEUE)
+    registry.groups[group.key] = group
+    return Decisions(registry, node_usage, clock=lambda: 1.0)
+
+
 def go_on(group: Group, name: str, step: Stage | Answer | str) -> None:
     """One step of a member, if it can make it."""
     member = next(m for m in group.members.values() if m.pod.name == name)
+    decisions = door_to(group)
     is_binding = member.reserved and member.stage is Stage.BINDING
     if isinstance(step, Stage):
         if member.reserved and step is not Stage.WAITING:
-            group.arrivals.restage(member, step, now=1.0)
+            with suppress(ImpossibleStepError):
+                decisions.restage(member, step, now=1.0, by=Stimulus.BIND)
     elif isinstance(step, Answer):
         if is_binding:
-            group.arrivals.answered(member, step)
+            decisions.answered(member, step)
     elif step == "bound":
         group.remove(member)
         member.pod = replace(member.pod, node=member.node)
         group.add(member)
     elif is_binding:
-        group.arrivals.avoid(member)
+        decisions.avoid(member, why="test")
 
 
 Counted = tuple[Counter[Part], int, Counter[Part], int]

@@ -22,7 +22,7 @@ def rig() -> Rig:
     """With the pod ``a`` alone, which has a place on ``n``."""
     rig = Rig()
     rig.cache.set_pod(make_pod("a"), now=rig.now)
-    assert rig.cache.move(rig.uid("a"), NodeName("n"), now=rig.now)
+    assert rig.cache.reservations.move(rig.uid("a"), NodeName("n"), now=rig.now)
     rig.now += 1
     return rig
 
@@ -62,7 +62,7 @@ def test_whoever_was_told_of_the_place_finds_it_there(rig: Rig) -> None:
 
 
 def test_a_call_of_bind_was_for_the_group_that_it_leaves(rig: Rig) -> None:
-    rig.cache.assume(rig.uid("a"), now=rig.now)
+    rig.cache.bind_steps.assume(rig.uid("a"), now=rig.now)
     make_group(rig)
     join(rig)
     assert rig.where("a") == [(Stage.WAITING, "")]
@@ -74,7 +74,9 @@ def test_the_group_is_let_in_and_wants_nothing_more(rig: Rig) -> None:
     join(rig)
     assert rig.cache.groups[MADE].phase is GroupPhase.INQUEUE
     assert MADE not in rig.cache.registry.pending
-    assert rig.cache.housed == ["uid-a"], "whoever tells it of its place finds it there"
+    assert rig.cache.reservations.housed == ["uid-a"], (
+        "whoever tells it of its place finds it there"
+    )
 
 
 def test_a_group_that_runs_goes_on_running(rig: Rig) -> None:

@@ -83,7 +83,7 @@ def test_members_come_into_their_slots_without_a_walk_through_all() -> None:
     cache.set_group(wanted)
     task = make_task("", uid=PodUid(""), role="w")
     placements = tuple(Placement(task, NodeName(node)) for node in ("m", "m", "n", "n"))
-    assert cache.reserve(GangPlacement(KEY, placements, whole=True), now=1.0)
+    assert cache.reservations.reserve(GangPlacement(KEY, placements, whole=True), now=1.0)
     group = cache.groups[KEY]
     group.slots = Unwalkable(group.slots)
     for node in ("n", "m", "n", ""):

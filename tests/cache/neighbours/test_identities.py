@@ -76,7 +76,7 @@ class Rig:
         snapshot = self._snapshotter.snapshot(vetoes=self.vetoes)
         decided = plan(snapshot, policies(HELM), now=0.0, shapes=None)
         for placed in decided.placed:
-            assert self.cache.reserve(placed, now=0.0)
+            assert self.cache.reservations.reserve(placed, now=0.0)
         return decided
 
     def view(self, key: GroupKey = KEY) -> Gang:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.cache.gangs.members import Stage
+from app.cache.reserved.unused import overdue, stale_slots
 from app.model.ids import NO_NODE, NodeName, PodUid
 from app.model.node import Taint
 from app.model.plan import GangPlacement, Placement
@@ -76,7 +77,7 @@ def test_a_plan_that_is_not_true_any_more_is_not_published(
     what(rig)
     before = dict(rig.cache.node_usage.charges)
     stale = GangPlacement(KEY, (Placement(task, NodeName("n")),), whole=True)
-    assert not rig.cache.reserve(stale, now=rig.now)
+    assert not rig.cache.reservations.reserve(stale, now=rig.now)
     assert rig.cache.node_usage.charges == before
 
 
@@ -84,8 +85,8 @@ def test_a_planned_member_can_be_moved_where_there_is_room(rig: Rig) -> None:
     for name in "ab":
         rig.pod(name)
     rig.stage("a", Stage.PLANNED, node="n")
-    assert rig.cache.move(rig.uid("a"), NodeName("m"), now=rig.now)
-    assert not rig.cache.move(rig.uid("b"), NodeName("m"), now=rig.now)
+    assert rig.cache.reservations.move(rig.uid("a"), NodeName("m"), now=rig.now)
+    assert not rig.cache.reservations.move(rig.uid("b"), NodeName("m"), now=rig.now)
     assert rig.where("a", "b") == [(Stage.PLANNED, "m"), (Stage.WAITING, "")]
     assert (rig.used("n"), rig.used("m")) == (0, 1000)
 
@@ -94,7 +95,7 @@ def test_a_planned_member_can_be_moved_where_there_is_room(rig: Rig) -> None:
 def test_a_member_that_came_to_bind_is_not_moved(rig: Rig, stage: Stage) -> None:
     rig.pod("a")
     rig.stage("a", stage)
-    assert not rig.cache.move(rig.uid("a"), NodeName("m"), now=rig.now)
+    assert not rig.cache.reservations.move(rig.uid("a"), NodeName("m"), now=rig.now)
 
 
 def test_equal_members_of_full_nodes_change_places(rig: Rig) -> None:
@@ -102,7 +103,7 @@ def test_equal_members_of_full_nodes_change_places(rig: Rig) -> None:
         rig.pod(name)
     assert rig.place(a="n", b="n", c="m")
     rig.cache.signals.taken_up()
-    assert rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now + 5)
+    assert rig.cache.reservations.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now + 5)
     assert not rig.cache.signals.may_place, "nothing is free that was not before"
     assert rig.where("a", "c") == [(Stage.PLANNED, "m"), (Stage.PLANNED, "n")]
     assert (rig.used("n"), rig.used("m")) == (2000, 1000)
@@ -118,7 +119,7 @@ def test_members_that_are_not_equal_keep_their_places(rig: Rig, fields: dict[str
     rig.pod("a")
     rig.pod("b", **fields)
     assert rig.place(a="n", b="m")
-    assert not rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
+    assert not rig.cache.reservations.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
     assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.PLANNED, "m")]
 
 
@@ -127,7 +128,7 @@ def test_a_member_whose_place_was_told_keeps_it(rig: Rig) -> None:
         rig.pod(name)
     assert rig.place(a="n", b="m")
     rig.cache.members[rig.uid("b")].told = True
-    assert not rig.cache.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
+    assert not rig.cache.reservations.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
     assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.PLANNED, "m")]
 
 
@@ -139,7 +140,7 @@ def _two(rig: Rig) -> Rig:
     assert rig.place(a="n")
     member = rig.member("b")
     placed = GangPlacement(member.group, (Placement(member.task, NodeName("m")),), whole=True)
-    assert rig.cache.reserve(placed, now=rig.now)
+    assert rig.cache.reservations.reserve(placed, now=rig.now)
     return rig
 
 
@@ -148,7 +149,7 @@ def alone(rig: Rig, **fields: Any) -> None:
 
 
 def test_equal_pods_of_two_groups_change_places(two: Rig) -> None:
-    assert two.cache.change_places(two.uid("a"), two.uid("b"), now=two.now + 5)
+    assert two.cache.reservations.change_places(two.uid("a"), two.uid("b"), now=two.now + 5)
     assert two.where("a", "b") == [(Stage.PLANNED, "m"), (Stage.PLANNED, "n")]
     assert (two.used("n"), two.used("m")) == (1000, 1000)
     assert two.lost() == []
@@ -157,10 +158,10 @@ def test_equal_pods_of_two_groups_change_places(two: Rig) -> None:
 KEEPING: dict[str, Callable[[Rig], object]] = {
     "the other is pinned": lambda r: alone(r, pinned=NodeName("m")),
     "the other's place was told": lambda r: setattr(r.member("b"), "told", True),
-    "the other came to Bind": lambda r: r.cache.assume(r.uid("b"), now=r.now),
-    "it came to Bind itself": lambda r: r.cache.assume(r.uid("a"), now=r.now),
-    "the other lost its place": lambda r: r.cache.withdraw(r.uid("b"), now=r.now),
-    "it lost its place": lambda r: r.cache.withdraw(r.uid("a"), now=r.now),
+    "the other came to Bind": lambda r: r.cache.bind_steps.assume(r.uid("b"), now=r.now),
+    "it came to Bind itself": lambda r: r.cache.bind_steps.assume(r.uid("a"), now=r.now),
+    "the other lost its place": lambda r: r.cache.reservations.withdraw(r.uid("b"), now=r.now),
+    "it lost its place": lambda r: r.cache.reservations.withdraw(r.uid("a"), now=r.now),
     "the other is gone": lambda r: r.cache.drop_pod(r.uid("b")),
     "it is gone": lambda r: r.cache.drop_pod(r.uid("a")),
     "a rule says who may be beside whom": lambda r: r.cache.set_pod(
@@ -174,12 +175,12 @@ def test_places_are_kept_when(two: Rig, what: Callable[[Rig], object]) -> None:
     what(two)
     there = [name for name in "ab" if two.uid(name) in two.cache.members]
     before = two.where(*there)
-    assert not two.cache.change_places(two.uid("a"), two.uid("b"), now=two.now)
+    assert not two.cache.reservations.change_places(two.uid("a"), two.uid("b"), now=two.now)
     assert two.where(*there) == before
 
 
 def test_no_pod_changes_places_with_itself(two: Rig) -> None:
-    assert not two.cache.change_places(two.uid("a"), two.uid("a"), now=two.now)
+    assert not two.cache.reservations.change_places(two.uid("a"), two.uid("a"), now=two.now)
 
 
 # --- keeping it and losing it ---------------------------------------------------------------------
@@ -206,7 +207,7 @@ EVENTS: dict[str, tuple[Callable[[Rig], object], str]] = {
         "another pod took the room",
     ),
     "group deleted": (lambda r: r.cache.drop_group(KEY), "PodGroup was deleted"),
-    "given up": (lambda r: r.cache.release(KEY, why="too late"), "too late"),
+    "given up": (lambda r: r.cache.reservations.release(KEY, why="too late"), "too late"),
 }
 
 
@@ -325,7 +326,7 @@ def test_a_pod_bound_elsewhere_squeezes_the_one_that_was_promised_that_room(rig:
 def test_a_bind_call_that_is_given_up_leaves_the_pod_planned(rig: Rig) -> None:
     rig.pod("a")
     rig.stage("a", Stage.BINDING)
-    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    rig.cache.bind_steps.unassume(rig.uid("a"), now=rig.now)
     assert rig.where("a") == [(Stage.PLANNED, "n")]
 
 
@@ -333,7 +334,7 @@ def test_a_binding_that_failed_on_a_node_that_is_gone_leaves_the_pod_waiting(rig
     rig.pod("a")
     rig.stage("a", Stage.BINDING)
     rig.cache.drop_node(NodeName("n"))
-    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    rig.cache.bind_steps.unassume(rig.uid("a"), now=rig.now)
     assert rig.where("a") == [(Stage.WAITING, "")]
 
 
@@ -343,14 +344,14 @@ def test_a_binding_that_failed_on_a_node_without_room_leaves_the_pod_waiting(rig
     rig.stage("a", Stage.BINDING)
     rig.cache.set_pod(FOREIGN, now=rig.now)
     assert rig.where("a") == [(Stage.BINDING, "n")]
-    rig.cache.unassume(rig.uid("a"), now=rig.now)
+    rig.cache.bind_steps.unassume(rig.uid("a"), now=rig.now)
     assert rig.where("a") == [(Stage.WAITING, "")]
 
 
 def test_only_a_member_with_a_place_may_send_its_binding(rig: Rig) -> None:
     rig.pod("a")
-    assert not rig.cache.binding(rig.uid("a"), now=rig.now)
-    assert not rig.cache.binding(PodUid("nobody"), now=rig.now)
+    assert not rig.cache.bind_steps.binding(rig.uid("a"), now=rig.now)
+    assert not rig.cache.bind_steps.binding(PodUid("nobody"), now=rig.now)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +362,7 @@ def test_a_withdrawal_is_told_to_the_held_call_only(
 ) -> None:
     rig.pod("a")
     rig.stage("a", stage)
-    rig.cache.withdraw(rig.uid("a"), now=rig.now)
+    rig.cache.reservations.withdraw(rig.uid("a"), now=rig.now)
     assert rig.where("a") == [(Stage.WAITING, "")]
     assert rig.lost() == told
 
@@ -371,8 +372,12 @@ def test_who_got_a_place_and_did_not_come_is_overdue(rig: Rig) -> None:
         rig.pod(name)
     rig.stage("a", Stage.PLANNED)
     rig.stage("b", Stage.ASSUMED)
-    assert rig.cache.overdue(before=rig.now, prebind_before=rig.now) == []
-    [(late, uids)] = rig.cache.overdue(before=rig.now + 1, prebind_before=rig.now)
+    assert (
+        overdue(rig.cache.registry.reserved.values(), before=rig.now, prebind_before=rig.now) == []
+    )
+    [(late, uids)] = overdue(
+        rig.cache.registry.reserved.values(), before=rig.now + 1, prebind_before=rig.now
+    )
     assert (late.key, uids) == (KEY, ("uid-a",))
 
 
@@ -517,8 +522,10 @@ def test_slots_are_given_back_with_what_they_stand_on(
 
 def test_old_slots_are_found(rig: Rig) -> None:
     assert rig.slot("n")
-    assert rig.cache.stale_slots(before=rig.now) == []
-    assert [g.key for g in rig.cache.stale_slots(before=rig.now + 1)] == [KEY]
+    assert stale_slots(rig.cache.registry.reserved.values(), before=rig.now) == []
+    assert [
+        g.key for g in stale_slots(rig.cache.registry.reserved.values(), before=rig.now + 1)
+    ] == [KEY]
 
 
 def test_slots_are_not_old_while_members_come_into_some(rig: Rig) -> None:
@@ -526,8 +533,10 @@ def test_slots_are_not_old_while_members_come_into_some(rig: Rig) -> None:
     assert rig.slot("n")
     rig.now += 5
     rig.pod("a")
-    assert rig.cache.stale_slots(before=rig.now) == []
-    assert [g.key for g in rig.cache.stale_slots(before=rig.now + 1)] == [KEY]
+    assert stale_slots(rig.cache.registry.reserved.values(), before=rig.now) == []
+    assert [
+        g.key for g in stale_slots(rig.cache.registry.reserved.values(), before=rig.now + 1)
+    ] == [KEY]
 
 
 @pytest.mark.parametrize(
@@ -541,7 +550,7 @@ def test_slots_are_not_old_while_members_come_into_some(rig: Rig) -> None:
 def test_a_group_is_given_up_until_it_changes(
     rig: Rig, event: Callable[[Rig], object], kept: bool
 ) -> None:
-    rig.cache.give_up(KEY)
+    rig.cache.decisions.give_up(KEY)
     event(rig)
     assert rig.cache.groups[KEY].given_up is kept
 

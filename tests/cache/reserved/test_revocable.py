@@ -56,7 +56,7 @@ def test_nothing_of_a_gang_that_is_being_bound_can_be_taken_back(rig: Rig) -> No
     rig.place(a="n", c="n")
     rig.stage("b", Stage.BINDING)
     assert told(rig) == []
-    rig.cache.answered(rig.uid("b"), Answer.YES)
+    rig.cache.bind_steps.answered(rig.uid("b"), Answer.YES)
     assert told(rig) == []
 
 
@@ -90,7 +90,7 @@ def test_what_is_taken_back_is_free_and_told(rig: Rig) -> None:
     rig.stage("a", Stage.ASSUMED)
     rig.stage("b", Stage.BINDING)
     rig.slot("n")
-    rig.cache.take_back(["uid-a", "uid-b", f"{KEY}#1", "uid-gone"], why="why")
+    rig.cache.reservations.take_back(["uid-a", "uid-b", f"{KEY}#1", "uid-gone"], why="why")
     assert rig.where("a", "b") == [(Stage.WAITING, ""), (Stage.BINDING, "n")]
     assert rig.slots() == []
     assert rig.lost() == [("a", "why")]
@@ -173,14 +173,14 @@ def a_place_is_promised(rig: Rig) -> None:
 
 
 def a_held_call_ends(rig: Rig) -> None:
-    rig.cache.assume(rig.uid("planned"), now=rig.now)
-    rig.cache.unassume(rig.uid("planned"), now=rig.now)
+    rig.cache.bind_steps.assume(rig.uid("planned"), now=rig.now)
+    rig.cache.bind_steps.unassume(rig.uid("planned"), now=rig.now)
 
 
 def a_binding_fails(rig: Rig) -> None:
-    rig.cache.assume(rig.uid("planned"), now=rig.now)
-    rig.cache.binding(rig.uid("planned"), now=rig.now)
-    rig.cache.unassume(rig.uid("planned"), now=rig.now)
+    rig.cache.bind_steps.assume(rig.uid("planned"), now=rig.now)
+    rig.cache.bind_steps.binding(rig.uid("planned"), now=rig.now)
+    rig.cache.bind_steps.unassume(rig.uid("planned"), now=rig.now)
 
 
 @pytest.mark.parametrize(

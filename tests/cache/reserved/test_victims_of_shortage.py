@@ -70,18 +70,18 @@ class Rig:
     def let_go(self, uid: PodUid, node: NodeName) -> None:
         member = self.cache.members[uid]
         placed = GangPlacement(member.group, (Placement(member.task, node),), whole=True)
-        assert self.cache.reserve(placed, now=self.now)
-        self.cache.assume(uid, now=self.now)
-        assert self.cache.binding(uid, now=self.now)
+        assert self.cache.reservations.reserve(placed, now=self.now)
+        self.cache.bind_steps.assume(uid, now=self.now)
+        assert self.cache.bind_steps.binding(uid, now=self.now)
 
     def send(self, *names: str) -> None:
         for name in names:
-            self.cache.sent(self.member(name).pod.uid)
+            self.cache.bind_steps.sent(self.member(name).pod.uid)
 
     def answer(self, answer: Answer, *names: str) -> None:
         self.send(*names)
         for name in names:
-            self.cache.answered(self.member(name).pod.uid, answer)
+            self.cache.bind_steps.answered(self.member(name).pod.uid, answer)
 
     def shrink(self, cpu: int, *, gpu: int = 4) -> None:
         self.cache.set_node(make_node(N, cpu=cpu, extra={GPU: gpu}))
@@ -255,7 +255,7 @@ def test_another_gives_way_for_one_that_is_bound_all_the_same(shown: bool) -> No
 
 def test_a_binding_that_leaves_is_nobody_s_when_its_pod_is_gone() -> None:
     rig = Rig()
-    rig.cache.sent(PodUid("nobody"))
+    rig.cache.bind_steps.sent(PodUid("nobody"))
     assert rig.cache.members == {}
 
 

@@ -78,12 +78,12 @@ class Rig:
     def place(self, name: str, node: str) -> None:
         task = self.cache.members[PodUid(f"uid-{name}")].task
         placed = GangPlacement(KEY, (Placement(task, NodeName(node)),), whole=True)
-        assert self.cache.reserve(placed, now=1.0)
+        assert self.cache.reservations.reserve(placed, now=1.0)
 
     def slot(self, node: str, shape: PodShape) -> None:
         task = make_task("", uid=PodUid(""), shape=shape)
         placed = GangPlacement(KEY, (Placement(task, NodeName(node)),), whole=True)
-        assert self.cache.reserve(placed, now=1.0)
+        assert self.cache.reservations.reserve(placed, now=1.0)
 
     def now(self) -> Snapshot:
         return self._snapshotter.snapshot()
@@ -243,8 +243,8 @@ def test_a_snapshot_looks_at_the_pods_that_changed_and_at_no_others(rig: Rig) ->
     rig.foreign("x", "a", labels={"app": "x"})
     rig.pod("y", labels={"app": "y"}, node=NodeName("b"))
     before = rig.now().placed_pods
-    rig.cache.foreign, rig.cache.members = (
-        Unwalkable(rig.cache.foreign),
+    rig.cache.pods.foreign, rig.cache.members = (
+        Unwalkable(rig.cache.pods.foreign),
         Unwalkable(rig.cache.members),
     )
     assert rig.now().placed_pods is before, "what rests is told once"
@@ -281,7 +281,7 @@ def test_changes_are_taken_in_though_no_pod_looks_at_others_any_more(
 ) -> None:
     """They would be noted for ever."""
     followed = []
-    monkeypatch.setattr(rig.cache.pod_table, "follow", lambda: followed.append(True))
+    monkeypatch.setattr(rig.cache.pods.table, "follow", lambda: followed.append(True))
     rig.now()
     assert followed
 
@@ -301,7 +301,7 @@ def test_members_that_change_places_are_seen_where_they_are_then(rig: Rig) -> No
         rig.pod(name, labels={"app": name})
         rig.place(name, node)
     assert rig.rows("app") == {None: 0, "one": 0, "two": 1}
-    assert rig.cache.exchange(PodUid("uid-one"), [NodeName("b")], now=2.0)
+    assert rig.cache.reservations.exchange(PodUid("uid-one"), [NodeName("b")], now=2.0)
     assert rig.rows("app") == {None: 0, "one": 1, "two": 0}
 
 
@@ -324,7 +324,7 @@ def test_host_ports_are_taken_by_pods_promises_and_slots(rig: Rig) -> None:
     rig.place("p", "a")
     rig.slot("b", PORTED)
     assert rig.now().ports == {0: {PORT}, 1: {PORT}}
-    rig.cache.release(KEY, why="test")
+    rig.cache.reservations.release(KEY, why="test")
     rig.foreign("x", "b", shape=PORTED)
     assert rig.now().ports == {1: {PORT}}
 
@@ -348,7 +348,7 @@ def test_pods_that_outlive_their_group_count_for_its_queue_and_claim_nothing(rig
     rig.group(queue=QueueName("q"), phase=GroupPhase.RUNNING)
     pods = [rig.pod(name, node=NodeName("a"), phase="Running") for name in ("p", "r")]
     rig.cache.drop_group(KEY)
-    rig.cache.set_phase(KEY, GroupPhase.RUNNING)
+    rig.cache.decisions.set_phase(KEY, GroupPhase.RUNNING)
     rig.cache.set_pod(replace(pods[0], deleting=True), now=1.0)
 
     def sums() -> tuple[int, int, int]:

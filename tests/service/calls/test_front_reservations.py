@@ -73,7 +73,7 @@ def test_it_is_told_of_places_when_they_are_given_and_when_they_are_lost() -> No
         assert front.names() == {*first, "alone"}
         rig.delete("alone")
         assert front.names() == set(first)
-        rig.cache.release(rig.key("g"), why="a test")
+        rig.cache.reservations.release(rig.key("g"), why="a test")
         assert front.names() == set()
         await rig.cycle()
         assert front.names() == set(first)
@@ -90,7 +90,7 @@ def test_a_place_that_moves_is_told_anew() -> None:
         await rig.cycle()
         assert front.names() == {"p"}
         [other] = {"n1", "n2"} - {rig.place("p")}
-        assert rig.cache.move(PodUid("uid-p"), NodeName(other), now=0.0)
+        assert rig.cache.reservations.move(PodUid("uid-p"), NodeName(other), now=0.0)
         assert front.names() == {"p"}
         assert front.of[PodUid("uid-p")].node == other
 
@@ -106,7 +106,7 @@ def test_members_that_change_places_are_told_anew() -> None:
         await rig.cycle()
         before = front.follow()
         one, other = (PodUid(f"uid-{name}") for name in names)
-        assert rig.cache.exchange(one, [before[other]], now=0.0)
+        assert rig.cache.reservations.exchange(one, [before[other]], now=0.0)
         assert front.follow() == {one: before[other], other: before[one]}
 
     run(scenario())
@@ -247,7 +247,7 @@ def test_whoever_is_given_the_same_place_anew_may_change_it() -> None:
         await rig.cycle()
         rig.filter("g-0")
         assert front.kinds("g-0") == [0]
-        assert rig.cache.move(PodUid("uid-g-0"), NodeName("n1"), now=0.0)
+        assert rig.cache.reservations.move(PodUid("uid-g-0"), NodeName("n1"), now=0.0)
         kinds = front.kinds(*names)
         assert len(set(kinds)) == 1
         assert 0 not in kinds
@@ -452,7 +452,7 @@ def test_who_was_told_a_place_that_is_lost_still_waits_here() -> None:
         rig.pod("p")
         await rig.cycle()
         node = rig.place("p")
-        rig.cache.withdraw(PodUid("uid-p"), now=0.0)
+        rig.cache.reservations.withdraw(PodUid("uid-p"), now=0.0)
         rig.parts.filtering.was_told(PodUid("uid-p"), NodeName(node))
         member = rig.member("p")
         assert (member.node, member.told, member.chosen) == ("", False, node)

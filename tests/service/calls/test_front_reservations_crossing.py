@@ -85,19 +85,21 @@ class Crossing(RuleBasedStateMachine):
             return
         member = self.rig.member(name)
         placement = Placement(member.task, NodeName(node))
-        self.rig.cache.reserve(GangPlacement(member.group, (placement,), whole=True), now=0.0)
+        self.rig.cache.reservations.reserve(
+            GangPlacement(member.group, (placement,), whole=True), now=0.0
+        )
 
     @rule(name=PODS, node=st.sampled_from(NODES))
     def move(self, name: str, node: str) -> None:
-        self.rig.cache.move(uid_of(name), NodeName(node), now=0.0)
+        self.rig.cache.reservations.move(uid_of(name), NodeName(node), now=0.0)
 
     @rule(name=PODS)
     def withdraw(self, name: str) -> None:
-        self.rig.cache.withdraw(uid_of(name), now=0.0)
+        self.rig.cache.reservations.withdraw(uid_of(name), now=0.0)
 
     @rule(name=PODS)
     def assume(self, name: str) -> None:
-        self.rig.cache.assume(uid_of(name), now=0.0)
+        self.rig.cache.bind_steps.assume(uid_of(name), now=0.0)
 
     @rule(name=PODS, offered=SOME)
     def ask(self, name: str, offered: set[str]) -> None:

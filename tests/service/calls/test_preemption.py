@@ -173,8 +173,8 @@ def test_members_being_bound_count_as_there() -> None:
     victims.pod("a", group="g")
     victims.pod("b", group="g")
     binding = victims.pod("c", group="g", node="", phase="Pending")
-    assert victims.cache.move(binding.uid, N2, now=0.0)
-    assert victims.cache.binding(binding.uid, now=0.0)
+    assert victims.cache.reservations.move(binding.uid, N2, now=0.0)
+    assert victims.cache.bind_steps.binding(binding.uid, now=0.0)
     assert victims.strike("a") is None
 
 

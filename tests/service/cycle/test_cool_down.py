@@ -163,7 +163,7 @@ def test_a_member_that_is_asked_for_after_all_does_not_go_last_any_more() -> Non
         await rig.cycle()
         assert rig.place(other)
         rig.filter(extra)
-        rig.cache.withdraw(rig.member(other).pod.uid, now=clock())
+        rig.cache.reservations.withdraw(rig.member(other).pod.uid, now=clock())
         await advance(2)
         await rig.cycle()
         assert rig.place(extra)

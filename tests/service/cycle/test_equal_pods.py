@@ -217,7 +217,7 @@ def test_nobody_has_a_place_for_a_queue_that_is_gone() -> None:
 def test_a_pod_that_is_held_off_waits_its_time() -> None:
     rig = taught(rig_of())
     comes(rig, "p")
-    rig.cache.hold(rig.member("p").group, until=1.0)
+    rig.cache.decisions.cool_down(rig.member("p").group, until=1.0)
     assert not ask(rig, "p")
 
 

@@ -292,6 +292,6 @@ def test_the_replica_that_stands_by_keeps_nothing() -> None:
         full(rig)
         rig.delete("gang-0")
         assert not rig.cache.groups[rig.key("gang")].slots
-        assert not rig.cache.vacated
+        assert not rig.cache.pods.vacated
 
     run(scenario())

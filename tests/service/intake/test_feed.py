@@ -63,7 +63,7 @@ class Rig:
     def reserve(self, pod: Pod, node: str) -> None:
         task = self.cache.members[pod.uid].task
         placed = GangPlacement(pod.group, (Placement(task, NodeName(node)),), whole=True)
-        assert self.cache.reserve(placed, now=self.now)
+        assert self.cache.reservations.reserve(placed, now=self.now)
 
     def shown(self) -> list[tuple[str, str, str]]:
         return [(m.kind, m.name, m.message) for m in self.feed.malformed.values()]
@@ -107,12 +107,18 @@ class Case:
 CASES = (
     Case("nodes", make_node("n"), "n", lambda r: "n" in r.cache.node_usage.nodes),
     Case("pods", make_pod("p"), "default/p", lambda r: "uid-p" in r.cache.members, uid="uid-p"),
-    Case("pods", foreign("f", "n"), "default/f", lambda r: "uid-f" in r.cache.foreign, uid="uid-f"),
+    Case(
+        "pods",
+        foreign("f", "n"),
+        "default/f",
+        lambda r: "uid-f" in r.cache.pods.foreign,
+        uid="uid-f",
+    ),
     Case(
         "nominated",
         make_pod("w", scheduler="default-scheduler", nominated=NodeName("n")),
         "default/w",
-        lambda r: bool(r.cache.nominated.claims(r.cache.node_usage.vector)),
+        lambda r: bool(r.cache.pods.nominated.claims(r.cache.node_usage.vector)),
         uid="uid-w",
     ),
     Case("podgroups", group(), "default/g", lambda r: KEY in r.cache.groups, uid="uid-g"),
@@ -255,7 +261,9 @@ def test_a_pod_that_is_deleted_unreadable_gives_its_room_and_its_promise_back(ri
     for pod in (bound, planned):
         rig.feed.reject("pods", pod.key, "spec: is wrong", uid=pod.uid, deleted=True)
     assert rig.used("n") == 0
-    assert [(lost.uid, lost.why) for lost in rig.cache.lost] == [("uid-p", "pod was deleted")]
+    assert [(lost.uid, lost.why) for lost in rig.cache.losses.lost] == [
+        ("uid-p", "pod was deleted")
+    ]
 
 
 def test_a_pod_that_cannot_be_read_any_more_keeps_its_room(rig: Rig) -> None:
@@ -330,10 +338,10 @@ def test_a_promise_survives_a_listing_that_names_its_pod(rig: Rig) -> None:
     rig.reserve(pod, "n")
     rig.relist("pods", pod)
     assert rig.cache.members[pod.uid].stage is Stage.PLANNED
-    assert rig.cache.lost == []
+    assert rig.cache.losses.lost == []
     rig.relist("pods")
     assert rig.used("n") == 0
-    assert [lost.why for lost in rig.cache.lost] == ["pod was deleted"]
+    assert [lost.why for lost in rig.cache.losses.lost] == ["pod was deleted"]
 
 
 def test_a_pod_that_only_filter_has_shown_goes_when_a_later_listing_lacks_it(rig: Rig) -> None:
