@@ -18,6 +18,7 @@ from app.cache.gangs.registry import Registry
 from app.cache.gangs.story import GROUP_STEPS, MEMBER_STEPS, Stimulus, as_text, tell
 from app.cache.gangs.views import task_of
 from app.cache.nodes.usage import NodeUsage
+from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.ids import NO_NODE, GroupKey, NodeName
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.workload import GroupPhase
@@ -59,12 +60,14 @@ class Decisions:
         by: Stimulus,
         why: str = "",
         generation: int = 0,
+        exchange: Exchange = ANY_EQUAL,
     ) -> None:
         """Give a member a place, another one, or none. Whoever calls charges the room."""
         self._go(member, stage, node, by=by, why=why, generation=generation)
         group = self._registry.groups[member.group]
         group.remove(member)
         member.stage, member.node, member.since = stage, node, since
+        member.exchange = exchange
         self.tell(member, told=False)
         member.void = member.sent = False
         member.answer = Answer.OPEN

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from app.model.amounts import Amounts
+from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
 from app.model.parts import Policies, SubGroup, lacking_sub_groups, least_missing
 from app.model.reached import MEMBERS, Numbers, asked, of_policy, of_role
@@ -27,7 +28,8 @@ class Task:
     """A member that wants a node. ``request`` is ``shape.requests`` on the axis, shape ``(R,)``.
 
     ``uid`` empty: a *slot*, room for a member that nobody has created yet.
-    ``pinned`` is the only node it may go to; ``nominated`` the one to try first.
+    ``pinned`` is the only node it may go to; ``nominated`` the one to try first. ``exchange`` as of
+    its pod: no place of the task is of a wider class.
     ``queue_first`` as of its pod; ``shown`` when such a pod has no gate any more: its queue keeps
     room for it.
     """
@@ -42,6 +44,7 @@ class Task:
     best_effort: bool
     pinned: NodeName = NO_NODE
     nominated: NodeName = NO_NODE
+    exchange: Exchange = ANY_EQUAL
     queue_first: bool = False
     shown: bool = False
 

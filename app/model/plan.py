@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Task
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.reason import Refusal
@@ -11,10 +12,11 @@ from app.model.resources import Vector
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """``task`` (a pod or a slot) goes to ``node``."""
+    """``task`` (a pod or a slot) goes to ``node``, a place of that class of ``exchange``."""
 
     task: Task
     node: NodeName
+    exchange: Exchange = ANY_EQUAL
 
 
 @dataclass(frozen=True, slots=True, eq=False)

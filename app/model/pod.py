@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from app.model.booleans import boolean
+from app.model.exchange import ANY_EQUAL, NO_EXCHANGE, Exchange
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, group_key, solo_key
 from app.model.shape import PodShape
 
@@ -14,6 +15,8 @@ QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 """Volcano's gate, and the annotation with which a pod asks for it: see :attr:`Pod.queue_first`."""
 SECOND_TRY = "pumice.sh/second-try"
 """Annotation of a pod made in place of one that was refused by the only node it could go to."""
+EXCHANGE = "pumice.sh/exchange"
+"""Annotation: where it is ``false`` the pod goes to the node that was planned, and to no other."""
 
 PLACED_CONDITION = "pumice.sh/Placed"
 """The condition that says of a pod behind our gate whether it has a place, and why not."""
@@ -144,6 +147,12 @@ class Pod:
         (volcano.md §3.5, queue-allocation-gate).
         """
         return self.annotations.get(QUEUE_GATE) == "true"
+
+    @property
+    def exchange(self) -> Exchange:
+        """The widest class that a place of the pod may be of."""
+        is_settled = self.pinned or self.annotations.get(EXCHANGE) == "false"
+        return NO_EXCHANGE if is_settled else ANY_EQUAL
 
     @property
     def own_gates(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from app.core.texts import filter_text
+from app.model.exchange import ANY_EQUAL, NO_EXCHANGE
 from app.model.ids import NodeName
 from app.model.reason import Cause
 from app.model.workload import GroupPhase, PriorityClass
@@ -14,7 +15,7 @@ from app.service.calls.filtering import CATCH_UP_S, Answer, Behind, Chosen, Ques
 from app.service.cycle.allowed_victims import KEPT_S
 from tests.builders import make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance, clock, run
 
 FULL = filter_text(Cause.QUEUE_ROOM)
 NO_GROUP = filter_text(Cause.GROUP_MISSING)
@@ -53,6 +54,23 @@ def test_room_that_was_made_is_given_before_the_next_cycle() -> None:
         await after_preemption(rig)
         rig.delete("low-1")
         assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
+
+    run(scenario())
+
+
+def test_room_that_was_made_is_exchanged_for_no_other() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await after_preemption(rig)
+        rig.delete("low-1")
+        rig.node("n3", cpu=2000)
+        rig.pod("another", priority=1000, shape=TWO)
+        await rig.cycle()
+        assert (rig.place("urgent"), rig.place("another")) == ("n1", "n3")
+        urgent, another = map(rig.member, ("urgent", "another"))
+        assert (urgent.exchange_class, another.exchange_class) == (NO_EXCHANGE, ANY_EQUAL)
+        reservations = rig.cache.reservations
+        assert not reservations.change_places(another.pod.uid, urgent.pod.uid, now=clock())
 
     run(scenario())
 

@@ -62,6 +62,21 @@ def story(rig: Rig) -> Story:
     return found
 
 
+def test_no_other_has_the_place_that_one_was_prepared_for_by_a_process_before() -> None:
+    async def scenario() -> None:
+        rig = Rig(LIMITS)
+        rig.node("n1", "n2", cpu=1000)
+        rig.gang("g", size=2)
+        nominate(rig, "g-0", "n2")
+        await rig.cycle()
+        assert rig.place("g-0") == "n2"
+        uid = rig.member("g-1").pod.uid
+        assert not rig.cache.reservations.exchange(uid, [NodeName("n2")], now=clock())
+        assert rig.place("g-0") == "n2"
+
+    run(scenario())
+
+
 def test_a_call_is_held_as_long_as_may_be_and_then_its_place_is_kept() -> None:
     async def scenario() -> None:
         rig = await planned_gang()

@@ -23,6 +23,7 @@ from typing import Final
 
 from app.cache.gangs.story import Story
 from app.model.amounts import Amounts
+from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName
 from app.model.parts import Part
@@ -124,6 +125,8 @@ class Member:
     stage: Stage = Stage.WAITING
     node: NodeName = NO_NODE
     """The promised one, while the stage is not WAITING."""
+    exchange: Exchange = ANY_EQUAL
+    """The class of that place as the planner gave it."""
     since: float = 0.0
     """When it entered its stage, or got the place that it lost (seconds since the epoch)."""
     refused: bool = False
@@ -187,6 +190,11 @@ class Member:
         return self.stage is Stage.PLANNED and self.kind is MemberState.PLACED
 
     @property
+    def exchange_class(self) -> Exchange:
+        """The class of its place, by what the planner and, since then, the pod itself say."""
+        return self.exchange.narrowed(self.task.exchange)
+
+    @property
     def revocable(self) -> bool:
         """Whether that place can be taken back: its Binding is not under way."""
         return self.reserved and self.stage is not Stage.BINDING
@@ -234,6 +242,7 @@ class Slot:
     shape: PodShape
     since: float
     serial: int
+    exchange: Exchange = ANY_EQUAL
 
     @property
     def request(self) -> Amounts:
@@ -248,12 +257,12 @@ class Slot:
 def may_change(one: Member, other: Member) -> bool:
     """Whether ``one`` may have the place of ``other``, and give its own for it.
 
-    They are planned, alike and free to go anywhere, and nobody knows of the other's place yet.
+    They are planned and alike, and nobody knows of the other's place yet. Whether the places may be
+    exchanged is another question: that is for their classes to say.
     """
     return (
         not other.told  # most of a large gang were, towards its end
         and (one.pod.shape is other.pod.shape or one.pod.shape == other.pod.shape)
-        and not (one.pod.pinned or other.pod.pinned)
         and one.planned
         and other.planned
     )

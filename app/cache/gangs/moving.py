@@ -47,6 +47,7 @@ def moved(member: Member, pod: Pod, task: Task, *, brings: bool, now: float) -> 
         fresh,
         stage=member.stage,
         node=member.node,
+        exchange=member.exchange,
         since=member.since,
         told=member.told,
         sent=member.sent,

@@ -42,6 +42,7 @@ def task_of(pod: Pod, vector: ToVector) -> Task:
         best_effort=is_best_effort(pod.shape.requests),
         pinned=pod.pinned,
         nominated=pod.nominated,
+        exchange=pod.exchange,
         queue_first=pod.queue_first,
         shown=pod.queue_first and not pod.gates,
     )

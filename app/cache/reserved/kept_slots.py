@@ -11,8 +11,8 @@ from app.cache.gangs.missing import excess, surplus
 from app.cache.gangs.registry import Registry
 from app.cache.neighbours.rules import Rules
 from app.cache.nodes.usage import NodeUsage
-from app.model.gang import Task
-from app.model.ids import GroupKey, NodeName
+from app.model.ids import GroupKey
+from app.model.plan import Placement
 from app.model.pod import Pod
 
 
@@ -24,13 +24,15 @@ class KeptSlots:
         self._registry = registry
         self._rules = rules
 
-    def add(self, group: Group, task: Task, *, node: NodeName, now: float) -> None:
-        """Keep room on ``node``, where there is some, for a member like ``task``."""
+    def add(self, group: Group, placement: Placement, *, now: float) -> None:
+        """Keep room where ``placement`` says, where there is some, for a member like its task."""
+        task, node = placement.task, placement.node
         group.serial += 1
         holder = f"{group.key}#{group.serial}"
         self._node_usage.charge(holder, node, task.shape.requests, reserved=True, releasing=False)
         self._rules.note(holder, task.shape, ours=True)
-        group.add_slot(Slot(holder, task.role, node, task.shape, now, group.serial))
+        slot = Slot(holder, task.role, node, task.shape, now, group.serial, placement.exchange)
+        group.add_slot(slot)
 
     def find(self, holder: str) -> tuple[Group, Slot] | None:
         """The slot of that name, and whose it is."""

@@ -18,6 +18,7 @@ from app.cache.nodes.usage import NodeUsage
 from app.cache.reserved.kept_slots import KeptSlots
 from app.cache.reserved.shortages import Shortages
 from app.core.placement.single import SingleNode
+from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.pod import TaskStatus
 from app.model.reason import TAKEN
@@ -81,17 +82,25 @@ class Losses:
         by: Stimulus,
         why: str = "",
         generation: int = 0,
+        exchange: Exchange = ANY_EQUAL,
     ) -> None:
         """Plan a member on ``node``; the caller says that the group changed."""
         self._decisions.put(
-            member, Stage.PLANNED, node=node, since=now, by=by, why=why, generation=generation
+            member,
+            Stage.PLANNED,
+            node=node,
+            since=now,
+            by=by,
+            why=why,
+            generation=generation,
+            exchange=exchange,
         )
         self.charge(member)
 
     def move(self, member: Member, node: NodeName, *, now: float, by: Stimulus) -> None:
         """Plan a member on ``node``; what it had is free for others then."""
         had_node = bool(member.node)
-        self.put(member, node, now=now, by=by)
+        self.put(member, node, now=now, by=by, exchange=member.exchange)
         self._registry.changed(self._registry.groups[member.group], replan=had_node)
 
     def unplace(self, member: Member, *, since: float, by: Stimulus, why: str = "") -> None:

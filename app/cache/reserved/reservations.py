@@ -16,7 +16,8 @@ from app.cache.neighbours.rules import Rules
 from app.cache.nodes.usage import NodeUsage
 from app.cache.reserved.kept_slots import KeptSlots
 from app.cache.reserved.losses import Losses
-from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.exchange import Exchange
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.plan import GangPlacement
 from app.model.resources import Vector
 
@@ -68,12 +69,15 @@ class Reservations:
         for placement in decided.placements:
             node = placement.node
             if placement.task.is_slot:
-                self._slots.add(group, placement.task, node=node, now=now)
+                self._slots.add(group, placement, now=now)
                 continue
             member = self._members[placement.task.uid]
-            self._losses.put(member, node, now=now, by=by, generation=generation)
+            exchange = placement.exchange
+            self._losses.put(member, node, now=now, by=by, generation=generation, exchange=exchange)
             if member.pod.maybe_prepared_on == node:
-                self._decisions.choose(member, node, now=now)  # by a process before this one
+                # A process before this one told kube-scheduler, which may be in PreBind.
+                self._decisions.choose(member, node, now=now)
+                self._decisions.tell(member, told=True)
         places = f"{len(decided.placements)} places"
         self._decisions.note_group(group, "reserved", by=by, why=places, generation=generation)
         self._registry.changed(group, replan=False)
@@ -108,7 +112,7 @@ class Reservations:
             return
         comes_in = member.stage is Stage.WAITING and not pod.node and slot.serves(pod)
         if comes_in:
-            self._losses.put(member, slot.node, now=now, by=Stimulus.SLOT)
+            self._losses.put(member, slot.node, now=now, by=Stimulus.SLOT, exchange=slot.exchange)
             self.housed.append(pod.uid)
         self._registry.changed(group, replan=not comes_in)
 
@@ -117,7 +121,10 @@ class Reservations:
     def move(
         self, uid: PodUid, node: NodeName, *, now: float, by: Stimulus = Stimulus.FILTER
     ) -> bool:
-        """Give a planned member another node instead; False (and no change) if there is no room."""
+        """Give a planned member another node instead; False (and no change) if there is no room.
+
+        So it is when its place may not be exchanged for free room.
+        """
         member = self._members.get(uid)
         if member is None or member.stage not in (Stage.PLANNED, Stage.WAITING):
             return False
@@ -127,13 +134,15 @@ class Reservations:
             return False
         if not self._registry.groups[member.group].known:
             return False
+        if member.node not in (node, NO_NODE) and not member.exchange_class.is_open:
+            return False
         if member.node != node and not self._node_usage.has_room(node, member.task.request):
             return False
         self._losses.move(member, node, now=now, by=by)
         return True
 
     def exchange(self, uid: PodUid, offered: Collection[NodeName], *, now: float) -> bool:
-        """Let a planned member and an equal one of its gang change nodes.
+        """Let a planned member and an equal one of its gang change nodes, if their places may.
 
         So that the first has one that is ``offered``; all room stays as it was planned. Not with
         one whose place was told to somebody: its Bind may be on the way.
@@ -142,7 +151,7 @@ class Reservations:
         if member is None or not member.planned:
             return False
         for other in self._registry.groups[member.group].members.values():
-            if other.node in offered and may_change(member, other):
+            if other.node in offered and self._may_exchange(member, other):
                 self._decisions.exchange(member, other, now=now)
                 return True
         return False
@@ -150,17 +159,27 @@ class Reservations:
     def change_places(self, uid: PodUid, other: PodUid, *, now: float) -> bool:
         """Let these two planned members change nodes, if they are equal; returns whether they did.
 
-        They may be of two groups, as long as no rule says which pods may be beside which.
+        They may be of two groups where the classes of their places say so.
         """
         member, theirs = self._members.get(uid), self._members.get(other)
         if member is None or theirs is None or member is theirs:
             return False
-        if member.group != theirs.group and self._rules.are_between_pods:
-            return False
-        if not may_change(member, theirs):
+        if not self._may_exchange(member, theirs):
             return False
         self._decisions.exchange(member, theirs, now=now)
         return True
+
+    def exchange_of(self, member: Member) -> Exchange:
+        """The class of the member's place as things are now.
+
+        Among the members of its gang only, while some rule says which pods may be beside which.
+        """
+        mine = member.exchange_class
+        return mine.within(member.group) if self._rules.are_between_pods else mine
+
+    def _may_exchange(self, member: Member, other: Member) -> bool:
+        alike = may_change(member, other)
+        return alike and self.exchange_of(member).allows(self.exchange_of(other))
 
     # --- places are taken back -------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from app.core.holders import Holders
 from app.core.ledger import Entry, Ledger
 from app.core.points import Opened
 from app.model.amounts import Amounts
+from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.plan import Collected, GangPlacement, Loan, Placement, Plan
@@ -169,10 +170,20 @@ class Cycle:
         self.ledger.place(gang, task, node=row)
         return None
 
-    def decide(self, gang: Gang, entries: Iterable[Entry], *, whole: bool) -> None:
-        """Put placements that stand on the ledger into the plan."""
+    def decide(
+        self,
+        gang: Gang,
+        entries: Iterable[Entry],
+        *,
+        whole: bool,
+        exchange: Exchange = ANY_EQUAL,
+    ) -> None:
+        """Put placements that stand on the ledger into the plan, of that class at most."""
         nodes = self.snapshot.table.nodes
-        placements = tuple(Placement(e.task, nodes[e.node].name) for e in entries)
+        placements = tuple(
+            Placement(e.task, nodes[e.node].name, e.task.exchange.narrowed(exchange))
+            for e in entries
+        )
         served = self._served.setdefault(gang.key, set())
         served.update(p.task.uid for p in placements if not p.task.is_slot)
         self._placed.append(GangPlacement(gang.key, placements, whole))

@@ -6,6 +6,8 @@ makes the pod evict again. So it is given to that pod once its victims have gone
 then, though nobody can use it: what one of its victims leaves would else go to others while the
 rest takes its time. Pods that others were evicted for do not get each other's room either. A member
 gets none while its gang lacks another one that a role's minimum needs: that gang is not whole.
+
+Such a place is exchanged with no other one: kube-scheduler keeps that room for that pod.
 """
 
 from collections import deque
@@ -15,6 +17,7 @@ from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
 from app.core.actions.minimum import is_reached
 from app.core.gangs.need import Need
+from app.model.exchange import NO_EXCHANGE
 from app.model.gang import Gang, Task
 from app.model.snapshot import Claim
 
@@ -81,4 +84,5 @@ def _is_entitled(cycle: Cycle, gang: Gang, task: Task) -> bool:
 def _place(cycle: Cycle, gang: Gang, task: Task, row: int) -> None:
     whole, at = not is_reached(cycle, gang), len(cycle.ledger.journal)
     cycle.ledger.place(gang, task, node=row)
-    cycle.decide(gang, cycle.ledger.journal[at:], whole=whole)
+    entries = cycle.ledger.journal[at:]
+    cycle.decide(gang, entries, whole=whole, exchange=NO_EXCHANGE)

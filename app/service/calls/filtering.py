@@ -15,8 +15,9 @@ the call of any pod is kept: refused on the nodes with room, it would evict othe
 A planned node that was not offered is a *veto* by the stock filters when all feasible nodes were
 offered. When only a sample was, it may be chance: then the pod changes places with an equal member
 of its gang whose node was offered (the plan stays as it is), else an offered node with room takes
-the planned one's place, else it waits for a better sample. kube-scheduler goes through the nodes in
-turn: samples that lack the node in a row are a veto once they name as many nodes as there are.
+the planned one's place, both as far as the class of the place allows (:mod:`app.model.exchange`),
+else it waits for a better sample. kube-scheduler goes through the nodes in turn: samples that lack
+the node in a row are a veto once they name as many nodes as there are.
 So it is with a pod that must be spread: its node may be missing only because others of its kind
 have not come to theirs yet.
 """
@@ -234,7 +235,7 @@ class Filtering:
         for _ in range(_REPLANS):
             if not self._has_place(member, names):
                 return None
-            if self._limits.hint is PlacementHint.GUIDE and self._cache.groups[member.group].solo:
+            if self._is_guided(member):
                 return self._with_room(member, names)
             if member.node in names:
                 return self._chosen(member)
@@ -280,6 +281,11 @@ class Filtering:
         if group.is_gang:
             return False
         return self._allowed_victims.allows(member.pod.uid, names) or member.evicted_for_on in names
+
+    def _is_guided(self, member: Member) -> bool:
+        """Whether kube-scheduler may choose among nodes with room."""
+        guides = self._limits.hint is PlacementHint.GUIDE and member.exchange_class.is_open
+        return guides and self._cache.groups[member.group].solo
 
     def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         """Guided placement: every offered node that has room; kube-scheduler chooses by score."""

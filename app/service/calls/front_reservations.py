@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Member, Stage
-from app.model.ids import GroupKey, PodUid
+from app.model.exchange import NO_EXCHANGE, Exchange
+from app.model.ids import PodUid
 from app.model.shape import PodShape
 from app.service.cycle.leadership import Leadership
 from app.service.cycle.planning_cycle import PlanningCycle
@@ -49,7 +50,7 @@ class FrontReservations:
     _known: dict[PodUid, _Known] = field(default_factory=dict)
     _noted: set[str] = field(default_factory=set)
     _number: int = 0
-    _kinds: dict[tuple[PodShape, GroupKey | None], int] = field(default_factory=dict)
+    _kinds: dict[tuple[PodShape, Exchange], int] = field(default_factory=dict)
     _last_kind: int = 0
     _rules: bool = False
     """Whether there were any about who may be beside whom when kinds were told last."""
@@ -138,18 +139,19 @@ class FrontReservations:
         return PodPlace(member.node, self._kind(member))
 
     def _kind(self, member: Member) -> int:
-        """0 for who keeps its place, and whose it is to be known to somebody else.
+        """One number for equal pods whose places are of one class.
 
-        Members of two groups are alike while no rule says which pods may be beside which.
+        0 for who keeps its place, and whose it is to be known to somebody else.
         """
-        pod = member.pod
-        goes_anywhere = not (pod.pinned or pod.gates or pod.nominated or pod.shape.looks_at_pods)
+        pod, exchange = member.pod, self.cache.reservations.exchange_of(member)
+        goes_anywhere = not (pod.gates or pod.nominated or pod.shape.looks_at_pods)
         if member.stage is not Stage.PLANNED or member.told or not goes_anywhere:
             return 0
-        within = member.group if self._rules else None
-        kind = self._kinds.get((pod.shape, within))
+        if exchange == NO_EXCHANGE:
+            return 0
+        kind = self._kinds.get((pod.shape, exchange))
         if kind is None:
             if len(self._kinds) >= KINDS_KEPT:
                 self._kinds.clear()
-            kind = self._last_kind = self._kinds[pod.shape, within] = self._last_kind + 1
+            kind = self._last_kind = self._kinds[pod.shape, exchange] = self._last_kind + 1
         return kind

@@ -185,13 +185,16 @@ class EqualPods:
         )
 
     def _is_alike(self, group: Group, now: float) -> bool:
-        """Whether it is a pod alone that waits and may go anywhere, and asks for the same."""
+        """Whether it is a pod alone that waits and may go anywhere, and asks for the same.
+
+        A pod that keeps the place it was planned has a plan of its own.
+        """
         like = self._like
         if like is None or not (group.solo and group.known) or len(group.members) != 1:
             return False
         [member] = group.members.values()
         pod = member.pod
-        free = not (pod.pinned or pod.gates or pod.nominated or pod.queue_first)
+        free = pod.exchange.is_open and not (pod.gates or pod.nominated or pod.queue_first)
         plain = not (pod.shape.looks_at_pods or pod.shape.host_ports)
         return (
             member.kind is MemberState.WAITING

@@ -148,9 +148,6 @@ PLANNED = member(make_pod("p"), Stage.PLANNED)
         pytest.param(
             member(make_pod("q", shape=make_shape(cpu=7)), Stage.PLANNED), False, id="bigger"
         ),
-        pytest.param(
-            member(make_pod("q", pinned=NodeName("m")), Stage.PLANNED), False, id="pinned"
-        ),
         pytest.param(member(make_pod("q", **ON_N), Stage.PLANNED), False, id="bound"),
         pytest.param(member(make_pod("q")), False, id="without a place"),
     ],

@@ -8,10 +8,11 @@ import pytest
 
 from app.cache.gangs.members import Stage
 from app.cache.reserved.unused import overdue, stale_slots
+from app.model.exchange import ANY_EQUAL, NO_EXCHANGE, Exchange
 from app.model.ids import NO_NODE, NodeName, PodUid
 from app.model.node import Taint
 from app.model.plan import GangPlacement, Placement
-from app.model.pod import GROUP_ANNOTATION, TASK_SPEC
+from app.model.pod import EXCHANGE, GROUP_ANNOTATION, TASK_SPEC
 from app.model.shape import PodShape, Toleration
 from tests.builders import ALONE, make_amounts, make_node, make_pod, make_shape
 from tests.cache.rig import KEY, OTHER, Rig, group
@@ -130,6 +131,84 @@ def test_a_member_whose_place_was_told_keeps_it(rig: Rig) -> None:
     rig.cache.members[rig.uid("b")].told = True
     assert not rig.cache.reservations.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
     assert rig.where("a", "b") == [(Stage.PLANNED, "n"), (Stage.PLANNED, "m")]
+
+
+def put(rig: Rig, name: str, node: str, exchange: Exchange = ANY_EQUAL) -> None:
+    """Give a member a place of that class."""
+    member = rig.member(name)
+    placement = Placement(member.task, NodeName(node), exchange)
+    assert rig.cache.reservations.reserve(
+        GangPlacement(member.group, (placement,), whole=False), now=rig.now
+    )
+
+
+EAST, WEST = ANY_EQUAL.within("zone east"), ANY_EQUAL.within("zone west")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "are_exchanged"),
+    [
+        (ANY_EQUAL, ANY_EQUAL, True),
+        (EAST, ANY_EQUAL.within("zone east"), True),
+        (EAST, WEST, False),
+        (EAST, ANY_EQUAL, False),
+        (ANY_EQUAL, EAST, False),
+        (NO_EXCHANGE, NO_EXCHANGE, False),
+        (NO_EXCHANGE, ANY_EQUAL, False),
+    ],
+)
+def test_equal_members_exchange_places_of_one_class_only(
+    rig: Rig, mine: Exchange, theirs: Exchange, *, are_exchanged: bool
+) -> None:
+    for name in "ab":
+        rig.pod(name)
+    put(rig, "a", "n", mine)
+    put(rig, "b", "m", theirs)
+    assert (
+        rig.cache.reservations.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now) is are_exchanged
+    )
+    assert (
+        rig.cache.reservations.change_places(rig.uid("a"), rig.uid("b"), now=rig.now)
+        is are_exchanged
+    )
+    rig.cache.reservations.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
+    assert rig.member("a").node == ("m" if are_exchanged else "n")
+
+
+@pytest.mark.parametrize("exchange", [ANY_EQUAL, EAST, NO_EXCHANGE])
+def test_only_a_place_of_the_widest_class_is_exchanged_for_free_room(
+    rig: Rig, exchange: Exchange
+) -> None:
+    rig.pod("a")
+    put(rig, "a", "n", exchange)
+    assert rig.cache.reservations.move(rig.uid("a"), NodeName("n"), now=rig.now), (
+        "it is where it was"
+    )
+    assert rig.member("a").exchange == exchange
+    assert rig.cache.reservations.move(rig.uid("a"), NodeName("m"), now=rig.now) is (
+        exchange == ANY_EQUAL
+    )
+
+
+def test_the_class_goes_with_the_place(rig: Rig) -> None:
+    rig.pod("a")
+    put(rig, "a", "n", NO_EXCHANGE)
+    rig.cache.reservations.withdraw(rig.uid("a"), now=rig.now)
+    put(rig, "a", "n")
+    assert rig.member("a").exchange_class == ANY_EQUAL
+
+
+def test_a_pod_that_says_so_keeps_the_place_it_has(rig: Rig) -> None:
+    pod = rig.pod("a")
+    rig.pod("b")
+    put(rig, "a", "n")
+    put(rig, "b", "m")
+    settled = {**pod.annotations, EXCHANGE: "false"}
+    rig.cache.set_pod(replace(pod, annotations=settled), now=rig.now)
+    assert not rig.cache.reservations.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
+    assert not rig.cache.reservations.exchange(rig.uid("b"), {NodeName("n")}, now=rig.now)
+    rig.cache.set_pod(pod, now=rig.now)
+    assert rig.cache.reservations.exchange(rig.uid("a"), {NodeName("m")}, now=rig.now)
 
 
 @pytest.fixture(name="two")

@@ -1,19 +1,21 @@
 """Reservations change on both sides while what each tells the other is on its way.
 
-Whatever crosses, in the end both know the same, which is what is so.
+Whatever crosses, in the end both know the same, which is what is so, and no place has left the
+class that it was given.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import replace
 
 import msgspec
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from app.front.places import Places as Front
+from app.model.exchange import ANY_EQUAL, NO_EXCHANGE, Exchange
 from app.model.ids import NodeName, PodUid
 from app.model.plan import GangPlacement, Placement
-from app.model.pod import Pod
+from app.model.pod import EXCHANGE, Pod
 from app.model.shape import Toleration
 from app.service.calls.front_reservations import FrontReservations
 from app.wire.filter_by_name import SAMPLE_FLOOR
@@ -35,6 +37,7 @@ THEIRS = make_pod(
 OTHERS = [f"other-{number}" for number in range(SAMPLE_FLOOR)]
 
 PODS = st.sampled_from(NAMES)
+CLASSES = st.sampled_from([ANY_EQUAL, ANY_EQUAL, ANY_EQUAL.within("east"), NO_EXCHANGE])
 SOME = st.sets(st.sampled_from(NODES), min_size=1, max_size=2)
 
 
@@ -60,6 +63,13 @@ class Crossing(RuleBasedStateMachine):
         self.changes: deque[PlaceChanges] = deque()
         self.told: deque[Told] = deque()
         self.front = Front(self.told.append)
+        self.rig.planning.publisher.told.append(self.planned)
+        self.given: dict[PodUid, Exchange] = {}
+        """The class that each place was given."""
+        self.nodes_of: defaultdict[Exchange, set[NodeName]] = defaultdict(set)
+        """Where places of each class are."""
+        self.kept: dict[PodUid, NodeName] = {}
+        """Where pods are whose places are exchanged with no other."""
 
     @initialize()
     def begin(self) -> None:
@@ -79,15 +89,23 @@ class Crossing(RuleBasedStateMachine):
 
     # --- what changes ----------------------------------------------------------------------------
 
-    @rule(name=PODS, node=st.sampled_from(NODES))
-    def reserve(self, name: str, node: str) -> None:
+    @rule(name=PODS, node=st.sampled_from(NODES), exchange=CLASSES)
+    def reserve(self, name: str, node: str, exchange: Exchange) -> None:
         if self.pod(name) is None:
             return
         member = self.rig.member(name)
-        placement = Placement(member.task, NodeName(node))
-        self.rig.cache.reservations.reserve(
-            GangPlacement(member.group, (placement,), whole=True), now=0.0
-        )
+        placement = Placement(member.task, NodeName(node), exchange)
+        gang = GangPlacement(member.group, (placement,), whole=True)
+        if self.rig.cache.reservations.reserve(gang, now=0.0):
+            self.planned(gang)
+
+    def planned(self, gang: GangPlacement) -> None:
+        """Members have other places than before, of these classes."""
+        for placement in gang.placements:
+            uid = placement.task.uid
+            self.given[uid] = placement.exchange
+            self.nodes_of[placement.exchange].add(placement.node)
+            self.kept.pop(uid, None)
 
     @rule(name=PODS, node=st.sampled_from(NODES))
     def move(self, name: str, node: str) -> None:
@@ -124,6 +142,31 @@ class Crossing(RuleBasedStateMachine):
         if pod is not None:
             shape = replace(pod.shape, tolerations=tolerations)
             self.rig.store(replace(pod, shape=shape, nominated=NodeName(nominated)))
+
+    @rule(name=PODS, settled=st.booleans())
+    def ask_to_keep_its_place(self, name: str, *, settled: bool) -> None:
+        pod = self.pod(name)
+        if pod is not None:
+            others = {key: value for key, value in pod.annotations.items() if key != EXCHANGE}
+            asked = {EXCHANGE: "false"} if settled else {}
+            self.rig.store(replace(pod, annotations=others | asked))
+
+    @invariant()
+    def places_stay_in_their_class(self) -> None:
+        """Without the planner a place is exchanged inside its class only."""
+        for uid in map(uid_of, NAMES):
+            member = self.rig.cache.members.get(uid)
+            if member is None or not member.node:
+                self.given.pop(uid, None)
+                self.kept.pop(uid, None)
+                continue
+            exchange = self.given.get(uid, ANY_EQUAL)
+            assert member.exchange == exchange
+            assert exchange.is_open or member.node in self.nodes_of[exchange]
+            if member.exchange_class != NO_EXCHANGE:
+                self.kept.pop(uid, None)
+                continue
+            assert self.kept.setdefault(uid, member.node) == member.node
 
     @rule()
     def rule_or_none(self) -> None:
