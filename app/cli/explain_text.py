@@ -50,6 +50,7 @@ def value(found: Findings, *, source: str) -> Object:
         "conditions": list(status(found.group or {}).get("conditions") or ()),
         "pods": counts(found.pods),
         "slots": dict((found.story or {}).get("slots") or {}),
+        "story": list((found.story or {}).get("story") or ()),
         "members": list((found.story or {}).get("members") or ()),
         "events": [_event(event) for event in found.events],
         "source": source,

@@ -143,6 +143,9 @@ def test_a_waiting_gang_is_explained_with_numbers() -> None:
             assert [m["pod"] for m in story["members"]] == [f"default/{name}" for name in names]
             assert {m["stage"] for m in story["members"]} == {"waiting"}
             assert story["members"][0]["gates"] == [GATE]
+            [step] = story["story"]
+            assert (step["before"], step["after"]) == ("Inqueue", "set aside")
+            assert {len(m["story"]) for m in story["members"]} == {0}
             assert await read(at, f"/explain/default/{names[0]}") == story
 
     run(scenario())

@@ -33,6 +33,17 @@ STORY = {
         "detail": "",
         "lacking": 2,
     },
+    "story": [
+        {
+            "at": 1700000000.0,
+            "stimulus": "cycle",
+            "generation": 7,
+            "before": "Pending",
+            "after": "Inqueue",
+            "node": "",
+            "why": "",
+        }
+    ],
     "members": [{"pod": f"default/a-work-{i}", "gates": ["g"], **MEMBER} for i in range(22)],
 }
 
@@ -204,6 +215,7 @@ def test_programs_get_everything(stand: Stand) -> None:
     assert shown["numbers"] == STORY["reason"]
     assert shown["slots"] == {"work": ["n1"]}
     assert len(shown["members"]) == 22
+    assert shown["story"] == STORY["story"]
     assert shown["conditions"] == [AGAINST]
     assert (shown["queue"], shown["queueState"]) == ("default", "Open")
     assert [each["object"] for each in shown["events"]] == ["job/a"]

@@ -20,7 +20,7 @@ from app.cache.gangs.members import (
     Slot,
 )
 from app.cache.gangs.slots import SlotIndex
-from app.cache.gangs.story import Story
+from app.cache.gangs.story import Steps
 from app.cache.gangs.tally import bump
 from app.model.amounts import Amounts
 from app.model.gang import Counts, Gang
@@ -114,7 +114,7 @@ class Group:
     version: int = 0
     serial: int = 0
     """Counts slots ever made, for their names."""
-    story: Story | None = None
+    story: Steps | None = None
     """The latest steps of a gang, once there is one."""
 
     def add(self, member: Member) -> None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from app.cache.gangs.story import Story
+from app.cache.gangs.story import Steps
 from app.model.amounts import Amounts
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Task
@@ -159,7 +159,7 @@ class Member:
     lingers: bool = False
     """Whether it is terminating on a node that is up: until it is gone, the capability of its queue
     counts what it has there."""
-    story: Story | None = None
+    story: Steps | None = None
     """The latest steps it took, once it took one."""
 
     @property

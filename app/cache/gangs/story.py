@@ -43,7 +43,8 @@ class Stimulus(StrEnum):
 Step = tuple[float, str, int, str, str, str, str]
 """When, stimulus, generation of the snapshot (0: not by a plan), from, to, node, why."""
 
-Story = list[Step]
+Steps = list[Step]
+"""The latest steps of one member or group, the latest last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class StoryEntry:
 
 
 def tell(
-    story: Story | None,
+    steps: Steps | None,
     stimulus: Stimulus,
     *,
     at: float,
@@ -73,27 +74,27 @@ def tell(
     generation: int = 0,
     node: NodeName = NO_NODE,
     why: str = "",
-) -> Story:
-    """``story`` with one step more, and without the oldest when there are ``most``."""
+) -> Steps:
+    """``steps`` with one more, and without the oldest when there are ``most``."""
     step = (at, stimulus.value, generation, before, after, node, why)
-    if story is None:
+    if steps is None:
         return [step]
-    if len(story) >= most:
-        del story[0]
-    story.append(step)
-    return story
+    if len(steps) >= most:
+        del steps[0]
+    steps.append(step)
+    return steps
 
 
-def entries(story: Story | None) -> tuple[StoryEntry, ...]:
+def entries(steps: Steps | None) -> tuple[StoryEntry, ...]:
     """The steps for people, the latest last."""
-    return tuple(StoryEntry(*step) for step in story or ())
+    return tuple(StoryEntry(*step) for step in steps or ())
 
 
-def as_text(story: Story | None) -> str:
+def as_text(steps: Steps | None) -> str:
     """The steps in one line, for errors."""
     return "; ".join(
         f"{before} -> {after} by {stimulus}"
         + (f" on {node}" if node else "")
         + (f" ({why})" if why else "")
-        for _, stimulus, _, before, after, node, why in story or ()
+        for _, stimulus, _, before, after, node, why in steps or ()
     )

@@ -78,7 +78,7 @@ class Reservations:
                 # A process before this one told kube-scheduler, which may be in PreBind.
                 self._decisions.choose(member, node, now=now)
                 self._decisions.tell(member, told=True)
-        places = f"{len(decided.placements)} places"
+        places = f"places: {len(decided.placements)}"
         self._decisions.note_group(group, "reserved", by=by, why=places, generation=generation)
         self._registry.changed(group, replan=False)
         if any(placement.task.is_slot for placement in decided.placements):

@@ -1,22 +1,28 @@
 """Why is it waiting: the same reason everywhere, as a value.
 
 ``/explain`` renders these, the conditions and events carry the same sentence. Everything is read
-off the cache and the last plan when asked for; nothing is recorded on the way.
+off the cache and the last plan when asked for. What happened before is told too: the cache keeps
+the latest steps of each member and gang (:mod:`app.cache.gangs.story`).
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member, Slot
 from app.cache.gangs.missing import knows
 from app.cache.gangs.prebind import longest_in_prebind
+from app.cache.gangs.story import MEMBER_STEPS, StoryEntry, entries
 from app.core.texts import describe
 from app.model.ids import GroupKey
 from app.model.reason import Refusal
 from app.service.telling.affinity_followers import must_follow
 from app.service.telling.reasons import Reasons, prebind_text
+
+_TOLD_IN_FULL: Final = 100
+"""Of larger gangs each member tells its latest step only: there are thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,8 @@ class MemberStory:
     stage: str
     node: str
     gates: tuple[str, ...]
+    story: tuple[StoryEntry, ...]
+    """Its latest steps, the latest last; of a member of a large gang only that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,8 @@ class Story:
     counts: Mapping[str, int]
     slots: Mapping[str, tuple[str, ...]]
     reason: Refusal | None
+    story: tuple[StoryEntry, ...]
+    """The latest steps of the gang, or of the single pod, the latest last."""
     members: tuple[MemberStory, ...]
 
 
@@ -51,6 +61,9 @@ def explain_group(cache: ClusterCache, reasons: Reasons, key: GroupKey) -> Story
     if group is None:
         return None
     refusal = reasons.of(group)
+    members = sorted(group.members.values(), key=_by_name)
+    steps = members[0].story if group.solo and members else group.story
+    shown = MEMBER_STEPS if len(members) <= _TOLD_IN_FULL else 1
     return Story(
         group=group.key,
         queue=group.queue,
@@ -60,7 +73,8 @@ def explain_group(cache: ClusterCache, reasons: Reasons, key: GroupKey) -> Story
         counts={kind.value: count for kind, count in group.kinds.items() if count},
         slots=slots_of(group),
         reason=refusal,
-        members=tuple(_member(m) for m in sorted(group.members.values(), key=_by_name)),
+        story=entries(steps),
+        members=tuple(_member(member, shown=shown) for member in members),
     )
 
 
@@ -107,11 +121,12 @@ def _by_name(member: Member) -> str:
     return member.pod.name
 
 
-def _member(member: Member) -> MemberStory:
+def _member(member: Member, *, shown: int) -> MemberStory:
     return MemberStory(
         pod=member.pod.key,
         role=member.pod.role,
         stage=member.stage.value if not member.pod.node else member.kind.value,
         node=member.pod.node or member.node,
         gates=member.pod.gates,
+        story=entries(member.story)[-shown:],
     )
