@@ -255,7 +255,9 @@ class Pods:
 
     def _leave(self, member: Member) -> None:
         group = self._groups[member.group]
+        queue = group.queue
         group.remove(member)
+        self._registry.moved(group, queue)  # the others may count for another queue without it
         group.unused.discard(member.pod.uid)
         del self._members[member.pod.uid]
         self._await_not(group, member.pod.uid)

@@ -315,17 +315,21 @@ class Machine(RuleBasedStateMachine):
         return {p.holder for p in members if p.group == key and not p.revocable}
 
     def lacking(self, group: PodGroup) -> Counter[str]:
-        """How many members its roles lack."""
+        """How many members that are not there its roles lack; those that failed are there."""
         members = [m for m in self.cache.members.values() if m.group == group.key]
-        there = Counter(m.pod.role for m in members if m.kind in VALID)
+        there = Counter(m.pod.role for m in members if m.kind in VALID or not m.lost)
         roles = self.cache.groups[group.key].role_minimum
         return Counter({role: max(least - there[role], 0) for role, least in roles.items()})
 
     def slots_needed(self, group: PodGroup) -> int:
-        members = sum(m.group == group.key and not m.lost for m in self.cache.members.values())
-        members += self.cache.groups[group.key].foreign
+        mine = [m for m in self.cache.members.values() if m.group == group.key and not m.lost]
+        foreign = self.cache.groups[group.key].foreign
+        of_any_role = foreign + sum(m.pod.role == "" and m.kind not in VALID for m in mine)
         return max(
-            group.min_member - members, self.lacking(group).total(), self.lacking_of_sizes(group)
+            group.min_member - len(mine) - foreign,
+            self.lacking(group).total() - of_any_role,
+            self.lacking_of_sizes(group),
+            0,
         )
 
     def lacking_of_sizes(self, group: PodGroup) -> int:

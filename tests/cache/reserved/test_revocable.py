@@ -149,6 +149,16 @@ def the_group_goes(rig: Rig) -> None:
     rig.cache.drop_group(KEY)
 
 
+def the_last_pod_is_gone_that_left_after_its_group(rig: Rig) -> None:
+    rig.see(queue=QueueName("q"))
+    rig.pod("leaves", node=NodeName("n"), phase="Running", deleting=True)
+    rig.cache.drop_group(KEY)
+    assert rig.cache.groups[KEY].queue == "q"
+    rig.cache.signals.overfull = False
+    rig.cache.drop_pod(rig.uid("leaves"))
+    assert rig.cache.groups[KEY].queue == "default"
+
+
 def the_namespace_names_a_queue(rig: Rig) -> None:
     rig.cache.set_namespace(Namespace("default", {}, {QUEUE_ANNOTATION: "q"}))
 
@@ -197,6 +207,7 @@ def a_binding_fails(rig: Rig) -> None:
         (a_pod_ends, False),
         (the_group_moves, True),
         (the_group_goes, True),
+        (the_last_pod_is_gone_that_left_after_its_group, True),
         (the_namespace_names_a_queue, True),
         (a_pod_moves_to_a_group_of_its_queue, False),
         (a_pod_moves_to_another_queue, True),
