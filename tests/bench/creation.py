@@ -31,7 +31,7 @@ from typing import Final
 import aiohttp
 import httpx2
 
-from app.controllers.job.world import CONCURRENT_WRITES
+from app.controllers.job.pod_writer import CONCURRENT_WRITES
 from tests.bench import usage
 from tests.bench.stand import NAMESPACE, Stand
 from tests.bench.traffic import Request, decode_line, post_of

@@ -11,9 +11,9 @@ from app.controllers.job import events, machine, policies
 from app.controllers.job.machine import Refuse
 from app.controllers.job.memory import Memory
 from app.controllers.job.policies import Decision, Happening
+from app.controllers.job.reader import Seen
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import Action
-from app.controllers.job.world import Seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.controllers.job import machine
+from app.controllers.job.job_writer import JobWriter
 from app.controllers.job.machine import KillTarget, Refuse
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import ACCEPTED_COMMAND, Action
-from app.controllers.job.world import World
-from app.controllers.ports import ApiError, Failure
+from app.controllers.ports import Api, ApiError, Events, Failure
 from app.controllers.requests import unless
 from app.controllers.runtime import Stores
 from app.kit.workqueue import Again
@@ -60,9 +60,11 @@ def target_of(command: Mapping[str, Any]) -> str:
 class Commands:
     """Takes Commands for jobs."""
 
-    def __init__(self, stores: Stores, world: World) -> None:
+    def __init__(self, stores: Stores, *, api: Api, jobs: JobWriter, events: Events) -> None:
         self._store = stores[COMMANDS]
-        self._world = world
+        self._api = api
+        self._jobs = jobs
+        self._events = events
         self._deleted: set[str] = set()
 
     def gone(self, command: Object) -> None:
@@ -98,7 +100,7 @@ class Commands:
         """There is no such job, or only one that is ``going``: nobody will execute its Commands."""
         for command in self._waiting(key):
             await self._await_job(command, key, known=going)
-            await self._world.events.record(
+            await self._events.record(
                 command,
                 "Warning",
                 "CommandIgnored",
@@ -109,15 +111,13 @@ class Commands:
 
     async def done(self, job: Job) -> None:
         """The order is executed."""
-        await self._world.write_job(job, {"metadata": {"annotations": {ACCEPTED_COMMAND: None}}})
+        await self._jobs.write(job, {"metadata": {"annotations": {ACCEPTED_COMMAND: None}}})
 
     async def _accept(self, job: Job, command: Object, action: Action) -> Order | None:
         note = f"{action.value}/{unstructured.uid(command)}"
-        noted = await self._world.write_job(
-            job, {"metadata": {"annotations": {ACCEPTED_COMMAND: note}}}
-        )
+        noted = await self._jobs.write(job, {"metadata": {"annotations": {ACCEPTED_COMMAND: note}}})
         await self._delete(command)
-        await self._world.events.record(
+        await self._events.record(
             noted.item,
             "Normal",
             "CommandIssued",
@@ -129,21 +129,21 @@ class Commands:
     async def _await_job(self, command: Object, key: Key, *, known: str) -> None:
         """Raise :class:`Again` if it is for a job after the one ``known``."""
         with unless(Failure.NOT_FOUND):
-            job = await self._world.api.get(JOBS, key)
+            job = await self._api.get(JOBS, key)
             uid = unstructured.uid(job)
             wanted = str((command.get("target") or {}).get("uid") or uid)
             if known != uid == wanted and not unstructured.is_deleting(job):
                 raise Again("the watch has not shown the job yet")
 
     async def _ignored(self, job: Job, what: str, why: str) -> None:
-        await self._world.events.record(
+        await self._events.record(
             job.item, "Warning", "CommandIgnored", f"{what} is not executed: {why}"
         )
 
     async def _delete(self, command: Object) -> None:
         uid = unstructured.uid(command)
         try:
-            await self._world.api.delete(COMMANDS, key_of(command), uid=uid)
+            await self._api.delete(COMMANDS, key_of(command), uid=uid)
         except ApiError as error:
             if error.failure is not Failure.NOT_FOUND:
                 raise

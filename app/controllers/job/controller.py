@@ -10,20 +10,25 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.controllers.job import answers, failures, machine, sync
+from app.controllers.job.catching_up import CatchingUp
 from app.controllers.job.commands import TARGET, Commands, Order, target_of
 from app.controllers.job.extras import ReadPlugins
-from app.controllers.job.fresh import CONTROLLER, OVERDUE_S
+from app.controllers.job.fresh import CONTROLLER, OVERDUE_S, Fresh
+from app.controllers.job.group_writer import GroupWriter
+from app.controllers.job.job_writer import JobWriter
 from app.controllers.job.killing import Killing
+from app.controllers.job.known_jobs import KnownJobs
 from app.controllers.job.machine import Keep, Kill, KillTarget, Step
 from app.controllers.job.members import Member
 from app.controllers.job.memory import Memories, Memory
 from app.controllers.job.patience import patience_s
+from app.controllers.job.pod_writer import PodWriter
 from app.controllers.job.policies import Happening
 from app.controllers.job.prepare import Preparation
+from app.controllers.job.reader import Reader, Seen
 from app.controllers.job.slots import SlotSource
 from app.controllers.job.syncing import Syncing
 from app.controllers.job.vocabulary import FAILURES, Action, Phase
-from app.controllers.job.world import Seen, World
 from app.controllers.ports import Api, ApiError, Clock, Events, Failure
 from app.controllers.runtime import ObjectChange, Stores
 from app.controllers.store import Index, by_controller
@@ -82,13 +87,38 @@ class JobController:
         read_plugins: ReadPlugins = catalogue.parse,
     ) -> None:
         options = options or JobOptions()
-        self._world = World(
-            stores, api=api, events=events, clock=clock, scheduler=options.schedulers[0]
+        fresh = {kind: Fresh(stores[kind], clock=clock) for kind in (JOBS, PODS, POD_GROUPS)}
+        known = KnownJobs(fresh[JOBS], scheduler=options.schedulers[0])
+        reader = Reader(stores, fresh=fresh, jobs=known)
+        jobs, groups = JobWriter(api, known), GroupWriter(api, fresh[POD_GROUPS])
+        pods = PodWriter(api, fresh[PODS], clock=clock)
+        preparation = Preparation(
+            api=api, reader=reader, jobs=jobs, groups=groups, read_plugins=read_plugins
         )
-        preparation = Preparation(self._world, read_plugins)
-        self._commands = Commands(stores, self._world)
-        self._killing = Killing(self._world, preparation)
-        self._syncing = Syncing(self._world, preparation, slots, schedulers=options.schedulers)
+        self._events = events
+        self._clock = clock
+        self._reader = reader
+        self._catching_up = CatchingUp(api, fresh=fresh, jobs=known, reader=reader)
+        self._commands = Commands(stores, api=api, jobs=jobs, events=events)
+        self._killing = Killing(
+            reader=reader,
+            jobs=jobs,
+            groups=groups,
+            pods=pods,
+            preparation=preparation,
+            events=events,
+            clock=clock,
+        )
+        self._syncing = Syncing(
+            reader=reader,
+            jobs=jobs,
+            pods=pods,
+            preparation=preparation,
+            slots=slots,
+            events=events,
+            clock=clock,
+            schedulers=frozenset(options.schedulers),
+        )
         self._memories = Memories()
         self._patience_s = patience_s(options.max_requeues)
 
@@ -104,14 +134,14 @@ class JobController:
 
     def keys(self, change: ObjectChange) -> Iterable[Key]:
         """The job that a change concerns."""
-        fallen = self._world.fallen(change)
+        fallen = self._reader.fallen(change)
         if fallen is not None:
             self._memories.fell(by_controller(fallen.item), fallen)
-        self._world.saw(change)
+        self._reader.saw(change)
         if change.resource is JOBS:
             if change.new is None:
                 self._memories.drop(unstructured.uid(change.item))
-                self._world.forget(unstructured.uid(change.item))
+                self._reader.forget(unstructured.uid(change.item))
             return [key_of(change.item)]
         if change.resource is COMMANDS:
             return self._of_command(change)
@@ -127,9 +157,9 @@ class JobController:
             raise Again(str(error)) from error
 
     async def _reconcile(self, key: Key) -> None:
-        seen = self._world.see(key)
+        seen = self._reader.see(key)
         if seen is not None:
-            seen = await self._world.caught_up(seen)
+            seen = await self._catching_up.caught_up(seen)
         if seen is None or unstructured.is_deleting(seen.job.item):
             await self._commands.refuse(key, going="" if seen is None else seen.job.uid)
             return
@@ -139,13 +169,13 @@ class JobController:
             await self._execute(order)
             memory.acted(order.action, None)
             raise Again("a command is executed", after_s=0.0)
-        answer = answers.find(seen, memory, now=self._world.clock())
+        answer = answers.find(seen, memory, now=self._clock())
         for text in answer.refused:
-            await self._world.events.record(seen.job.item, "Warning", "PolicyIgnored", text)
+            await self._events.record(seen.job.item, "Warning", "PolicyIgnored", text)
         for delayed in answer.announced:
             after = format_duration(delayed.timeout_s)
             text = f"Execute action {delayed.action.value} after {after}"
-            await self._world.events.record(seen.job.item, "Normal", _EXECUTE, text)
+            await self._events.record(seen.job.item, "Normal", _EXECUTE, text)
         if answer.due is not None:
             due = answer.due
             await self._begin(seen, due.action, due.about, cause=due.about.text)
@@ -160,19 +190,19 @@ class JobController:
 
     def _pauses_s(self, seen: Seen, memory: Memory) -> Iterator[float]:
         """After how long to look again whatever happens."""
-        members = self._world.around(seen.job).members
-        yield from memory.refusals.pauses_s(members, now=self._world.clock()).values()
-        if self._world.unseen_pods(seen.job):
+        members = self._reader.around(seen.job).members
+        yield from memory.refusals.pauses_s(members, now=self._clock()).values()
+        if self._reader.unseen_pods(seen.job):
             yield OVERDUE_S
         if memory.held_back:
             yield HELD_BACK_S
 
     async def _execute(self, order: Order) -> None:
         if not order.is_executed:
-            seen = self._world.around(order.job)
+            seen = self._reader.around(order.job)
             if not await self._commands.refused(order):
                 await self._begin(seen, order.action, None, cause=order.why)
-        now = self._world.see(order.job.key)
+        now = self._reader.see(order.job.key)
         if now is not None:
             await self._commands.done(now.job)
 
@@ -182,7 +212,7 @@ class JobController:
         """Begin what the action does in this phase; looking again does the rest."""
         if action is not Action.SYNC_JOB:
             text = f"Start to execute action {action.value} "
-            await self._world.events.record(seen.job.item, "Normal", _EXECUTE, text)
+            await self._events.record(seen.job.item, "Normal", _EXECUTE, text)
         step = machine.step(seen.job, action)
         await self._tell_failures(seen, step, action, about)
         if isinstance(step, Kill):
@@ -201,7 +231,7 @@ class JobController:
         elif isinstance(step, Kill) and step.keep is Keep.NONE:
             taken = seen.members
         for text in failures.last_of_tasks(m for m in taken if not m.marked and not m.deleting):
-            await self._world.events.record(seen.job.item, "Warning", failures.REASON, text)
+            await self._events.record(seen.job.item, "Warning", failures.REASON, text)
 
     async def _go_on(self, seen: Seen, memory: Memory) -> None:
         if seen.job.phase not in _SYNCED:
@@ -211,17 +241,17 @@ class JobController:
         problem = await self._syncing.sync(seen, memory)
         if problem is None or not problem.refused:
             memory.granted()
-        elif memory.refused_s(self._world.clock()) >= self._patience_s:
+        elif memory.refused_s(self._clock()) >= self._patience_s:
             await self._give_up(seen.job.key)
         if problem is not None:
             raise Again(problem.message, after_s=problem.after_s)
 
     async def _give_up(self, key: Key) -> None:
-        seen = self._world.see(key)
+        seen = self._reader.see(key)
         if seen is None:
             return
         text = "Job failed on action SyncJob for retry limit reached"
-        await self._world.events.record(seen.job.item, "Warning", _EXECUTE, text)
+        await self._events.record(seen.job.item, "Warning", _EXECUTE, text)
         await self._killing.begin(
             seen, Kill(Keep.SOFT, Phase.TERMINATING), Action.TERMINATE_JOB, cause=text
         )

@@ -8,28 +8,37 @@ pods are marked before they are deleted, for whoever wants to know that this was
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from app.controllers.job import counts, extras, machine, status, sync
+from app.controllers.job.group_writer import GroupWriter
+from app.controllers.job.job_writer import JobWriter
 from app.controllers.job.machine import Kill, KillTarget
 from app.controllers.job.members import Member
+from app.controllers.job.pod_writer import PodWriter, texts_of
 from app.controllers.job.policies import Happening
 from app.controllers.job.prepare import Preparation
+from app.controllers.job.reader import Reader, Seen, without
 from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import FAILURES, Action, Phase
-from app.controllers.job.world import Seen, World, texts_of, without
-from app.controllers.ports import ApiError
+from app.controllers.ports import ApiError, Clock, Events
 from app.jobplugins.rules.problems import PluginError
 from app.kit.workqueue import Again
 from app.wire.unstructured import Object
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Killing:
     """Takes pods of jobs away."""
 
-    def __init__(self, world: World, preparation: Preparation) -> None:
-        self._world = world
-        self._preparation = preparation
+    reader: Reader
+    jobs: JobWriter
+    groups: GroupWriter
+    pods: PodWriter
+    preparation: Preparation
+    events: Events
+    clock: Clock
 
     async def begin(
         self, seen: Seen, step: Kill, action: Action, *, cause: str, failure: bool = False
@@ -38,7 +47,7 @@ class Killing:
         job = seen.job
         phase = step.to or job.phase
         restarted = _of_the_restart(seen) if step.to is not None else []
-        await self._told(job, await self._world.mark(restarted))
+        await self._told(job, await self.pods.mark(restarted))
         made = self._begun(
             job, phase, Why(action.value, cause), retry=step.retry, failure=failure, whole=True
         )
@@ -53,7 +62,7 @@ class Killing:
         found = sync.targets(job, action, about, among=seen.members)
         causes = [member for member in found if member.name == about.pod]
         others = [member for member in found if member.name != about.pod]
-        await self._told(job, await self._world.mark(others))
+        await self._told(job, await self.pods.mark(others))
         if step.to is not None or sync.is_targeted(job):
             why = Why(action.value, about.text)
         else:
@@ -62,21 +71,21 @@ class Killing:
         failure = about.event in FAILURES
         made = self._begun(job, phase, why, retry=step.retry, failure=failure, whole=False)
         job = await self._commit(seen, made, [member for member in found if not member.deleting])
-        await self._told(job, await self._world.mark(causes))
+        await self._told(job, await self.pods.mark(causes))
 
     async def go_on(self, seen: Seen) -> None:
         """Carry out what the phase wants, and leave it when that is done."""
-        job, now = seen.job, self._world.clock()
+        job, now = seen.job, self.clock()
         doomed = sync.killed(job, seen.members)
         if doomed:
             counted = counts.count(seen.members, leaving=sync.uids(doomed))
             made = status.status(job, counted, phase=job.phase, now=now)
-            job = await self._world.write_status(job, made)
+            job = await self.jobs.write_status(job, made)
             # For others: that it is no eviction, the version tells us. So it may fail.
-            await self._world.mark(doomed)
-            await self._told(job, await self._world.delete_pods(doomed))
+            await self.pods.mark(doomed)
+            await self._told(job, await self.pods.delete(doomed))
         resources = await self._clear(seen, job)
-        seen = self._world.still(job, without(seen, doomed))
+        seen = self.reader.still(job, without(seen, doomed))
         counted = counts.count(seen.members)
         if job.phase is Phase.RESTARTING:
             phase = machine.after_sync(job, job.phase, counted)
@@ -84,36 +93,36 @@ class Killing:
             phase = machine.after_drain(job.phase, counted)
         why = None if phase is job.phase else _why(job, phase)
         made = status.status(job, counted, phase=phase, now=now, why=why, resources=resources)
-        await self._world.write_status(job, made)
+        await self.jobs.write_status(job, made)
 
     def _begun(
         self, job: Job, phase: Phase, why: Why, *, retry: bool, failure: bool, whole: bool
     ) -> Object:
-        now = self._world.clock()
+        now = self.clock()
         made = status.status(job, counts.count(()), phase=phase, now=now, why=why)
         return status.killed(job, made, retry=retry, failure=failure, new_version=whole, now=now)
 
     async def _commit(self, seen: Seen, made: Object, doomed: Sequence[Member]) -> Job:
         counted = counts.count(seen.members, leaving=sync.uids(doomed))
-        return await self._world.write_status(seen.job, status.counted(made, counted))
+        return await self.jobs.write_status(seen.job, status.counted(made, counted))
 
     async def _clear(self, seen: Seen, job: Job) -> dict[str, str] | None:
         """Take away what is not pods, unless only some of those are restarted."""
         if job.phase is Phase.RESTARTING and sync.is_targeted(job):
             return None
         if seen.group is not None:
-            await self._world.delete_group(seen.group)
+            await self.groups.delete(seen.group)
         if not extras.are_left(job):
             return None
         try:
-            return await self._preparation.remove(job)
+            return await self.preparation.remove(job)
         except PluginError:
             return None
 
     async def _told(self, job: Job, errors: Sequence[ApiError]) -> None:
         if errors:
             text = texts_of(errors)
-            await self._world.events.record(
+            await self.events.record(
                 job.item, "Warning", "FailedDelete", f"Error deleting pods: {text}"
             )
             raise Again(text)

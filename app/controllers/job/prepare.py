@@ -5,13 +5,17 @@ PodGroup is compared. What cannot be had is an :class:`Unready`, which the statu
 lasts.
 """
 
+from dataclasses import dataclass
+
 from app.controllers.job import extras, group, volumes
 from app.controllers.job.extras import InTheWay, ReadPlugins
+from app.controllers.job.group_writer import GroupWriter
+from app.controllers.job.job_writer import JobWriter
 from app.controllers.job.memory import Memory
+from app.controllers.job.reader import Reader, Seen
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import JOB_FORWARDING, JOB_SIZE
-from app.controllers.job.world import Seen, World
-from app.controllers.ports import ApiError, Failure
+from app.controllers.ports import Api, ApiError, Failure
 from app.controllers.requests import is_stored
 from app.jobplugins.catalogue import JobPlugins
 from app.wire import unstructured
@@ -43,16 +47,19 @@ class Absent(Unready):
     """Another object that the user makes is not there, or not yet."""
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Preparation:
     """Makes what jobs need before their pods."""
 
-    def __init__(self, world: World, read_plugins: ReadPlugins) -> None:
-        self._world = world
-        self._read_plugins = read_plugins
+    api: Api
+    reader: Reader
+    jobs: JobWriter
+    groups: GroupWriter
+    read_plugins: ReadPlugins
 
     def plugins(self, job: Job) -> JobPlugins:
         """The plugins of a job; raises `PluginError`."""
-        return self._read_plugins(job.item)
+        return self.read_plugins(job.item)
 
     async def prepare(self, seen: Seen, memory: Memory) -> tuple[Job, Object]:
         """The job as it is then, and its PodGroup; raises `Unready`."""
@@ -76,25 +83,23 @@ class Preparation:
 
     async def remove(self, job: Job) -> dict[str, str]:
         """Take away what a kill takes away; ``controlledResources`` is then this."""
-        await extras.remove(self._world.api, self.plugins(job))
+        await extras.remove(self.api, self.plugins(job))
         there = job.status.get("controlledResources") or {}
         return {key: name for key, name in there.items() if not extras.is_plugin(key)}
 
     async def _forward(self, job: Job) -> Job:
-        queue = self._world.queue(job.queue)
+        queue = self.reader.queue(job.queue)
         if queue is None:
             raise Absent("JobStatusError", f"queue {job.queue} is not found")
         if not unstructured.spec(queue).get("extendClusters") or job.is_forwarded:
             return job
-        return await self._world.write_job(
-            job, {"metadata": {"annotations": {JOB_FORWARDING: "true"}}}
-        )
+        return await self.jobs.write(job, {"metadata": {"annotations": {JOB_FORWARDING: "true"}}})
 
     async def _name_claims(self, job: Job) -> Job:
         named = volumes.named_volumes(job)
         if named is None:
             return job
-        return await self._world.write_job(job, {"spec": {"volumes": named}})
+        return await self.jobs.write(job, {"spec": {"volumes": named}})
 
     async def _claims(self, job: Job) -> None:
         for name, claim in volumes.claims(job):
@@ -113,17 +118,17 @@ class Preparation:
                 " created",
             )
         try:
-            await self._world.api.create(CLAIMS, claim)
+            await self.api.create(CLAIMS, claim)
         except ApiError as error:
             if error.failure is not Failure.EXISTS:
                 raise
 
     async def _is_there(self, claim: Key) -> bool:
-        return await is_stored(self._world.api, CLAIMS, claim)
+        return await is_stored(self.api, CLAIMS, claim)
 
     async def _objects(self, job: Job) -> None:
         try:
-            await extras.ensure(self._world.api, self.plugins(job))
+            await extras.ensure(self.api, self.plugins(job))
         except ApiError as error:
             raise Unlisted(str(error), error.failure) from error
         except InTheWay as error:
@@ -132,11 +137,11 @@ class Preparation:
     async def _group(self, job: Job, stored: Object | None, *, owed: bool) -> Object:
         """``owed``: the size in it stays an older one, so that the answer cannot be forgotten."""
         name = unstructured.name(stored) if stored is not None else group.keys(job)[0].name
-        wanted = group.pod_group(job, name=name, priorities=self._world.priorities())
+        wanted = group.pod_group(job, name=name, priorities=self.reader.priorities())
         if owed:
             before = unstructured.annotations(stored or {})
             wanted["metadata"]["annotations"][JOB_SIZE] = before.get(JOB_SIZE, "unknown")
         try:
-            return await self._world.write_group(wanted, stored)
+            return await self.groups.write(wanted, stored)
         except ApiError as error:
             raise Unready("PodGroupError", str(error), error.failure) from error

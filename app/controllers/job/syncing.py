@@ -20,18 +20,20 @@ from app.controllers.job import (
     sync,
     templates,
 )
+from app.controllers.job.job_writer import JobWriter
 from app.controllers.job.members import pinned_node, with_taken
 from app.controllers.job.memory import Memory
 from app.controllers.job.patience import LOOK_S, SOON_S
+from app.controllers.job.pod_writer import PodWriter, texts_of
 from app.controllers.job.pods import Seat
 from app.controllers.job.prepare import Absent, Preparation, Unlisted, Unready
+from app.controllers.job.reader import Reader, Seen, without
 from app.controllers.job.slots import Dealer, Slots, SlotSource
 from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.sync import Replica
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import Phase
-from app.controllers.job.world import Seen, World, texts_of, without
-from app.controllers.ports import ApiError, Failure
+from app.controllers.ports import ApiError, Clock, Events, Failure
 from app.jobplugins.plugin import PodOfJob
 from app.jobplugins.rules.problems import PluginError
 from app.model.pod import TASK_SPEC
@@ -63,22 +65,19 @@ class Problem:
         return self.after_s is None
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Syncing:
     """Brings jobs and their pods together."""
 
-    def __init__(
-        self,
-        world: World,
-        preparation: Preparation,
-        slots: SlotSource,
-        *,
-        schedulers: Collection[str],
-    ) -> None:
-        """``schedulers``: names under which our gate is known to be taken away again."""
-        self._world = world
-        self._preparation = preparation
-        self._slots = slots
-        self._schedulers = frozenset(schedulers)
+    reader: Reader
+    jobs: JobWriter
+    pods: PodWriter
+    preparation: Preparation
+    slots: SlotSource
+    events: Events
+    clock: Clock
+    schedulers: Collection[str]
+    """Names under which our gate is known to be taken away again."""
 
     async def sync(self, seen: Seen, memory: Memory) -> Problem | None:
         """One round; what it could not do."""
@@ -86,7 +85,7 @@ class Syncing:
         if why is not None:
             await self._fail(seen, why)
             return None
-        await self._world.settle(completion.to_settle(seen.job, seen.members))
+        await self.pods.settle(completion.to_settle(seen.job, seen.members))
         try:
             job = await self._initiate(seen, memory)
         except PluginError as error:
@@ -94,18 +93,18 @@ class Syncing:
             return None
         problem, found = None, None
         try:
-            job, found = await self._preparation.prepare(self._world.around(job), memory)
+            job, found = await self.preparation.prepare(self.reader.around(job), memory)
             memory.all_there()
         except Unlisted as unlisted:
             if unlisted.hopeless and not seen.members:
-                await self._fail(self._world.around(job), Why(unlisted.reason, str(unlisted)))
+                await self._fail(self.reader.around(job), Why(unlisted.reason, str(unlisted)))
                 return None
             problem = _problem_of(unlisted)
-            await self._conclude(self._world.still(job, seen), (), problem)
+            await self._conclude(self.reader.still(job, seen), (), problem)
             return problem
         except Unready as unready:
             problem = replace(_problem_of(unready), after_s=self._may_come(unready, memory))
-        seen, failed = await self._remove(self._world.still(job, seen), memory)
+        seen, failed = await self._remove(self.reader.still(job, seen), memory)
         problem = problem or failed
         made: Sequence[Object] = ()
         if found is not None:
@@ -119,14 +118,14 @@ class Syncing:
     def _may_come(self, unready: Unready, memory: Memory) -> float | None:
         """When to look again for what may be applied together with the job, a moment later."""
         absent = isinstance(unready, Absent)
-        return LOOK_S if absent and memory.absent_s(self._world.clock()) < SOON_S else None
+        return LOOK_S if absent and memory.absent_s(self.clock()) < SOON_S else None
 
     async def _initiate(self, seen: Seen, memory: Memory) -> Job:
         """Say what will be made before it is; the rest is told when it is done."""
         job = seen.job
         if memory.prepared == (job.generation, job.version) and job.phase is not Phase.NEW:
             return job
-        resources = self._preparation.resources(job)
+        resources = self.preparation.resources(job)
         told = job.status.get("controlledResources") or {}
         if job.phase is not Phase.NEW and resources == told:
             return job
@@ -134,40 +133,40 @@ class Syncing:
             job,
             sync.count_without_surplus(job, seen.members),
             phase=Phase.PENDING if job.phase is Phase.NEW else job.phase,
-            now=self._world.clock(),
+            now=self.clock(),
             resources=resources,
         )
-        return await self._world.write_status(job, made)
+        return await self.jobs.write_status(job, made)
 
     async def _fail(self, seen: Seen, why: Why) -> None:
-        job, now = seen.job, self._world.clock()
+        job, now = seen.job, self.clock()
         made = status.status(job, counts.count(seen.members), phase=Phase.FAILED, now=now, why=why)
-        await self._world.write_status(job, made)
-        await self._world.events.record(job.item, "Warning", why.reason, why.message)
+        await self.jobs.write_status(job, made)
+        await self.events.record(job.item, "Warning", why.reason, why.message)
 
     async def _remove(self, seen: Seen, memory: Memory) -> tuple[Seen, Problem | None]:
         """Take away what is too much; what there is besides, and what could not be done."""
-        spared = memory.refusals.pauses_s(seen.members, now=self._world.clock())
+        spared = memory.refusals.pauses_s(seen.members, now=self.clock())
         refused = sync.refused(seen.members, spared=spared)
         if refused:
             # Before a status is written that does not count them: what somebody else has taken by
             # then was evicted, though the watch may not have shown it.
-            errors = await self._world.claim(refused)
+            errors = await self.pods.claim(refused)
             if errors:
                 return seen, await self._problem(seen.job, *_FAILED_DELETE, errors)
-            seen = self._world.still(seen.job, seen)
+            seen = self.reader.still(seen.job, seen)
         job, surplus = seen.job, sync.too_much(seen.job, seen.members)
         if not surplus:
             return seen, None
         counted = sync.count_without_surplus(job, seen.members)
-        made = status.status(job, counted, phase=job.phase, now=self._world.clock())
-        job = await self._world.write_status(job, made)
+        made = status.status(job, counted, phase=job.phase, now=self.clock())
+        job = await self.jobs.write_status(job, made)
         for member in surplus:
             if member.refused_node:
                 memory.refusals.add(member.name)
         # Those of an older version are nobody's eviction anyway.
         unclear = [member for member in surplus if member.version >= job.version]
-        errors = await self._world.mark(unclear) or await self._world.delete_pods(surplus)
+        errors = await self.pods.mark(unclear) or await self.pods.delete(surplus)
         problem = await self._problem(job, *_FAILED_DELETE, errors)
         return replace(without(seen, surplus), job=job), problem
 
@@ -176,14 +175,14 @@ class Syncing:
     ) -> tuple[Sequence[Object], Problem | None]:
         """Make what is missing; the pods as made, and what was not done."""
         job = seen.job
-        missing = sync.missing(job, self._world.still(job, seen).members)
+        missing = sync.missing(job, self.reader.still(job, seen).members)
         if not missing:
             memory.held_back = 0
             return (), None
         slots = await self._ask_for_slots(job, missing, found)
         due = await self._made_now(seen, missing, slots, memory)
         seats = self._seats(job, due, slots, memory)
-        plugins = self._preparation.plugins(job)
+        plugins = self.preparation.plugins(job)
 
         def make(replica: Replica, seat: Seat) -> Object:
             name = sync.pod_name(job, replica)
@@ -194,7 +193,7 @@ class Syncing:
         group_name = unstructured.name(found)
         evicted_at = memory.evicted_at
         makes = [partial(make, replica, seat) for replica, seat in zip(due, seats, strict=True)]
-        made, errors = await self._world.create_pods(job, makes)
+        made, errors = await self.pods.create(job, makes)
         problem = await self._problem(job, "FailedCreate", "Error creating pods", errors)
         return made, problem or _unfinished(len(due) - len(made))
 
@@ -203,7 +202,7 @@ class Syncing:
     ) -> Slots | None:
         if not any(self._is_ours(job, replica) for replica in missing):
             return None
-        return await self._slots.get(job.key.namespace, unstructured.name(found))
+        return await self.slots.get(job.key.namespace, unstructured.name(found))
 
     async def _made_now(
         self, seen: Seen, missing: Sequence[Replica], slots: Slots | None, memory: Memory
@@ -216,8 +215,8 @@ class Syncing:
             due = beyond.made_now(
                 job,
                 missing,
-                self._world.still(job, seen).members,
-                priorities=self._world.priorities(),
+                self.reader.still(job, seen).members,
+                priorities=self.reader.priorities(),
                 bearable=bearable,
                 is_ours=partial(self._is_ours, job),
             )
@@ -227,14 +226,14 @@ class Syncing:
                 f"{memory.held_back} pods beyond the minimum wait to be created: queue {job.queue}"
                 " cannot hold them now, and a ResourceQuota of the namespace would count them"
             )
-            await self._world.events.record(job.item, "Normal", "PodsHeldBack", text)
+            await self.events.record(job.item, "Normal", "PodsHeldBack", text)
         return due
 
     def _seats(
         self, job: Job, missing: Sequence[Replica], slots: Slots | None, memory: Memory
     ) -> list[Seat]:
         ours = [self._is_ours(job, replica) for replica in missing]
-        dealer = Dealer(slots, taken=_taken(self._world.unseen_pods(job)))
+        dealer = Dealer(slots, taken=_taken(self.reader.unseen_pods(job)))
 
         def seat(replica: Replica) -> Seat:
             again = sync.pod_name(job, replica) in memory.refusals
@@ -248,18 +247,18 @@ class Syncing:
 
     def _is_ours(self, job: Job, replica: Replica) -> bool:
         spec = replica.task.template.get("spec") or {}
-        return (spec.get("schedulerName") or job.scheduler) in self._schedulers
+        return (spec.get("schedulerName") or job.scheduler) in self.schedulers
 
     async def _tell_waiting(self, job: Job, found: Object, memory: Memory) -> None:
         text = group.waiting_message(job, found)
-        if memory.tells(text, self._world.clock()):
-            await self._world.events.record(job.item, "Warning", "PodGroupPending", text)
+        if memory.tells(text, self.clock()):
+            await self.events.record(job.item, "Warning", "PodGroupPending", text)
 
     async def _conclude(
         self, seen: Seen, created: Sequence[Object], problem: Problem | None
     ) -> None:
         job = seen.job
-        seen = self._world.still(job, seen)
+        seen = self.reader.still(job, seen)
         counted = sync.count_without_surplus(job, with_taken(seen.members, created))
         phase = machine.after_sync(job, job.phase, counted)
         why = NOTHING if problem is None else Why(problem.reason, problem.message)
@@ -269,10 +268,10 @@ class Syncing:
                 f" {job.min_success or job.min_available} are needed"
             )
             why = Why("TooFewSucceeded", text)
-        made = status.status(job, counted, phase=phase, now=self._world.clock(), why=why)
-        await self._world.write_status(job, made)
+        made = status.status(job, counted, phase=phase, now=self.clock(), why=why)
+        await self.jobs.write_status(job, made)
         if problem is not None and problem.reason not in {"FailedCreate", "FailedDelete"}:
-            await self._world.events.record(job.item, "Warning", problem.reason, problem.message)
+            await self.events.record(job.item, "Warning", problem.reason, problem.message)
 
     async def _problem(
         self, job: Job, reason: str, what: str, errors: Sequence[ApiError]
@@ -280,7 +279,7 @@ class Syncing:
         if not errors:
             return None
         text = f"{what}: {texts_of(errors)}"
-        await self._world.events.record(job.item, "Warning", reason, text)
+        await self.events.record(job.item, "Warning", reason, text)
         refused = any(error.failure is Failure.REFUSED for error in errors)
         return Problem(reason, text, refused=refused)
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.controllers.job.patience import patience_s
+from app.controllers.job.pod_writer import CONCURRENT_WRITES, texts_of
 from app.controllers.job.slots import Refusals, Slots
-from app.controllers.job.world import CONCURRENT_WRITES, texts_of
 from app.controllers.ports import ApiError, Failure
 from app.model.pod import SECOND_TRY
 from app.model.reason import LOST_PLACE, TAKEN

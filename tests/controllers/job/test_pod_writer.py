@@ -5,12 +5,13 @@ import math
 from functools import partial
 
 from app.controllers.job.controller import INDEXES
-from app.controllers.job.world import CONCURRENT_WRITES, SLICE_S, World
+from app.controllers.job.fresh import Fresh
+from app.controllers.job.pod_writer import CONCURRENT_WRITES, SLICE_S, PodWriter
 from app.controllers.store import Store
 from app.wire import unstructured
 from app.wire.kinds import PODS, Resource
 from app.wire.unstructured import Object
-from tests.controllers.fake_api import FakeApi, FakeEvents
+from tests.controllers.fake_api import FakeApi
 from tests.controllers.job.jobs import make_job
 from tests.controllers.job.rig import task
 from tests.service import virtual_time
@@ -47,12 +48,10 @@ def test_pods_are_made_side_by_side_and_what_takes_too_long_is_left() -> None:
 
     async def scenario() -> tuple[_SlowApi, float]:
         api = _SlowApi()
-        stores = {kind: Store(indexes) for kind, indexes in INDEXES.items()}
-        world = World(
-            stores, api=api, events=FakeEvents(), clock=virtual_time.clock, scheduler="volcano"
-        )
+        fresh = Fresh(Store(INDEXES[PODS]), clock=virtual_time.clock)
+        writer = PodWriter(api, fresh, clock=virtual_time.clock)
         began = virtual_time.clock()
-        made, errors = await world.create_pods(job, [partial(pod, n) for n in range(_PODS)])
+        made, errors = await writer.create(job, [partial(pod, n) for n in range(_PODS)])
         assert (len(made), errors) == (in_time, [])
         return api, virtual_time.clock() - began
 
