@@ -33,6 +33,7 @@ from app.core.policy import (
     GangKey,
     GangTest,
     IsBelowShare,
+    NodeRule,
     Overused,
     Patience,
     Predicates,
@@ -253,6 +254,16 @@ def sum_of_weights(tiers: Tiers[Scoring], _opening: Opening) -> Scoring:
 def first_rules(tiers: Tiers[Predicates], _opening: Opening) -> Predicates:
     """The first that are set; none where no plugin sets any."""
     return next(_flat(tiers), Predicates(enabled=False))
+
+
+def all_rules(tiers: Tiers[Sequence[NodeRule]], _opening: Opening) -> Sequence[NodeRule]:
+    """A node has to obey all of them."""
+    return [rule for rules in _flat(tiers) for rule in rules]
+
+
+def in_order(tiers: Tiers[Hook], _opening: Opening) -> Sequence[Hook]:
+    """Every one of them takes part."""
+    return list(_flat(tiers))
 
 
 def first_set(tiers: Tiers[Hook], _opening: Opening) -> Hook | None:

@@ -152,16 +152,16 @@ class _Found:
 
     rows: Mapping[PodUid, int]
 
-    def find(self, task: Task) -> int | None:
+    def find(self, _gang: Gang, task: Task) -> int | None:
         return self.rows.get(task.uid)
 
-    def fits(self, task: Task, row: int) -> bool:
+    def fits(self, _gang: Gang, task: Task, row: int) -> bool:
         return self.rows.get(task.uid) == row
 
     def collect(self, _tasks: Sequence[Task]) -> None:
         return None
 
-    def explain(self, _task: Task) -> Refusal:
+    def explain(self, _gang: Gang, _task: Task) -> Refusal:
         return Refusal(Cause.NO_NODE_FITS)
 
     def never(self, _task: Task) -> Never | None:
@@ -173,7 +173,14 @@ Find = Callable[[Ledger, Opened], NodeFinder]
 
 def _placer(shapes: ShapeCache | None) -> Find:
     def find(ledger: Ledger, opened: Opened) -> Placer:
-        return Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes)
+        return Placer(
+            ledger,
+            predicates=opened.predicates,
+            scoring=opened.scoring,
+            cache=shapes,
+            node_rules=opened.node_rules,
+            node_scores=opened.node_scores,
+        )
 
     return find
 

@@ -105,4 +105,7 @@ class Opened:
     """After how many seconds of waiting room is collected for a gang."""
 
     predicates = Point(lambda h: h.predicates, combining.first_rules, "enablePredicate")
+    node_rules = Point(lambda h: h.node_rules, combining.all_rules, "enablePredicate")
     scoring = Point(lambda h: h.scoring, combining.sum_of_weights, "enableNodeOrder")
+    node_scores = Point(lambda h: h.node_score, combining.in_order, "enableNodeOrder")
+    """They are added to what ``scoring`` gives."""

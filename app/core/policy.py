@@ -8,7 +8,7 @@ takes part in; hooks read the running numbers from the ledger and change nothing
 the actions never see a plugin.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import Refusal
-from app.model.resources import Vector
+from app.model.resources import Mask, Matrix, Rows, Scores, Vector
 
 
 class Vote(IntEnum):
@@ -84,6 +84,44 @@ class QueueShare:
     real_capability: Vector
     share: float
     with_children: bool = False
+
+
+class NodesNow(NamedTuple):
+    """Some nodes as the ledger stands.
+
+    ``rows`` of the node table, shape ``(K,)``, and what is ``free`` on each, shape ``(R, K)``.
+    """
+
+    rows: Rows
+    free: Matrix
+
+
+NodeKey = Callable[[Gang, Task], Hashable | None]
+"""All that an answer about a node depends on beside what is free there; None: the plugin has none.
+
+Answers of equal keys are equal as long as what is free on the node is. Of the task that is its
+shape and request alone, or futile attempts would be repeated or spared wrongly.
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeRule:
+    """Which nodes a task of a gang may go to; ``text`` is what is said of a node that is refused.
+
+    ``allows`` answers for each of the given nodes.
+    """
+
+    text: str
+    key: NodeKey
+    allows: Callable[[Gang, Task, NodesNow], Mask]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeScore:
+    """How much a plugin likes nodes for a task of a gang, 0 to 100 times its weight."""
+
+    key: NodeKey
+    score: Callable[[Gang, Task, NodesNow], Scores]
 
 
 Standings = Callable[[QueueName], QueueShare]
@@ -155,6 +193,8 @@ class Hooks:
     gang_ready: GangTest | None = None
     scoring: Scoring | None = None
     predicates: Predicates | None = None
+    node_rules: Sequence[NodeRule] | None = None
+    node_score: NodeScore | None = None
     standings: Standings | None = None
 
 

@@ -18,6 +18,12 @@ CPU_COLUMN, MEMORY_COLUMN, PODS_COLUMN = 0, 1, 2
 
 Vector = NDArray[np.int64]
 Matrix = NDArray[np.int64]
+Rows = NDArray[np.intp]
+"""Rows of the node table."""
+Mask = NDArray[np.bool_]
+"""True for nodes that are allowed, shape ``(N,)`` unless said otherwise."""
+Scores = NDArray[np.float64]
+"""One per node, shape ``(N,)`` unless said otherwise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -64,7 +64,7 @@ def place_all(snapshot: Snapshot, gang: Gang, cache: ShapeCache) -> float:
     started = process_time()
     placer = Placer(ledger, predicates=Predicates(), scoring=SCORING, cache=cache)
     for task in gang.waiting:
-        row = placer.find(task)
+        row = placer.find(gang, task)
         if row is None:
             raise RuntimeError(f"{task.name} found no node")
         ledger.place(gang, task, node=row)

@@ -34,7 +34,7 @@ def set_aside(cycle: Cycle, gang: Gang) -> None:
         return
     task = _fits_no_node(cycle, gang)
     if task is not None and refusal.never is None:
-        by_nodes = refusals.of_member(cycle, gang, cycle.finder.explain(task))
+        by_nodes = refusals.of_member(cycle, gang, cycle.finder.explain(gang, task))
         cycle.set_aside(gang, replace(by_nodes, detail=refusal.detail))
     elif task is not None or (refusal.never in _OF_SUMS and _asks_for_all(cycle, gang, refusal)):
         cycle.set_aside(gang, refusal)
@@ -49,7 +49,9 @@ def still_aside(cycle: Cycle, gang: Gang) -> Refusal | None:
     if not gang.doubtful or _is_kept(gang):
         return None
     task = _fits_no_node(cycle, gang)
-    return None if task is None else refusals.of_member(cycle, gang, cycle.finder.explain(task))
+    if task is None:
+        return None
+    return refusals.of_member(cycle, gang, cycle.finder.explain(gang, task))
 
 
 def _is_kept(gang: Gang) -> bool:

@@ -5,7 +5,7 @@ whoever drives them may do something else in between. Decisions go three ways: a
 members are *placed* (on the ledger at once, in the plan when decided), or a gang is *refused*.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -164,11 +164,20 @@ class Cycle:
         refusal = limits(gang.queue, task)
         if refusal is not None:
             return refusal
-        row = self.finder.find(task)
+        row = self.finder.find(gang, task)
         if row is None:
-            return self.finder.explain(task)
+            return self.finder.explain(gang, task)
         self.ledger.place(gang, task, node=row)
         return None
+
+    def plugin_keys(self, gang: Gang, tasks: Sequence[Task]) -> tuple[Hashable, ...]:
+        """What the answers of plugins about nodes for ``tasks`` depend on; empty: none has any."""
+        asked = [rule.key for rule in self.opened.node_rules]
+        asked += [score.key for score in self.opened.node_scores]
+        if not asked:
+            return ()
+        alike = {id(task.shape): task for task in tasks}
+        return tuple(key(gang, task) for task in alike.values() for key in asked)
 
     def decide(
         self,

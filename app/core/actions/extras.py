@@ -41,6 +41,7 @@ def place_next(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
 def place_alone(cycle: Cycle, gang: Gang, task: Task) -> Refusal | None:
     """Place one member for good, or say why not."""
     demand = futility.single(cycle.ledger, gang.queue, task)
+    demand = futility.ruled(demand, cycle.plugin_keys(gang, [task]))
     known = cycle.futile.recall(demand)
     if known is not None:
         return known.refusal

@@ -14,7 +14,7 @@ while nothing has been placed since: the ledger is then the same, number by numb
 outcome.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -92,6 +92,16 @@ def demand_of(
     wanted = tuple((task.role, kind) for task, kind in zip(tasks, kinds, strict=True))
     roles = tuple(sorted(need.roles.items()))
     return Demand((queue, need.total, roles, wanted), 0, lasting=False)
+
+
+def ruled(demand: Demand | None, keys: tuple[Hashable, ...]) -> Demand | None:
+    """``demand`` where plugins say more of nodes: what they say depends on ``keys``.
+
+    A rule of theirs may allow a node again when others have moved in, so a failure does not last.
+    """
+    if demand is None or not keys:
+        return demand
+    return Demand((demand.what, keys), demand.members, lasting=False)
 
 
 def _uniform(queue: QueueName, one: Task, kind: Kind, count: int) -> Demand:

@@ -52,6 +52,7 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
         attempt = UnitAttempt(cycle, backlog, followers_last(cycle.snapshot, tasks), need.copy())
         return (yield from _place_units(cycle, attempt, wanted=tasks[: need.members]))
     demand = futility.demand_of(cycle.ledger, gang.queue, tasks, need=need)
+    demand = futility.ruled(demand, cycle.plugin_keys(gang, tasks))
     failure = cycle.futile.recall(demand)
     if failure is None:
         in_order = followers_last(cycle.snapshot, tasks)

@@ -28,7 +28,7 @@ def give(cycle: Cycle, gangs: Iterable[Gang]) -> None:
     for gang in gangs:
         for task, row, done in _claims(cycle, gang):
             takes = Need.of(gang, cycle.ledger.gang(gang)).takes(task.role)
-            if done and takes and cycle.finder.fits(task, row):
+            if done and takes and cycle.finder.fits(gang, task, row):
                 _place(cycle, gang, task, row)
             else:
                 late.append((task, row))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from app.model.gang import Task
+from app.model.gang import Gang, Task
 from app.model.reason import Never, Refusal
 from app.model.resources import Matrix
 
@@ -11,11 +11,11 @@ from app.model.resources import Matrix
 class NodeFinder(Protocol):
     """Finds nodes on the cycle's ledger; does not place."""
 
-    def find(self, task: Task) -> int | None:
+    def find(self, gang: Gang, task: Task) -> int | None:
         """The best node row for ``task`` as the ledger stands; None: it fits nowhere."""
 
-    def fits(self, task: Task, row: int) -> bool:
-        """Whether ``task`` may go to the node of ``row`` as the ledger stands."""
+    def fits(self, gang: Gang, task: Task, row: int) -> bool:
+        """Whether ``task`` of ``gang`` may go to the node of ``row`` as the ledger stands."""
 
     def collect(self, tasks: Sequence[Task]) -> Matrix | None:
         """Which free room to keep for ``tasks`` that do not all fit yet, shape ``(N, R)``.
@@ -23,7 +23,7 @@ class NodeFinder(Protocol):
         None: the nodes would not hold them together if all that runs had ended.
         """
 
-    def explain(self, task: Task) -> Refusal:
+    def explain(self, gang: Gang, task: Task) -> Refusal:
         """Why :meth:`find` finds nothing; slow, for refusals only."""
 
     def never(self, task: Task) -> Never | None:

@@ -1,16 +1,13 @@
-"""Array types of the placement package; ``N`` is the number of nodes, rows are table rows."""
+"""Arrays of the placement package; ``N`` is the number of nodes, rows are table rows."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
-"""True where allowed, shape ``(N,)`` unless said otherwise."""
+from app.model.resources import Mask
 
-Scores = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Rows = NDArray[np.intp]
 
 NOWHERE = float("-inf")
 """The score of a node that does not fit."""

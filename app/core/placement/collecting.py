@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.core.placement.arrays import Mask
-from app.model.resources import Matrix, Vector
+from app.model.resources import Mask, Matrix, Vector
 
 
 class Wanted(NamedTuple):

@@ -6,7 +6,8 @@ where it has read that list and prices only the rows noted since (all of them wh
 many). The best node is the first maximum, that is the lowest name among equals.
 
 Rules about other pods are not kept in that array: for shapes that they concern, the masks and
-scores of their :class:`~app.core.placement.rules.RuleSet` are laid over it at each search.
+scores of their :class:`~app.core.placement.rules.RuleSet` are laid over it at each search. So is
+what plugins say of nodes (:mod:`~app.core.placement.by_plugins`), which may depend on the gang.
 
 Invariant: after any sequence of placements and roll-backs the array equals, bit for bit, one priced
 from scratch; so a search depends on the ledger's numbers only, never on how they came about.
@@ -19,7 +20,8 @@ import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.placement import interpod, spread, verdicts
-from app.core.placement.arrays import NOWHERE, Mask, Rows, Scores
+from app.core.placement.arrays import NOWHERE, all_of
+from app.core.placement.by_plugins import ByPlugins
 from app.core.placement.census import Census
 from app.core.placement.collecting import Wanted, room_to_keep
 from app.core.placement.host_ports import FreePorts, PortBook
@@ -29,11 +31,11 @@ from app.core.placement.placed_pods import identity_of
 from app.core.placement.pricing import Pricing, Tariff
 from app.core.placement.rules import Preference, Rule, RuleSet, Subject
 from app.core.placement.statics import ShapeCache, StaticFit
-from app.core.policy import Predicates, Scoring
-from app.model.gang import Task
+from app.core.policy import NodeRule, NodeScore, Predicates, Scoring
+from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.reason import Never, Refusal
-from app.model.resources import Matrix
+from app.model.resources import Mask, Matrix, Rows, Scores
 from app.model.shape import PodShape
 
 KEPT_SHAPES = 64
@@ -69,6 +71,8 @@ class Placer:
         predicates: Predicates,
         scoring: Scoring,
         cache: ShapeCache | None = None,
+        node_rules: Sequence[NodeRule] = (),
+        node_scores: Sequence[NodeScore] = (),
     ) -> None:
         self._ledger = ledger
         self._snapshot = ledger.snapshot
@@ -82,27 +86,36 @@ class Placer:
         self._vetoes = self._vetoed_rows()
         self._census: Census | None = None
         self._ports: PortBook | None = None
+        self._by_plugins = ByPlugins(
+            node_rules, node_scores, free=self._free, touched=ledger.touched
+        )
 
-    def find(self, task: Task) -> int | None:
+    def find(self, gang: Gang, task: Task) -> int | None:
         """The best node row for ``task`` as the ledger stands; None: it fits nowhere."""
         if task.pinned:
             row = self._row(task.pinned)
-            return row if row is not None and self.fits(task, row) else None
+            return row if row is not None and self.fits(gang, task, row) else None
         if task.nominated:
             row = self._row(task.nominated)
-            if row is not None and self.fits(task, row):
+            if row is not None and self.fits(gang, task, row):
                 return row
-        scores = self.ranked(task)
+        scores = self.ranked(gang, task)
         if not len(scores):
             return None
         best = int(scores.argmax())
         return best if scores[best] > NOWHERE else None
 
-    def ranked(self, task: Task) -> Scores:
+    def ranked(self, gang: Gang, task: Task) -> Scores:
         """The score of ``task`` on every node, ``NOWHERE`` where it does not fit; not to be kept.
 
         A pin and a nomination are left out of account.
         """
+        scores = self._ranked(task)
+        if self._by_plugins.silent:
+            return scores
+        return self._by_plugins.laid_over(scores, gang, task)
+
+    def _ranked(self, task: Task) -> Scores:
         standing = self._standing(task)
         scores = self._current(standing)
         rules = self._rules(standing, pinned=None)
@@ -114,8 +127,8 @@ class Placer:
         allowed = rules.allowed()
         return scores if allowed is None else np.where(allowed, scores, NOWHERE)
 
-    def fits(self, task: Task, row: int) -> bool:
-        """Whether ``task`` may go to the node of ``row`` as the ledger stands."""
+    def fits(self, gang: Gang, task: Task, row: int) -> bool:
+        """Whether ``task`` of ``gang`` may go to the node of ``row`` as the ledger stands."""
         if task.pinned and self._row(task.pinned) != row:
             return False
         standing = self._standing(task)
@@ -125,19 +138,23 @@ class Placer:
         if ((free < task.request) & (task.request > 0)).any():
             return False
         allowed = self._allowed(standing, pinned=row if task.pinned else None)
+        if allowed is not None and not allowed[row]:
+            return False
+        allowed = self._by_plugins.allowed(gang, task)
         return allowed is None or bool(allowed[row])
 
-    def feasible(self, task: Task) -> Mask:
-        """All nodes that ``task`` may go to as the ledger stands, shape ``(N,)``."""
+    def feasible(self, gang: Gang, task: Task) -> Mask:
+        """All nodes that ``task`` of ``gang`` may go to as the ledger stands, shape ``(N,)``."""
         standing = self._standing(task)
         mask: Mask = self._current(standing) > NOWHERE
         pinned = self._row(task.pinned) if task.pinned else None
         if task.pinned:
             mask = mask & (np.arange(len(mask)) == (-1 if pinned is None else pinned))
-        allowed = self._allowed(standing, pinned=pinned)
-        return mask if allowed is None else mask & allowed
+        of_pods = self._allowed(standing, pinned=pinned)
+        of_plugins = self._by_plugins.allowed(gang, task)
+        return all_of([each for each in (mask, of_pods, of_plugins) if each is not None])
 
-    def scores(self, task: Task, rows: Sequence[int]) -> Scores:
+    def scores(self, gang: Gang, task: Task, rows: Sequence[int]) -> Scores:
         """The summed scores of ``task`` on the nodes of ``rows``, whether it fits there or not.
 
         A pin is left out of account.
@@ -148,8 +165,12 @@ class Placer:
         if standing.fit.score is not None:
             score += standing.fit.score.take(at)
         rules = self._rules(standing, pinned=None)
-        liked = None if rules is None else rules.liked()
-        return score if liked is None else score + liked.take(at)
+        of_pods = None if rules is None else rules.liked()
+        of_plugins = self._by_plugins.liked(gang, task)
+        for liked in (of_pods, of_plugins):
+            if liked is not None:
+                score = score + liked.take(at)
+        return score
 
     def never(self, task: Task) -> Never | None:
         """Why no node could take ``task`` even if nothing ran there; None: one could."""
@@ -166,7 +187,7 @@ class Placer:
         """Which free room to keep for ``tasks`` that do not all fit yet, shape ``(N, R)``.
 
         None: the nodes would not hold them together if all that runs had ended. Rules about other
-        pods are left out.
+        pods and those of plugins are left out.
         """
         alike: dict[tuple[int, NodeName], list[Task]] = {}
         for task in tasks:
@@ -188,8 +209,8 @@ class Placer:
             mask = mask & (np.arange(len(mask)) == (-1 if row is None else row))
         return mask
 
-    def explain(self, task: Task) -> Refusal:
-        """Why :meth:`find` finds nothing for ``task``; slow, for refusals only."""
+    def explain(self, gang: Gang, task: Task) -> Refusal:
+        """Why :meth:`find` finds nothing for them; slow, for refusals only."""
         standing = self._standing(task)
         pinned = self._row(task.pinned) if task.pinned else None
         return verdicts.explain(
@@ -201,6 +222,7 @@ class Placer:
                 free=self._free,
                 sizes=self._snapshot.table.sizes(),
                 rules=self._rules(standing, pinned=pinned),
+                by_plugins=list(self._by_plugins.barred(gang, task)),
                 vetoed=standing.vetoed,
                 pinned=-1 if task.pinned and pinned is None else pinned,
             )

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.placement.arrays import Counts, Mask
+from app.core.placement.arrays import Counts
 from app.core.placement.journal import JournalReader
+from app.model.resources import Mask
 from app.model.shape import HostPort
 
 WILDCARD = "0.0.0.0"

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.core.placement.arrays import FULL_SCORE, Scores
+from app.core.placement.arrays import FULL_SCORE
 from app.model.node import Node
+from app.model.resources import Scores
 
 MIB = 1 << 20
 LEAST = 23 * MIB

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.placement.arrays import Counts, Mask, Rows, Scores
+from app.core.placement.arrays import Counts
+from app.model.resources import Mask, Rows, Scores
 from app.model.shape import Operator, Requirement
 
 

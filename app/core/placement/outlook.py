@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.placement.arrays import Mask
 from app.core.placement.statics import NodeFacts
 from app.core.policy import Predicates
 from app.model.gang import Task
 from app.model.reason import Never
-from app.model.resources import Matrix
+from app.model.resources import Mask, Matrix
 from app.model.snapshot import NodeTable
 
 _KEPT = 32_768

@@ -11,11 +11,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from app.core.placement.arrays import Counts, Mask, Rows
+from app.core.placement.arrays import Counts
 from app.core.placement.labels import satisfying
 from app.core.placement.sieve import Sieve, named_by
 from app.core.placement.terms import Side, TermBooks, TermIndex
 from app.model.placed_pods import NO_LABELS
+from app.model.resources import Mask, Rows
 from app.model.shape import LabelSelector, PodShape, PodTerm
 from app.model.snapshot import Snapshot
 from app.model.workload import Namespace

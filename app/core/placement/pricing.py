@@ -23,10 +23,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.core.placement.arrays import FULL_SCORE, NOWHERE, Mask, Scores
+from app.core.placement.arrays import FULL_SCORE, NOWHERE
 from app.core.policy import Scoring
 from app.model.gang import Task
-from app.model.resources import CPU_COLUMN, MEMORY_COLUMN, PODS_COLUMN, Matrix, ResourceAxis
+from app.model.resources import (
+    CPU_COLUMN,
+    MEMORY_COLUMN,
+    PODS_COLUMN,
+    Mask,
+    Matrix,
+    ResourceAxis,
+    Scores,
+)
 
 
 class Use(NamedTuple):

@@ -9,10 +9,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.core.placement.arrays import Mask, Scores, all_of
+from app.core.placement.arrays import all_of
 from app.core.placement.census import Census
 from app.core.placement.placed_pods import Identity
 from app.core.placement.statics import NodeFacts
+from app.model.resources import Mask, Scores
 from app.model.shape import PodShape
 
 

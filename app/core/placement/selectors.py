@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.core.placement.arrays import FULL_SCORE, Mask, Scores
+from app.core.placement.arrays import FULL_SCORE
 from app.core.placement.labels import LabelIndex
 from app.model.node import Node
+from app.model.resources import Mask, Scores
 from app.model.shape import NodeTerm, Operator, PodShape, Requirement
 
 NAME_FIELD = "metadata.name"

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.placement.arrays import FULL_SCORE, Mask, Scores, all_of
+from app.core.placement.arrays import FULL_SCORE, all_of
 from app.core.placement.census import Tally
 from app.core.placement.labels import Column
 from app.core.placement.placed_pods import Matching
 from app.core.placement.rules import Preference, Rule, Subject
+from app.model.resources import Mask, Scores
 from app.model.shape import PodTerm, Spread
 
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.core.placement.arrays import Mask, Scores
 from app.core.placement.images import ImageIndex
 from app.core.placement.placed_pods import PlacedPodIndex
 from app.core.placement.selectors import NodeSelectors
@@ -24,6 +23,7 @@ from app.core.placement.terms import TermBooks
 from app.core.policy import Predicates, Scoring
 from app.model.ids import NodeName
 from app.model.reason import Never
+from app.model.resources import Mask, Scores
 from app.model.shape import NodeTerm, PodShape, Toleration
 from app.model.snapshot import NodeTable, Snapshot
 

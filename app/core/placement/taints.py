@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.core.placement.arrays import FULL_SCORE, Counts, Mask, Rows, Scores
+from app.core.placement.arrays import FULL_SCORE, Counts
 from app.model.node import Node, Taint
+from app.model.resources import Mask, Rows, Scores
 from app.model.shape import PodShape, Toleration
 
 NO_SCHEDULE = "NoSchedule"

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from operator import is_
 
-from app.core.placement.arrays import Mask
 from app.core.placement.sieve import named_by
 from app.model.placed_pods import Codes
+from app.model.resources import Mask
 from app.model.shape import PodShape, PodTerm
 
 

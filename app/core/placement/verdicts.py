@@ -1,17 +1,16 @@
 """Why no node takes a task: one verdict per node, counted by text.
 
 A node is counted for the first rule that it breaks: what only an operator can change comes first,
-then the rules about other pods, and room comes last (there every resource that is short counts), so
-"Insufficient cpu" is said of nodes where room alone is missing. This is the slow path: it is taken
-for refusals only.
+then the rules about other pods and of plugins, and room comes last (there every resource that is
+short counts), so "Insufficient cpu" is said of nodes where room alone is missing. This is the slow
+path: it is taken for refusals only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.placement.arrays import Mask
 from app.core.placement.outlook import Outlook, outlook
 from app.core.placement.rules import RuleSet
 from app.core.placement.statics import NodeFacts
@@ -19,7 +18,7 @@ from app.core.policy import Predicates
 from app.model.amounts import PODS
 from app.model.gang import Task
 from app.model.reason import Cause, Never, NodeCount, Refusal, Shortfall
-from app.model.resources import Matrix, ResourceAxis
+from app.model.resources import Mask, Matrix, ResourceAxis
 
 NOT_READY = "node(s) are not ready"
 CORDONED = "node(s) were unschedulable"
@@ -38,7 +37,8 @@ class Case:
     """A task and everything that decides about it.
 
     ``free`` has shape ``(R, N)``, ``sizes`` (what nodes have when nothing runs there) ``(N, R)``;
-    ``vetoed`` are nodes that the stock filters refused; ``pinned`` is the only row allowed (None:
+    ``by_plugins`` has the nodes that rules of plugins forbid, with what is said of them; ``vetoed``
+    are nodes that the stock filters refused; ``pinned`` is the only row allowed (None:
     no pin; -1: pinned to a node that is not in the table).
     """
 
@@ -49,6 +49,7 @@ class Case:
     free: Matrix
     sizes: Matrix
     rules: RuleSet | None
+    by_plugins: Sequence[tuple[str, Mask]]
     vetoed: Mask | None
     pinned: int | None
 
@@ -111,6 +112,7 @@ def _barred(case: Case) -> Iterator[tuple[str, Mask]]:
     if case.rules is not None:
         for rule in case.rules.rules:
             yield rule.text, ~rule.mask()
+    yield from case.by_plugins
 
 
 def _static(case: Case) -> Iterator[tuple[str, Mask]]:

@@ -41,7 +41,15 @@ class Queries:
     def rate(self, member: Member, names: Sequence[NodeName]) -> list[tuple[NodeName, int]]:
         """The policies' scores of ``names`` for it, spread over 0 to 10."""
         snapshot, policies = self.snapshotter.snapshot(), self.configuration.policies
-        return rated(names, member.task, snapshot, policies, now=self.clock(), shapes=self.shapes)
+        return rated(
+            names,
+            member.task,
+            snapshot,
+            policies,
+            gang=snapshot.gangs[member.group],
+            now=self.clock(),
+            shapes=self.shapes,
+        )
 
     def queue_figures(self) -> dict[QueueName, QueueFigures]:
         """What the queues hold and deserve."""

@@ -7,7 +7,7 @@ from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.policy import Policies
 from app.core.tiers import open_policies
-from app.model.gang import Task
+from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.snapshot import Snapshot
 
@@ -20,15 +20,22 @@ def rated(
     snapshot: Snapshot,
     policies: Policies,
     *,
+    gang: Gang,
     now: float,
     shapes: ShapeCache,
 ) -> list[tuple[NodeName, int]]:
     """The scores of ``names`` for ``task``, spread over 0 to 10; 0 for a node that is not known."""
     ledger, table = Ledger(snapshot), snapshot.table
     opened = open_policies(policies, ledger, now=now)
-    placer = Placer(ledger, predicates=opened.predicates, scoring=opened.scoring, cache=shapes)
+    placer = Placer(
+        ledger,
+        predicates=opened.predicates,
+        scoring=opened.scoring,
+        cache=shapes,
+        node_scores=opened.node_scores,
+    )
     rows = [table.index[name] for name in names if name in table.index]
-    scores = placer.scores(task, rows)
+    scores = placer.scores(gang, task, rows)
     low, high = float(scores.min(initial=0.0)), float(scores.max(initial=0.0))
     width = (high - low) or 1.0
     points = {

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.core.actions import lineage
@@ -10,11 +11,13 @@ from app.core.actions.allocate import allocate
 from app.core.actions.cycle import Cycle
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
+from app.core.policy import NodeRule, NodesNow
 from app.core.tiers import open_policies
-from app.model.gang import Counts, Gang
+from app.model.gang import Counts, Gang, Task
 from app.model.ids import QueueName
 from app.model.parts import Policies, SubGroupPolicy
 from app.model.reason import Cause, Refusal
+from app.model.resources import Mask
 from app.model.workload import GroupPhase
 from tests.builders import make_gang, make_snapshot
 from tests.core.actions.rigs import Outcome, cores, gang_of, members, policies
@@ -35,7 +38,12 @@ def allocated(*gangs: Gang, cpu: int = 20, **hooks: Any) -> Outcome:
         now=0.0,
         ledger=ledger,
         opened=opened,
-        finder=Placer(ledger, predicates=opened.predicates, scoring=opened.scoring),
+        finder=Placer(
+            ledger,
+            predicates=opened.predicates,
+            scoring=opened.scoring,
+            node_rules=opened.node_rules,
+        ),
         line=lineage.lines(ledger, by.conf),
         holders=None,
     )
@@ -82,6 +90,22 @@ def test_one_gang_that_is_kept_back_says_nothing_of_equal_ones() -> None:
     gangs = gang_of("g", 2), gang_of("h", 3, created=1.0)
     outcome = allocated(*gangs, gang_ready=lambda gang: gang.name == "h")
     assert outcome.order == ["h"]
+
+
+def test_one_gang_that_a_rule_keeps_off_all_nodes_says_nothing_of_equal_ones() -> None:
+    def allows(gang: Gang, _task: Task, nodes: NodesNow) -> Mask:
+        return np.full(len(nodes.rows), gang.name == "h")
+
+    rule = NodeRule("node(s) were not for it", lambda gang, _task: gang.key, allows)
+    first, equal = gang_of("g", 2), gang_of("h", 2, created=1.0)
+    shape = first.waiting[0].shape
+    first, equal = (
+        replace(gang, waiting=tuple(replace(task, shape=shape) for task in gang.waiting))
+        for gang in (first, equal)
+    )
+    outcome = allocated(first, equal, node_rules=[rule])
+    assert outcome.order == ["h"]
+    assert outcome.refusal("g").cause is Cause.NO_NODE_FITS
 
 
 def test_a_plugin_may_ask_for_more_than_the_minimum() -> None:

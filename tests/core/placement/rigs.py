@@ -6,7 +6,7 @@ from typing import Any
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
-from app.core.policy import Predicates, Scoring
+from app.core.policy import NodeRule, NodeScore, Predicates, Scoring
 from app.model.gang import Gang, Task
 from app.model.ids import NodeName, PodUid
 from app.model.node import Node
@@ -29,6 +29,8 @@ class Rig:
         predicates: Predicates | None = None,
         cache: ShapeCache | None = None,
         placed_pods: Sequence[Resident] = (),
+        node_rules: Sequence[NodeRule] = (),
+        node_scores: Sequence[NodeScore] = (),
         **snapshot: Any,
     ) -> None:
         table = make_table(tuple(nodes))
@@ -41,6 +43,8 @@ class Rig:
             predicates=predicates or Predicates(),
             scoring=scoring or Scoring(),
             cache=cache,
+            node_rules=node_rules,
+            node_scores=node_scores,
         )
         self.gang: Gang = make_gang(axis=self.snapshot.axis)
 
@@ -50,13 +54,13 @@ class Rig:
 
     def names(self, shape: PodShape | None = None, **fields: Any) -> list[str]:
         """The nodes that a task of ``shape`` may go to."""
-        mask = self.placer.feasible(self.task(shape, **fields))
+        mask = self.placer.feasible(self.gang, self.task(shape, **fields))
         nodes = self.snapshot.table.nodes
         return [node.name for node, fits in zip(nodes, mask, strict=True) if fits]
 
     def find(self, shape: PodShape | None = None, **fields: Any) -> str | None:
         """The node found for a task of ``shape``."""
-        row = self.placer.find(self.task(shape, **fields))
+        row = self.placer.find(self.gang, self.task(shape, **fields))
         return None if row is None else self.snapshot.table.nodes[row].name
 
     def put(self, shape: PodShape | None, node: str) -> None:
@@ -74,11 +78,11 @@ class Rig:
     def scores(self, shape: PodShape | None = None) -> list[float]:
         """The scores of all nodes, rounded."""
         rows = range(len(self.snapshot.table.nodes))
-        return [round(s, 3) for s in self.placer.scores(self.task(shape), rows).tolist()]
+        return [round(s, 3) for s in self.placer.scores(self.gang, self.task(shape), rows).tolist()]
 
     def verdicts(self, shape: PodShape | None = None, **fields: Any) -> dict[str, int]:
         """The histogram of node verdicts."""
-        refusal = self.placer.explain(self.task(shape, **fields))
+        refusal = self.placer.explain(self.gang, self.task(shape, **fields))
         return {count.text: count.nodes for count in refusal.nodes}
 
 

@@ -41,6 +41,7 @@ SHAPES = (
     make_shape(cpu=50, node_selector=(("zone", "z1"),)),
 )
 COUNT = 40
+GANG = make_gang()
 
 
 def farm() -> tuple[Node, ...]:
@@ -89,9 +90,9 @@ class Walk:
                         trial.keep()
 
     def look(self, task: Task) -> int | None:
-        ranked = self.placer.ranked(task)
-        assert np.array_equal(ranked, placer_on(self.ledger).ranked(task))
-        return self.placer.find(task)
+        ranked = self.placer.ranked(GANG, task)
+        assert np.array_equal(ranked, placer_on(self.ledger).ranked(GANG, task))
+        return self.placer.find(GANG, task)
 
 
 @pytest.mark.parametrize("singly", [0, engine.SINGLY], ids=["together", "one by one"])
@@ -144,9 +145,9 @@ def test_more_shapes_than_are_kept_are_priced_again(monkeypatch: pytest.MonkeyPa
     tasks = make_tasks(SHAPES)
     for _ in range(3):
         for task in tasks:
-            row = rig.placer.find(task)
+            row = rig.placer.find(GANG, task)
             assert row is not None
-            assert row == placer_on(rig.ledger).find(task)
+            assert row == placer_on(rig.ledger).find(GANG, task)
             rig.ledger.place(rig.gang, task, node=row)
 
 
@@ -155,7 +156,7 @@ def fill(snapshot: Snapshot, cache: ShapeCache | None, gang: Gang) -> list[int |
     placer = placer_on(ledger, cache)
     found = []
     for task in gang.waiting:
-        row = placer.find(task)
+        row = placer.find(GANG, task)
         found.append(row)
         if row is not None:
             ledger.place(gang, task, node=row)
@@ -196,7 +197,7 @@ def test_the_cache_forgets_the_oldest_shapes(monkeypatch: pytest.MonkeyPatch) ->
 def test_all_nodes_are_priced_again_when_many_were_touched() -> None:
     rig = Rig(farm(), scoring=SCORING)
     first, second = make_tasks(SHAPES[:2])
-    rig.placer.find(first)
+    rig.placer.find(GANG, first)
     for row in range(COUNT):
         rig.ledger.place(rig.gang, second, node=row)
-    assert np.array_equal(rig.placer.ranked(first), placer_on(rig.ledger).ranked(first))
+    assert np.array_equal(rig.placer.ranked(GANG, first), placer_on(rig.ledger).ranked(GANG, first))

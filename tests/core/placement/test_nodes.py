@@ -152,7 +152,7 @@ def test_a_vetoed_node_is_left_out_for_that_shape_only() -> None:
     rig = Rig(NODES, vetoes=vetoes)
     assert rig.names(shape) == ["b", "c"]
     assert rig.names(make_shape(cpu=200)) == ["a", "b", "c"]
-    assert not rig.placer.fits(rig.task(shape), 0)
+    assert not rig.placer.fits(rig.gang, rig.task(shape), 0)
 
 
 def test_a_pin_is_obeyed_and_a_nomination_tried_first() -> None:
@@ -160,7 +160,7 @@ def test_a_pin_is_obeyed_and_a_nomination_tried_first() -> None:
     assert rig.find(pinned=NodeName("b")) == "b"
     assert rig.find(pinned=NodeName("unknown")) is None
     assert rig.names(pinned=NodeName("unknown")) == []
-    assert not rig.placer.fits(rig.task(pinned=NodeName("b")), 0)
+    assert not rig.placer.fits(rig.gang, rig.task(pinned=NodeName("b")), 0)
     assert rig.find(nominated=NodeName("c")) == "c"
     rig.put(make_shape(cpu=8000), "c")
     assert rig.find(nominated=NodeName("c")) == "a"

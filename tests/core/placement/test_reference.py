@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.policy import Predicates
-from app.model.gang import Task
+from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.snapshot import Snapshot
 from tests.builders import make_gang
@@ -20,21 +20,21 @@ from tests.core.placement.strategies import Theme, scorings, shapes, snapshots, 
 from tests.scale import examples
 
 
-def check(placer: Placer, reference: Reference, task: Task) -> int | None:
+def check(placer: Placer, reference: Reference, gang: Gang, task: Task) -> int | None:
     """Compare all that is said of ``task``; return the row found."""
     rows = range(len(reference.nodes))
     feasible = [row for row in rows if reference.feasible(task, row)]
-    assert [row for row in rows if placer.feasible(task)[row]] == feasible
-    assert [row for row in rows if placer.fits(task, row)] == feasible
+    assert [row for row in rows if placer.feasible(gang, task)[row]] == feasible
+    assert [row for row in rows if placer.fits(gang, task, row)] == feasible
     scores = reference.scores(task)
-    assert placer.scores(task, rows).tolist() == pytest.approx(scores, abs=1e-6)
-    found = placer.find(task)
+    assert placer.scores(gang, task, rows).tolist() == pytest.approx(scores, abs=1e-6)
+    found = placer.find(gang, task)
     assert (found is None) == (not feasible)
     if found is not None:
         assert found in feasible
         assert scores[found] == pytest.approx(max(scores[row] for row in feasible), abs=1e-6)
     else:
-        assert sum(n.nodes for n in placer.explain(task).nodes) >= len(reference.nodes)
+        assert sum(n.nodes for n in placer.explain(gang, task).nodes) >= len(reference.nodes)
     return found
 
 
@@ -62,13 +62,13 @@ def test_the_engine_agrees_with_the_obvious_implementation(
         shape = data.draw(st.sampled_from(known))
         pinned = data.draw(st.sampled_from((*[""] * 6, *table_names(snapshot))))
         task = tasks_of(shape, snapshot, f"t{number}", pinned=NodeName(pinned))
-        found = check(placer, reference, task)
+        found = check(placer, reference, gang, task)
         if found is None:
             continue
         with ledger.trial() as trial:
             ledger.place(gang, task, node=found)
             reference.placed.append((gang, task, found))
-            check(placer, reference, task)
+            check(placer, reference, gang, task)
             if data.draw(st.booleans()):
                 trial.keep()
         if not trial.kept:

@@ -127,5 +127,5 @@ def test_scores_are_given_for_nodes_that_are_full_too() -> None:
     rig = Rig((HALF, FULL), scoring=Scoring(least_requested=1))
     rig.put(make_shape(cpu=2000), "half")
     assert rig.find(TASK) == "wide"
-    assert len(rig.placer.scores(rig.task(TASK), [1, 0])) == 2
-    assert rig.placer.scores(rig.task(TASK), []).tolist() == []
+    assert len(rig.placer.scores(rig.gang, rig.task(TASK), [1, 0])) == 2
+    assert rig.placer.scores(rig.gang, rig.task(TASK), []).tolist() == []

@@ -47,7 +47,7 @@ def test_shortfalls_tell_the_most_that_is_free_on_a_node_that_is_short() -> None
     rig = Rig(nodes)
     rig.put(make_shape(cpu=2500, memory=0), "b")
     task = rig.task(make_shape(cpu=4000, memory=2 * GIB), role="worker")
-    refusal = rig.placer.explain(task)
+    refusal = rig.placer.explain(rig.gang, task)
     assert refusal.cause is Cause.NOT_ENOUGH_RESOURCES
     assert refusal.where == "worker"
     assert refusal.total_nodes == 3
@@ -60,12 +60,14 @@ def test_shortfalls_tell_the_most_that_is_free_on_a_node_that_is_short() -> None
 def test_free_room_is_never_said_to_be_negative() -> None:
     rig = Rig((make_node("a", cpu=1000),))
     rig.put(make_shape(cpu=3000), "a")
-    assert rig.placer.explain(rig.task()).shortfalls == (Shortfall("cpu", asked=1000, free=0),)
+    assert rig.placer.explain(rig.gang, rig.task()).shortfalls == (
+        Shortfall("cpu", asked=1000, free=0),
+    )
 
 
 def test_the_cause_is_no_node_fits_when_room_would_not_help() -> None:
     rig = Rig((make_node("a"),))
-    refusal = rig.placer.explain(rig.task(make_shape(node_selector=(("x", "y"),))))
+    refusal = rig.placer.explain(rig.gang, rig.task(make_shape(node_selector=(("x", "y"),))))
     assert refusal.cause is Cause.NO_NODE_FITS
     assert refusal.shortfalls == ()
 
@@ -73,7 +75,7 @@ def test_the_cause_is_no_node_fits_when_room_would_not_help() -> None:
 def test_the_cause_is_vetoed_when_the_stock_filters_took_the_last_node() -> None:
     shape = make_shape()
     rig = Rig((make_node("a"),), vetoes=frozenset({Veto(shape, NodeName("a"))}))
-    assert rig.placer.explain(rig.task(shape)).cause is Cause.VETOED
+    assert rig.placer.explain(rig.gang, rig.task(shape)).cause is Cause.VETOED
 
 
 def test_a_pinned_task_is_refused_by_its_own_nodes_reason() -> None:
