@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from fastapi import FastAPI, Request, Response
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.requests import ClientDisconnect
 
 from app.api.application import application
 from app.api.body import BadRequest, json_bytes, refusals
 from app.api.health import health_router
-from app.api.webhooks_metrics import ADMISSION_ANSWERS, ADMISSION_SECONDS
+from app.telemetry.metrics import REGISTRY
 from app.webhooks import world
 from app.webhooks.admission import Verdict, Webhook
 from app.webhooks.judging import Judge
@@ -34,6 +34,20 @@ READY_S: Final = 5.0
 """How long a request waits for the caches; below the webhooks' timeout."""
 
 JSON_TYPE: Final = "application/json"
+
+ADMISSION_SECONDS: Final = Histogram(
+    "pumice_admission_seconds",
+    "Time from an AdmissionReview's arrival to its answer, by webhook.",
+    ("path",),
+    buckets=(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0),
+    registry=REGISTRY,
+)
+ADMISSION_ANSWERS: Final = Counter(
+    "pumice_admission_answers",
+    "Answers to AdmissionReviews by webhook and outcome.",
+    ("path", "outcome"),
+    registry=REGISTRY,
+)
 
 MOST_LOGGED: Final = 500
 """Characters; an object can be wrong in many ways."""

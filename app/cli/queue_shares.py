@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.cli.amounts import rounded
 from app.cli.queue_rows import held
 from app.cli.tables import Column, fitted, resources, table
+from app.kit.quantities import amount_text
 from app.webhooks.requests import added, pod_requests
 from app.wire import quantity
 from app.wire.errors import DecodeError
@@ -23,6 +23,8 @@ _UNCOUNTED = {"pods"}
 _ALWAYS = ("cpu", "memory")
 _BAR = 10
 _GAP = 2
+_WHOLE_CORES = 100
+"""So many cores and more are shown without a fraction."""
 
 Amounts = Mapping[str, int]
 
@@ -214,3 +216,11 @@ _COLUMNS = (
     _column("Deserved", "deserved"),
     _column("Capability", "capability"),
 )
+
+
+def rounded(resource: str, amount: int) -> str:
+    """``amount`` base units in three digits or so: cores of cpu, bytes with a binary unit."""
+    if resource != "cpu" or amount % 1000 == 0:
+        return amount_text(resource, amount)
+    cores = amount / 1000
+    return f"{cores:.0f}" if abs(cores) >= _WHOLE_CORES else f"{cores:.3g}"

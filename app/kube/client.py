@@ -12,8 +12,9 @@ redirects and decompression are off.
 """
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -33,8 +34,12 @@ from app.kube.credentials import Credentials
 from app.kube.envelopes import next_token
 from app.kube.failures import failure, shown
 from app.kube.limiter import Clock, RateLimiter, Sleep
-from app.kube.warning_headers import warnings_in
 from app.telemetry import metrics
+
+_QUOTED: Final = r'"((?:[^"\\]|\\.)*)"'
+_WARNING: Final = re.compile(rf'\d{{3}} \S+ {_QUOTED}(?: "[^"]*")?')  # code, who, text, date
+_ESCAPED: Final = re.compile(r"\\(.)")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 Body = bytes | Mapping[str, object] | Sequence[object]
 Params = Mapping[str, str]
@@ -246,7 +251,7 @@ class ApiClient:
                 body = await answer.read()
                 status = answer.status
                 if self._warn is not None:
-                    for text in warnings_in(answer.headers.getall("Warning", ())):
+                    for text in _warnings_in(answer.headers.getall("Warning", ())):
                         self._warn(text)
                 return status, body, answer.headers
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -274,3 +279,15 @@ def _requests(verb: str, status: int) -> Counter:
 @cache
 def _seconds(verb: str) -> Histogram:
     return metrics.KUBE_REQUEST_SECONDS.labels(verb)
+
+
+def _warnings_in(headers: Iterable[str]) -> list[str]:
+    """The texts of ``Warning: 299 - "unknown field"`` headers, each in one line.
+
+    A header of another form has none.
+    """
+    return [
+        _CONTROL.sub(" ", _ESCAPED.sub(r"\1", text))
+        for header in headers
+        for text in _WARNING.findall(header)
+    ]

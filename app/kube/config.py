@@ -8,13 +8,16 @@ and never from the event loop.
 """
 
 import os
+import re
 import ssl
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import urllib3
@@ -22,9 +25,9 @@ import yaml
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject, should_bypass_proxies
 from kubernetes.config import ConfigException, load_incluster_config
+from urllib3.exceptions import InsecureRequestWarning
 
 from app.kube import kubeconfig as kubeconfigs
-from app.kube import unverified
 from app.kube.errors import ConfigError as ConfigError  # whoever loads needs it too
 from app.kube.login import HEADER, Headers, Login
 from app.kube.tls import Tls
@@ -156,7 +159,7 @@ def _spare_loopback(configuration: Configuration) -> None:
 def _pool(configuration: Configuration, tls: Tls | None) -> urllib3.PoolManager:
     """The package's pool; it trusts whom `tls` trusts, and reads the files at every connection."""
     if not configuration.verify_ssl:
-        unverified.expect(configuration.host, configuration.proxy)
+        _expect_unverified(configuration.host, configuration.proxy)
     pool = RESTClientObject(configuration).pool_manager
     if tls is not None:
         pool.connection_pool_kw["ssl_context"] = tls.another()
@@ -202,3 +205,17 @@ def _header_source(configuration: Configuration) -> Callable[[], Headers]:
         return {HEADER: token.strip()} if token else {}
 
     return headers
+
+
+def _expect_unverified(*urls: str | None) -> None:
+    """Drop urllib3's warnings of connections to these servers, whose certificate is not looked at.
+
+    ``insecure-skip-tls-verify`` asks for that; of all other hosts urllib3 goes on warning. None is
+    no server.
+    """
+    for url in urls:
+        # The name as urllib3 has it: without the brackets of an IPv6 address or a dot at the end.
+        host = (urlsplit(url or "").hostname or "").rstrip(".")
+        if host:
+            text = f"Unverified HTTPS request is being made to host '{host}'"
+            warnings.filterwarnings("ignore", re.escape(text), InsecureRequestWarning)

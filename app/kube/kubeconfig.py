@@ -19,10 +19,12 @@ from kubernetes.config.kube_config import (
     KubeConfigLoader,
 )
 
-from app.kube import token_file
 from app.kube.exec_plugin import ExecPlugin
 from app.kube.kubeconfig_files import KubeconfigFiles
-from app.kube.login import Login
+from app.kube.login import Given, Login
+
+_TOKEN_KEPT_S: Final = 60.0
+"""As client-go keeps the token of a file, which is written anew well before the token expires."""
 
 _AS_ANOTHER: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 
@@ -76,7 +78,7 @@ def _login(merged: ConfigNode, context: ConfigNode) -> Login | None:
         return None
     folder = Path(os.path.abspath(user.path)).parent
     if user.safe_get("tokenFile"):
-        read = partial(token_file.read, folder / user["tokenFile"])
+        read = partial(_token_in, folder / user["tokenFile"])
         return Login(read, first=read())
     if user.safe_get("token") or "exec" not in user:
         return None
@@ -102,3 +104,11 @@ def _refuse_disguise(user: Mapping[str, Any], name: str) -> None:
     for key in _AS_ANOTHER:
         if user.get(key):
             raise ConfigException(f"user {name} has {key!r}: impersonation is not supported")
+
+
+def _token_in(file: Path) -> Given:
+    """What a ``tokenFile`` says now."""
+    text = file.read_text(encoding="utf-8").strip()
+    if not text:
+        raise ConfigException(f"the token file {file} is empty")
+    return Given(token=text, keep_s=_TOKEN_KEPT_S)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from app.cli import queue_shares, top
-from app.cli.amounts import rounded
 from app.cli.cluster import Cluster, Objects
 from app.kube import errors
 from app.wire.kinds import NODES, PODS, QUEUES, Resource
@@ -184,7 +183,7 @@ def test_the_tree_is_printed_in_a_few_digits_and_told_to_programs_in_full(stand:
     ],
 )
 def test_amounts_at_a_glance(resource: str, amount: int, text: str) -> None:
-    assert rounded(resource, amount) == text
+    assert queue_shares.rounded(resource, amount) == text
 
 
 def bar(full: int, percent: int) -> str:

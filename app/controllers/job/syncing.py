@@ -18,7 +18,6 @@ from app.controllers.job import (
     pods,
     status,
     sync,
-    templates,
 )
 from app.controllers.job.job_writer import JobWriter
 from app.controllers.job.members import pinned_node, with_taken
@@ -38,6 +37,8 @@ from app.jobplugins.plugin import PodOfJob
 from app.jobplugins.rules.problems import PluginError
 from app.model.pod import TASK_SPEC
 from app.wire import unstructured
+from app.wire.findings import Findings
+from app.wire.pod_types import check_types
 from app.wire.unstructured import Object
 
 MOST_PODS: Final = 150_000
@@ -300,8 +301,19 @@ def _hopeless(job: Job) -> Why | None:
     if job.replicas > MOST_PODS:
         text = f"{job.replicas} pods are more than the {MOST_PODS} that a cluster can run"
         return Why("TooManyPods", text)
-    text = templates.problems(job) if job.phase is Phase.NEW else ""
+    text = _template_problems(job) if job.phase is Phase.NEW else ""
     return Why("TemplateError", text) if text else None
+
+
+def _template_problems(job: Job) -> str:
+    """Why no pod can be made of a template, in the words of admission; empty: of all one can.
+
+    The schema of stored jobs takes any object for a template.
+    """
+    findings = Findings()
+    for number, task in enumerate(job.tasks):
+        check_types(task.template, f"spec.tasks[{number}].template", findings)
+    return findings.message()
 
 
 def _taken(created: Sequence[Object]) -> list[tuple[str, str]]:

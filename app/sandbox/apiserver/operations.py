@@ -9,7 +9,7 @@ is one step of the event loop, so nothing else is seen in between: preconditions
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,6 @@ from app.sandbox.apiserver.identity import (
     uid_errors,
 )
 from app.sandbox.apiserver.names import name_errors
-from app.sandbox.apiserver.owners import owner_errors
 from app.sandbox.apiserver.pod_updates import pod_status_errors
 from app.sandbox.apiserver.quotas import Quotas
 from app.sandbox.apiserver.registry import Registry, ResourceKind
@@ -40,8 +39,14 @@ from app.sandbox.apiserver.target import Target
 from app.sandbox.apiserver.validation import validate
 from app.sandbox.clock import Clock, timestamp
 from app.wire.copying import copied
-from app.wire.documents import Document, ObjectName, name_of, section
+from app.wire.documents import Document, ObjectName, items, name_of, section
 
+_OWNER_TEXTS = {
+    "apiVersion": "version must not be empty",
+    "kind": "must not be empty",
+    "name": "must not be empty",
+    "uid": "must not be empty",
+}
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -126,7 +131,7 @@ class Operations:
         if kind.has_status and not rules.keeps_status_on_create:
             document.pop("status", None)
         self._stamp_new(document, counts=rules.counts_generations)
-        problems = [*owner_errors(document), *rules.create_errors(document)]
+        problems = [*_owner_errors(document), *rules.create_errors(document)]
         self._refuse(target, [*problems, *self._schema_errors(kind, document)])
         self._quotas.check(kind, document)
         if self.store.get(kind.key, target.object_name) is not None:
@@ -270,7 +275,7 @@ class Operations:
             else rules.update_errors(new, old)
         )
         self._refuse(
-            target, [*moved, *owner_errors(new), *problems, *self._schema_errors(kind, new)]
+            target, [*moved, *_owner_errors(new), *problems, *self._schema_errors(kind, new)]
         )
         if options.dry_run:
             return Written(self.shown(kind, new), warnings)
@@ -347,3 +352,14 @@ class Operations:
 
     def _schema_errors(self, kind: ResourceKind, document: Document) -> list[errors.FieldError]:
         return list(validate(document, kind.schema)) if kind.schema is not None else []
+
+
+def _owner_errors(document: Document) -> Iterator[errors.FieldError]:
+    """What is missing in the references of an object; kube-apiserver does not say in which.
+
+    A reference that names no owner would have its object collected at once.
+    """
+    for owner in items(document, "metadata", "ownerReferences"):
+        for name, text in _OWNER_TEXTS.items():
+            if not owner.get(name):
+                yield errors.invalid_value(f"metadata.ownerReferences.{name}", "", text)
