@@ -171,8 +171,9 @@ class Pod:
     def evicted_for_on(self) -> NodeName:
         """Where kube-scheduler nominated it, as it does with whom it evicts others for.
 
-        It says in the same write that it found no node for the pod. We nominate only pods behind a
-        gate, which it has not tried yet, and what it says of those that it binds stays as it is.
+        It says in the same write that it found no node for the pod. We nominate pods
+        behind a gate, which it has not tried yet, and what it says of those that it binds stays as
+        it is. Others we nominate where they keep their room, as with whom it evicts others for.
         """
         tried = self.complaint and not self.gates
         return self.nominated if tried and self.preempts else NO_NODE

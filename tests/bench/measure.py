@@ -140,6 +140,8 @@ async def _prepare(
     """Requests for PodGroups and pods; PodGroups that come first are created and awaited here."""
     names = [f"gang-{number}" for number in range(row.gangs)]
     groups = [post_of(_pod_group(name, row), POD_GROUPS, namespace=NAMESPACE) for name in names]
+    if row.arrival is Arrival.SETTLED:
+        return 0.0, groups, _encoded(_settled(_pods(row, names, gated=False)))
     if row.arrival in {Arrival.AT_ONCE, Arrival.GATED}:
         gated = row.arrival is Arrival.GATED
         return 0.0, groups, _encoded(_pods(row, names, gated=gated))
@@ -169,6 +171,13 @@ def _pods(row: Row, names: list[str], *, gated: bool) -> list[Object]:
         return [pod for name in names for pod in workloads.members(name, row.size, gated=gated)]
     scheduler = workloads.SCHEDULER if row.ours else _DEFAULT
     return [workloads.pod(f"pod-{number}", scheduler=scheduler) for number in range(row.pods)]
+
+
+def _settled(pods: list[Object]) -> list[Object]:
+    """Each goes to the node that was planned for it, and to no other."""
+    for pod in pods:
+        pod["metadata"]["annotations"] |= workloads.SETTLED
+    return pods
 
 
 def _pinned(stand: Stand, row: Row, names: list[str]) -> list[Object]:

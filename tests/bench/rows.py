@@ -34,6 +34,7 @@ class Arrival(StrEnum):
     AT_ONCE = "PodGroups, then pods right after"
     ADMITTED = "pods once all PodGroups are Inqueue"
     GATED = "pods behind the gate, as the admission policy makes them"
+    SETTLED = "PodGroups, then pods right after, each to be bound where it was planned"
     PINNED = "pods pinned to the slots of GET /plan, as the job controller makes them"
 
 
@@ -137,6 +138,15 @@ ROWS = (
         pods=2000,
         gangs=100,
         arrival=Arrival.GATED,
+        of=_STOCK_SMALL,
+    ),
+    Row(
+        name="unexchanged",
+        side=Side.FORM_A,
+        nodes=SMALL,
+        pods=1000,
+        gangs=50,
+        arrival=Arrival.SETTLED,
         of=_STOCK_SMALL,
     ),
     Row(

@@ -15,6 +15,8 @@ ROLE = "volcano.sh/task-spec"
 GATE = "pumice.sh/plan"
 UNGATED = {"pumice.sh/gate": "false"}
 """Annotation of a pod that the admission policy leaves without the gate."""
+SETTLED = {"pumice.sh/exchange": "false"}
+"""Annotation of a pod that goes to the node that was planned, and to no other."""
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 

@@ -9,6 +9,7 @@ A pod that got its place is told in the cheapest way that reaches it (design §4
 
 * behind our gate: the gate is removed, with a pin (one write), after a nomination (two) or with
   nothing said (:mod:`app.service.effects.placement_hints`);
+* without a gate, and its place is exchanged with no other: nominated, which wakes it too;
 * refused by Filter before: woken by an annotation, which wakes nobody else;
 * otherwise nothing: kube-scheduler will ask.
 
@@ -18,7 +19,8 @@ Those that must be near others of their gang are told after these
 
 import asyncio
 import logging
-from collections.abc import Collection, Hashable
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator
+from contextlib import contextmanager
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Member, Stage
@@ -30,7 +32,7 @@ from app.service.effects.corrections import Corrections
 from app.service.effects.failed_writes import again_unless_gone
 from app.service.effects.gates import REPEAT_S, Gates
 from app.service.effects.nominations import Nominations
-from app.service.effects.placement_hints import hint_for
+from app.service.effects.placement_hints import hint_for, lacks_nomination
 from app.service.effects.pod_reasons import PodReasons
 from app.service.effects.queue_allocation_gates import QueueAllocationGates
 from app.service.effects.statuses import StatusWriter
@@ -115,7 +117,7 @@ class Actuator:
             self._tell_soon(member)
 
     def _tell_soon(self, member: Member) -> None:
-        if _must_be_told(member):
+        if self._must_be_told(member):
             self._pod_work.add(member.pod.uid)
 
     def after_cycle(self, changed: Collection[GroupKey]) -> None:
@@ -146,25 +148,22 @@ class Actuator:
         for group in self._cache.registry.reserved.values():
             for member in group.members.values():
                 uid = member.pod.uid
-                if _must_be_told(member) and self._told.get(uid, 0.0) < before:
+                if self._must_be_told(member) and self._told.get(uid, 0.0) < before:
                     self._ask(uid)
         self._told = {uid: at for uid, at in self._told.items() if at >= before}
         self._gates.tidy()
 
     async def _tell(self, uid: PodUid) -> None:
         member = self._cache.members.get(uid)
-        if member is None or not _must_be_told(member):
+        if member is None or not self._must_be_told(member):
             return
         if member.pod.gated and self._gates.is_open(uid):
             raise Again("the watch has not shown that its gate is open")
         self._told[uid] = self._clock()  # tried: until this is long ago the queue knows better when
+        kind, tell = self._way(member)
         try:
-            if member.pod.gated:
-                await self._open_gate(member)
-            else:
-                await self._wake(member)
+            await tell(member)
         except WriteError as error:
-            kind = "gate" if member.pod.gated else "wake"
             metrics.WRITES.labels(kind, error.reaction.value).inc()
             again_unless_gone(error)
         else:
@@ -172,10 +171,27 @@ class Actuator:
             self._told[uid] = now
             self._cache.decisions.start_time(member, now=now)
 
+    def _must_be_told(self, member: Member) -> bool:
+        """Whether it has a place that it, or kube-scheduler, does not know."""
+        pod = member.pod
+        if member.stage is not Stage.PLANNED or pod.node or pod.deleting:
+            return False
+        if pod.gates:
+            return pod.gated and not pod.foreign_gates
+        return member.refused or lacks_nomination(member, self._cache.groups[member.group])
+
+    def _way(self, member: Member) -> tuple[str, Callable[[Member], Awaitable[None]]]:
+        """What is written to tell a member, by the metric's word, and how."""
+        if member.pod.gated:
+            return "gate", self._open_gate
+        if lacks_nomination(member, self._cache.groups[member.group]):
+            return "nomination", self._nominate
+        return "wake", self._wake
+
     async def _open_gate(self, member: Member) -> None:
         pod, node = member.pod, member.node
         group = self._cache.groups[member.group]
-        hint = hint_for(pod, group, configured=self._limits.hint)
+        hint = hint_for(member, group, configured=self._limits.hint)
         self._cache.decisions.tell(member, told=hint is not PlacementHint.GUIDE)
         status = self._reasons.placed(member)
         if hint is PlacementHint.NOMINATE and not pod.pinned and pod.nominated != node:
@@ -192,33 +208,41 @@ class Actuator:
     def _keeps_place(self, member: Member, node: NodeName) -> bool:
         """Whether it is still to be told of that place; it may have lost it during a write."""
         present = self._cache.members.get(member.pod.uid)
-        return present is member and member.node == node and _must_be_told(member)
+        return present is member and member.node == node and self._must_be_told(member)
+
+    async def _nominate(self, member: Member) -> None:
+        pod, node = member.pod, member.node
+        self._nominations.writes(member, node)
+        with self._waking(member):
+            await self._pods.patch_pod_status(
+                pod.namespace, pod.name, patches.nomination(node), uid=pod.uid
+            )
+        metrics.WRITES.labels("nomination", "done").inc()
 
     async def _wake(self, member: Member) -> None:
         pod = member.pod
-        # Before it is woken: kube-scheduler may ask, and be refused, at once.
-        self._cache.decisions.woken(member)
-        try:
+        with self._waking(member):
             token = f"{self._clock():.3f}"
             # Whom kube-scheduler's own rule refused, no annotation wakes.
             await self._pods.wake_pod(
                 pod.namespace, pod.name, uid=pod.uid, token=token, by_label=follows(member)
             )
-        except Exception:
-            self._cache.decisions.refused(member)
-            raise
         metrics.WRITES.labels("wake", "done").inc()
+
+    @contextmanager
+    def _waking(self, member: Member) -> Iterator[None]:
+        """A write wakes a member: kube-scheduler may ask, and be refused, before its answer."""
+        before = member.refused
+        self._cache.decisions.woken(member)
+        try:
+            yield
+        except Exception:
+            if before:
+                self._cache.decisions.refused(member)
+            raise
 
 
 def log_failure(key: Hashable, error: Exception) -> None:
     """An effect failed in a way nobody foresaw; it comes back."""
     metrics.WRITES.labels("effect", "failed").inc()
     log.error("effect failed", extra={"key": key}, exc_info=error)
-
-
-def _must_be_told(member: Member) -> bool:
-    if member.stage is not Stage.PLANNED or member.pod.node or member.pod.deleting:
-        return False
-    return (member.pod.gated and not member.pod.foreign_gates) or (
-        member.refused and not member.pod.gates
-    )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.model.ids import NodeName
-from app.model.pod import GATE, GROUP_ANNOTATION, SECOND_TRY, TASK_SPEC, Owner
+from app.model.pod import EXCHANGE, GATE, GROUP_ANNOTATION, SECOND_TRY, TASK_SPEC, Owner
 from app.model.shape import LabelSelector, Spread
 from app.model.workload import GroupPhase
 from app.service.calls.filtering import Chosen, Wait
@@ -105,6 +105,95 @@ def test_a_pod_made_in_place_of_a_refused_one_is_not_pinned_again(hint: Placemen
         [patch] = opened(rig, "p")
         assert "matchFields" not in str(patch)
         assert nominated(rig, "p") == ["n1"]
+
+    run(scenario())
+
+
+SETTLED = {EXCHANGE: "false"}
+
+
+def test_a_pod_without_a_gate_whose_place_is_not_exchanged_is_nominated() -> None:
+    """Before kube-scheduler asks for it, and with other nodes than its own after that."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node(*(f"n{number:03}" for number in range(300)), cpu=2000)
+        rig.node("best", cpu=8000)
+        rig.pod("p", annotations=SETTLED)
+        rig.pod("q")
+        with working(rig):
+            await advance(1)
+            assert (nominated(rig, "p"), nominated(rig, "q")) == (["best"], [])
+            sample = [f"n{number:03}" for number in range(100)]
+            assert isinstance(rig.filter("p", sample), Wait)
+            assert isinstance(rig.filter("q", sample), Chosen)
+            assert rig.place("p") == "best"
+            rig.store(replace(rig.api.pods["default/p"], nominated=NodeName("best")))
+            assert rig.filter("p", ["best"]) == Chosen(NodeName("best"))
+
+    run(scenario())
+
+
+def test_a_pod_that_was_told_its_node_is_not_nominated() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p", annotations=SETTLED)
+        assert rig.filter("p") == Chosen(NodeName("n1"))
+        with working(rig):
+            await advance(1)
+        assert not nominated(rig, "p")
+
+    run(scenario())
+
+
+def test_a_nomination_is_written_again_when_kube_scheduler_dropped_it() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1")
+        rig.pod("p", annotations=SETTLED)
+        with working(rig):
+            await advance(1)
+            rig.store(replace(rig.api.pods["default/p"], nominated=NodeName("n1")))
+            await advance(8)
+            assert nominated(rig, "p") == ["n1"]
+            rig.store(replace(rig.api.pods["default/p"], nominated=NodeName("")))
+            await advance(3)
+            assert nominated(rig, "p") == ["n1", "n1"]
+
+    run(scenario())
+
+
+def test_a_place_that_is_not_exchanged_is_nominated_where_others_are_guided() -> None:
+    async def scenario() -> None:
+        rig = Rig(Limits(hint=PlacementHint.GUIDE))
+        rig.node("n1", "n2")
+        for name, annotations in (("p", SETTLED), ("q", {})):
+            rig.pod(name, gates=(GATE,), annotations=annotations)
+        with working(rig):
+            await advance(1)
+        assert nominated(rig, "p") == [rig.place("p")]
+        assert nominated(rig, "q") == []
+        assert opened(rig, "p")
+
+    run(scenario())
+
+
+def test_room_that_was_made_is_told_again_when_the_nomination_is_gone() -> None:
+    """kube-scheduler clears its own after an error; from then on it would look anywhere."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=2000)
+        rig.pod("low", node=NodeName("n1"), phase="Running", shape=make_shape(cpu=2000))
+        rig.pod("urgent", priority=1000, shape=make_shape(cpu=2000))
+        with working(rig):
+            await advance(1)
+            assert rig.preempt("urgent", n1=["low"]) is None
+            rig.delete("low")
+            await advance(1)
+            assert rig.place("urgent") == "n1"
+            assert nominated(rig, "urgent") == ["n1"]
 
     run(scenario())
 
