@@ -129,7 +129,7 @@ def _gang(group: Group, held: int) -> dict[str, Any]:
         "phase": group.phase.value,
         "minMember": group.min_member,
         "onNodes": group.on_nodes,
-        "arrived": group.arrivals.at_bind.total(),
+        "arrived": group.counted.arrivals.at_bind.total(),
         "heldBinds": held,
         "slots": slots_of(group),
         "holdUntil": group.cool_down_until,

@@ -87,7 +87,7 @@ class Decisions:
     ) -> None:
         """A member that has a place goes on or back to a stage in which it has one too."""
         self._go(member, stage, member.node, by=by, why=why)
-        arrivals = self._registry.groups[member.group].arrivals
+        arrivals = self._registry.groups[member.group].counted.arrivals
         arrivals.count(member, -1)
         member.stage, member.since = stage, now
         member.sent, member.answer = False, Answer.OPEN
@@ -99,7 +99,7 @@ class Decisions:
 
     def answered(self, member: Member, answer: Answer) -> None:
         """Something is known of the Binding of a member."""
-        arrivals = self._registry.groups[member.group].arrivals
+        arrivals = self._registry.groups[member.group].counted.arrivals
         arrivals.count(member, -1)
         member.answer = answer
         arrivals.count(member, 1)
@@ -109,7 +109,7 @@ class Decisions:
         if not member.void:
             stage = member.stage.value
             self._note(member, stage, f"{stage}, void", member.node, by=Stimulus.WATCH, why=why)
-        arrivals = self._registry.groups[member.group].arrivals
+        arrivals = self._registry.groups[member.group].counted.arrivals
         arrivals.count(member, -1)
         member.void = True
         arrivals.count(member, 1)

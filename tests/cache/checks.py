@@ -102,19 +102,19 @@ class Checks(Machine):
         assert set(self.cache.groups) == set(counted) | set(self.api.groups)
         for key, expected in counted.items():
             group = self.cache.groups[key]
-            assert +group.kinds == +expected.kinds
-            assert dict(group.part_kinds) == +expected.parts
-            arrivals = group.arrivals
+            assert +group.counted.kinds == +expected.kinds
+            assert dict(group.counted.part_kinds) == +expected.parts
+            arrivals = group.counted.arrivals
             assert dict(arrivals.at_bind) == +expected.arrived
             assert dict(arrivals.accepted) == +expected.accepted
             assert (arrivals.unanswered, arrivals.voided) == (expected.unanswered, expected.voided)
-            assert group.held == dict(expected.held)
-            assert group.gated == dict(expected.gated)
-            assert group.wanted == dict(expected.wanted)
-            assert group.lingering == dict(+expected.lingering)
+            assert group.counted.held == dict(expected.held)
+            assert group.counted.gated == dict(expected.gated)
+            assert group.counted.wanted == dict(expected.wanted)
+            assert group.counted.lingering == dict(+expected.lingering)
             assert set(group.waiting) == expected.waiting
-            assert group.best_effort_waiting == expected.best_effort
-            assert group.lost == expected.lost
+            assert group.counted.best_effort_waiting == expected.best_effort
+            assert group.counted.lost == expected.lost
             stored = self.api.groups.get(key)
             if stored is not None:
                 assert group.phase is self.phases[key]

@@ -184,7 +184,7 @@ class Machine(RuleBasedStateMachine):
         """What each queue's groups hold, by resource."""
         held: Counter[tuple[QueueName, str]] = Counter()
         for group in self.cache.groups.values():
-            for requests, count in group.held.items():
+            for requests, count in group.counted.held.items():
                 held.update({(group.queue, name): count * n for name, n in requests})
         return held
 

@@ -19,7 +19,7 @@ def test_bindings_under_way_become_void_only_if_giving_others_back_is_not_enough
         taker = make_pod(f"x{number}", scheduler=OTHER, node=NodeName("n"))
         rig.cache.set_pod(taker, now=rig.now)
         assert rig.where("a", "b") == [(Stage.WAITING, ""), (Stage.BINDING, "n")]
-        assert rig.cache.groups[KEY].arrivals.at_bind.total() == arrived
+        assert rig.cache.groups[KEY].counted.arrivals.at_bind.total() == arrived
 
 
 def test_a_binding_that_was_taken_counts_and_stays_whatever_else_is_said() -> None:
@@ -28,11 +28,11 @@ def test_a_binding_that_was_taken_counts_and_stays_whatever_else_is_said() -> No
     rig.stage("a", Stage.BINDING)
     rig.cache.drop_node(NodeName("n"))
     group = rig.cache.groups[KEY]
-    assert (group.arrivals.at_bind.total(), group.arrivals.unanswered) == (0, 1)
+    assert (group.counted.arrivals.at_bind.total(), group.counted.arrivals.unanswered) == (0, 1)
     for answer in (Answer.YES, Answer.NO):
         rig.cache.bind_steps.answered(rig.uid("a"), answer)
-        assert (group.arrivals.at_bind.total(), group.arrivals.unanswered) == (1, 0)
-        assert group.arrivals.accepted.total() == 1
+        assert (group.counted.arrivals.at_bind.total(), group.counted.arrivals.unanswered) == (1, 0)
+        assert group.counted.arrivals.accepted.total() == 1
     rig.cache.bind_steps.unassume(rig.uid("a"), now=rig.now)
     assert rig.where("a") == [(Stage.BINDING, "n")]
 

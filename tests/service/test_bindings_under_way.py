@@ -83,6 +83,6 @@ def test_a_binding_to_a_node_that_is_gone_does_not_count() -> None:
         rig = await two_under_way()
         rig.node("n2")
         rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName("n1")])
-        assert rig.cache.groups[rig.key("a")].arrivals.at_bind.total() == 0
+        assert rig.cache.groups[rig.key("a")].counted.arrivals.at_bind.total() == 0
 
     run(scenario())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.cache.gangs.views import counts_of
 from app.model.ids import NodeName, QueueName
 from app.model.pod import TASK_SPEC
 from app.model.reason import Cause
@@ -163,7 +164,7 @@ def test_finished_members_count_for_a_group_made_anew() -> None:
         rig = await planned_gang()
         rig.pod("done", group="g", node=NodeName("n1"), phase="Succeeded")
         make_anew(rig)
-        counts = rig.cache.groups[rig.key("g")].counts()
+        counts = counts_of(rig.cache.groups[rig.key("g")])
         assert (counts.succeeded, counts.pending) == (1, 3)
 
     run(scenario())

@@ -18,7 +18,7 @@ def missing(group: Group) -> int:
     One that is there and cannot be placed (it has failed, say) is there for its role too. One that
     names no role, or that another scheduler has bound, may be of any that lacks some.
     """
-    there = len(group.members) - group.lost + group.foreign
+    there = len(group.members) - group.counted.lost + group.foreign
     of_any_role = group.foreign + hidden_by_role(group)[""]
     of_roles = sum(_lacking_of_roles(group).values()) - of_any_role
     return max(group.min_member - there, of_roles, _lacking_of_sub_groups(group), 0)
@@ -27,10 +27,10 @@ def missing(group: Group) -> int:
 def hidden_by_role(group: Group) -> Counter[str]:
     """Members that are there and cannot be placed, but those that are lost; by role."""
     hidden: Counter[str] = Counter()
-    for (part, kind), count in group.part_kinds.items():
+    for (part, kind), count in group.counted.part_kinds.items():
         if kind not in VALID_KINDS:
             hidden[part.role] += count
-    hidden.subtract(group.lost_of)
+    hidden.subtract(group.counted.lost_of)
     return hidden
 
 
@@ -62,7 +62,18 @@ def surplus(group: Group) -> list[Slot]:
 def slots_wanted(group: Group) -> int:
     """How many places it may want before its members exist, at most."""
     described = group.templates or (group.pod_group and group.pod_group.min_resources)
-    return missing(group) if described and not group.awaits_nobody else 0
+    return missing(group) if described and not awaits_nobody(group) else 0
+
+
+def awaits_nobody(group: Group) -> bool:
+    """Whether no room is to be kept for a member that is not there, before one comes.
+
+    It was kept for some that nobody created; other schedulers have bound those that it lacks; or
+    the group is without the pod that owns it.
+    """
+    there = len(group.members) - group.counted.lost
+    of_foreign_members = bool(group.foreign) and there + group.foreign >= group.min_member
+    return group.given_up or of_foreign_members or group.without_its_pod
 
 
 def knows(group: Group, slot: Slot) -> bool:
@@ -76,7 +87,7 @@ def _lacking_of_roles(group: Group) -> dict[str, int]:
     """How many members roles lack of their minimums, that are not there."""
     if not group.role_minimum:
         return {}
-    there = by_role(group.parts(VALID_KINDS)) + hidden_by_role(group)
+    there = by_role(group.counted.parts(VALID_KINDS)) + hidden_by_role(group)
     return {role: max(least - there[role], 0) for role, least in group.role_minimum.items()}
 
 
@@ -84,4 +95,4 @@ def _lacking_of_sub_groups(group: Group) -> int:
     """With how many more members enough sub-groups would be whole."""
     if not group.sub_groups:
         return 0
-    return least_missing(group.sub_groups, by_sub_group(group.parts(VALID_KINDS)))
+    return least_missing(group.sub_groups, by_sub_group(group.counted.parts(VALID_KINDS)))

@@ -130,7 +130,7 @@ class Registry:
 
     def moved(self, group: Group, before: QueueName) -> None:
         """What it holds may count for another queue than ``before``."""
-        self.signals.note_overfull(when=bool(group.held) and group.queue != before)
+        self.signals.note_overfull(when=bool(group.counted.held) and group.queue != before)
 
     def _disown(self, group: Group) -> None:
         owner = group.pod_group.owner_uid if group.pod_group is not None else ""

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import READY_KINDS, SCHEDULED_KINDS, VALID_KINDS
-from app.cache.gangs.missing import hidden_by_role
+from app.cache.gangs.members import READY_KINDS, SCHEDULED_KINDS, VALID_KINDS, MemberState
+from app.cache.gangs.missing import awaits_nobody, hidden_by_role
 from app.cache.nodes.usage import read_only
 from app.model.amounts import Amounts, is_best_effort
-from app.model.gang import Gang, Task
+from app.model.gang import Counts, Gang, Task
 from app.model.ids import PodUid
 from app.model.integers import int32
 from app.model.parts import NO_SUB_GROUP, SubGroup, by_sub_group
@@ -60,17 +60,20 @@ def group_priority(group: Group, classes: Mapping[str, PriorityClass]) -> int:
 
 def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityClass]) -> Gang:
     """``group`` as the planner sees it. Cost: the number of waiting members, not of all."""
-    allocated = _sum(group.held, vector)
-    gated = _sum(group.gated, vector)
+    counted = group.counted
+    allocated = _sum(counted.held, vector)
+    gated = _sum(counted.gated, vector)
     waiting = tuple(member.task for member in group.waiting.values())
-    wanted = _sum(group.wanted, vector)
+    wanted = _sum(counted.wanted, vector)
     # as a rule all of a gang wait or none do, so there is nothing to add up
-    request = wanted if not group.held else allocated if not group.wanted else allocated + wanted
-    if group.gated:
+    request = wanted if counted.wanted else allocated
+    if counted.held and counted.wanted:
+        request = allocated + wanted
+    if counted.gated:
         request = request + gated
     pod_group = group.pod_group
     minimum = pod_group.min_resources if pod_group else _solo_request(group)
-    counts = group.counts()
+    counts = counts_of(group)
     owed = group.owed
     roles, parted = _roles(group), _parted(group)
     described = {role: template.shape for role, template in group.templates.items()}
@@ -87,12 +90,12 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         phase=group.phase,
         counts=counts,
         allocated=allocated,
-        kept=_sum(group.kept, vector),
+        kept=_sum(counted.kept, vector),
         request=read_only(request),
         min_request=None if minimum is None else vector(minimum),
         min_limits=pod_group.min_limits if pod_group else (),
         gated_request=gated,
-        releasing=_sum(group.lingering, vector),
+        releasing=_sum(counted.lingering, vector),
         waiting=waiting,
         queue_first=_queue_first(group, waiting),
         role_minimum=group.role_minimum,
@@ -115,14 +118,52 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         reached=group.reached,
         cool_down_until=group.cool_down_until,
         collecting_since=group.collecting_since,
-        given_up=group.awaits_nobody,
+        given_up=awaits_nobody(group),
         set_aside=group.set_aside,
         doubtful=group.doubtful,
-        waits_for_nodes=group.waits_for_nodes,
+        waits_for_nodes=_waits_for_nodes(group),
         version=group.version,
         unused=frozenset(group.unused),
         yields_until=group.yields_until,
     )
+
+
+def asks_like(group: Group, view: Gang) -> bool:
+    """Whether it is the group of an earlier view, of the same queue and the same minimum."""
+    return (
+        (group.pod_group is None or group.pod_group.uid == view.uid)
+        and group.queue == view.queue
+        and group.min_member == view.min_member
+        and group.role_minimum == view.role_minimum
+        and group.sub_groups == view.sub_groups
+    )
+
+
+def counts_of(group: Group) -> Counts:
+    """Its counts in the planner's terms."""
+    counted, of = group.counted, group.counted.kinds
+    return Counts(
+        pending=of[MemberState.WAITING] + of[MemberState.GATED],
+        placed=of[MemberState.PLACED],
+        bound=of[MemberState.BOUND],
+        running=of[MemberState.RUNNING],
+        releasing=of[MemberState.RELEASING] + of[MemberState.RELEASING_PLACED],
+        releasing_placed=of[MemberState.RELEASING_PLACED],
+        succeeded=of[MemberState.SUCCEEDED],
+        failed=of[MemberState.FAILED],
+        unknown=of[MemberState.UNKNOWN],
+        pending_best_effort=counted.best_effort_waiting,
+        gated=of[MemberState.GATED],
+        slots=len(group.slots),
+        lost=counted.lost,
+        foreign=group.foreign,
+    )
+
+
+def _waits_for_nodes(group: Group) -> bool:
+    """Whether members that wait, or are to come, are to be seen by an autoscaler."""
+    described = group.templates.values()
+    return bool(group.counted.queue_first) or any(t.queue_first for t in described)
 
 
 def _replicas(group: Group) -> dict[str, int]:
@@ -131,7 +172,7 @@ def _replicas(group: Group) -> dict[str, int]:
 
 
 def _queue_first(group: Group, waiting: tuple[Task, ...]) -> tuple[Task, ...]:
-    return tuple(task for task in waiting if task.queue_first) if group.queue_first else ()
+    return tuple(task for task in waiting if task.queue_first) if group.counted.queue_first else ()
 
 
 def _name_alone(group: Group) -> str:
@@ -177,7 +218,7 @@ class _Roles(NamedTuple):
 
 def _roles(group: Group) -> _Roles:
     found = _Roles({}, {}, {}, {})
-    for (part, kind), count in group.part_kinds.items():
+    for (part, kind), count in group.counted.part_kinds.items():
         role = part.role
         if kind in READY_KINDS:
             found.ready[role] = found.ready.get(role, 0) + count
@@ -209,7 +250,7 @@ def _parted(group: Group) -> _SubGroups:
     of = {uid: member.part.sub_group for uid, member in group.waiting.items()}
     return _SubGroups(
         {uid: sub_group for uid, sub_group in of.items() if sub_group != NO_SUB_GROUP},
-        by_sub_group(group.parts(READY_KINDS)),
-        by_sub_group(group.parts(VALID_KINDS)),
-        by_sub_group(group.parts(SCHEDULED_KINDS)),
+        by_sub_group(group.counted.parts(READY_KINDS)),
+        by_sub_group(group.counted.parts(VALID_KINDS)),
+        by_sub_group(group.counted.parts(SCHEDULED_KINDS)),
     )

@@ -67,7 +67,7 @@ class _Gang:
 
     def _cost(self, part: Part, may_arrive: bool) -> Cost:
         loss = self._loss(part, may_arrive)
-        size = self.group.arrivals.at_bind.total() if loss is Loss.A_GANG else 0
+        size = self.group.counted.arrivals.at_bind.total() if loss is Loss.A_GANG else 0
         return loss, size, may_arrive
 
     def _loss(self, part: Part, may_arrive: bool) -> Loss:

@@ -40,7 +40,7 @@ def may_leave(cache: ClusterCache, uid: PodUid) -> bool:
     member = cache.members.get(uid)
     if member is None or not member.reserved:
         return True  # the API server knows more of it than we do
-    if member.sent or cache.groups[member.group].arrivals.voided:
+    if member.sent or cache.groups[member.group].counted.arrivals.voided:
         return standing(cache, uid) is BindingCheck.STANDS
     return _takes(cache, member) and cache.shortages.room_of(member) is Shortage.THERE
 
@@ -55,12 +55,12 @@ def standing(cache: ClusterCache, uid: PodUid) -> BindingCheck:
         return BindingCheck.FALLEN
     if _is_begun(group, member) or (group.complete and not member.void):
         return BindingCheck.STANDS if room is Shortage.THERE else BindingCheck.IN_DOUBT
-    return BindingCheck.IN_DOUBT if group.arrivals.unanswered else BindingCheck.FALLEN
+    return BindingCheck.IN_DOUBT if group.counted.arrivals.unanswered else BindingCheck.FALLEN
 
 
 def _is_begun(group: Group, member: Member) -> bool:
     """Whether somebody is bound, or was when this one was let go, and others have to follow."""
-    if group.begun or not group.kinds[MemberState.FAILED] or not group.lacks_bound:
+    if group.begun or not group.counted.kinds[MemberState.FAILED] or not group.lacks_bound:
         return group.begun
     return any(other.failed_at > member.since for other in group.members.values())
 

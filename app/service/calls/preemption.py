@@ -288,7 +288,11 @@ def _is_kept(cache: ClusterCache, group: Group, queue: QueueName) -> bool:
 def _breaks(group: Group, victims: Collection[PodUid], others: Collection[PodUid]) -> bool:
     """Whether it were left in part; ``others`` are members that may have been evicted already."""
     mine = _placed(group, victims)
-    there = group.on_nodes + group.arrivals.at_bind.total() - group.kinds[MemberState.SUCCEEDED]
+    there = (
+        group.on_nodes
+        + group.counted.arrivals.at_bind.total()
+        - group.counted.kinds[MemberState.SUCCEEDED]
+    )
     if not mine or mine.total() >= there:
         return False
     return not group.complete_without(_placed(group, {*victims, *others}))

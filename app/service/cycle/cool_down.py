@@ -70,7 +70,7 @@ def give_back_unusable(cache: ClusterCache, changed: Iterable[GroupKey]) -> None
         if (
             group is None
             or not group.slots
-            or not (group.kinds[MemberState.GATED] or group.foreign)
+            or not (group.counted.kinds[MemberState.GATED] or group.foreign)
         ):
             continue
         if excess(group) and not group.owed:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.story import Stimulus
+from app.cache.gangs.views import asks_like
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.confirm import confirmed
 from app.model.ids import GroupKey
@@ -115,7 +116,7 @@ class Publisher:
 
         def asks_like_then(key: GroupKey) -> bool:
             group, gang = self.cache.groups.get(key), snapshot.gangs.get(key)
-            return group is not None and gang is not None and group.asks_like(gang)
+            return group is not None and gang is not None and asks_like(group, gang)
 
         return replace(
             plan,

@@ -70,7 +70,7 @@ def explain_group(cache: ClusterCache, reasons: Reasons, key: GroupKey) -> Story
         phase=group.phase.value or "Pending",
         summary=_summary(group, refusal),
         min_member=group.min_member,
-        counts={kind.value: count for kind, count in group.kinds.items() if count},
+        counts={kind.value: count for kind, count in group.counted.kinds.items() if count},
         slots=slots_of(group),
         reason=refusal,
         story=entries(steps),

@@ -125,4 +125,4 @@ def test_one_that_failed_while_it_was_deleted_is_lost_to_the_group_that_it_joins
     rig.cache.set_pod(pod, now=rig.now)
     make_group(rig)
     join(rig)
-    assert rig.cache.groups[MADE].counts().lost == 1
+    assert rig.cache.groups[MADE].counted.lost == 1

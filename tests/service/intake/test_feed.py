@@ -8,6 +8,7 @@ import pytest
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Stage
+from app.cache.gangs.views import counts_of
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, NodeName, PodUid, group_key
 from app.model.job import JobTemplate, Template
@@ -301,7 +302,7 @@ def test_the_same_event_twice_changes_nothing(rig: Rig) -> None:
     rig.see("podgroups", group(), group())
     rig.see("pods", foreign("f", "n"), foreign("f", "n"), member("p"), member("p"))
     assert rig.used("n") == 1000
-    assert rig.cache.groups[KEY].counts().pending == 1
+    assert counts_of(rig.cache.groups[KEY]).pending == 1
     rig.feed.remove("pods", foreign("f", "n"))
     rig.feed.remove("pods", foreign("f", "n"))
     assert rig.used("n") == 0
@@ -360,7 +361,7 @@ def test_what_filter_shows_never_replaces_what_the_watch_said(rig: Rig) -> None:
 
 def succeeded(rig: Rig, name: str = "g") -> int:
     """How many finished members the group has."""
-    return rig.cache.groups[group_key("default", name)].counts().succeeded
+    return counts_of(rig.cache.groups[group_key("default", name)]).succeeded
 
 
 def test_finished_pods_count_while_there_is_a_group_of_their_name(rig: Rig) -> None:
