@@ -17,12 +17,13 @@ _OF_ROOM = frozenset(
     {
         Cause.NOT_ENOUGH_RESOURCES,
         Cause.CLUSTER_OVERUSED,
-        Cause.QUEUE_OVERUSED,
         Cause.QUEUE_QUOTA,
         Cause.QUEUE_ROOM,
     }
 )
-"""Causes whose numbers are of resources that nodes have."""
+"""Causes whose numbers are what a gang asks of resources that nodes have.
+
+Not so :attr:`Cause.QUEUE_OVERUSED`: it tells what all groups of the queue wait for."""
 
 
 class Judge:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.model.gang import Counts
+from app.model.ids import QueueName
 from app.model.node import Node, Taint
 from app.model.reason import Cause, Never
 from app.model.workload import GroupPhase
@@ -160,3 +161,26 @@ def test_members_that_are_not_there_are_not_a_matter_of_size() -> None:
     gang = make_gang("g", waiting=pods, min_member=200, given_up=True)
     refusal = cycle(gang, nodes=cores(4), by=policies((("gang",),))).refusal("g")
     assert (refusal.cause, refusal.never) == (Cause.NOT_ENOUGH_TASKS, None)
+
+
+def test_what_all_groups_of_a_queue_ask_for_makes_no_group_impossible() -> None:
+    """The queue holds its share, and its groups together ask for more than the cluster has."""
+    a, b = QueueName("a"), QueueName("b")
+    has = make_gang("has", queue=a, phase=GroupPhase.RUNNING, allocated=vector(cpu=2, pods=2))
+    more = tuple(gang_of(f"a{i}", 2, queue=a, created=float(i)) for i in range(9))
+    rival = gang_of("b0", 4, queue=b)
+    nodes = cores(4, pods=4)
+    outcome = cycle(
+        has,
+        *more,
+        rival,
+        nodes=nodes,
+        queues=(make_queue("a"), make_queue("b")),
+        used=used(nodes, n0=2),
+        pending=(*more, rival),
+        by=policies((("gang",), ("proportion",))),
+    )
+    refusal = outcome.refusal("a2")
+    assert (refusal.cause, refusal.never) == (Cause.QUEUE_OVERUSED, None)
+    assert [lack.asked for lack in refusal.shortfalls if lack.resource == "cpu"] == [18_000]
+    assert not outcome.plan.set_aside
