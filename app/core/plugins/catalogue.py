@@ -13,6 +13,7 @@ from app.core.plugins import (
     predicates,
     priority,
     proportion,
+    resource_strategy_fit,
     resourcequota,
     sla,
 )
@@ -29,6 +30,7 @@ PLUGINS: Mapping[str, Configure] = {
     "predicates": predicates.configure,
     "priority": priority.configure,
     "proportion": proportion.configure,
+    "resource-strategy-fit": resource_strategy_fit.configure,
     "resourcequota": resourcequota.configure,
     "sla": sla.configure,
 }
@@ -43,7 +45,6 @@ INERT_PLUGINS = frozenset(
         "numa-aware",
         "pdb",
         "rescheduling",
-        "resource-strategy-fit",
         "task-topology",
         "tdm",
         "usage",
