@@ -74,7 +74,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
 
     @router.get("/gangs")
     async def gangs() -> Response:
-        """Groups with promises or held Bind calls."""
+        """Groups with reservations or held Bind calls."""
         held = services.barrier.held()
         groups = {key: cache.groups.get(key) for key in sorted({*cache.registry.reserved, *held})}
         return json_value(

@@ -1,4 +1,4 @@
-"""Why somebody waits, and where room is kept: for people, and for the job controller."""
+"""Why pods and groups wait, and where room is kept: for people, and for the job controller."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

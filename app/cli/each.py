@@ -1,4 +1,4 @@
-"""The same with every object of a file: the rest of it also where one is refused."""
+"""One request for every object of a file: for the others too where one is refused."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar

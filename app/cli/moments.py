@@ -1,4 +1,4 @@
-"""Points in time in the zone of whoever reads them, as Go writes them."""
+"""Points in time in the zone of their reader, as Go writes them."""
 
 from datetime import datetime
 

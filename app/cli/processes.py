@@ -29,7 +29,7 @@ SchedulerNames = Annotated[
 ]
 DefaultQueue = Annotated[
     str | None,
-    typer.Option(help="Queue of pods that stand alone and name none; made when missing."),
+    typer.Option(help="Queue of single pods that name none; made when missing."),
 ]
 Qps = Annotated[float | None, typer.Option(help="Requests a second.")]
 Burst = Annotated[int | None, typer.Option(help="Requests at once.")]

@@ -57,7 +57,7 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
         Switch | None, typer.Option(help="Write the webhook configurations.")
     ] = None,
     failure_policy: Annotated[
-        str | None, typer.Option(help="Ignore or Fail: what happens while nobody answers.")
+        str | None, typer.Option(help="Ignore or Fail: what happens while no webhook answers.")
     ] = None,
     enabled_admission: Annotated[
         str | None, typer.Option(help="Paths of the webhooks, comma separated. (default: all)")

@@ -9,10 +9,10 @@ from app.wire.unstructured import Object, controlled_by, name, namespace, spec, 
 
 def facts_of(job: Object) -> JobFacts:
     """The job with its tasks."""
-    return JobFacts(namespace(job), uid(job), controlled_by(job), roster_of(job))
+    return JobFacts(namespace(job), uid(job), controlled_by(job), tasks_of(job))
 
 
-def roster_of(job: Object) -> JobTasks:
+def tasks_of(job: Object) -> JobTasks:
     """The job's tasks; those without a name are called as admission calls them."""
     tasks = spec(job).get("tasks") or ()
     return JobTasks(name(job), tuple(_row(task, index) for index, task in enumerate(tasks)))

@@ -54,7 +54,7 @@ class KubeError(Exception):
 
 
 class Refused(KubeError):
-    """The same request will be refused again."""
+    """A refusal: the same request will be refused again."""
 
 
 class Forbidden(Refused):
@@ -90,7 +90,7 @@ class Gone(Outdated):
 
 
 class Transient(KubeError):
-    """The same request may succeed later."""
+    """A failure that may pass: the same request may succeed later."""
 
 
 class Unauthorized(Transient):

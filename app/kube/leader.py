@@ -198,8 +198,8 @@ class LeaderElector:
         spec = self._seen.spec if self._seen is not None else _Spec()
         if not spec.holder_identity:
             return True
-        promised_s = float(spec.lease_duration_seconds or self._timing.duration_s)
-        return self._clock() - self._changed_at >= promised_s
+        lasts_s = float(spec.lease_duration_seconds or self._timing.duration_s)
+        return self._clock() - self._changed_at >= lasts_s
 
     def _taken(self, old: _Lease | None) -> bytes:
         stamp = bodies.microseconds(self._now())

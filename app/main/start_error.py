@@ -2,4 +2,4 @@
 
 
 class StartError(Exception):
-    """It cannot start with these values; the text says why."""
+    """The process cannot start with these values; the text says why."""

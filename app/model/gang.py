@@ -27,7 +27,7 @@ _CLAIMING = (GroupPhase.INQUEUE, GroupPhase.RUNNING)
 class Task:
     """A member that wants a node. ``request`` is ``shape.requests`` on the axis, shape ``(R,)``.
 
-    ``uid`` empty: a *slot*, room for a member that nobody has created yet.
+    ``uid`` empty: a *slot*, room for a member that no owner has created yet.
     ``pinned`` is the only node it may go to; ``nominated`` the one to try first. ``exchange`` as of
     its pod: no place of the task is of a wider class.
     ``queue_first`` as of its pod; ``shown`` when such a pod has no gate any more: its queue keeps
@@ -61,7 +61,7 @@ class Counts:
     pending: int = 0
     """Without a place: planned and un-planned alike are not counted here once they have one."""
     placed: int = 0
-    """Planned, assumed or binding: they have a promise, not yet a node in the API."""
+    """Planned, assumed or binding: they have a reservation, not yet a node in the API."""
     bound: int = 0
     running: int = 0
     releasing: int = 0
@@ -78,7 +78,7 @@ class Counts:
     foreign: int = 0
     """Pods of the group that other schedulers have bound: no members, nor to be awaited."""
     slots: int = 0
-    """Places promised to members that do not exist yet."""
+    """Places reserved for members that do not exist yet."""
 
     @property
     def ready_members(self) -> int:
@@ -135,7 +135,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gang:
-    """A PodGroup (or a pod alone) with its members.
+    """A PodGroup (or a single pod) with its members.
 
     ``waiting`` are the members without a place that may be planned now (no foreign gates), in no
     particular order. ``allocated`` sums the requests of members with a place, slots included
@@ -209,7 +209,7 @@ class Gang:
     """No node, or no limit, could take it when it was planned last, whatever else ends: it claims
     nothing, and what its waiting members request does not count for its queue."""
     doubtful: bool = False
-    """It was set aside until something changed: it is let in only where some node could take it."""
+    """It was set aside until something changed: admitted only where some node could take it."""
     waits_for_nodes: bool = False
     """Some members are to be seen by an autoscaler (:attr:`~app.model.pod.Pod.queue_first`)."""
     version: int = 0
@@ -221,7 +221,7 @@ class Gang:
 
     @property
     def called(self) -> str:
-        """``namespace/name``: its key but for a pod alone, whose key has its UID."""
+        """``namespace/name``: its key but for a single pod, whose key has its UID."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -360,7 +360,7 @@ class Gang:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether it was let in, so that these members are about to be created.
+        """Whether it was admitted, so that these members are about to be created.
 
         It may run by now and have lost some: its owner makes them anew.
         """
@@ -378,5 +378,5 @@ class Gang:
 
     @property
     def keeps_claim(self) -> bool:
-        """Whether it was let in and what it has not got yet is kept for it."""
+        """Whether it was admitted and what it has not got yet is kept for it."""
         return self.phase is GroupPhase.INQUEUE and not (self.given_up or self.set_aside)

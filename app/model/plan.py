@@ -59,7 +59,7 @@ class Revocable:
     """Places of one gang that can be taken back: all of them, or none.
 
     ``holders`` has them (UIDs of pods, names of slots), ``request`` is what they take together,
-    shape ``(R,)``, and ``since`` when the first was promised (seconds since the epoch). ``whole``:
+    shape ``(R,)``, and ``since`` when the first was reserved (seconds since the epoch). ``whole``:
     nothing of the gang has begun, and this is all it has; otherwise it does without.
     """
 

@@ -123,10 +123,10 @@ class Claim:
 class Snapshot:
     """The cluster at one ``generation``.
 
-    ``used`` (shape ``(N, R)``): everything bound, assumed or promised; ``releasing``: the part of
+    ``used`` (shape ``(N, R)``): everything bound, assumed or reserved; ``releasing``: the part of
     it whose pods are terminating. ``pending`` are the gangs of ``gangs`` that need a decision
     (waiting members, or not admitted yet, or members unseen); among them ``awaited`` are those that
-    were let in and lack members, ``torn`` those that are bound in part. ``shown`` are gangs with
+    were admitted and lack members, ``torn`` those that are bound in part. ``shown`` are gangs with
     members for whom their queue keeps room (:attr:`Task.shown`). ``nominated_room`` are pending
     gangs of no more than one with their waiting members that others were evicted for.
     ``placed_pods`` are filled only when some rule looks at pods (``inter_pod``); ``ports`` only has

@@ -126,7 +126,7 @@ CYCLE_SECONDS = Histogram(
 )
 CYCLE_FAILURES = Counter(
     "pumice_cycle_failures",
-    "Planning cycles that ended in an error nobody foresaw.",
+    "Planning cycles that ended in an unexpected error.",
     registry=REGISTRY,
 )
 GROUPS_REFUSED = Gauge(

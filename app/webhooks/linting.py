@@ -86,7 +86,7 @@ def lint_limit(
     findings: Findings,
     note: str = "",
 ) -> None:
-    """A minimum that the queue's capability never lets in; ``note``: where it comes from."""
+    """A minimum that the queue's capability never admits; ``note``: where it comes from."""
     found = facts.queue(queue)
     limits = amounts(spec(found).get("capability")) if found else {}
     for name, most in sorted(limits.items()):

@@ -134,8 +134,8 @@ def _lint(tree: QueueTree, world: World, findings: Findings) -> None:
                 )
     total = world.facts.total()
     if total and parent_of(queue) == ROOT_QUEUE and written(queue, GUARANTEE):
-        promised = summed(tree.children(ROOT_QUEUE), GUARANTEE)
-        beyond = {r: n for r, n in promised.items() if n > total.get(r, 0)}
+        guaranteed = summed(tree.children(ROOT_QUEUE), GUARANTEE)
+        beyond = {r: n for r, n in guaranteed.items() if n > total.get(r, 0)}
         if beyond:
             findings.warn(
                 "spec.guarantee",

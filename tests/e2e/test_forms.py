@@ -74,7 +74,7 @@ def test_form_c_schedules_all_and_keeps_others_off_promised_room(stage: Stage) -
         place.wait_condition("gang", "Reserved")
 
         place.submit_one(workloads.pod("plain-1", scheduler=STOCK))
-        says = "room is promised to a gang"
+        says = "room is reserved for a gang"
         place.wait_pod_condition("plain-1", "PodScheduled", "False", says=says)
         place.submit(workloads.members("gang", 3))
         place.wait_bound("gang", 3)

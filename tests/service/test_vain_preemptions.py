@@ -63,7 +63,7 @@ def test_room_that_is_promised_to_a_gang_is_not_free_for_others() -> None:
         foreign(rig, "big", cpu=3000)
         assert rig.preempt("big", n1=["victim"]) is Strike.NO_ROOM
         rig.delete("victim")
-        assert rig.filter("big") == Some((), "room is promised to a gang")
+        assert rig.filter("big") == Some((), "room is reserved for a gang")
 
     run(scenario())
 

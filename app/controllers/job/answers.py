@@ -36,8 +36,8 @@ class Delayed:
 class Answer:
     """``due`` now, the next one in ``wait_s``; ``announced``: delays that are news.
 
-    That may be after their time, when nobody looked before. ``refused``: what policies ask for in
-    vain, as people are told, where that is news.
+    That may be after their time, when the controller did not look before. ``refused``: what
+    policies ask for in vain, as people are told, where that is news.
     """
 
     due: Due | None

@@ -1,8 +1,8 @@
 """Commands: one-off requests of users, executed once.
 
-A Command is noted on the job, deleted, executed, and the note is removed. Whoever finds a note
-executes it; the status that comes of it names the Command, so that it is not executed again when
-only the note was left. A controller that dies in between loses no Command and repeats none. A
+A Command is noted on the job, deleted, executed, and the note is removed. A controller that finds a
+note executes it; the status that comes of it names the Command, so that it is not executed again
+when only the note was left. A controller that dies in between loses no Command and repeats none. A
 Command for a job that the watch has not shown yet waits for it. A Command that cannot be executed,
 in this phase of the job or at all, is refused with an event; of one that is being deleted nothing
 is said, as a finalizer can keep it for ever.
@@ -97,7 +97,7 @@ class Commands:
         return bool(why)
 
     async def refuse(self, key: Key, *, going: str) -> None:
-        """There is no such job, or only one that is ``going``: nobody will execute its Commands."""
+        """There is no such job, or only one that is ``going``: its Commands are never executed."""
         for command in self._waiting(key):
             await self._await_job(command, key, known=going)
             await self._events.record(

@@ -16,7 +16,7 @@ def is_ready(job: Job, task: Task, members: Mapping[str, Sequence[Member]]) -> b
 
 
 def _is_up(task: Task | None, members: Sequence[Member]) -> bool:
-    """A task that nobody knows holds nobody up."""
+    """A task that does not exist keeps no other waiting."""
     if task is None:
         return True
     up = sum(not member.deleting and member.is_up for member in members)

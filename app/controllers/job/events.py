@@ -20,7 +20,7 @@ JobUpdated    the PodGroup is of another size of the job     a sync brings it up
 ============= ============================================== ==================================
 
 The second kind of PodEvicted needs every deletion of our own to be preceded by a status that no
-longer counts the pod: then a pod that is missing was taken by somebody else. A pod that is made in
+longer counts the pod: then a pod that is missing was taken by another client. A pod that is made in
 place of an evicted one carries the time, for policies that give it a while to run again.
 """
 
@@ -48,7 +48,7 @@ def happenings(
 ) -> list[Happening]:
     """What is to be answered, in the order in which it happened.
 
-    ``evicted``: names of evicted pods that nobody has replaced yet, and since when; ``failed``:
+    ``evicted``: names of evicted pods that are not replaced yet, and since when; ``failed``:
     failures of pods that are gone.
     """
     if job.phase not in _WATCHED or not policies.are_there_any(job):

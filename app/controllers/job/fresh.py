@@ -1,10 +1,10 @@
 """The objects of one kind as they are once the watch has caught up with our own writes.
 
-Whoever decides must see what it did before: a pod just created is there, one just deleted is going.
-What we wrote is laid over the store until the store has it, or something newer. The watch may be
-faster than the answer to our own write: what it has shown to be gone by then stays gone. What the
-watch does not show for long is to be asked for: it may have gone while the watch was broken, or the
-watch be broken still.
+A controller that decides must see what it did before: a pod just created is there, one just deleted
+is going. What we wrote is laid over the store until the store has it, or something newer. The watch
+may be faster than the answer to our own write: what it has shown to be gone by then stays gone.
+What the watch does not show for long is to be asked for: it may have gone while the watch was
+broken, or the watch be broken still.
 """
 
 from collections.abc import Mapping

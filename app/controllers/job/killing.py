@@ -2,9 +2,10 @@
 
 The write that begins a kill counts the pods it will take as terminating already. From then on the
 stored phase, version and reason, and the marks on pods, say all that is to be done; so it is the
-same whether the one who began it goes on or another. A kill of some pods marks those that did not
-cause it before that write, and the one that did after it: until then the cause is found again. All
-pods are marked before they are deleted, for whoever wants to know that this was no eviction.
+same whether the controller that began it goes on or another. A kill of some pods marks those that
+did not cause it before that write, and the one that did after it: until then the cause is found
+again. All pods are marked before they are deleted, which tells every reader that this was no
+eviction.
 """
 
 from collections.abc import Sequence

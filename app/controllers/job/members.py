@@ -54,7 +54,7 @@ class Member:
 
     @property
     def deleted(self) -> float:
-        """When somebody asked for its end."""
+        """When its end was asked for."""
         meta = unstructured.metadata(self.item)
         at = moment(meta.get("deletionTimestamp"))
         return at - float(meta.get("deletionGracePeriodSeconds") or 0) if at else 0.0

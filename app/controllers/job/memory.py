@@ -44,7 +44,7 @@ class Delay:
 
 @dataclass(slots=True)
 class Memory:
-    """Of one job."""
+    """What is remembered of one job."""
 
     prepared: tuple[int, int] | None = None
     """The generation and version that everything but pods was made for."""

@@ -38,7 +38,7 @@ class PodWriter:
     async def create(
         self, job: Job, pods: Sequence[Callable[[], Object]]
     ) -> tuple[list[Object], list[ApiError]]:
-        """Make and create them, some at a time; those that are there, and what failed.
+        """Make and create pods, some at a time; those that are there, and what failed.
 
         One that is there already is taken over. After `SLICE_S` no more are begun, but for the
         first few, so that a job whose turn comes late gets on too: the rest are left to the next
@@ -98,7 +98,7 @@ class PodWriter:
         return made
 
     async def _adopt(self, job: Job, key: Key, error: ApiError) -> Object | ApiError:
-        """It is ours if an earlier try made it and nobody has told us yet."""
+        """The pod there, which is ours if an earlier try made it and got no answer."""
         try:
             there = await self._api.get(PODS, key)
         except ApiError as unknown:

@@ -73,7 +73,7 @@ class Reader:
         return Seen(job, self._members_of(job.uid), self._group(job))
 
     def still(self, job: Job, since: Seen) -> Seen:
-        """:meth:`around`, where nobody took a pod away ``since``; raises :class:`Again` otherwise.
+        """:meth:`around`, where no pod was taken away ``since``; raises :class:`Again` otherwise.
 
         What policies say to that comes first: a status that no longer counts the pod, or another
         pod in its place, would leave nothing to tell that it was evicted.

@@ -6,7 +6,7 @@ pinned to one streams through the scheduler; one without a slot gets the gate.
 A pod that its node refused is made anew, waits at the gate and is not pinned again: where others
 take room that was kept for it, it would lose one place after the other. Where it is pinned all the
 same (by its user, say), it is made anew at once the first time, and later and later after that:
-what is in its way need not be the node (a volume that nobody has provisioned yet), and then the pod
+what is in its way need not be the node (a volume that is not provisioned yet), and then the pod
 that is there gets through as soon as it can, and a new one would not.
 """
 
@@ -37,7 +37,7 @@ class SlotSource(Protocol):
     """Who knows the slots."""
 
     async def get(self, namespace: str, podgroup: str) -> Slots | None:
-        """Those of one PodGroup; None when nobody can be asked."""
+        """The slots of one PodGroup; None when no extender answers."""
 
 
 class Refusals:

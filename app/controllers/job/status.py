@@ -1,7 +1,7 @@
 """The status of a job as it should be, and the patch that leads there.
 
-Everything but the status is left alone, and the patch carries the version it was made from: what
-somebody else changed in between makes it fail, and it is made anew.
+Everything but the status is left alone. The patch carries the version it was made from:
+another change in between makes the patch fail, and it is made anew.
 """
 
 from collections.abc import Mapping

@@ -165,7 +165,7 @@ class Syncing:
         for member in surplus:
             if member.refused_node:
                 memory.refusals.add(member.name)
-        # Those of an older version are nobody's eviction anyway.
+        # Those of an older version are no eviction anyway.
         unclear = [member for member in surplus if member.version >= job.version]
         errors = await self.pods.mark(unclear) or await self.pods.delete(surplus)
         problem = await self._problem(job, *_FAILED_DELETE, errors)

@@ -120,7 +120,7 @@ class Job:
 
     @cached_property
     def phase(self) -> Phase:
-        """Where in its life it is; a word nobody knows starts it anew."""
+        """Where in its life it is; an unknown word starts it anew."""
         try:
             return Phase(self.state.get("phase") or "")
         except ValueError:

@@ -67,7 +67,7 @@ TEMPLATE_UID: Final = "volcano.sh/template-uid"
 PARTITION_ID: Final = "volcano.sh/partition-id"
 NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"
 OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"
-"""On a pod that the controller itself takes away: its deletion is nobody's eviction."""
+"""On a pod that the controller itself takes away: its deletion is no eviction."""
 
 EVICTED_AT: Final = "pumice.sh/evicted-at"
 """On a pod that takes the place of an evicted one: when that was."""

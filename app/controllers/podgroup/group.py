@@ -1,7 +1,7 @@
 """The PodGroup of a pod that names none (volcano.md §5.3).
 
-Pods of one controller share a group; a pod alone has its own. How many must run together is said by
-the owner, all else by the pod.
+Pods of one controller share a group; a single pod has its own. How many must run together is said
+by the owner, all else by the pod.
 """
 
 from collections.abc import Mapping

@@ -59,7 +59,7 @@ class QueueFacts:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What it should be."""
+    """What a queue's state should be."""
 
     state: State
     mark: Mark

@@ -55,7 +55,7 @@ class _Arriving:
 
 
 class Connections:
-    """Those of one port: ``established`` are the server's, and there may be ``most`` in all."""
+    """Connections of one port: ``established`` are the server's; there may be ``most`` in all."""
 
     def __init__(self, established: Collection[Bounded], *, most: int) -> None:
         self._established = established

@@ -102,7 +102,7 @@ class Behind:
 
 Answer = Chosen | Everything | Some | Wait | Protect | Behind
 
-_GUARD_TEXT = "room is promised to a gang"
+_GUARD_TEXT = "room is reserved for a gang"
 _VETOED = "the stock filters refuse the node"
 
 

@@ -1,8 +1,8 @@
 """Giving the room of a gang back that did not come together, so that others can have it.
 
 The gang is held off for a while: were it planned again at once, it would take the same room from
-whoever waits. The pause doubles each time in a row, and the row ends when the gang reaches its
-minimum on nodes (:func:`forgive`).
+the groups that wait. The pause doubles each time in a row, and the row ends when the gang reaches
+its minimum on nodes (:func:`forgive`).
 """
 
 from collections.abc import Iterable
@@ -25,9 +25,9 @@ class Why(StrEnum):
     LATE = "late"
     """Some members came to Bind, the others did not in time."""
     UNUSED = "unused"
-    """Nobody came for the places."""
+    """kube-scheduler asked for no member in time."""
     UNCREATED = "uncreated"
-    """Nobody created the members that places were kept for."""
+    """No owner created the members that places were kept for."""
     STUCK = "stuck"
     """It holds part of its room and cannot get the rest."""
     OVER_LIMIT = "over-limit"
@@ -45,9 +45,9 @@ _TEXTS = {
 
 
 def give_back(cache: ClusterCache, group: Group, *, why: Why, limits: Limits, now: float) -> None:
-    """Release every promise of ``group``, and let others go first for a while.
+    """Release every reservation of ``group``, and let others go first for a while.
 
-    When that was for want of members that nobody created, no room is kept for them again before
+    When that was for want of members that no owner created, no room is kept for them again before
     one comes: a PodGroup that has been left behind would take it from others now and then for ever.
     """
     uncreated = bool(group.slots) and why in _FOR_WANT_OF_MEMBERS

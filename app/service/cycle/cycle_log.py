@@ -10,7 +10,7 @@ class CycleLog:
     cycles: int = 0
     on_demand: int = 0
     at_once: int = 0
-    """Pods alone that had a place without a plan (:mod:`app.service.cycle.equal_pods`)."""
+    """Single pods that had a place without a plan (:mod:`app.service.cycle.equal_pods`)."""
     stale: int = 0
     """Placements that the live cluster did not bear any more when they were published."""
     overtaken: int = 0

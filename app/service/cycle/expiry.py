@@ -1,4 +1,4 @@
-"""What is given back when its time is up: promises nobody came for, and pods nobody showed.
+"""What is given back when its time is up: unused reservations, and pods that no watch showed.
 
 How long each may take is in :mod:`app.service.limits`, what giving back means for the group in
 :mod:`app.service.cycle.cool_down`.
@@ -20,7 +20,7 @@ BACKLOG_FACTOR = 10
 
 @dataclass(slots=True, eq=False)
 class Expiry:
-    """Gives back; how often it is asked to does not matter."""
+    """Gives back what is overdue; how often it is asked to does not matter."""
 
     cache: ClusterCache
     limits: Limits
@@ -31,7 +31,7 @@ class Expiry:
     """Since when gangs are."""
 
     def expire(self, now: float) -> None:
-        """Give back promises nobody came for, and forget pods that only a Filter call showed."""
+        """Give back unused reservations, and forget pods that only a Filter call showed."""
         if now < self._next:
             return
         self._next = now + self.limits.cycle_idle_s

@@ -56,7 +56,7 @@ class Heirs:
                 self._keep(group, each)
 
     def expire(self, now: float) -> None:
-        """Give up on members that failed and that nobody replaces."""
+        """Give up on members that failed and that no owner replaces."""
         while self._failed and next(iter(self._failed.values())) <= now:
             uid = next(iter(self._failed))
             del self._failed[uid]

@@ -1,10 +1,10 @@
-"""Giving promises back when a queue holds more than its limit.
+"""Giving reservations back when a queue holds more than its limit.
 
 Whether any does is only looked into when it may have come to that (:attr:`Signals.overfull`): a
-limit changed, or somebody is there whom no promise of ours brought there. Our own promises are
-checked when they are made. What goes is decided in :mod:`app.core.over_limit`. Nobody is held off
-for it: who was given back waits for its queue, with the ordinary reason, and has its place as soon
-as it fits.
+limit changed, or a pod is there that no reservation of ours brought there. Our own reservations
+are checked when they are made. What goes is decided in :mod:`app.core.over_limit`. No gang cools
+down for it: a gang that gave its room back waits for its queue, with the ordinary reason, and has
+its place as soon as it fits.
 
 This is done when a cycle begins, not when the event comes, of which there may be hundreds a second
 while a look takes tens of milliseconds where there are a thousand queues. A gang that is complete
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class GiveBackOverLimit:
-    """Looks, and gives back."""
+    """Looks at queues that may hold too much, and gives back what they may not hold."""
 
     cache: ClusterCache
     configuration: Configuration
@@ -40,7 +40,7 @@ class GiveBackOverLimit:
     _looked_by: Policies | None = field(init=False, default=None)
     """The policies of the last look: by others, other limits count."""
 
-    def relieve(self, now: float) -> None:
+    def give_back(self, now: float) -> None:
         """Give back what queues may not hold any more; cheap when nothing hints at that."""
         signals, policies = self.cache.signals, self.configuration.policies
         if signals.overfull or policies is not self._looked_by:
@@ -63,7 +63,7 @@ class GiveBackOverLimit:
         )
         for each in decided.given_back:
             self._give_back(each)
-        # Who is being bound has nothing to give, but members beyond its minimum will stand alone.
+        # A gang being bound has nothing to give, but members beyond its minimum will stand alone.
         return any(
             group.queue in decided.over and is_under_way(group) and not stands_without(group)
             for group in reserved

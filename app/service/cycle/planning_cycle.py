@@ -68,7 +68,7 @@ class PlanningCycle:
         started = self.clock()
         self.expiry.expire(started)
         self.equal_pods.cycle_begins()
-        self.over_limit.relieve(started)
+        self.over_limit.give_back(started)
         signals = self.cache.signals
         changed = signals.take_groups()
         try:
@@ -103,7 +103,7 @@ class PlanningCycle:
         signals = self.cache.signals
         dirty, freed = signals.dirty, signals.freed
         signals.taken_up()
-        return dirty or self.pace.is_due or (freed and self.last_plan.refused.somebody_wants_room())
+        return dirty or self.pace.is_due or (freed and self.last_plan.refused.wants_room())
 
     async def _plan(self, now: float) -> None:
         if self._planned_by is not self.input.configuration.policies:

@@ -132,7 +132,7 @@ class Publisher:
         if not token.is_overtaken(self.cache, policies, admits=bool(plan.admitted)):
             return plan
         self.log.overtaken += 1
-        # Who was let in since others are evicted for it may not be nominated yet.
+        # A pod that was admitted since others are evicted for it may not be nominated yet.
         snapshot = replace(
             self.snapshotter.snapshot(), nominated_room=token.snapshot.nominated_room
         )

@@ -72,7 +72,7 @@ class Refused:
         self._compare()
 
     def stands(self, group: Group) -> bool:
-        """Whether planning it on demand again would bring nothing.
+        """Whether planning ``group`` on demand again would bring nothing.
 
         So it is until the next cycle, unless the last of its members has come since.
         """
@@ -81,7 +81,7 @@ class Refused:
         completed = self._lacked.get(group.key, True) and not _lacks_members(group)
         return group.key not in self.cache.signals.groups or not completed
 
-    def somebody_wants_room(self) -> bool:
+    def wants_room(self) -> bool:
         """Whether a group may be pending for want of room, or of a claim to some."""
         reasons = self.reasons
         return any(

@@ -80,6 +80,6 @@ def claimed(usage: QueueUsage) -> Vector:
 
 
 def has_more(less: Vector, more: Vector) -> bool:
-    """Whether ``more`` has more of anything; what is new on the axis nobody was given."""
+    """Whether ``more`` has more of anything; what is new on the axis no group was given."""
     width = min(len(less), len(more))
     return bool((more[:width] > less[:width]).any())

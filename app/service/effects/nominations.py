@@ -1,10 +1,10 @@
 """Takes nominations back from pods that lost the place they were nominated to.
 
 kube-scheduler keeps the room of a nominated pod against all others of equal or lower priority, so a
-nomination that outlives its promise blocks whoever was promised the room next. The scheduler drops
-it itself when it refuses the pod, but not of a pod that never gets as far (a claim that does not
-exist, a gate). Taking one back wakes all pods that wait in the scheduler's queue, hence only after
-a moment in which the place may come back or the scheduler may do it.
+nomination that outlives its reservation blocks the pod that has the next one there. The scheduler
+drops it itself when it refuses the pod, but not of a pod that never gets as far (a claim that does
+not exist, a gate). Taking one back wakes all pods that wait in the scheduler's queue, hence only
+after a moment in which the place may come back or the scheduler may do it.
 
 Not those of kube-scheduler, which nominates whom it evicts others for, pods that we had nominated
 before among them, and whom it is about to bind: of a pod in PreBind it keeps the room anyway. Of
@@ -55,7 +55,7 @@ class Nominations:
         self._stale_since.clear()
 
     def look(self, now: float) -> None:
-        """Find nominations that have been without a promise for a moment."""
+        """Find nominations that have been without a reservation for a moment."""
         self._stale_since = {m.pod.uid: self._since(m, now) for m in self._stale()}
         for uid, since in self._stale_since.items():
             if now - since >= PATIENCE_S:

@@ -2,7 +2,7 @@
 
 Behind the gate: as configured, unless kube-scheduler would refuse a pod that is told so: then
 nothing is said, and Filter guides it. One that was pinned and refused before, as others take room
-that we have promised, is not pinned again: it can follow when its place moves.
+that we have reserved, is not pinned again: it can follow when its place moves.
 
 kube-scheduler may not offer a pod without a gate its node: of many nodes it looks at a sample. Then
 the pod takes the place of an equal one. A pod whose place is exchanged with no other is nominated,

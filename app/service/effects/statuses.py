@@ -46,14 +46,14 @@ PLACED_SETTLING_S = 5.0
 REPLACED_S = 0.5
 """So long a running gang may lack members that do not exist before it is Unknown: a job makes an
 evicted pod anew at once, and its policies are not to answer what is over then. (Volcano looks once
-a second.) And so long it may have none before it waits again: it is let in at once, or deleted."""
+a second.) And so long it may have none before it waits again: it is admitted at once or deleted."""
 FIRST_LOOK_S = 0.25
 """After so long the planner has looked at a new group."""
 TEXT_EVERY_S = 5.0
 FIRST_EVENT_AFTER_S = 2.0
 """A refusal that is over sooner (the pods were just being created) is not worth an event."""
 FIRST_EVENT_WITHOUT_PODS_S = 10.0
-"""The same for a group that is let in and has no pod yet: many are made before their pods are."""
+"""The same for an admitted group that has no pod yet: many are made before their pods are."""
 EVENT_EVERY_S = 15.0
 _INSTANT_S = 0.001
 _NOTHING: Amounts = ((CPU, 0), (MEMORY, 0))

@@ -1,9 +1,9 @@
-"""Why a group does not run yet, whoever it is that it waits for.
+"""Why a group does not run yet, whatever it waits for.
 
-The planner's refusal comes first. A gang that has its room can still wait: for members that nobody
-has created, or since kube-scheduler's own filters (volumes, devices, …) refuse one of them before
-we are asked. kube-scheduler says so on the pod only; here it becomes a reason like all others. So
-does a volume that does not come, after the time in which the room was kept for it.
+The planner's refusal comes first. A gang that has its room can still wait: for members that no
+owner has created, or since kube-scheduler's own filters (volumes, devices, …) refuse one of them
+before we are asked. kube-scheduler says so on the pod only; here it becomes a reason like all
+others. So does a volume that does not come, after the time in which the room was kept for it.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ _UNBOUND = frozenset({MemberState.PLACED, MemberState.WAITING})
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Reasons:
-    """Of what is true when a reason is asked for: nothing is kept."""
+    """The reasons of groups, worked out when asked for: nothing is kept."""
 
     cache: ClusterCache
     last_plan: LastPlan
@@ -92,7 +92,7 @@ class Reasons:
 def _missing(group: Group) -> Refusal:
     """It does not exist; a pod that waits for the one of its owner has no name of it to tell.
 
-    Nor has a pod alone, whose namespace tells the queue.
+    Nor has a single pod, whose namespace tells the queue.
     """
     pod = next((member.pod for member in group.members.values()), None)
     if group.solo and group.lacks_namespace:

@@ -18,7 +18,7 @@ from tests.builders import make_node, make_pod, make_queue, make_shape, make_spr
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
 
-PROMISED = "room is promised to a gang"
+PROMISED = "room is reserved for a gang"
 
 
 def wait(cause: Cause) -> Wait:
