@@ -1,12 +1,34 @@
 """PodDisruptionBudgets: how many of the selected pods may be disrupted now."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
-from app.model.pod import Pod
+from app.model.ids import PodUid
 from app.model.shape import LabelSelector
 
 BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 """The annotations in which a job says how many of its pods may be disrupted."""
+
+
+class Disruptable(Protocol):
+    """A pod, as far as it matters for its disruption."""
+
+    @property
+    def uid(self) -> PodUid:
+        """Its UID."""
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+
+    @property
+    def name(self) -> str:
+        """Its name there."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """What a budget selects it by."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +42,7 @@ class DisruptionBudget:
     disrupted: frozenset[str] = frozenset()
     """Names of pods that the API server already counts as disrupted."""
 
-    def covers(self, pod: Pod) -> bool:
+    def covers(self, pod: Disruptable) -> bool:
         """Whether evicting ``pod`` takes from what is allowed, and has not done so yet."""
         mine = pod.namespace == self.namespace and pod.name not in self.disrupted
         return mine and self.selector is not None and self.selector.matches(pod.labels)

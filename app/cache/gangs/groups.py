@@ -254,10 +254,6 @@ class Group:
         come = self.counted.arrivals.at_bind + coming
         return self._makes_minimum(come) or self._makes_up_for_losses(come)
 
-    def complete_without(self, leaving: Counter[Part]) -> bool:
-        """Whether it holds without so many per part of those on nodes or at Bind."""
-        return self._makes_minimum(self.counted.arrivals.at_bind, leaving=leaving)
-
     @property
     def reached_minimum(self) -> bool:
         """Whether enough members are on nodes for the others to stand alone."""
@@ -273,16 +269,13 @@ class Group:
         """Whether some of its minimum is not bound, as these say."""
         return not self._makes_minimum(self.counted.arrivals.accepted)
 
-    def _makes_minimum(self, come: Counter[Part], *, leaving: Counter[Part] = _NOBODY) -> bool:
-        """Whether its minimum is on nodes or among so many per part that came.
-
-        So many ``leaving`` do not count any more, wherever they are.
-        """
-        if self.on_nodes + come.total() - leaving.total() < self.min_member:
+    def _makes_minimum(self, come: Counter[Part]) -> bool:
+        """Whether its minimum is on nodes or among so many per part that came."""
+        if self.on_nodes + come.total() < self.min_member:
             return False
         if not (self.role_minimum or self.sub_groups):
             return True
-        return self._is_made_up_of(self.counted.parts(ON_NODE_KINDS) + come - leaving)
+        return self._is_made_up_of(self.counted.parts(ON_NODE_KINDS) + come)
 
     def _is_made_up_of(self, have: Counter[Part]) -> bool:
         """Whether these are enough for its roles and sub-groups."""

@@ -6,6 +6,10 @@ whose gang stops anyway, then one that its gang can spare, then gangs of which n
 whole and small ones first, and at last members of gangs that are begun, which have to be planned
 again before these are whole. Among equals one whose Binding has not been sent goes before one that
 the API server may have taken, and a later promise before an earlier one.
+
+Whether a gang has its minimum without a member is judged as for victims of eviction
+(:mod:`app.core.victims.gang_minimum`). Who goes is another question than there: some must go,
+whatever is lost, so there is an order where eviction has a refusal.
 """
 
 from collections import Counter
@@ -15,6 +19,9 @@ from enum import IntEnum
 
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member
+from app.cache.gangs.victims import victim_gang
+from app.core.victims.gang_minimum import keeps_minimum
+from app.core.victims.victim import VictimGang
 from app.model.ids import GroupKey
 from app.model.parts import Part
 from app.model.resources import Vector
@@ -43,6 +50,7 @@ class _Gang:
     """A group, and how many of each part give way of those that it counts on."""
 
     group: Group
+    before: VictimGang
     may_arrive: int
     leaving: Counter[Part] = field(default_factory=Counter)
     _costs: dict[tuple[Part, bool], Cost] = field(default_factory=dict)
@@ -50,7 +58,8 @@ class _Gang:
 
     @classmethod
     def of(cls, group: Group) -> "_Gang":
-        return cls(group, sum(member.may_arrive for member in group.members.values()))
+        may_arrive = sum(member.may_arrive for member in group.members.values())
+        return cls(group, victim_gang(group), may_arrive)
 
     def lose(self, member: Member) -> None:
         """This one gives way."""
@@ -75,13 +84,13 @@ class _Gang:
         group = self.group
         if not group.known:
             return Loss.NOTHING
-        if group.complete_without(self.leaving + Counter((part,))):
+        if keeps_minimum(self.before, self.leaving + Counter((part,))):
             return Loss.ONE_TO_SPARE
         if group.begun:
             return Loss.PART
         if self.may_arrive > may_arrive:
             return Loss.PART_IN_DOUBT
-        return Loss.A_GANG if group.complete_without(self.leaving) else Loss.NOTHING
+        return Loss.A_GANG if keeps_minimum(self.before, self.leaving) else Loss.NOTHING
 
 
 def who_gives_way(under_way: Iterable[tuple[Member, Group]], lacking: Vector) -> list[Member]:

@@ -9,11 +9,9 @@ need not be of that queue, so the others are those that give back most to it.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from app.cache.cluster import ClusterCache
-from app.cache.gangs.members import PLACED_KINDS
+from app.core.victims.victim import Victim
 from app.model.amounts import Amounts
-from app.model.ids import NodeName, PodUid, QueueName
-from app.model.pod import Pod
+from app.model.ids import NodeName, QueueName
 
 TRIES = 8
 LEAST = 2
@@ -31,18 +29,17 @@ def tries_with(rivals: int) -> int:
     return max(LEAST, TRIES * _MANY // (_MANY + rivals))
 
 
-def freed_by(cache: ClusterCache, victims: Iterable[PodUid], *, namespace: str) -> Freed:
+def freed_by(victims: Iterable[Victim], *, namespace: str) -> Freed:
     """What the cluster, the queues and this namespace would have again."""
     freed: dict[tuple[str, str, str], int] = {}
-    for pod in filter(None, map(cache.pods.pod, victims)):
+    for victim in victims:
         holders = [(_CLUSTER, "")]
-        if pod.namespace == namespace:
+        if victim.namespace == namespace:
             holders.append((_NAMESPACE, namespace))
-        queue = _queue_of(cache, pod)
-        if queue is not None:
-            holders += [(_QUEUE, ""), (_QUEUE, queue)]
+        if victim.there:
+            holders += [(_QUEUE, ""), (_QUEUE, victim.queue)]
         for kind, name in holders:
-            for resource, amount in pod.shape.requests:
+            for resource, amount in victim.request:
                 what = kind, name, resource
                 freed[what] = freed.get(what, 0) + amount
     return freed
@@ -99,13 +96,6 @@ def _lacks(freed: Freed, queue: QueueName, asked: Amounts) -> tuple[float, float
         for name in (queue, "")
     )
     return -mine, -everybody
-
-
-def _queue_of(cache: ClusterCache, pod: Pod) -> QueueName | None:
-    """The queue that it counts for."""
-    member = cache.members.get(pod.uid)
-    counted = member is not None and member.kind in PLACED_KINDS
-    return cache.groups[member.group].queue if member and counted else None
 
 
 def _no_more(freed: Freed, than: Freed) -> bool:

@@ -6,7 +6,8 @@ left is a clean veto. Of those left the answer has one, that which kube-schedule
 so that we know what goes: what one preemptor may evict counts as lost for the next ones, which are
 asked about before the watch shows it (:mod:`app.service.cycle.allowed_victims`).
 
-A node goes when one of its victims
+The rules are those of :mod:`app.core.victims`, all of them, whatever the conf switches. A node goes
+when one of its victims
 
 1. is not known here (the cache is behind: nothing can be said for it),
 2. is protected: ``kube-system`` or a system-critical priority class (volcano.md §3.6, conformance),
@@ -29,28 +30,25 @@ scheduler at all: room for one member is of no use without room for the gang, wh
 to make.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.cache.cluster import ClusterCache
-from app.cache.gangs.groups import Group
-from app.cache.gangs.members import PLACED_KINDS, Member, MemberState, Stage
+from app.cache.gangs.members import Member, Stage
+from app.cache.gangs.victims import foreign_victim, member_victim, victim_gang
+from app.core.victims.budgets import BudgetInUse, exceed_a_budget
+from app.core.victims.cost import cost_of
+from app.core.victims.gang_minimum import is_left_in_part
+from app.core.victims.rules import is_kept_by_queue, is_of_the_system, refuses_preemption
+from app.core.victims.victim import Victim, VictimGang
 from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
-from app.model.parts import Part
 from app.model.pod import Pod
 from app.service.calls.candidate_order import first_accepted, freed_by, tries_with
 from app.service.calls.catching_up import LateGroups
 from app.service.cycle.allowed_victims import AllowedVictims, Losses
 from app.service.cycle.queries import Queries
 from app.service.ports import Clock
-
-PROTECTED_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
-PROTECTED_NAMESPACE = "kube-system"
-
-_BEYOND = 1 << 31
-"""More than any priority; with it each victim adds to a sum."""
 
 
 class Strike(StrEnum):
@@ -121,31 +119,32 @@ class Preemption:
         if veto is not None:
             return Verdict({}, dict.fromkeys(candidates, veto))
         losses = self._allowed_victims.losses(besides=preemptor.uid)
-        struck = self._struck(preemptor, member, candidates, losses)
-        standing = {node: c for node, c in candidates.items() if node not in struck}
-        order = sorted(standing, key=lambda node: (_cost(self._cache, standing[node]), node))
-        chosen = self._first(member, {node: standing[node] for node in order}, losses)
+        victims = {node: _known(self._cache, c.victims) for node, c in candidates.items()}
+        queue = NO_QUEUE if member is None else self._cache.groups[member.group].queue
+        rules = _Rules(self._cache, queue, losses)
+        struck = self._struck(preemptor, candidates, victims, rules)
+        standing = [node for node in candidates if node not in struck]
+        order = sorted(standing, key=lambda node: (cost_of(victims[node]), node))
+        chosen = self._first(member, {node: victims[node] for node in order}, losses)
         if chosen is None:
             return Verdict({}, struck | dict.fromkeys(standing, Strike.REFUSED))
-        victims = _known(self._cache, standing[chosen])
-        self._allowed_victims.add(preemptor.uid, chosen, victims)
+        self._allowed_victims.add(preemptor.uid, chosen, victims[chosen])
         if member is not None:
             # kube-scheduler nominates it next, be it where we had done so
             self._cache.decisions.nominated(member, NO_NODE)
-        return Verdict({chosen: standing[chosen]}, struck)
+        return Verdict({chosen: candidates[chosen]}, struck)
 
     def _struck(
         self,
         pod: Pod,
-        member: Member | None,
         candidates: Mapping[NodeName, Candidate],
-        losses: Losses,
+        victims: Mapping[NodeName, Collection[Victim]],
+        rules: "_Rules",
     ) -> dict[NodeName, Strike]:
         """The nodes that something speaks against but the planner."""
-        queue = NO_QUEUE if member is None else self._cache.groups[member.group].queue
         struck: dict[NodeName, Strike] = {}
         for node, candidate in candidates.items():
-            strike = _harm(self._cache, candidate, queue=queue, losses=losses)
+            strike = rules.strike(candidate, victims[node])
             if strike is None and not _has_room(self._cache, pod, node, candidate):
                 strike = Strike.NO_ROOM
             if strike is not None:
@@ -153,7 +152,10 @@ class Preemption:
         return struck
 
     def _first(
-        self, member: Member | None, standing: Mapping[NodeName, Candidate], losses: Losses
+        self,
+        member: Member | None,
+        standing: Mapping[NodeName, Collection[Victim]],
+        losses: Losses,
     ) -> NodeName | None:
         """The first node that the planner gives it when the victims are gone."""
         if member is None or member.stage is not Stage.WAITING or not standing:
@@ -162,17 +164,16 @@ class Preemption:
 
         def has(node: NodeName) -> bool:
             places = {**rivals, member.pod.uid: node}
-            gone = standing[node].victims
+            gone = [victim.uid for victim in standing[node]]
             return member.pod.uid in what_if.would_have(places, without=gone)
 
         pod, queue = member.pod, self._cache.groups[member.group].queue
         freed = {
             node: freed_by(
-                self._cache,
-                (uid for uid in candidate.victims if uid not in losses.pods),
+                (victim for victim in victims if victim.uid not in losses.pods),
                 namespace=pod.namespace,
             )
-            for node, candidate in standing.items()
+            for node, victims in standing.items()
         }
         tries = tries_with(len(rivals))
         return first_accepted(freed, has, queue=queue, asked=pod.shape.requests, tries=tries)
@@ -203,60 +204,68 @@ class Preemption:
         return Strike.GANG_PREEMPTOR if group.is_gang else None
 
 
-def _known(cache: ClusterCache, candidate: Candidate) -> list[Pod]:
-    return [pod for pod in map(cache.pods.pod, candidate.victims) if pod is not None]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rules:
+    """The rules about victims, with what they go by for one preemptor.
 
-
-def _cost(cache: ClusterCache, candidate: Candidate) -> tuple[int, int, int, float]:
-    """What kube-scheduler goes by, the least first.
-
-    The highest priority of a victim, the sum of all, their number, and how long the most important
-    ones are there.
+    ``queue`` is that of the preemptor, ``losses`` are what others may evict already.
     """
-    victims = _known(cache, candidate)
-    highest = max((pod.priority for pod in victims), default=-_BEYOND)
-    total = sum(pod.priority + _BEYOND for pod in victims)
-    oldest = min((pod.created for pod in victims if pod.priority == highest), default=0.0)
-    return highest, total, len(victims), -oldest
+
+    cache: ClusterCache
+    queue: QueueName
+    losses: Losses
+    _gangs: dict[GroupKey, tuple[VictimGang, list[Victim]]] = field(default_factory=dict)
+    """Those of victims seen so far, each with its members that others may evict."""
+
+    def strike(self, candidate: Candidate, victims: Collection[Victim]) -> Strike | None:
+        """What speaks against the candidate, of whose victims these are known."""
+        if candidate.budget_violations or exceed_a_budget(victims, self._budgets()):
+            return Strike.DISRUPTION_BUDGET
+        if len(victims) < len(candidate.victims):
+            return Strike.UNKNOWN_VICTIM
+        if any(map(is_of_the_system, victims)):
+            return Strike.CONFORMANCE
+        if any(map(refuses_preemption, victims)):
+            return Strike.NOT_PREEMPTABLE
+        queue, queues = self.queue, self.cache.queues
+        if any(is_kept_by_queue(v, preemptor_queue=queue, queues=queues) for v in victims):
+            return Strike.NOT_RECLAIMABLE
+        return Strike.GANG_MINIMUM if self._leave_a_gang_in_part(victims) else None
+
+    def _budgets(self) -> Iterator[BudgetInUse]:
+        """Those that others take from; kube-scheduler has seen to it that all allow these alone."""
+        for key, theirs in self.losses.budgets.items():
+            yield BudgetInUse(self.cache.budgets[key], theirs)
+
+    def _leave_a_gang_in_part(self, victims: Iterable[Victim]) -> bool:
+        members: dict[GroupKey, list[Victim]] = {}
+        for victim in victims:
+            if victim.gang is not None:
+                members.setdefault(victim.gang, []).append(victim)
+        for key, mine in members.items():
+            gang, others = self._gang(key)
+            if is_left_in_part(gang, mine, others=others):
+                return True
+        return False
+
+    def _gang(self, key: GroupKey) -> tuple[VictimGang, list[Victim]]:
+        found = self._gangs.get(key)
+        if found is None:
+            others = _known(self.cache, self.losses.members.get(key, ()))
+            found = self._gangs[key] = victim_gang(self.cache.groups[key]), others
+        return found
 
 
-def _harm(
-    cache: ClusterCache, candidate: Candidate, *, queue: QueueName, losses: Losses
-) -> Strike | None:
-    known = _known(cache, candidate)
-    if candidate.budget_violations or _exceeds(cache, known, losses):
-        return Strike.DISRUPTION_BUDGET
-    if len(known) < len(candidate.victims):
-        return Strike.UNKNOWN_VICTIM
-    if any(_is_protected(pod) for pod in known):
-        return Strike.CONFORMANCE
-    if any(cache.pods.ours(pod) and not pod.preemptable for pod in known):
-        return Strike.NOT_PREEMPTABLE
-    groups = _members(cache, known)
-    if any(_is_kept(cache, cache.groups[key], queue) for key in groups):
-        return Strike.NOT_RECLAIMABLE
-    if any(
-        _breaks(cache.groups[key], victims, losses.members.get(key, ()))
-        for key, victims in groups.items()
-    ):
-        return Strike.GANG_MINIMUM
-    return None
-
-
-def _exceeds(cache: ClusterCache, victims: Iterable[Pod], losses: Losses) -> bool:
-    """Whether a budget allows too few for these and what others evict.
-
-    kube-scheduler has seen to it that it allows these alone.
-    """
-    going = [pod for pod in victims if not pod.deleting]
-    for key, theirs in losses.budgets.items():
-        budget = cache.budgets[key]
-        if len(theirs) + len(going) <= budget.allowed:
-            continue  # whichever of them it covers: comparing labels costs the most
-        mine = {pod.uid for pod in going if budget.covers(pod)}
-        if mine and len(mine.union(theirs)) > budget.allowed:
-            return True
-    return False
+def _known(cache: ClusterCache, uids: Iterable[PodUid]) -> list[Victim]:
+    """The pods that the cache knows, as the rules look at them."""
+    victims = []
+    for uid in uids:
+        member, foreign = cache.members.get(uid), cache.pods.foreign.get(uid)
+        if member is not None:
+            victims.append(member_victim(member, cache.groups[member.group]))
+        elif foreign is not None:
+            victims.append(foreign_victim(foreign))
+    return victims
 
 
 def _has_room(cache: ClusterCache, preemptor: Pod, node: NodeName, candidate: Candidate) -> bool:
@@ -264,41 +273,3 @@ def _has_room(cache: ClusterCache, preemptor: Pod, node: NodeName, candidate: Ca
     request = cache.node_usage.vector(preemptor.shape.requests)
     gone = frozenset({preemptor.uid, *candidate.victims})
     return node in cache.node_usage.nodes and cache.node_usage.has_room(node, request, without=gone)
-
-
-def _is_protected(pod: Pod) -> bool:
-    return pod.namespace == PROTECTED_NAMESPACE or pod.priority_class in PROTECTED_CLASSES
-
-
-def _members(cache: ClusterCache, victims: Iterable[Pod]) -> dict[GroupKey, set[PodUid]]:
-    """The members of groups of ours among ``victims``."""
-    found: dict[GroupKey, set[PodUid]] = {}
-    for pod in victims:
-        member = cache.members.get(pod.uid)
-        if member is not None:
-            found.setdefault(member.group, set()).add(pod.uid)
-    return found
-
-
-def _is_kept(cache: ClusterCache, group: Group, queue: QueueName) -> bool:
-    owner = cache.queues.get(group.queue)
-    return owner is not None and not owner.reclaimable and group.queue != queue
-
-
-def _breaks(group: Group, victims: Collection[PodUid], others: Collection[PodUid]) -> bool:
-    """Whether it were left in part; ``others`` are members that may have been evicted already."""
-    mine = _placed(group, victims)
-    there = (
-        group.on_nodes
-        + group.counted.arrivals.at_bind.total()
-        - group.counted.kinds[MemberState.SUCCEEDED]
-    )
-    if not mine or mine.total() >= there:
-        return False
-    return not group.complete_without(_placed(group, {*victims, *others}))
-
-
-def _placed(group: Group, uids: Iterable[PodUid]) -> Counter[Part]:
-    """How many of these members it counts as there, by what they count for."""
-    members = (group.members[uid] for uid in uids)
-    return Counter(member.part for member in members if member.kind in PLACED_KINDS)

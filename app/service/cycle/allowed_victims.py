@@ -20,9 +20,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from app.cache.cluster import ClusterCache
-from app.model.disruption import DisruptionBudget
+from app.model.disruption import Disruptable, DisruptionBudget
 from app.model.ids import GroupKey, NodeName, PodUid
-from app.model.pod import TERMINAL, Pod
+from app.model.pod import TERMINAL
 from app.model.snapshot import NominatedRoom
 from app.service.ports import Clock
 
@@ -48,7 +48,7 @@ class Losses:
 class _Approved:
     """``stood`` are the budgets of the victim as they were then, ``budgets`` as they are now."""
 
-    victim: Pod
+    victim: Disruptable
     node: NodeName
     stood: tuple[DisruptionBudget, ...]
     budgets: dict[str, DisruptionBudget]
@@ -76,7 +76,7 @@ class AllowedVictims:
         self._budgets: dict[str, DisruptionBudget] = {}
         """Those that the approvals were compared with last."""
 
-    def add(self, preemptor: PodUid, node: NodeName, victims: Iterable[Pod]) -> None:
+    def add(self, preemptor: PodUid, node: NodeName, victims: Iterable[Disruptable]) -> None:
         """It may evict them from ``node``."""
         until = self._clock() + KEPT_S
         for pod in victims:

@@ -1,4 +1,7 @@
-"""What the planner would say if pods were gone: one snapshot for many such questions."""
+"""What the planner would say if pods were gone: one snapshot for many such questions.
+
+Whether these pods may go is asked before, by the rules of :mod:`app.core.victims`.
+"""
 
 from collections.abc import Iterable, Mapping
 

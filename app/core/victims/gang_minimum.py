@@ -1,0 +1,33 @@
+"""A gang is left with its minimum, or goes whole.
+
+A minimum is a number of members, a number per role, and a number of whole sub-groups.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from app.core.victims.victim import Victim, VictimGang
+from app.model.parts import Part, make_up
+
+
+def keeps_minimum(gang: VictimGang, leaving: Counter[Part]) -> bool:
+    """Whether ``gang`` has its minimum without so many of each part."""
+    if gang.members.total() - leaving.total() < gang.min_member:
+        return False
+    left = gang.members - leaving
+    return make_up(left, role_minimum=gang.role_minimum, policies=gang.sub_groups)
+
+
+def is_left_in_part(
+    gang: VictimGang, victims: Iterable[Victim], *, others: Iterable[Victim] = ()
+) -> bool:
+    """Whether ``gang`` would keep members, but not its minimum, once its ``victims`` are gone.
+
+    ``others`` are members that may have been evicted before. These members may still stay, so the
+    ``victims`` are the whole gang only by themselves.
+    """
+    mine = {victim.uid: victim for victim in victims if victim.there}
+    if not mine or len(mine) >= gang.members.total() - gang.finished:
+        return False
+    going = {other.uid: other for other in others if other.there} | mine
+    return not keeps_minimum(gang, Counter(victim.part for victim in going.values()))
