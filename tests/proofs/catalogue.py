@@ -4,73 +4,33 @@ from __future__ import annotations
 
 from tests.proofs.piece import Piece, faults, properties
 
+_PLANNER = "tests/core/test_planner_properties.py"
+_BEARABLE = "tests/core/test_bears_more.py"
+_ENGINE = "tests/core/placement"
+_CACHE_MACHINE = "tests/cache/test_state_machine.py"
+_BARRIER = "tests/service/calls/test_barrier_machine.py"
+_EQUAL_PODS = "tests/service/cycle/test_equal_pods.py"
+_INTERLEAVINGS = "tests/controllers/job/test_interleavings.py"
+
 PIECES: tuple[Piece, ...] = (
-    # The pure core
-    *properties("planner", "tests/core/test_planner_properties.py", shares=20),
-    *properties("engine", "tests/core/placement", shares=10),
-    *properties("bearable", "tests/core/test_bears_more.py", shares=5),
-    *properties("work-conservation", "tests/core/test_work_conservation.py", shares=5),
-    *properties(
-        "core",
-        "tests/core/actions",
-        "tests/core/gangs",
-        "tests/core/plugins",
-        "tests/core/shares",
-        "tests/core/test_confirm.py",
-        "tests/core/test_figures.py",
-        "tests/core/test_ledger.py",
-        "tests/core/test_over_limit.py",
-        "tests/core/test_parts.py",
-        "tests/core/test_queue_limits.py",
-        shares=5,
-    ),
-    # What is known of the cluster, and what is made of it
-    *properties("cache-machine", "tests/cache/test_state_machine.py", shares=10),
-    *properties(
-        "cache",
-        "tests/cache/gangs",
-        "tests/cache/neighbours",
-        "tests/cache/reserved",
-        "tests/cache/snapshots",
-    ),
-    *properties("barrier", "tests/service/calls/test_barrier_machine.py", shares=5),
-    *properties("equal-pods", "tests/service/cycle/test_equal_pods.py", shares=5),
-    *properties(
-        "service",
-        "tests/service/calls/test_front_reservations_crossing.py",
-        "tests/service/calls/test_preemption.py",
-        "tests/service/cycle/test_allowed_victims.py",
-        "tests/service/cycle/test_planning.py",
-        "tests/service/test_configuration.py",
-        "tests/service/test_shortage_properties.py",
-        shares=5,
-    ),
-    # Controllers, webhooks, and the edges
-    *properties("interleavings", "tests/controllers/job/test_interleavings.py", shares=10),
-    *properties(
-        "controllers",
-        "tests/controllers/cronjob",
-        "tests/controllers/hypernode",
-        "tests/controllers/jobflow",
-        "tests/controllers/jobplugins",
-        "tests/controllers/podgroup",
-        "tests/controllers/queue",
-        "tests/controllers/test_intake.py",
-        "tests/controllers/test_store.py",
-        shares=5,
-    ),
-    *properties("bad-requests", "tests/api", shares=5),
+    *properties("planner", _PLANNER, shares=20),
+    *properties("engine", _ENGINE, shares=5),
+    *properties("bearable", _BEARABLE, shares=4),
+    *properties("core", "tests/core", without=(_PLANNER, _BEARABLE, _ENGINE), shares=5),
+    *properties("cache-machine", _CACHE_MACHINE, shares=10),
+    *properties("cache", "tests/cache", without=(_CACHE_MACHINE,)),
+    *properties("barrier", _BARRIER, shares=2),
+    *properties("equal-pods", _EQUAL_PODS, shares=4),
+    *properties("service", "tests/service", without=(_BARRIER, _EQUAL_PODS), shares=4),
+    *properties("interleavings", _INTERLEAVINGS, shares=2),
+    *properties("controllers", "tests/controllers", without=(_INTERLEAVINGS,), shares=2),
+    *properties("bad-requests", "tests/api", shares=4),
     *properties(
         "edges",
-        "tests/front",
-        "tests/jobplugins",
-        "tests/kit",
-        "tests/kube",
-        "tests/webhooks",
-        "tests/wire",
-        shares=2,
+        *("tests/front", "tests/jobplugins", "tests/kit", "tests/kube"),
+        *("tests/webhooks", "tests/wire"),
+        shares=5,
     ),
-    # Faults on the real control plane
     *faults("competition", "tests/e2e/test_competition.py", rounds=20, shares=5),
     *faults("crowd", "tests/e2e/test_crowd.py", rounds=20, shares=5),
     *faults("kill", "tests/e2e/test_kill.py", rounds=20, shares=5),

@@ -24,8 +24,14 @@ class Piece:
     variables: Mapping[str, str]
     """The counts, as `tests/scale.py` reads them."""
     options: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    """Paths below those of the piece that are not its own."""
     share: int = 0
     """Shares of the same tests roll different dice."""
+
+    def covers(self, path: str) -> bool:
+        """Whether the tests of this file are its own."""
+        return _is_below(path, self.paths) and not _is_below(path, self.without)
 
     def dice(self, seed: int) -> int:
         return seed + self.share * SEEDS
@@ -34,6 +40,7 @@ class Piece:
         """The run of pytest, from the root of the project."""
         return [
             *(sys.executable, "-m", "pytest", "-q", f"-m={self.marked}", *self.options),
+            *(f"--ignore={path}" for path in self.without),
             *(f"--hypothesis-seed={self.dice(seed)}", *self.paths),
         ]
 
@@ -42,7 +49,9 @@ class Piece:
         return {**self.variables, "PUMICE_SEED": str(self.dice(seed))}
 
 
-def properties(name: str, *paths: str, shares: int = 1) -> Iterator[Piece]:
+def properties(
+    name: str, *paths: str, shares: int = 1, without: tuple[str, ...] = ()
+) -> Iterator[Piece]:
     """The Hypothesis tests of the paths, with a hundred times their examples in so many shares."""
     for share, full_name in _shares(name, shares):
         yield Piece(
@@ -51,6 +60,7 @@ def properties(name: str, *paths: str, shares: int = 1) -> Iterator[Piece]:
             marked="hypothesis and not real",
             variables={"PUMICE_SCALE": f"{TIMES / shares:g}"},
             options=_ON_ALL_CORES,
+            without=without,
             share=share,
         )
 
@@ -69,3 +79,7 @@ def faults(name: str, *paths: str, rounds: int, shares: int = 1) -> Iterator[Pie
 
 def _shares(name: str, count: int) -> Sequence[tuple[int, str]]:
     return [(i, f"{name}-{i + 1}" if count > 1 else name) for i in range(count)]
+
+
+def _is_below(path: str, folders: Sequence[str]) -> bool:
+    return any(path == each or path.startswith(f"{each}/") for each in folders)

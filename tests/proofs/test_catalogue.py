@@ -26,12 +26,7 @@ def files_with(pattern: re.Pattern[str]) -> list[str]:
 
 def covering(path: str, variable: str) -> list[Piece]:
     """The pieces that try this file with a large count."""
-    return [
-        piece
-        for piece in PIECES
-        if variable in piece.variables
-        and any(path == each or path.startswith(f"{each}/") for each in piece.paths)
-    ]
+    return [piece for piece in PIECES if variable in piece.variables and piece.covers(path)]
 
 
 @pytest.mark.parametrize("path", files_with(PROPERTY))
@@ -50,5 +45,6 @@ def test_no_two_pieces_have_the_same_name() -> None:
 
 
 def test_each_path_of_a_piece_exists() -> None:
-    missing = [path for piece in PIECES for path in piece.paths if not (ROOT / path).exists()]
+    named = [path for piece in PIECES for path in (*piece.paths, *piece.without)]
+    missing = [path for path in named if not (ROOT / path).exists()]
     assert missing == []

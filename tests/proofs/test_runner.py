@@ -99,6 +99,13 @@ def test_faults_repeat_their_rounds_one_after_the_other() -> None:
     assert not [option for option in kill.command(5) if "numprocesses" in option]
 
 
+def test_a_path_that_another_piece_tries_is_left_out() -> None:
+    (piece,) = properties("rest", "tests/a", "tests/b.py", without=("tests/a/own",))
+    own = ["tests/a/one.py", "tests/a/own/one.py", "tests/b.py", "tests/ab.py"]
+    assert [path for path in own if piece.covers(path)] == ["tests/a/one.py", "tests/b.py"]
+    assert "--ignore=tests/a/own" in piece.command(5)
+
+
 # What is recorded
 
 
