@@ -367,7 +367,7 @@ json_values = st.recursive(
 )
 
 
-@examples(60)
+@examples(30)
 @given(st.sampled_from(VERBS), json_values | st.dictionaries(st.text(max_size=3), json_values))
 def test_whatever_is_sent_the_answer_is_no_500_and_nothing_is_reserved(
     verb: str, value: Any
@@ -381,7 +381,7 @@ def test_whatever_is_sent_the_answer_is_no_500_and_nothing_is_reserved(
     run(scenario())
 
 
-@examples(60)
+@examples(30)
 @given(st.binary(max_size=200), st.integers(0, 1000), st.sampled_from(VERBS))
 def test_a_damaged_body_is_refused_or_understood(noise: bytes, at_byte: int, verb: str) -> None:
     name = {"bind": "bind.request", "preempt": "preempt.request"}.get(verb, "filter.request")

@@ -30,7 +30,7 @@ from tests.core.worlds import NOW, World, with_gangs, worlds
 from tests.scale import examples
 
 OF_NODES = {Cause.NO_NODE_FITS, Cause.NOT_ENOUGH_RESOURCES}
-EXAMPLES = examples(100, suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large))
+EXAMPLES = examples(40, suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large))
 
 
 def alone(name: str, queue: str, snapshot: Snapshot, *, cores: int) -> Gang:

@@ -29,9 +29,9 @@ from tests.core.worlds import NOW, World, shuffled, worlds
 from tests.scale import examples
 
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
-PER_THEME = examples(25, suppress_health_check=SLOW)
-EXAMPLES = examples(50, suppress_health_check=SLOW)
-FEW = examples(20, suppress_health_check=SLOW)
+PER_THEME = examples(12, suppress_health_check=SLOW)
+EXAMPLES = examples(25, suppress_health_check=SLOW)
+FEW = examples(10, suppress_health_check=SLOW)
 themes = pytest.mark.parametrize("theme", Theme, ids=lambda theme: theme.name.lower())
 
 

@@ -105,7 +105,7 @@ def limit_of(world: World, queue: Queue) -> int:
     return min(own, CORES - guaranteed)
 
 
-@examples(300)
+@examples(100)
 @given(world=worlds())
 def test_no_gang_that_waits_fits_into_room_that_is_neither_collected_nor_beyond_a_limit(
     world: World,
@@ -130,7 +130,7 @@ def test_no_gang_that_waits_fits_into_room_that_is_neither_collected_nor_beyond_
         assert size > free or beyond or in_queue, (gang.name, size, free)
 
 
-@examples(300)
+@examples(100)
 @given(world=worlds())
 def test_what_is_collected_is_for_gangs_that_waited_and_is_free(world: World) -> None:
     decided = plan(world.snapshot, BY[world.name], now=world.now, shapes=None)

@@ -43,7 +43,7 @@ def table_names(snapshot: Snapshot) -> list[NodeName]:
 
 
 @examples(
-    80,
+    30,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @pytest.mark.parametrize("theme", Theme, ids=lambda theme: theme.name.lower())

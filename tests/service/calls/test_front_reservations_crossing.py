@@ -238,4 +238,4 @@ class Crossing(RuleBasedStateMachine):
 
 
 TestCrossing = Crossing.TestCase
-TestCrossing.settings = examples(300)
+TestCrossing.settings = examples(80)

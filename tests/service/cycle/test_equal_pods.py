@@ -532,5 +532,5 @@ class Coming(RuleBasedStateMachine):
         self.rig.node(NODES[number % len(SAMPLE)], cpu=1000, unschedulable=cordoned)
 
 
-Coming.TestCase.settings = examples(50, stateful_step_count=60)
+Coming.TestCase.settings = examples(25, stateful_step_count=60)
 TestComing = Coming.TestCase
