@@ -30,6 +30,8 @@ _PATCH_TYPES = {
 Object = dict[str, Any]
 Objects = list[Object]  # an alias, because ApiClient has a method named list
 _WATCH_S = 60
+_NOT_YET, _NOT_YET_S, _GETS = 429, 0.5, 20
+"""Too many requests: a read is tried again so soon, and so often."""
 
 
 class ApiError(Exception):
@@ -113,14 +115,22 @@ class ApiClient:
         params: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Any:
-        """Send one request and return the decoded answer (text where it is not JSON)."""
-        response = self._http.request(
-            method,
-            path,
-            content=None if body is None else json.dumps(body),
-            params=params,
-            headers={} if body is None else {"Content-Type": content_type},
-        )
+        """Send one request and return the decoded answer (text where it is not JSON).
+
+        A stock API server that has just started answers some reads with 429, "storage is
+        (re)initializing"; like all clients, this one asks again.
+        """
+        for may_ask_again in (*[method == "GET"] * _GETS, False):
+            response = self._http.request(
+                method,
+                path,
+                content=None if body is None else json.dumps(body),
+                params=params,
+                headers={} if body is None else {"Content-Type": content_type},
+            )
+            if response.status_code != _NOT_YET or not may_ask_again:
+                break
+            time.sleep(_NOT_YET_S)
         if response.status_code >= 400:
             raise ApiError(response.status_code, response.text)
         if response.headers.get("content-type", "").startswith("application/json"):

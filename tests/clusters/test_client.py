@@ -124,3 +124,10 @@ def test_a_state_that_is_not_reached_is_shown() -> None:
 def test_a_server_that_is_not_there_is_not_ready() -> None:
     with ApiClient("http://127.0.0.1:1") as api:
         assert not api.is_ready()
+
+
+def test_a_read_that_a_server_cannot_answer_yet_is_sent_again() -> None:
+    codes = [429, 200]
+    with _server(lambda handler: _send(handler, codes.pop(0), _listing())) as api:
+        assert api.list(NODES) == []
+    assert codes == []

@@ -66,7 +66,8 @@ def wait_at_rest(rig: Rig, place: Stand, followed: Sequence[Changes]) -> None:
     """Wait until nothing changes any more, nor will when some time is over.
 
     A gang may be kept from being tried again, room be kept for members that nobody creates, some be
-    at Bind while others are lacking, and a deleted job wait for the garbage collector.
+    at Bind while others are lacking, a deleted job wait for the garbage collector, and a queue for
+    the controllers to say that it is open.
     """
     since = time.monotonic()
 
@@ -79,6 +80,7 @@ def wait_at_rest(rig: Rig, place: Stand, followed: Sequence[Changes]) -> None:
             any(each["cause"] == "CoolingDown" for each in refused)
             or any(each["slots"] or each["heldBinds"] for each in gangs)
             or any("deletionTimestamp" in job["metadata"] for job in place.all(JOBS))
+            or any("state" not in queue.get("status", {}) for queue in place.api.list(QUEUES))
         )
 
     wait_until(rests, timeout_s=REST_S, what="all at rest")
