@@ -11,7 +11,9 @@ import pytest
 from hypothesis.stateful import invariant, rule
 
 from app.cache.audit import audit
+from app.cache.decisions import state_of
 from app.cache.gangs.groups import Group
+from app.cache.gangs.story import entries
 from app.cache.gangs.sums import part_of
 from app.cache.gangs.views import gang_view
 from app.cache.neighbours.placed_pods import Occupant
@@ -85,6 +87,13 @@ class Checks(Machine):
         for uid, reserve in now.members.items():
             is_sure = uid in going or reserve.taken
             assert is_sure or not self.api.is_squeezed(taken[uid], staying)
+
+    @invariant()
+    def stories_end_where_members_are(self) -> None:
+        for member in self.cache.members.values():
+            if member.story:
+                last = entries(member.story)[-1].after
+                assert last.removesuffix(", void") == state_of(member)
 
     @invariant()
     def groups_equal_a_recount(self) -> None:
