@@ -8,5 +8,7 @@ is taken: bound, assumed or only planned.
 * ``gangs``: groups and their members.
 * ``neighbours``: pods by node, as rules about other pods see them.
 * ``reserved``: room reserved for members and slots.
+* ``decisions``: the one door: a member changes here only, and its story is told.
+* ``pods``, ``cluster``: what the API server says.
 * ``snapshots``: what the planner is given.
 """

@@ -143,7 +143,7 @@ class ClusterCache:
     # --- events: nodes ---------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> None:
-        """Add or replace a node; promises on a node that no longer takes pods are given back."""
+        """Add or replace a node; reservations on one that takes no more pods are given back."""
         was_up = self.node_usage.is_up(node.name)
         before = self.node_usage.nodes.get(node.name)
         if not self.node_usage.set_node(node):
@@ -157,7 +157,7 @@ class ClusterCache:
         self.losses.relieve(node.name, SMALLER)
 
     def drop_node(self, name: NodeName) -> None:
-        """Forget a node; promises on it are given back."""
+        """Forget a node; reservations on it are given back."""
         if self.node_usage.drop_node(name):
             self.signals.note_dirty()
             self._count_lingering(name)
@@ -210,7 +210,7 @@ class ClusterCache:
         self.registry.changed(group)
 
     def _before(self, pod_group: PodGroup) -> PodGroup | None:
-        """The same one as it was; another of its name has gone while nobody watched."""
+        """The same one as it was; another of its name has gone while the watch was down."""
         group = self.groups.get(pod_group.key)
         before = group.pod_group if group else None
         if before is not None and before.uid != pod_group.uid:
@@ -219,7 +219,7 @@ class ClusterCache:
         return before
 
     def _take_back(self, group: Group, *, before: PodGroup, now: PodGroup) -> None:
-        """Give back what it was promised as it was and may not keep as it is."""
+        """Give back what was reserved for it as it was and may not stay as it is."""
         if now.queue != before.queue:
             self.losses.revoke(group, why="PodGroup moved to another queue")
         elif now.minimum != before.minimum:
@@ -228,7 +228,7 @@ class ClusterCache:
     def drop_group(self, key: GroupKey) -> None:
         """Forget a PodGroup; members that are not on a node yet lose their places.
 
-        Nobody counts finished members any more, until there is a PodGroup of that name again.
+        Finished members do not count any more, until there is a PodGroup of that name again.
         """
         group = self.groups.get(key)
         if group is None or group.pod_group is None:

@@ -62,7 +62,7 @@ class Decisions:
         generation: int = 0,
         exchange: Exchange = ANY_EQUAL,
     ) -> None:
-        """Give a member a place, another one, or none. Whoever calls charges the room."""
+        """Give a member a place, another one, or none. The caller charges the room."""
         self._go(member, stage, node, by=by, why=why, generation=generation)
         group = self._registry.groups[member.group]
         group.remove(member)

@@ -86,7 +86,7 @@ class Pods:
         return pod.scheduler in self.schedulers
 
     def pod(self, uid: PodUid) -> Pod | None:
-        """A pod that counts, whoever's it is."""
+        """A pod that counts, ours or foreign."""
         member = self._members.get(uid)
         return member.pod if member is not None else self.foreign.get(uid)
 
@@ -142,7 +142,7 @@ class Pods:
         self._drop(uid)
 
     def set_nominated(self, pod: Pod) -> None:
-        """A pod of others waits for room that somebody was evicted from, or does so elsewhere.
+        """A foreign pod waits for room that pods were evicted from, or does so elsewhere.
 
         One that is known to have a node does not: two watches tell of it.
         """
@@ -182,7 +182,7 @@ class Pods:
         return gone or self._is_history(pod)
 
     def _is_history(self, pod: Pod) -> bool:
-        """Whether it is over, and its PodGroup too: nobody counts it."""
+        """Whether it is over, and its PodGroup too: it does not count."""
         if pod.status not in TERMINAL:
             return False
         group = self._groups.get(pod.group)

@@ -1,9 +1,9 @@
 """What becomes of a place when its pod moves to another group.
 
-A promise was made to the old group and stays there. Not when the Binding is under way: that cannot
-be taken back, and the new group does not count on it before the pod is bound. Nor when a controller
-made a PodGroup for a pod that had its place without one: that is as good there, and so is a Binding
-under way.
+A reservation was made for the old group and stays there. Not when the Binding is under way: that
+cannot be taken back, and the new group does not count on it before the pod is bound. Nor when a
+controller made a PodGroup for a pod that had its place without one: that is as good there, and so
+is a Binding under way.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """All groups, what the planner has to decide about, and the queues' sums.
 
-Views are made when somebody asks and only for groups that changed; a queue's sums change by the
-difference of a group's old and new contribution.
+Views are made when they are asked for, and only of groups that changed; a queue's sums change by
+the difference of a group's old and new contribution.
 """
 
 from collections import defaultdict
@@ -117,7 +117,7 @@ class Registry:
     def specify(self, group: Group, pod_group: PodGroup | None) -> None:
         """Let ``group`` be what ``pod_group`` says, its roles as the owner of that describes them.
 
-        Whoever calls says that it changed.
+        The caller says that it changed.
         """
         self._disown(group)
         before = group.queue

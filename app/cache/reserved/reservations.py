@@ -145,7 +145,7 @@ class Reservations:
         """Let a planned member and an equal one of its gang change nodes, if their places may.
 
         So that the first has one that is ``offered``; all room stays as it was planned. Not with
-        one whose place was told to somebody: its Bind may be on the way.
+        one whose place the pod or kube-scheduler was told: its Bind may be on the way.
         """
         member = self._members.get(uid)
         if member is None or not member.planned:

@@ -1,4 +1,4 @@
-"""What can be taken back of promises, and what of it stands or falls together.
+"""What can be taken back of reservations, and what of it stands or falls together.
 
 Nothing, while a gang is bound in part or about to be: its minimum is all or nothing. All of it, as
 long as nobody of the gang is on a node or has a Binding under way. Where the minimum is on nodes or
@@ -21,13 +21,13 @@ from app.model.plan import Revocable
 from app.model.resources import Vector
 
 _Place = tuple[str, Amounts, float]
-"""Who has it, what it takes, and since when it is promised."""
+"""Who has it, what it takes, and since when it is reserved."""
 
 
 def revocable(
     groups: Iterable[Group], *, vector: Callable[[Amounts], Vector]
 ) -> Iterator[Revocable]:
-    """What these have that can be taken back; of one group the earlier promised first."""
+    """What these have that can be taken back; of one group the earlier reserved first."""
     for group in groups:
         places = [*map(_slot, group.slots.values()), *map(_member, _free_to_go(group))]
         if stands_without(group):
@@ -37,7 +37,7 @@ def revocable(
 
 
 def is_under_way(group: Group) -> bool:
-    """Whether somebody of it is on a node, or has a Binding under way."""
+    """Whether a member of it is on a node, or has a Binding under way."""
     return group.on_nodes > 0 or any(m.stage is Stage.BINDING for m in group.members.values())
 
 

@@ -1,4 +1,4 @@
-"""Nodes that have less room than is promised on them to members whose Bindings are under way.
+"""Nodes that have less room than is reserved on them for members whose Bindings are under way.
 
 Those whose places are void by then do not count where it is sure that they are not bound. Where the
 API server may have taken a Binding, the room of the others is in doubt until that is known.
@@ -16,7 +16,7 @@ from app.model.ids import GroupKey, NodeName, PodUid
 
 
 class Shortage(Enum):
-    """Whether there is the room that a member was promised."""
+    """Whether there is the room that was reserved for a member."""
 
     THERE = "there"
     IN_DOUBT = "in doubt"
@@ -47,7 +47,7 @@ class Shortages:
             self._decisions.avoid(member, why=why)
 
     def room_of(self, member: Member) -> Shortage:
-        """Whether it may be bound where it was promised room, as far as others leave some."""
+        """Whether it may be bound where room was reserved for it, as far as others leave some."""
         uid, node_usage = member.pod.uid, self._node_usage
         if not node_usage.is_squeezed(uid):
             return Shortage.THERE

@@ -2,7 +2,7 @@
 
 Not all of them must stop: what is left of the room is enough for some. The place of a member that
 gives way becomes void. It is chosen by what is lost with it, the least first (:class:`Loss`): one
-whose gang stops anyway, then one that its gang can spare, then gangs of which nobody is bound,
+whose gang stops anyway, then one that its gang can spare, then gangs of which no member is bound,
 whole and small ones first, and at last members of gangs that are begun, which have to be planned
 again before these are whole. Among equals one whose Binding has not been sent goes before one that
 the API server may have taken, and a later promise before an earlier one.
@@ -35,11 +35,11 @@ class Loss(IntEnum):
     ONE_TO_SPARE = 1
     """The others make up the minimum."""
     A_GANG = 2
-    """Nobody of it is bound, and now nobody will be."""
+    """No member of it is bound, and now none will be."""
     PART_IN_DOUBT = 3
     """The API server may take the Binding of another, or may have taken it."""
     PART = 4
-    """Somebody of it is bound."""
+    """A member of it is bound."""
 
 
 Cost = tuple[Loss, int, bool]
