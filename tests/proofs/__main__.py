@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.proofs.catalogue import PIECES
 from tests.proofs.piece import SEEDS
-from tests.proofs.record import Run, commit_of, load, resumed, save
+from tests.proofs.record import Run, add, commit_of, load, resumed
 from tests.proofs.runner import chosen, in_pytest, prove, told
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def main() -> None:
             _say(f"{piece.name:<24} {told(run, piece)}")
         return
     execute = in_pytest(ROOT, LOGS, _say)
-    run = prove(pieces, run, execute=execute, keep=lambda run: save(RECORD, run), say=_say)
+    run = prove(pieces, run, execute=execute, keep=lambda ended: add(RECORD, ended), say=_say)
     sys.exit(_verdict(run, [piece.name for piece in pieces]))
 
 

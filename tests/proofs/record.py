@@ -36,11 +36,15 @@ def load(path: Path) -> tuple[Run, ...]:
     return msgspec.json.decode(path.read_bytes(), type=tuple[Run, ...]) if path.exists() else ()
 
 
-def save(path: Path, run: Run) -> None:
-    """Record the run in place of what it was."""
-    others = (each for each in load(path) if (each.commit, each.seed) != (run.commit, run.seed))
+def add(path: Path, ended: Run) -> None:
+    """Record the pieces that have ended, beside those that the same run has already."""
+    runs = load(path)
+    same = [run for run in runs if (run.commit, run.seed) == (ended.commit, ended.seed)]
+    for run in same:
+        ended = msgspec.structs.replace(ended, pieces={**run.pieces, **ended.pieces})
+    others = [run for run in runs if run not in same]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode((*others, run))))
+    path.write_bytes(msgspec.json.format(msgspec.json.encode((*others, ended))))
 
 
 def resumed(runs: Sequence[Run], commit: str, *, seed: int | None, fresh: int) -> Run:

@@ -36,8 +36,9 @@ def prove(
             say(f"{place}: {told(run, piece)} before")
             continue
         say(f"{place} …")
-        run = run.with_piece(piece.name, execute(piece, run.seed))
-        keep(run)
+        outcome = execute(piece, run.seed)
+        run = run.with_piece(piece.name, outcome)
+        keep(Run(run.commit, run.seed, {piece.name: outcome}))
         say(f"{place}: {told(run, piece)}")
     return run
 

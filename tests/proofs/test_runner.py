@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.proofs.piece import Piece, faults, properties
-from tests.proofs.record import Outcome, Run, commit_of, load, resumed, save
+from tests.proofs.record import Outcome, Run, add, commit_of, load, resumed
 from tests.proofs.runner import chosen, in_pytest, prove, told
 
 PIECES = [*properties("sums", "tests/sums", shares=2), *faults("kill", "tests/kill", rounds=20)]
@@ -46,7 +46,8 @@ def test_all_pieces_run_with_the_seed_of_the_run() -> None:
 def test_each_piece_is_kept_when_it_has_ended() -> None:
     bench = Bench("sums-2")
     bench.prove(NEW)
-    assert [list(run.pieces) for run in bench.kept] == [NAMES[:1], NAMES[:2], NAMES]
+    assert [list(run.pieces) for run in bench.kept] == [[name] for name in NAMES]
+    assert bench.kept[1] == NEW.with_piece("sums-2", FAILED)
 
 
 def test_a_piece_that_fails_does_not_keep_the_next_from_running() -> None:
@@ -109,13 +110,14 @@ def test_a_path_that_another_piece_tries_is_left_out() -> None:
 # What is recorded
 
 
-def test_what_is_saved_is_loaded_and_the_latest_is_last(tmp_path: Path) -> None:
+def test_pieces_add_up_to_their_runs_and_the_latest_is_last(tmp_path: Path) -> None:
     path = tmp_path / "new" / "proofs.json"
-    first, second = NEW.with_piece("kill", FAILED), Run("c0ffee", seed=6)
+    other = Run("c0ffee", seed=6).with_piece("kill", PASSED)
     assert load(path) == ()
-    for run in (first, second, first.with_piece("kill", PASSED)):
-        save(path, run)
-    assert load(path) == (second, NEW.with_piece("kill", PASSED))
+    for ended in (NEW.with_piece("sums-1", PASSED), NEW.with_piece("kill", FAILED), other):
+        add(path, ended)
+    add(path, NEW.with_piece("kill", PASSED))
+    assert load(path) == (other, NEW.with_piece("sums-1", PASSED).with_piece("kill", PASSED))
 
 
 def test_the_latest_run_of_the_commit_goes_on_unless_a_seed_names_another() -> None:
