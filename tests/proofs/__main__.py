@@ -34,8 +34,16 @@ def main() -> None:
         for piece in pieces:
             _say(f"{piece.name:<24} {told(run, piece)}")
         return
-    execute = in_pytest(ROOT, LOGS, _say)
-    run = prove(pieces, run, execute=execute, keep=lambda ended: add(RECORD, ended), say=_say)
+    try:
+        run = prove(
+            pieces,
+            run,
+            execute=in_pytest(ROOT, LOGS, _say),
+            keep=lambda ended: add(RECORD, ended),
+            say=_say,
+        )
+    except KeyboardInterrupt:
+        sys.exit("stopped; the next run goes on with this piece")
     sys.exit(_verdict(run, [piece.name for piece in pieces]))
 
 
