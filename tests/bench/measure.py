@@ -160,7 +160,7 @@ def _encoded(pods: list[Object]) -> list[Request]:
 
 
 def _pod_group(name: str, row: Row) -> Object:
-    if row.arrival is Arrival.AT_ONCE:
+    if row.arrival in {Arrival.AT_ONCE, Arrival.SETTLED}:
         return workloads.pod_group(name, min_member=row.size)
     resources = {"cpu": str(row.size), "memory": f"{64 * row.size}Mi"}
     return workloads.pod_group(name, min_member=row.size, minResources=resources)
