@@ -111,6 +111,12 @@ class Crossing(RuleBasedStateMachine):
     def move(self, name: str, node: str) -> None:
         self.rig.cache.reservations.move(uid_of(name), NodeName(node), now=0.0)
 
+    @rule(name=PODS, other=PODS, offered=SOME)
+    def exchange(self, name: str, other: str, offered: set[str]) -> None:
+        reservations = self.rig.cache.reservations
+        reservations.exchange(uid_of(name), {NodeName(node) for node in offered}, now=0.0)
+        reservations.change_places(uid_of(name), uid_of(other), now=0.0)
+
     @rule(name=PODS)
     def withdraw(self, name: str) -> None:
         self.rig.cache.reservations.withdraw(uid_of(name), now=0.0)
