@@ -13,7 +13,7 @@ from app.model.pod import TASK_SPEC
 from app.model.reason import Cause
 from app.model.workload import GroupPhase, PodGroup
 from tests.builders import make_amounts, make_queue
-from tests.service.cycle.test_planning import ALWAYS_YIELD, during_a_cycle
+from tests.service.cycle.test_planning_cycle import ALWAYS_YIELD, during_a_cycle
 from tests.service.rig import GONE, Rig
 from tests.service.virtual_time import advance, clock, run, settle
 

@@ -4,7 +4,7 @@ from app.model.ids import NodeName
 from app.model.workload import GroupPhase
 from app.service.effects.statuses import SETTLING_S
 from app.service.limits import Limits
-from tests.service.cycle.test_planning import during_a_cycle
+from tests.service.cycle.test_planning_cycle import during_a_cycle
 from tests.service.replicas import lead, replica
 from tests.service.rig import FAILING, Rig, working
 from tests.service.statuses import show, statuses

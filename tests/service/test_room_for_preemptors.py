@@ -12,7 +12,7 @@ from app.service.calls.filtering import Chosen, Wait
 from app.service.cycle import on_demand
 from app.service.cycle.allowed_victims import KEPT_S
 from tests.builders import make_amounts, make_queue, make_shape
-from tests.service.cycle.test_planning import ALWAYS_YIELD, during_a_cycle
+from tests.service.cycle.test_planning_cycle import ALWAYS_YIELD, during_a_cycle
 from tests.service.rig import Rig, working
 from tests.service.virtual_time import advance, run
 

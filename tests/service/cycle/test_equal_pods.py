@@ -21,7 +21,7 @@ from app.wire.filter_by_name import SAMPLE_FLOOR
 from app.wire.scheduler_conf import DEFAULT_CONF
 from tests.builders import ALONE, make_amounts, make_pod, make_queue, make_shape
 from tests.scale import examples
-from tests.service.cycle.test_planning import TREE
+from tests.service.cycle.test_planning_cycle import TREE
 from tests.service.rig import Rig
 
 NODES = [f"n{number:03}" for number in range(2 * SAMPLE_FLOOR)]

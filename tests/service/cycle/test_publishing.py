@@ -14,7 +14,7 @@ from app.service.cycle import on_demand
 from app.service.cycle.publishing import REFUSED_IN_A_ROW
 from app.service.limits import Limits
 from tests.builders import make_amounts, make_node, make_queue, make_shape
-from tests.service.cycle.test_planning import ALWAYS_YIELD, TREE, during_a_cycle
+from tests.service.cycle.test_planning_cycle import ALWAYS_YIELD, TREE, during_a_cycle
 from tests.service.rig import Rig, working
 from tests.service.virtual_time import advance, run
 

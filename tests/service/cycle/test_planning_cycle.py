@@ -1,15 +1,12 @@
-"""When cycles run, and what of a plan takes effect."""
+"""What a cycle decides, and what of a plan takes effect."""
 
 import asyncio
-import logging
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.planner import plan_steps
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.job import JobTemplate, Template
 from app.model.plan import Loan
@@ -17,13 +14,12 @@ from app.model.reason import Cause
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 from app.service.calls.filtering import Chosen
-from app.service.cycle import on_demand, planning_cycle
 from app.service.limits import Limits
 from app.telemetry import metrics
 from tests.builders import make_amounts, make_node, make_queue, make_shape
 from tests.scale import examples
 from tests.service.rig import Rig
-from tests.service.virtual_time import START, advance, clock, run
+from tests.service.virtual_time import run
 
 TREE = """
 actions: "enqueue, allocate, backfill"
@@ -37,154 +33,6 @@ tiers:
 
 ALWAYS_YIELD = Limits(slice_s=-1.0)
 """Virtual time does not pass while a cycle computes: give the loop a turn at every step."""
-
-
-# --- when -----------------------------------------------------------------------------------------
-
-
-def test_a_cycle_follows_a_change_at_once_and_silence_within_a_second() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        times: list[float] = []
-
-        def note(_changed: Collection[GroupKey]) -> None:
-            times.append(round(clock() - START, 3))
-
-        rig.planning.cycle.after.append(note)
-        running = asyncio.create_task(rig.planning.loop.run())
-        await advance(0.5)
-        rig.node("n1")
-        await advance(0.1)
-        assert times == [0.02, 0.5]
-        await advance(2.4)
-        assert times == pytest.approx([0.02, 0.5, 1.5, 2.5])
-        running.cancel()
-
-    run(scenario())
-
-
-def test_cycles_end_when_they_are_told_to_though_something_changes_at_that_moment() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        running = asyncio.create_task(rig.planning.loop.run())
-        await advance(0.5)
-        rig.node("n1")
-        running.cancel()
-        await advance(1)
-        assert running.cancelled()
-
-    run(scenario())
-
-
-def test_a_stream_of_changes_sets_off_a_cycle_every_20_ms() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        running = asyncio.create_task(rig.planning.loop.run())
-        await advance(0.1)
-        before = rig.planning.log.cycles
-        for number in range(1000):
-            rig.node(f"n{number % 7}", cpu=1000 + number)
-            await asyncio.sleep(0.001)
-        assert 45 <= rig.planning.log.cycles - before <= 51
-        running.cancel()
-
-    run(scenario())
-
-
-def test_room_that_others_take_and_give_back_sets_off_cycles_only_while_somebody_waits() -> None:
-    """Most pods of a cluster are others', and a cycle costs where there is nothing to do."""
-
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=8000)
-        rig.pod("taken", scheduler="default", node=NodeName("n1"), shape=make_shape(cpu=4000))
-        running = asyncio.create_task(rig.planning.loop.run())
-        await advance(0.1)
-
-        async def cycles_while_others_come_and_go() -> int:
-            before = rig.planning.log.cycles
-            for number in range(100):
-                rig.pod(f"other-{number}", scheduler="default", node=NodeName("n1"))
-                await asyncio.sleep(0.005)
-                rig.delete(f"other-{number}")
-                await asyncio.sleep(0.005)
-            return rig.planning.log.cycles - before
-
-        assert await cycles_while_others_come_and_go() <= 2
-        rig.pod("large", shape=make_shape(cpu=5000))
-        assert await cycles_while_others_come_and_go() >= 40
-        running.cancel()
-
-    run(scenario())
-
-
-def test_a_cycle_that_fails_stops_nothing(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        rig.pod("p")
-        whole = plan_steps
-
-        def broken(*_given: object, **_named: object) -> object:
-            raise ZeroDivisionError("oh")
-
-        monkeypatch.setattr(planning_cycle, "plan_steps", broken)
-        running = asyncio.create_task(rig.planning.loop.run())
-        with caplog.at_level(logging.ERROR):
-            await advance(5)
-        assert {record.message for record in caplog.records} == {"planning cycle failed"}
-        assert 3 <= len(caplog.records) <= 6
-        rig.pod("asked")
-        assert rig.filter("asked") == Chosen(NodeName("n1")), "on demand"
-        monkeypatch.setattr(planning_cycle, "plan_steps", whole)
-        await advance(2)
-        assert rig.place("p") == "n1"
-        running.cancel()
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("fails", ["planning", "telling"])
-def test_what_changed_is_told_after_a_cycle_that_failed(
-    monkeypatch: pytest.MonkeyPatch, fails: str
-) -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        rig.gang("waits", size=1)
-        rig.gang("g", size=1)
-        await rig.cycle()
-        told: list[GroupKey] = []
-
-        def broken(*_given: object, **_named: object) -> object:
-            raise ZeroDivisionError("oh")
-
-        with monkeypatch.context() as patched:
-            if fails == "planning":
-                patched.setattr(planning_cycle, "plan_steps", broken)
-            else:
-                patched.setattr(rig.planning.cycle, "after", [broken])
-            rig.pod("more", group="waits")
-            rig.store(replace(rig.api.pods["default/g-0"], phase="Succeeded"))
-            with pytest.raises(ZeroDivisionError):
-                await rig.cycle()
-        rig.planning.cycle.after.append(told.extend)
-        await rig.cycle()
-        assert rig.key("g") in told
-
-    run(scenario())
-
-
-def test_the_first_cycle_makes_it_ready() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        assert not rig.planning.leadership.first_cycle.is_set()
-        await rig.cycle()
-        assert rig.planning.leadership.first_cycle.is_set()
-
-    run(scenario())
 
 
 def test_refusals_are_counted_by_cause_and_forgotten_when_nobody_waits() -> None:
@@ -203,9 +51,6 @@ def test_refusals_are_counted_by_cause_and_forgotten_when_nobody_waits() -> None
         assert rig.refusals == {}
 
     run(scenario())
-
-
-# --- what takes effect ----------------------------------------------------------------------------
 
 
 async def during_a_cycle(rig: Rig, happens: Callable[[], object]) -> None:
@@ -419,58 +264,6 @@ def test_queues_below_one_limit_do_not_exceed_it_together() -> None:
         await rig.cycle()
         assert rig.has_reservations() == 2
         assert rig.refusals[rig.key("first")].cause is Cause.QUEUE_QUOTA
-
-    run(scenario())
-
-
-def test_asking_about_one_of_few_plans_them_all() -> None:
-    """kube-scheduler asks for the others next; planned one by one each would open the books."""
-
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=20_000)
-        names = [f"p{i}" for i in range(10)]
-        for name in names:
-            rig.pod(name)
-        assert [rig.filter(name) for name in names] == [Chosen(NodeName("n1"))] * 10
-        assert rig.planning.log.on_demand == 1
-
-    run(scenario())
-
-
-def test_asking_about_one_of_many_plans_that_one() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=1_000_000, pods=1000)
-        for i in range(on_demand.AT_ONCE + 1):
-            rig.pod(f"p{i}")
-        assert rig.filter("p7") == Chosen(NodeName("n1"))
-        assert rig.has_reservations() == 1
-
-    run(scenario())
-
-
-def test_a_cycle_has_nothing_left_to_plan_after_all_were_planned_on_demand() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        rig.gang("g", size=2)
-        rig.filter("g-0")
-        assert not rig.cache.signals.dirty
-        rig.gang("late", size=2)
-        assert rig.cache.signals.dirty
-        await rig.cycle()
-        assert rig.has_reservations() == 4
-
-    run(scenario())
-
-
-def test_a_pod_that_is_asked_about_before_the_first_cycle_is_planned() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        rig.pod("p")
-        assert rig.filter("p") == Chosen(NodeName("n1"))
 
     run(scenario())
 
