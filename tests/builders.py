@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.core.ledger import unadmitted_request
+from app.core.accounts import unadmitted_request
 from app.model.amounts import CPU, MEMORY, PODS, Amounts, amounts, is_best_effort
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import NO_NODE, NodeName, PodUid, QueueName, group_key

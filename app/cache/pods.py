@@ -220,7 +220,7 @@ class Pods:
             return
         old = self.foreign.get(pod.uid)
         if old is None or not decides_like(old, pod):
-            self.table.note(pod.uid)
+            self._node_usage.tell(pod.uid)
         self.foreign[pod.uid] = pod
         self._registry.count_foreign(self.foreign_members.note(pod))
         changed = self._node_usage.charge(

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.ledger import Ledger, QueueAccount
+from app.core.accounts import QueueAccount
+from app.core.ledger import Ledger
 from app.core.points import Opened
 from app.core.policy import Policies, QueueShare
 from app.core.shares.loans import without_pods

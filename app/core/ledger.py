@@ -1,77 +1,41 @@
 """The one place of a cycle that counts resources: a what-if overlay on a snapshot.
 
-Placements change four things together: the node's free row, the queue's account, each ancestor's
-subtree account and the gang's account. Everything is journalled; inside ``with ledger.trial() as
-trial`` nothing stays unless ``trial.keep()`` was called, and a roll-back restores every number
-exactly. Scorers that cache per shape follow :attr:`Ledger.touched`, the list of node rows in the
-order they changed (roll-backs append too).
+A *place* changes four things together: the node's free row, the queue's account, each ancestor's
+subtree account and the gang's account. A place on idle room takes idle room; a *pipelined* place
+takes room that is about to be free. An *eviction* takes a pod off its queue's and its gang's
+account; the node keeps the room of the pod until it is gone, so idle room stays and *future idle*
+room grows. Everything is journalled; inside ``with ledger.trial() as trial`` nothing stays unless
+``trial.keep()`` was called, and a roll-back restores every number exactly. Scorers that cache per
+shape follow :attr:`Ledger.touched`, the list of node rows in the order they changed (roll-backs
+append too).
+
+What failed is remembered with the :meth:`Ledger.moment` at which it failed: it fails again as long
+as nothing has grown since.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
+from app.core.accounts import (
+    GangAccount,
+    Losses,
+    QueueAccount,
+    QueueChange,
+    change_by_loss,
+    claimable,
+    plus,
+)
+from app.core.entries import Entry, Evicted, Moment, Placed
 from app.model.gang import Gang, Task
 from app.model.ids import ROOT_QUEUE, GroupKey, PodUid, QueueName
-from app.model.parts import SubGroup
+from app.model.parts import NO_SUB_GROUP
 from app.model.resources import Matrix, Vector
 from app.model.snapshot import QueueUsage, Snapshot
 
-_MOST_REQUESTED = 1 << 48
-
-
-@dataclass(slots=True, eq=False)
-class QueueAccount:
-    """Running sums of a queue, shape ``(R,)`` each; ``tree_*`` include all descendants.
-
-    A sum that changes is replaced, never changed in place: accounts open with the snapshot's own
-    vectors, and hundreds of queues cost no copies.
-    """
-
-    allocated: Vector
-    request: Vector
-    inqueue: Vector
-    elastic: Vector
-    tree_allocated: Vector
-    tree_request: Vector
-    tree_inqueue: Vector
-    tree_elastic: Vector
-    groups: int
-    releasing: Vector | None = None
-    """What terminating members have until they are gone; in no other sum. None: nothing."""
-    tree_releasing: Vector | None = None
-    committed: Vector | None = None
-    """The part of ``inqueue`` that groups with places may still claim; None: nothing."""
-    tree_committed: Vector | None = None
-
-
-@dataclass(slots=True, eq=False)
-class GangAccount:
-    """Running sums of a gang: members with a place, in all, per role and per sub-group.
-
-    ``allocated`` is what they request, shape ``(R,)``.
-    """
-
-    ready: int
-    role_ready: dict[str, int]
-    allocated: Vector
-    sub_group_ready: dict[SubGroup, int] = field(default_factory=dict)
-    best_effort: dict[str, int] = field(default_factory=dict)
-    """Best-effort members placed in this cycle, per role: they no longer count as waiting ones."""
-
-
-class Entry(NamedTuple):
-    """One journalled placement; each is an object of its own."""
-
-    gang: Gang
-    task: Task
-    node: int
-
 
 class Trial:
-    """A what-if on ``ledger``: when it is left, what was placed inside is undone unless kept."""
+    """A what-if on ``ledger``: when it is left, what was done inside is undone unless kept."""
 
     __slots__ = ("_ledger", "kept", "start")
 
@@ -85,10 +49,10 @@ class Trial:
 
     def __exit__(self, *_error: object) -> None:
         if not self.kept:
-            self._ledger.undo_since(self)
+            self._ledger.undo_since(self.start)
 
     def keep(self) -> None:
-        """Let what was placed since the trial began stay (in the enclosing trial, if any)."""
+        """Let what was done since the trial began stay (in the enclosing trial, if any)."""
         self.kept = True
 
 
@@ -107,6 +71,15 @@ class Ledger:
         self.admitted: list[Gang] = []
         """Gangs that :meth:`admit` let in during this cycle, in that order."""
         self.journal: list[Entry] = []
+        self.epoch = 0
+        """Grows whenever room or quota has grown otherwise than by what the journal holds."""
+        self._changes = 0
+        """Counts what has changed so, be it more or less."""
+        self._evictions: list[int] = []
+        """The positions of evictions in the journal."""
+        self._coming: Matrix = snapshot.releasing
+        """What is to be free beyond ``idle``; copied before it changes first."""
+        self._evicted = np.zeros(len(snapshot.axis), dtype=np.int64)
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._queues = self._open_queues(snapshot)
         self._gangs: dict[GroupKey, GangAccount] = {}
@@ -137,24 +110,97 @@ class Ledger:
         """The account of ``gang``, opened from its view on first use."""
         account = self._gangs.get(gang.key)
         if account is None:
-            account = GangAccount(
-                gang.counts.ready,
-                dict(gang.role_ready),
-                gang.allocated.copy(),
-                dict(gang.sub_group_ready),
-            )
-            self._gangs[gang.key] = account
+            account = self._gangs[gang.key] = GangAccount.of(gang)
         return account
+
+    @property
+    def future_idle(self) -> Matrix:
+        """What is free of each node once all pods that are to go are gone, shape ``(N, R)``.
+
+        Without what has a pipelined place by now. A copy.
+        """
+        future: Matrix = self.idle + self._coming
+        return future
+
+    @property
+    def staying(self) -> Vector:
+        """What is taken of all nodes by pods that were not evicted in this cycle, shape ``(R,)``.
+
+        Places that the cycle gave do not count.
+        """
+        taken: Vector = self.snapshot.used.sum(axis=0) - self._evicted
+        return taken
 
     def place(self, gang: Gang, task: Task, *, node: int) -> None:
         """Give ``task`` room on the node of row ``node``; the caller has checked that it fits."""
-        self._apply(gang, task, node=node, sign=1)
-        self.journal.append(Entry(gang, task, node))
+        self._record(Placed(gang, task, node))
+
+    def pipeline(self, gang: Gang, task: Task, *, node: int) -> None:
+        """The same of room that is about to be free."""
+        self._record(Placed(gang, task, node, pipelined=True))
+
+    def evict(self, at: int) -> None:
+        """Count on it that the pod at that position of ``snapshot.running`` goes.
+
+        It counts for no queue and no gang any more. It must not be evicted twice.
+        """
+        running = self.snapshot.running
+        pod, node, request = running.pods[at], int(running.nodes[at]), running.requests[at]
+        known = node < len(self.idle)
+        gang = self.snapshot.gangs.get(running.gangs[at])
+        releasing, counts = bool(running.releasing[at]), bool(running.counted[at])
+        lingers = gang is not None and releasing and known and node not in self.snapshot.table.away
+        before, change = Losses(0, 0, np.zeros_like(request)), QueueChange()
+        if gang is not None:
+            before = self.gang(gang).losses or before
+            after = before.with_one(request if counts else None)
+            change = change_by_loss(gang, before, after, lingering=request if lingers else None)
+        self._record(
+            Evicted(
+                pod,
+                node if known else None,
+                request,
+                releasing=releasing,
+                gang=gang,
+                part=running.parts[at],
+                counts=counts,
+                before=before,
+                change=change,
+            )
+        )
 
     def hold(self, request: Vector, *, node: int) -> None:
         """Let nobody have that much of the node of row ``node``, free or not, in this cycle."""
         self.idle[node] -= request
         self.touched.append(node)
+        self._changes += 1
+
+    # --- moments ---------------------------------------------------------------------------------
+
+    def moment(self) -> Moment:
+        """This one, for :meth:`only_filled_since` and :meth:`is_as_at`."""
+        journal = self.journal
+        last = journal[-1] if journal else None
+        return Moment(self.epoch, self._changes, len(journal), last)
+
+    def only_filled_since(self, moment: Moment) -> bool:
+        """Whether room and quota have not grown since: what failed then fails now.
+
+        They grow by evictions, and by a roll-back of what had a place at that moment.
+        """
+        journal, length = self.journal, moment.length
+        if moment.epoch != self.epoch or len(journal) < length:
+            return False
+        if length and journal[length - 1] is not moment.last:
+            return False
+        return not self._evictions or self._evictions[-1] < length
+
+    def is_as_at(self, moment: Moment) -> bool:
+        """Whether room and quota are the same as then, number by number."""
+        same = len(self.journal) == moment.length and self._changes == moment.changes
+        return same and self.only_filled_since(moment)
+
+    # --- what no trial undoes --------------------------------------------------------------------
 
     def admit(self, gang: Gang) -> None:
         """Count ``gang``'s claim as inqueue from now on (not undone by a trial)."""
@@ -172,10 +218,10 @@ class Ledger:
         if gang.allocated.any() or not claim.any():
             return
         account = self._queues[gang.queue]
-        account.committed = _plus(account.committed, claim)
+        account.committed = plus(account.committed, claim)
         for name in self.path(gang.queue):
             above = self._queues[name]
-            above.tree_committed = _plus(above.tree_committed, claim)
+            above.tree_committed = plus(above.tree_committed, claim)
 
     def _claim(self, gang: Gang) -> Vector:
         """What it may still claim beside what it holds by now."""
@@ -186,27 +232,25 @@ class Ledger:
 
     def charge(self, queue: QueueName, amount: Vector) -> None:
         """Let ``queue`` hold so much more, or less (not undone by a trial); no node changes."""
-        account = self._queues.get(queue)
-        if account is None:
-            return
-        account.allocated = account.allocated + amount
-        for name in self.path(queue):
-            above = self._queues[name]
-            above.tree_allocated = above.tree_allocated + amount
+        self._note_change(grows=bool((amount < 0).any()))
+        self._charge(queue, amount)
 
     def lean(self, queue: QueueName, amount: Vector) -> None:
         """Let ``queue`` alone, not those above it, count as holding so much more, or less."""
+        self._note_change(grows=bool((amount < 0).any()))
         account = self._queues[queue]
         account.allocated = account.allocated + amount
         account.tree_allocated = account.tree_allocated + amount
 
     def earmark(self, queue: QueueName, task: Task) -> None:
         """Keep room in ``queue`` for a member that only lacks a node (not undone by a trial)."""
+        self._note_change(grows=False)
         self._earmarking.add(task.uid)
         self._keep(queue, task.request)
 
     def release(self, queue: QueueName, task: Task) -> None:
         """Keep that no longer."""
+        self._note_change(grows=True)
         self._earmarking.remove(task.uid)
         self._keep(queue, -task.request)
 
@@ -232,23 +276,41 @@ class Ledger:
         account = self._queues[queue]
         return account.tree_releasing if below else account.releasing
 
+    # --- the journal -----------------------------------------------------------------------------
+
     def trial(self) -> Trial:
-        """What-if: everything placed inside ``with`` is undone at the end unless kept."""
+        """What-if: everything done inside ``with`` is undone at the end unless kept."""
         return Trial(self)
 
-    def placed_since(self, trial: Trial) -> tuple[Entry, ...]:
-        """What ``trial`` has placed so far."""
-        return tuple(self.journal[trial.start :])
+    def placed_since(self, start: int) -> tuple[Placed, ...]:
+        """The places given since the journal had ``start`` entries."""
+        return tuple(entry for entry in self.journal[start:] if isinstance(entry, Placed))
 
-    def undo_since(self, trial: Trial) -> None:
-        """Take back what ``trial`` has placed, the last first."""
-        while len(self.journal) > trial.start:
+    def undo_since(self, start: int) -> None:
+        """Take back what the journal holds beyond ``start`` entries."""
+        while len(self.journal) > start:
             entry = self.journal.pop()
-            self._apply(entry.gang, entry.task, node=entry.node, sign=-1)
+            if isinstance(entry, Placed):
+                self._place(entry, -1)
+            else:
+                self._evictions.pop()
+                self._evict(entry, -1)
 
-    def _apply(self, gang: Gang, task: Task, *, node: int, sign: int) -> None:
+    def _record(self, entry: Entry) -> None:
+        if isinstance(entry, Placed):
+            self._place(entry, 1)
+        else:
+            self._evictions.append(len(self.journal))
+            self._evict(entry, 1)
+        self.journal.append(entry)
+
+    def _place(self, entry: Placed, sign: int) -> None:
+        gang, task, node, pipelined = entry
         delta = task.request if sign > 0 else -task.request
-        self.idle[node] -= delta
+        if pipelined:
+            self._own_coming()[node] -= delta
+        else:
+            self.idle[node] -= delta
         self.touched.append(node)
         self.moved.append(gang)
         mine = self.gang(gang)
@@ -260,9 +322,53 @@ class Ledger:
         if task.best_effort and not task.is_slot:
             mine.best_effort[task.role] = mine.best_effort.get(task.role, 0) + sign
         mine.allocated += delta
-        self.charge(gang.queue, delta)
+        self._charge(gang.queue, delta)
         if self.keeps_for(task):
             self._keep(gang.queue, -delta)
+
+    def _evict(self, entry: Evicted, sign: int) -> None:
+        delta = entry.request if sign > 0 else -entry.request
+        if entry.node is not None:
+            self._evicted += delta
+            if not entry.releasing:
+                self._own_coming()[entry.node] += delta
+                self.touched.append(entry.node)
+        gang, before = entry.gang, entry.before
+        if gang is None:
+            return
+        self.moved.append(gang)
+        mine = self.gang(gang)
+        after = before.with_one(entry.request if entry.counts else None)
+        mine.losses = after if sign > 0 else (before if before.members else None)
+        if entry.counts:
+            role, sub_group = entry.part
+            mine.ready -= sign
+            mine.role_ready[role] = mine.role_ready.get(role, 0) - sign
+            if sub_group != NO_SUB_GROUP:
+                mine.sub_group_ready[sub_group] = mine.sub_group_ready.get(sub_group, 0) - sign
+            mine.allocated -= delta
+        if gang.queue in self._queues:
+            self._queues[gang.queue].change(entry.change, sign)
+            for name in self.path(gang.queue):
+                self._queues[name].change_below(entry.change, sign)
+
+    def _charge(self, queue: QueueName, amount: Vector) -> None:
+        account = self._queues.get(queue)
+        if account is None:
+            return
+        account.allocated = account.allocated + amount
+        for name in self.path(queue):
+            above = self._queues[name]
+            above.tree_allocated = above.tree_allocated + amount
+
+    def _own_coming(self) -> Matrix:
+        if self._coming is self.snapshot.releasing:
+            self._coming = self._coming.copy()
+        return self._coming
+
+    def _note_change(self, *, grows: bool) -> None:
+        self._changes += 1
+        self.epoch += grows
 
     def _keep(self, queue: QueueName, delta: Vector) -> None:
         self._earmarked[queue] = self._earmarked.get(queue, 0) + delta
@@ -272,67 +378,16 @@ class Ledger:
     def _open_queues(self, snapshot: Snapshot) -> dict[QueueName, QueueAccount]:
         zero = np.zeros(len(snapshot.axis), dtype=np.int64)
         nothing = QueueUsage(zero, zero, zero, zero)
-        accounts = {name: _account(snapshot.usage.get(name, nothing)) for name in snapshot.queues}
+        accounts = {
+            name: QueueAccount.of(snapshot.usage.get(name, nothing)) for name in snapshot.queues
+        }
         for name in snapshot.queues:
             own = snapshot.usage.get(name)
             if own is None:
                 continue
             for ancestor in self.path(name)[1:]:
-                above = accounts[ancestor]
-                above.tree_allocated = above.tree_allocated + own.allocated
-                above.tree_request = above.tree_request + own.request
-                above.tree_inqueue = above.tree_inqueue + own.inqueue
-                above.tree_elastic = above.tree_elastic + own.elastic
-                above.tree_releasing = _plus(above.tree_releasing, own.releasing)
-                above.tree_committed = _plus(above.tree_committed, own.committed)
+                accounts[ancestor].add_below(own)
         return accounts
-
-
-def claimable(gang: Gang) -> Vector:
-    """What an admitted gang may still claim of its ``minResources``, shape ``(R,)``.
-
-    ``max(minResources - allocated, 0)``, members held by foreign gates left out (volcano.md §3.6,
-    proportion); zero when ``minResources`` is not set, and for a gang that is given up: it takes
-    nothing before its next member comes, and its group may have been left behind.
-    """
-    if gang.min_request is None or gang.given_up:
-        return np.zeros_like(gang.allocated)
-    rest: Vector = np.maximum(gang.min_request - gang.allocated - gang.gated_request, 0)
-    return rest
-
-
-def unadmitted_request(gang: Gang) -> Vector:
-    """What members of a group that waits for admission ask for that do not exist, shape ``(R,)``.
-
-    A queue deserves its part for these as well: else the groups that were admitted first would
-    take the share of the others. Bounded, so that sums of many stay whole numbers.
-    """
-    rest = gang.uncreated if not gang.inqueue and gang.awaits_members else None
-    return np.zeros_like(gang.allocated) if rest is None else np.minimum(rest, _MOST_REQUESTED)
-
-
-def _plus(left: Vector | None, right: Vector | None) -> Vector | None:
-    if left is None or right is None:
-        return right if left is None else left
-    return left + right
-
-
-def _account(own: QueueUsage) -> QueueAccount:
-    return QueueAccount(
-        allocated=own.allocated,
-        request=own.request,
-        inqueue=own.inqueue,
-        elastic=own.elastic,
-        tree_allocated=own.allocated,
-        tree_request=own.request,
-        tree_inqueue=own.inqueue,
-        tree_elastic=own.elastic,
-        groups=own.groups,
-        releasing=own.releasing,
-        tree_releasing=own.releasing,
-        committed=own.committed,
-        tree_committed=own.committed,
-    )
 
 
 def _ancestry(snapshot: Snapshot, name: QueueName) -> tuple[QueueName, ...]:

@@ -86,11 +86,13 @@ def may_place(
     keys: Collection[GroupKey],
     rows: Mapping[PodUid, int],
     now: float,
+    evicted: Collection[PodUid] = (),
 ) -> frozenset[PodUid]:
     """Which of these members the same actions let have the nodes of ``rows``, if only they ask.
 
     ``keys`` are their groups. That a node has room for one, and that it may go there, is for the
-    caller to see. Nobody is told why not, so that is not looked into.
+    caller to see. No reason is given for a refusal, so none is looked for. Pods of the snapshot's
+    ``running`` may be ``evicted`` first; the places are on the room that these leave then.
     """
     pending = tuple(
         replace(gang, waiting=tuple(t for t in gang.waiting if t.uid in rows), queue_first=())
@@ -105,6 +107,7 @@ def may_place(
         now=now,
         find=lambda *_: found,
         explain=False,
+        evicted=[at for uid in evicted if (at := snapshot.running.index.get(uid)) is not None],
     )
     placed = _finish(_plan_run(cycle)).placed
     return frozenset(each.task.uid for gang in placed for each in gang.placements)
@@ -193,8 +196,11 @@ def _open(
     now: float,
     find: Find,
     explain: bool = True,
+    evicted: Sequence[int] = (),
 ) -> Cycle:
     ledger = Ledger(snapshot)
+    for at in evicted:
+        ledger.evict(at)
     opened = open_policies(policies, ledger, now=now, explain=explain)
     return Cycle(
         snapshot=snapshot,
@@ -206,6 +212,7 @@ def _open(
         finder=find(ledger, opened),
         line=lineage.lines(ledger, policies.conf),
         holders=None,
+        pipelines=bool(evicted),
     )
 
 

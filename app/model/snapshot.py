@@ -14,6 +14,7 @@ from app.model.node import Node
 from app.model.placed_pods import NOBODY, PlacedPods
 from app.model.plan import Collected
 from app.model.resources import Matrix, ResourceAxis, Vector
+from app.model.running import NOT_ASKED, Running
 from app.model.shape import HostPort, PodShape
 from app.model.workload import Namespace, Queue, Quota
 
@@ -160,6 +161,8 @@ class Snapshot:
     asked_of_cordoned: Vector | None = None
     """What pending gangs ask for whose pods tolerate a cordon, shape ``(R,)``; None: there are no
     such gangs."""
+    running: Running = NOT_ASKED
+    """The pods that evictions may take; filled only for questions about evictions."""
 
     @property
     def axis(self) -> ResourceAxis:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.ledger import Ledger, claimable
+from app.core.accounts import claimable
+from app.core.ledger import Ledger
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.snapshot import QueueUsage, Snapshot
@@ -54,7 +55,9 @@ def state(ledger: Ledger) -> dict[str, Any]:
 
     return {
         "idle": ledger.idle.tolist(),
-        "journal": [(entry.gang.key, entry.task.name, entry.node) for entry in ledger.journal],
+        "journal": [
+            (entry.gang.key, entry.task.name, entry.node) for entry in ledger.placed_since(0)
+        ],
         "queues": {name: plain(account) for name, account in ledger.queues().items()},
         "gangs": {gang.key: nonzero(plain(ledger.gang(gang))) for gang in (*GANGS, SHOWN)},
         "reserved": {
@@ -112,7 +115,7 @@ def test_a_trial_that_is_not_kept_leaves_every_number_as_it_was(data: st.DataObj
     walk = Walk(data)
     walk.steps(3)
     again = Ledger(farm())
-    for entry in walk.ledger.journal:
+    for entry in walk.ledger.placed_since(0):
         again.place(entry.gang, entry.task, node=entry.node)
     assert state(again) == state(walk.ledger)
 
@@ -267,6 +270,6 @@ def test_rows_and_gangs_that_moved_can_be_followed() -> None:
     gang = GANGS[0]
     with ledger.trial() as trial:
         ledger.place(gang, gang.waiting[0], node=1)
-        assert [entry.node for entry in ledger.placed_since(trial)] == [1]
+        assert [entry.node for entry in ledger.placed_since(trial.start)] == [1]
     assert ledger.touched == [1, 1]
     assert ledger.moved == [gang, gang]

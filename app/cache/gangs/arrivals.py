@@ -6,7 +6,7 @@ counted here, for members with a place that the watch does not show on a node.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from app.cache.gangs.members import Answer, Member, MemberState, Stage
 from app.cache.gangs.tally import bump
@@ -36,7 +36,3 @@ class Arrivals:
             self.unanswered += sign * (member.answer is Answer.OPEN)
             bump(self.accepted, part, sign * (member.answer is Answer.YES))
             self.voided += sign * (not arrived)
-
-    def __copy__(self) -> "Arrivals":
-        """As they are now; later changes of one do not show in the other."""
-        return replace(self, at_bind=self.at_bind.copy(), accepted=self.accepted.copy())

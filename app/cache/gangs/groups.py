@@ -5,9 +5,8 @@ members is walked when the planner's view is made.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from copy import copy
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from app.cache.gangs.member_counts import MemberCounts
@@ -127,17 +126,6 @@ class Group:
         self.pod_group = pod_group
         for member in there:
             self.add(member)
-
-    def without(self, gone: Iterable[Member]) -> "Group":
-        """A copy, as it would be if these members were gone."""
-        left = copy(self)
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, dict | MemberCounts):
-                setattr(left, each.name, copy(value))
-        for member in gone:
-            left.remove(member)
-        return left
 
     def add_slot(self, slot: Slot) -> None:
         """Count a promised place without a member."""

@@ -6,8 +6,7 @@ thousand as in one of two.
 
 from collections import Counter
 from collections.abc import Collection
-from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from app.cache.gangs.arrivals import Arrivals
 from app.cache.gangs.members import PLACED_KINDS, Member, MemberState, Slot
@@ -86,7 +85,3 @@ class MemberCounts:
             if kind in kinds:
                 found[part] += count
         return found
-
-    def __copy__(self) -> "MemberCounts":
-        """As they are now; later changes of one do not show in the other."""
-        return MemberCounts(**{each.name: copy(getattr(self, each.name)) for each in fields(self)})

@@ -4,38 +4,22 @@ Views are made when they are asked for, and only of groups that changed; a queue
 the difference of a group's old and new contribution.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from app.cache.gangs.foreign_members import ForeignMembers
 from app.cache.gangs.gang_views import GangViews, file_under
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import PLACED_KINDS, Member, MemberState
+from app.cache.gangs.members import PLACED_KINDS, MemberState
 from app.cache.gangs.signals import Signals
-from app.cache.gangs.sums import Part, QueueSums, SumChange, changed, loss, part_of
+from app.cache.gangs.sums import Part, QueueSums, part_of
 from app.cache.gangs.views import gang_view, task_of
 from app.cache.nodes.usage import NodeUsage
 from app.model.gang import Gang
-from app.model.ids import GroupKey, PodUid, QueueName
+from app.model.ids import GroupKey, QueueName
 from app.model.job import Template
 from app.model.pod import QUEUE_ANNOTATION
 from app.model.snapshot import QueueUsage
 from app.model.workload import Namespace, PodGroup, PriorityClass
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Absence:
-    """The groups as if some members were gone.
-
-    ``members`` are those, ``views`` their groups without them (None: nothing would be left), and
-    ``changes`` what each takes off the sums of its queue, which are in ``usage`` for all.
-    """
-
-    usage: Mapping[QueueName, QueueUsage]
-    members: Mapping[GroupKey, Mapping[PodUid, Member]] = field(default_factory=dict)
-    views: Mapping[GroupKey, Gang | None] = field(default_factory=dict)
-    changes: Mapping[GroupKey, SumChange] = field(default_factory=dict)
 
 
 class Registry:
@@ -223,7 +207,10 @@ class Registry:
             self._recount()
         for key, group in self._unviewed.items():
             group.note_reached()
-            view = self._view(group)
+            before, view = self._views.all.get(key), self._view(group)
+            if before is not None and not _counts_alike(before, view):
+                for uid in group.members:
+                    self._node_usage.tell(uid)
             self._views.put(view, pending=key in self.pending)
             self._forget_part(key)
             part = self._parts[key] = part_of(view)
@@ -249,28 +236,6 @@ class Registry:
     def view(self, key: GroupKey) -> Gang | None:
         """The planner's view of one group."""
         return self.refresh().all.get(key)
-
-    def without(self, gone: Iterable[Member], *, before: Absence | None = None) -> Absence:
-        """Views of the groups of these members and all queues' sums, as if they were gone.
-
-        Those of ``before`` are gone too, which was made at the same moment.
-        """
-        before = before or Absence(usage=self.usage())
-        lost: defaultdict[GroupKey, dict[PodUid, Member]] = defaultdict(dict)
-        for member in gone:
-            lost[member.group][member.pod.uid] = member
-        members, views = {**before.members}, {**before.views}
-        changes, usage = {**before.changes}, {**before.usage}
-        for key, more in lost.items():
-            members[key] = {**before.members.get(key, {}), **more}
-            left = self.groups[key].without(members[key].values())
-            view = views[key] = None if left.empty else self._view(left)
-            part = self._parts[key]
-            changes[key] = loss(part, None if view is None else part_of(view))
-            usage[part[0]] = changed(
-                usage[part[0]], changes[key], instead_of=before.changes.get(key)
-            )
-        return Absence(usage=usage, members=members, views=views, changes=changes)
 
     def _view(self, group: Group) -> Gang:
         return gang_view(group, vector=self._node_usage.vector, classes=self.classes)
@@ -320,3 +285,8 @@ class Registry:
         part = self._parts.pop(key, None)
         if part is not None:
             self._sums.take(part)
+
+
+def _counts_alike(before: Gang, now: Gang) -> bool:
+    """Whether members count for the same as before."""
+    return before.queue == now.queue and before.sub_groups == now.sub_groups

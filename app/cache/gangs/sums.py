@@ -6,12 +6,11 @@ additions.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from app.cache.nodes.usage import read_only
-from app.core.ledger import claimable, unadmitted_request
+from app.core.accounts import claimable, unadmitted_request
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.resources import Matrix, Vector
@@ -35,42 +34,6 @@ def part_of(gang: Gang) -> Part:
     np.maximum(gang.allocated - least, 0, out=part[_ELASTIC])
     part[_RELEASING] = gang.releasing
     return gang.queue, part
-
-
-class SumChange(NamedTuple):
-    """What a queue's sums change by: rows as in a part, and how many groups."""
-
-    amounts: Matrix
-    groups: int
-
-
-def loss(old: Part, new: Part | None) -> SumChange:
-    """What a queue's sums change by when one of its groups has the part ``new``; None: is gone.
-
-    It claims no more than before: what it has lost it does not get again first.
-    """
-    amounts = (0 if new is None else new[1]) - old[1]
-    for claims in (_INQUEUE, _COMMITTED):
-        amounts[claims] = np.minimum(amounts[claims], 0)
-    return SumChange(amounts, -(new is None))
-
-
-def changed(usage: QueueUsage, change: SumChange, *, instead_of: SumChange | None) -> QueueUsage:
-    """``usage`` with this change, ``instead_of`` one that it has already."""
-    amounts, groups = change
-    if instead_of is not None:
-        amounts, groups = amounts - instead_of.amounts, groups - instead_of.groups
-    before = 0 if usage.releasing is None else usage.releasing
-    committed = 0 if usage.committed is None else usage.committed
-    return QueueUsage(
-        allocated=usage.allocated + amounts[_ALLOCATED],
-        request=usage.request + amounts[_REQUEST],
-        inqueue=usage.inqueue + amounts[_INQUEUE],
-        elastic=usage.elastic + amounts[_ELASTIC],
-        groups=usage.groups + groups,
-        releasing=_unless_zero(before + amounts[_RELEASING]),
-        committed=_unless_zero(committed + amounts[_COMMITTED]),
-    )
 
 
 @dataclass(slots=True, eq=False)

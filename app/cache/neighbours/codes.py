@@ -31,6 +31,13 @@ class LiveCodes(Generic[V]):
             self._own_codes()
             self._codes[row] = code
 
+    def move(self, row: int, to: int) -> None:
+        """Row ``to`` has what ``row`` has, which has nothing from now on."""
+        if row != to and self._codes[to] != self._codes[row]:
+            self._own_codes()
+            self._codes[to] = self._codes[row]
+        self.put(row, None)
+
     def widen(self, size: int) -> None:
         """Have ``size`` rows."""
         grown = np.full(size, NONE, dtype=np.intp)

@@ -368,16 +368,6 @@ class NodeUsage:
         self.table()
         return read_only(self._used[self._order]), read_only(self._releasing[self._order])
 
-    def less(self, used: Matrix, releasing: Matrix, gone: Iterable[str]) -> tuple[Matrix, Matrix]:
-        """Copies of such rows of this moment, as if these holders were not there."""
-        index = self.table().index
-        used, releasing = used.copy(), releasing.copy()
-        for charge in filter(None, map(self.charges.get, gone)):
-            if charge.node in index:
-                used[index[charge.node]] -= charge.vector
-                releasing[index[charge.node]] -= charge.vector * charge.releasing
-        return read_only(used), read_only(releasing)
-
 
 def _listed(node: Node) -> list[str]:
     return [name for name, amount in node.allocatable if amount]

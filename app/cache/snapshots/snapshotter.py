@@ -12,8 +12,10 @@ from app.cache.cluster import ClusterCache
 from app.cache.gangs.gang_views import GangViews
 from app.cache.neighbours.identities import Identities
 from app.cache.neighbours.pods_with_rules import keys_asked
+from app.cache.snapshots.running import RunningTable
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.placed_pods import NOBODY
+from app.model.running import NOT_ASKED
 from app.model.shape import HostPort
 from app.model.snapshot import Claim, NominatedRoom, Snapshot, Veto
 
@@ -27,16 +29,19 @@ class Snapshotter:
         self._cache = cache
         self._generation = 0
         self._identities = Identities()
+        self._running = RunningTable(cache)
 
     def snapshot(
         self,
         *,
         vetoes: frozenset[Veto] = frozenset(),
         preemptors: Mapping[PodUid, NominatedRoom] = NOBODY_PREEMPTS,
+        running: bool = False,
     ) -> Snapshot:
         """The cluster now; ``vetoes`` are nodes that the stock scheduler refused for a shape.
 
         ``preemptors`` are pods that others are evicted for; they may not be nominated yet.
+        ``running``: the snapshot is for a question about evictions.
         """
         cache, rules = self._cache, self._cache.rules
         views = cache.registry.refresh()
@@ -53,6 +58,8 @@ class Snapshotter:
             placed_pods = cache.pods.table.placed_pods(table, asked)
         else:
             cache.pods.table.follow()
+        if not running:
+            self._running.follow()
         return Snapshot(
             generation=self._generation,
             table=table,
@@ -76,6 +83,7 @@ class Snapshotter:
             quotas=tuple(cache.quotas.values()),
             namespaces=dict(cache.namespaces),
             asked_of_cordoned=views.asked_of_cordoned if table.cordoned else None,
+            running=self._running.running(table) if running else NOT_ASKED,
         )
 
     def _nominated_room(

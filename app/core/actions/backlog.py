@@ -13,7 +13,9 @@ from typing import Any
 
 from app.core.actions.futility import Failure
 from app.core.actions.kinds import Kind
+from app.core.entries import Moment
 from app.core.gangs.units import Unit
+from app.core.ledger import Ledger
 from app.core.policy import TaskKey
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid
@@ -27,7 +29,7 @@ _Entry = tuple[_Rank, Task]
 
 @dataclass(slots=True, eq=False)
 class Backlog:
-    """What a gang still wants in this cycle; ``failed`` are kinds that will not fit any more.
+    """What a gang still wants in this cycle; ``failed`` are kinds that did not fit, and when.
 
     Where it is parted, ``units`` are what is left beyond its minimum, once somebody looked, and
     ``failed_units`` so many out of members of such kinds that will not fit together.
@@ -36,13 +38,18 @@ class Backlog:
 
     gang: Gang
     tasks: deque[Task] = field(default_factory=deque)
-    failed: set[Kind] = field(default_factory=set)
+    failed: dict[Kind, Moment] = field(default_factory=dict)
     units: deque[Unit] | None = None
     failed_units: dict[tuple[int, frozenset[tuple[Kind, int]]], Failure] = field(
         default_factory=dict
     )
     sorted: bool = False
     goes_last: bool = False
+
+    def has_failed(self, kind: Kind, ledger: Ledger) -> bool:
+        """Whether tasks of ``kind`` did not fit, and nothing has grown since."""
+        since = self.failed.get(kind)
+        return since is not None and ledger.only_filled_since(since)
 
     def sort(self, waiting: Sequence[Task], *, key: TaskKey) -> Generator[None, None, None]:
         """Fill in the tasks that are ``waiting``, once."""

@@ -13,8 +13,9 @@ from app.core.actions.futility import Futility
 from app.core.actions.outlook import Judge
 from app.core.actions.ports import NodeFinder
 from app.core.actions.turns import Line
+from app.core.entries import Moment, Placed
 from app.core.holders import Holders
-from app.core.ledger import Entry, Ledger
+from app.core.ledger import Ledger
 from app.core.points import Opened
 from app.model.amounts import Amounts
 from app.model.exchange import ANY_EQUAL, Exchange
@@ -35,7 +36,8 @@ class Cycle:
 
     ``actions`` are the configured ones. ``line`` tells which queues move together
     (:mod:`app.core.actions.lineage`). ``holders`` is None on demand: looking for who holds what
-    is missing walks all groups.
+    is missing walks all groups. ``pipelines``: pods were evicted, and places are on room that is
+    about to be free.
     """
 
     snapshot: Snapshot
@@ -47,6 +49,7 @@ class Cycle:
     finder: NodeFinder
     line: Callable[[QueueName], Line]
     holders: Holders | None
+    pipelines: bool = False
     futile: Futility = field(init=False)
     loans: Mapping[GroupKey, Loan] = field(default_factory=dict)
     slot_shapes: dict[Amounts, PodShape] = field(default_factory=dict)
@@ -57,7 +60,7 @@ class Cycle:
     _shown: list[PodUid] = field(default_factory=list)
     _aside: set[GroupKey] = field(default_factory=set)
     _served: dict[GroupKey, set[str]] = field(default_factory=dict)
-    _free: tuple[int, Vector] | None = None
+    _free: tuple[Moment, Vector] | None = None
     _terminating: Vector | None = None
     _judge: Judge = field(init=False)
     _beyond_shares: bool = False
@@ -67,7 +70,7 @@ class Cycle:
 
     def __post_init__(self) -> None:
         self._judge = Judge(self.snapshot)
-        self.futile = Futility(self.ledger.journal)
+        self.futile = Futility(self.ledger)
 
     @property
     def is_full(self) -> bool:
@@ -84,7 +87,7 @@ class Cycle:
             yield
             return
         before = self.futile
-        self._beyond_shares, self.futile = True, Futility(self.ledger.journal)
+        self._beyond_shares, self.futile = True, Futility(self.ledger)
         try:
             yield
         finally:
@@ -167,8 +170,15 @@ class Cycle:
         row = self.finder.find(gang, task)
         if row is None:
             return self.finder.explain(gang, task)
-        self.ledger.place(gang, task, node=row)
+        self.place(gang, task, row)
         return None
+
+    def place(self, gang: Gang, task: Task, row: int) -> None:
+        """Give ``task`` room on the node of ``row``: idle room, or what is about to be free."""
+        if self.pipelines:
+            self.ledger.pipeline(gang, task, node=row)
+        else:
+            self.ledger.place(gang, task, node=row)
 
     def plugin_keys(self, gang: Gang, tasks: Sequence[Task]) -> tuple[Hashable, ...]:
         """What the answers of plugins about nodes for ``tasks`` depend on; empty: none has any."""
@@ -182,7 +192,7 @@ class Cycle:
     def decide(
         self,
         gang: Gang,
-        entries: Iterable[Entry],
+        entries: Iterable[Placed],
         *,
         whole: bool,
         exchange: Exchange = ANY_EQUAL,
@@ -200,7 +210,6 @@ class Cycle:
     def hold(self, request: Vector, *, node: int) -> None:
         """Let nobody have that room on the node of row ``node``."""
         self.ledger.hold(request, node=node)
-        self._free = None
 
     def refuse(self, gang: Gang, refusal: Refusal) -> None:
         """Say why ``gang``, or part of it, has no place; the first reason of a cycle stands.
@@ -250,10 +259,11 @@ class Cycle:
         return len(self._served.get(gang.key, ())) < len(gang.waiting)
 
     def free(self) -> Vector:
-        """All free room of the cluster, shape ``(R,)``; not inside a trial."""
-        at = len(self.ledger.journal)
-        if self._free is None or self._free[0] != at:
-            self._free = (at, self.ledger.idle.clip(min=0).sum(axis=0))
+        """All room of the cluster that places may be given on, shape ``(R,)``."""
+        ledger = self.ledger
+        if self._free is None or not ledger.is_as_at(self._free[0]):
+            room = ledger.future_idle if self.pipelines else ledger.idle
+            self._free = (ledger.moment(), room.clip(min=0).sum(axis=0))
         return self._free[1]
 
     def terminating(self) -> Vector:

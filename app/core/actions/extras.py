@@ -1,7 +1,7 @@
 """Members beyond the minimum: each stands alone.
 
 One that does not fit is refused without harm to its gang, and no equal one of the gang is tried
-again in this cycle: the cluster only fills up.
+again while the cluster only fills up.
 """
 
 from collections.abc import Generator
@@ -27,12 +27,12 @@ def place_next(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
     while backlog.tasks and not backlog.tasks[0].best_effort:
         task = backlog.tasks.popleft()
         kind = kind_of(task, cycle.ledger)
-        if kind in backlog.failed:
+        if backlog.has_failed(kind, cycle.ledger):
             continue
         refusal = place_alone(cycle, backlog.gang, task)
         if refusal is None:
             return bool(backlog.tasks) and not backlog.tasks[0].best_effort
-        backlog.failed.add(kind)
+        backlog.failed[kind] = cycle.ledger.moment()
         cycle.refuse(backlog.gang, refusals.of_member(cycle, backlog.gang, refusal))
         yield
     return False
@@ -48,8 +48,9 @@ def place_alone(cycle: Cycle, gang: Gang, task: Task) -> Refusal | None:
     at = len(cycle.ledger.journal)
     refusal = cycle.try_place(gang, task)
     if refusal is None:
-        cycle.decide(gang, cycle.ledger.journal[at:], whole=False)
+        cycle.decide(gang, cycle.ledger.placed_since(at), whole=False)
     else:
         nothing = np.zeros_like(task.request)
-        cycle.futile.remember(demand, futility.Failure(refusal, 0, nothing, at))
+        now = cycle.ledger.moment()
+        cycle.futile.remember(demand, futility.Failure(refusal, 0, nothing, now))
     return refusal

@@ -1,17 +1,19 @@
 """Demands that failed in this cycle, so that equal ones are refused without trying.
 
-A cycle only takes: room and quota that are gone stay gone until it ends (trials that fail give back
-what they took, and nothing else does). For demands of *one* kind (:mod:`app.core.actions.kinds`)
-whose rules do not look at other pods that makes a failure final: the number of such pods that fit
-is the sum over the nodes of how many fit on each, whatever the order they are placed in, and every
-placement, of whomever, can only lower it; so can the queue's limits (who is placed in room that was
-kept for it leaves the others no more than before). When ``k`` of them did not fit, no later demand
-of the same queue for ``k`` or more does.
+While nothing is evicted, room and quota that are gone stay gone (trials that fail give back what
+they took). So a failure is remembered with the moment of the ledger, and is void once something has
+grown since (:meth:`~app.core.ledger.Ledger.only_filled_since`).
+
+For demands of *one* kind (:mod:`app.core.actions.kinds`) whose rules do not look at other pods a
+failure is final until then: the number of such pods that fit is the sum over the nodes of how many
+fit on each, whatever the order they are placed in, and every placement, of whomever, can only lower
+it; so can the queue's limits (who is placed in room that was kept for it leaves the others no more
+than before). When ``k`` of them did not fit, no later demand of the same queue for ``k`` or more
+does.
 
 Demands of several kinds (or with rules about other pods) are placed greedily, and what a greedy
 choice leaves over may grow as well as shrink when others move in. Such a failure is only recalled
-while nothing has been placed since: the ledger is then the same, number by number, and so is the
-outcome.
+while the ledger is the same, number by number: so is the outcome then.
 """
 
 from collections.abc import Hashable, Sequence
@@ -19,8 +21,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.core.actions.kinds import Kind, kind_of
+from app.core.entries import Moment
 from app.core.gangs.need import Need
-from app.core.ledger import Entry, Ledger
+from app.core.ledger import Ledger
 from app.model.gang import Task
 from app.model.ids import QueueName
 from app.model.reason import Refusal
@@ -49,15 +52,15 @@ class Failure:
     refusal: Refusal
     placed: int
     taken: Vector
-    since: int
-    """Length of the journal when it failed, outside any trial."""
+    since: Moment
+    """When it failed, its trial rolled back."""
 
 
 class Futility:
-    """The failures of one cycle, by demand; ``journal`` is the ledger's."""
+    """The failures of one cycle, by demand."""
 
-    def __init__(self, journal: Sequence[Entry]) -> None:
-        self._journal = journal
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
         self._failed: dict[tuple[object, ...], Failure] = {}
 
     def recall(self, demand: Demand | None) -> Failure | None:
@@ -65,7 +68,9 @@ class Futility:
         known = self._failed.get(demand.what) if demand is not None else None
         if known is None or demand is None or 0 < demand.members <= known.placed:
             return None
-        return known if demand.lasting or known.since == len(self._journal) else None
+        ledger = self._ledger
+        holds = ledger.only_filled_since if demand.lasting else ledger.is_as_at
+        return known if holds(known.since) else None
 
     def remember(self, demand: Demand | None, failure: Failure) -> None:
         """``demand`` failed; its trial has been rolled back."""

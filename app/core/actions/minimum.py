@@ -108,11 +108,11 @@ def _try(cycle: Cycle, attempt: Attempt) -> Generator[None, None, futility.Failu
         yield from attempt.run()
         if attempt.succeeded:
             trial.keep()
-            cycle.decide(backlog.gang, cycle.ledger.placed_since(trial), whole=True)
+            cycle.decide(backlog.gang, cycle.ledger.placed_since(trial.start), whole=True)
     if not attempt.succeeded:
         first = attempt.first or refusals.kept_back(backlog.gang)
-        at = len(cycle.ledger.journal)
-        return futility.Failure(first, attempt.placed, attempt.taken, at)
+        now = cycle.ledger.moment()
+        return futility.Failure(first, attempt.placed, attempt.taken, now)
     backlog.tasks = attempt.left
     if attempt.first is not None:
         cycle.refuse(backlog.gang, refusals.of_member(cycle, backlog.gang, attempt.first))
@@ -156,12 +156,13 @@ class _MemberAttempt(Attempt):
 
     def _take(self, task: Task) -> bool:
         """Try one member; returns whether it has a place."""
-        kind = kind_of(task, self.cycle.ledger)
-        if kind in self.backlog.failed:
+        ledger = self.cycle.ledger
+        kind = kind_of(task, ledger)
+        if self.backlog.has_failed(kind, ledger):
             return False
         refusal = self.cycle.try_place(self.backlog.gang, task)
         if refusal is not None:
-            self.backlog.failed.add(kind)
+            self.backlog.failed[kind] = ledger.moment()
             self.first = self.first or refusal
             return False
         self.placed += 1

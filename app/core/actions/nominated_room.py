@@ -83,6 +83,6 @@ def _is_entitled(cycle: Cycle, gang: Gang, task: Task) -> bool:
 
 def _place(cycle: Cycle, gang: Gang, task: Task, row: int) -> None:
     whole, at = not is_reached(cycle, gang), len(cycle.ledger.journal)
-    cycle.ledger.place(gang, task, node=row)
-    entries = cycle.ledger.journal[at:]
+    cycle.place(gang, task, row)
+    entries = cycle.ledger.placed_since(at)
     cycle.decide(gang, entries, whole=whole, exchange=NO_EXCHANGE)

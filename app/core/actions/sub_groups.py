@@ -34,7 +34,7 @@ def place_next_unit(cycle: Cycle, backlog: Backlog) -> Generator[None, None, boo
         at = len(cycle.ledger.journal)
         failure = _place_unit(cycle, backlog, unit)
         if failure is None:
-            entries = cycle.ledger.journal[at:]
+            entries = cycle.ledger.placed_since(at)
             cycle.decide(gang, entries, whole=False)
             backlog.units.extend(unit.rest({entry.task for entry in entries}))
             return True
@@ -50,14 +50,14 @@ def place_next_unit(cycle: Cycle, backlog: Backlog) -> Generator[None, None, boo
 def _place_unit(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | None:
     """Give so many of ``unit`` places on the ledger as it lacks, or say why that cannot be.
 
-    What like units did not get they do not get later in the cycle either: room only gets less.
+    What like units did not get they do not get later either, while room only gets less.
     """
     kinds = [kind_of(task, cycle.ledger) for task in unit.tasks]
     like = unit.lacks, frozenset(Counter(kinds).items())
     known = backlog.failed_units.get(like)
-    if known is not None:
+    if known is not None and cycle.ledger.only_filled_since(known.since):
         return known
-    at, taken = len(cycle.ledger.journal), np.zeros(len(cycle.snapshot.axis), dtype=np.int64)
+    taken = np.zeros(len(cycle.snapshot.axis), dtype=np.int64)
     placed, spare, refused = 0, len(unit.tasks) - unit.lacks, dict[Kind, Refusal]()
     with cycle.ledger.trial() as trial:
         for task, kind in zip(unit.tasks, kinds, strict=True):
@@ -75,7 +75,8 @@ def _place_unit(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | None:
                 trial.keep()
                 return None
     first = next(iter(refused.values()))
-    failure = backlog.failed_units[like] = Failure(first, placed, taken, at)
+    now = cycle.ledger.moment()
+    failure = backlog.failed_units[like] = Failure(first, placed, taken, now)
     return failure
 
 
@@ -119,7 +120,7 @@ class UnitAttempt(Attempt):
                 self.first = failure.refusal
                 self.taken += failure.taken
             return ()
-        served = {entry.task for entry in self.cycle.ledger.journal[at:]}
+        served = {entry.task for entry in self.cycle.ledger.placed_since(at)}
         self._served |= served
         self.placed += len(served)
         for task in served:

@@ -8,7 +8,7 @@ they have a node: the promise is that of whole gangs.
 
 from dataclasses import dataclass, field
 
-from app.core.ledger import GangAccount
+from app.core.accounts import GangAccount
 from app.model.gang import Gang, Task
 from app.model.parts import SubGroup, least_missing, sizes_of
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 
 import numpy as np
 
-from app.core.ledger import claimable
+from app.core.accounts import claimable
 from app.model.amounts import PODS, Amounts, amounts, is_best_effort
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid

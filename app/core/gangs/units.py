@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from app.core.ledger import GangAccount
+from app.core.accounts import GangAccount
 from app.model.amounts import PODS
 from app.model.gang import Gang, Task
 from app.model.parts import SubGroup, sizes_of

@@ -2,15 +2,22 @@
 
 Every question that a rule asks becomes a :class:`Tally`. Placed tasks are told by *kind* (shape and
 namespace): each question is asked once of each kind, and a placement moves the tallies that count
-its kind, however many others there are. :meth:`Census.follow` brings them up to the journal.
+its kind, however many others there are. A pod that is evicted is a kind of its own, of which there
+is one less. :meth:`Census.follow` brings the tallies up to the journal.
 """
 
 from dataclasses import dataclass, field
 
-from app.core.ledger import Entry
+from app.core.entries import Entry, Placed
 from app.core.placement.arrays import Counts
 from app.core.placement.journal import JournalReader
-from app.core.placement.placed_pods import PlacedPodIndex, Question, Seen, identity_of
+from app.core.placement.placed_pods import (
+    Identity,
+    PlacedPodIndex,
+    Question,
+    Seen,
+    identity_of,
+)
 from app.core.placement.sieve import Traits
 from app.core.placement.terms import Side
 from app.model.shape import PodShape
@@ -35,15 +42,16 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _EqualPods:
-    """Placed tasks that answer alike.
+    """Placed tasks that answer alike, or a pod that is evicted.
 
-    ``rows`` are their nodes in the order of the journal (roll-backs take the last); ``counted`` are
-    the tallies they count in, and for how much.
+    ``rows`` tells by row how many more there are on a node, ``counted`` the tallies they count in,
+    and for how much. ``keeps`` holds what the kind is told by, which must not end before it.
     """
 
     pod: Seen
     traits: Traits
-    rows: list[int] = field(default_factory=list)
+    keeps: object
+    rows: dict[int, int] = field(default_factory=dict)
     counted: list[tuple[Tally, int]] = field(default_factory=list)
 
 
@@ -78,27 +86,25 @@ class Census:
 
     def follow(self) -> None:
         """Take in what the journal has gained or lost since the last call."""
-        for entry, sign in self._journal.changes():
+        for entry, row, sign in self._journal.changes():
             kind = self._kind(entry)
-            if sign > 0:
-                kind.rows.append(entry.node)
-            else:
-                kind.rows.pop()
+            kind.rows[row] = kind.rows.get(row, 0) + sign
             for tally, weight in kind.counted:
-                tally.add(entry.node, sign * weight)
+                tally.add(row, sign * weight)
 
     def _kind(self, entry: Entry) -> _EqualPods:
-        """The kind of ``entry``; it keeps the shape, whose id must not be used again."""
-        shape, namespace = entry.task.shape, entry.gang.namespace
-        kind = self._kinds.get((id(shape), namespace))
+        """The kind of ``entry``."""
+        told_by = entry.shape if isinstance(entry, Placed) else entry.pod
+        namespace = entry.gang.namespace if isinstance(entry, Placed) else entry.pod.namespace
+        kind = self._kinds.get((id(told_by), namespace))
         if kind is None:
-            identity = identity_of(shape, namespace=namespace)
-            kind = _EqualPods(Seen(shape, identity), Traits.of(shape, identity.labels))
-            self._kinds[id(shape), namespace] = kind
+            pod = _seen(entry, namespace)
+            kind = _EqualPods(pod, Traits.of(pod.shape, pod.identity.labels), told_by)
+            self._kinds[id(told_by), namespace] = kind
             for tally in self._tallies.values():
                 self._ask(kind, tally)
             for side, keys in self._keys.items():
-                _learn(keys, side, shape)
+                _learn(keys, side, pod.shape)
         return kind
 
     def _ask(self, kind: _EqualPods, tally: Tally) -> None:
@@ -107,8 +113,15 @@ class Census:
         weight = tally.question.of(kind.pod, self.placed_pods.namespaces)
         if weight:
             kind.counted.append((tally, weight))
-            for row in kind.rows:
-                tally.add(row, weight)
+            for row, count in kind.rows.items():
+                tally.add(row, count * weight)
+
+
+def _seen(entry: Entry, namespace: str) -> Seen:
+    if isinstance(entry, Placed):
+        return Seen(entry.shape, identity_of(entry.shape, namespace=namespace))
+    labels = tuple(entry.pod.labels.items())
+    return Seen(entry.shape, Identity(namespace, labels), leaving=entry.pod.deleting)
 
 
 def _learn(keys: dict[str, None], side: Side, shape: PodShape) -> None:

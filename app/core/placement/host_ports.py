@@ -33,9 +33,9 @@ class PortBook:
 
     def follow(self) -> None:
         """Take in what the journal has gained or lost since the last call."""
-        for entry, sign in self._journal.changes():
-            for port in entry.task.shape.host_ports:
-                self._listeners(port)[entry.node] += sign
+        for entry, row, sign in self._journal.changes():
+            for port in entry.shape.host_ports:
+                self._listeners(port)[row] += sign
                 self.version += 1
 
     def free(self, wanted: Sequence[HostPort]) -> Mask:

@@ -33,10 +33,11 @@ class Identity:
 
 
 class Seen(NamedTuple):
-    """A pod that a question is asked about."""
+    """A pod that a question is asked about; ``leaving``: it terminates."""
 
     shape: PodShape
     identity: Identity
+    leaving: bool = False
 
 
 def identity_of(shape: PodShape, *, namespace: str) -> Identity:
@@ -97,6 +98,8 @@ class Matching:
 
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
         """See :class:`Question`."""
+        if self.staying and pod.leaving:
+            return 0
         return int(all(selects(term, pod.identity, namespaces) for term in self.terms))
 
     def sieve(self) -> Sieve:

@@ -8,7 +8,8 @@ them.
 
 from collections.abc import Mapping
 
-from app.core.ledger import GangAccount, Ledger
+from app.core.accounts import GangAccount
+from app.core.ledger import Ledger
 from app.core.policy import Hooks, OpenPlugin, Session
 from app.model.amounts import PODS
 from app.model.conf import PluginConf

@@ -1,8 +1,9 @@
 """overcommit: admits groups only while their claims fit the cluster, stretched by a factor.
 
 ``idle = total x factor - used`` is fixed when the cycle opens: a group placed in the cycle moves
-from the claims to the used, and counting either once is right. Claims are what admitted groups may
-still take of their ``minResources``, in all queues.
+from the claims to the used, and counting either once is right. Pods that were evicted before it
+opens do not count. Claims are what admitted groups may still take of their ``minResources``, in all
+queues.
 """
 
 from collections.abc import Mapping
@@ -10,8 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from app.core.accounts import QueueAccount
 from app.core.arguments import Arguments
-from app.core.ledger import Ledger, QueueAccount
+from app.core.ledger import Ledger
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
 from app.core.shares import limits
 from app.model.amounts import UNLIMITED
@@ -46,7 +48,7 @@ class _Votes:
         self._axis = snapshot.axis
         self._total = snapshot.total
         self._stretched: Vector = np.minimum(self._total * factor, UNLIMITED).astype(np.int64)
-        self._used: Vector = snapshot.used.sum(axis=0)
+        self._used = ledger.staying
         self._root, self._strays = ledger.queues().get(ROOT_QUEUE), _strays(ledger)
 
     def enqueueable(self, gang: Gang) -> Ballot:

@@ -88,7 +88,9 @@ class ShareTree:
         rows = [self._row[key] for key in changed if key in self._row]
         for key, gang in changed.items():
             if key in self._row:
-                self._leaves.allocated[self._row[key]] = self._ledger.gang(gang).allocated
+                row, account = self._row[key], self._ledger.gang(gang)
+                self._leaves.allocated[row] = account.allocated
+                self._leaves.request[row] = gang.request - account.lost
         if self._leaves.saturate(self._total, rows):
             self._work_out_all(self._root)
         else:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Member
-from app.cache.snapshots.absence import Absences
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.bearable import bearable
 from app.core.figures import QueueFigures, queue_figures
@@ -62,7 +61,6 @@ class Queries:
         return bearable(snapshot, policies, gang=gang, now=self.clock())
 
     def what_if(self, *, gone: Collection[PodUid]) -> WhatIf:
-        """What the planner would say if pods were gone, these in any case."""
-        now = self.snapshotter.snapshot()
-        absences = Absences(self.cache, now, gone=gone)
-        return WhatIf(self.cache, absences, self.configuration.policies, now=self.clock())
+        """What the planner would say if pods were evicted, these in any case."""
+        snapshot, policies = self.snapshotter.snapshot(running=True), self.configuration.policies
+        return WhatIf(snapshot, policies, gone=gone, now=self.clock())

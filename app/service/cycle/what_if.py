@@ -1,39 +1,46 @@
-"""What the planner would say if pods were gone: one snapshot for many such questions.
+"""What the planner would say if pods were evicted: one snapshot for many such questions.
 
 Whether these pods may go is asked before, by the rules of :mod:`app.core.victims`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from app.cache.cluster import ClusterCache
-from app.cache.snapshots.absence import Absences
 from app.core.planner import may_place
 from app.core.policy import Policies
 from app.model.ids import NodeName, PodUid
+from app.model.snapshot import Snapshot
 
 
 class WhatIf:
-    """Answers for the moment at which it was made, and is not kept longer."""
+    """Answers for the moment of ``snapshot``, which tells what runs.
+
+    The pods ``gone`` are evicted in any case.
+    """
 
     def __init__(
-        self, cache: ClusterCache, absences: Absences, policies: Policies, *, now: float
+        self, snapshot: Snapshot, policies: Policies, *, gone: Collection[PodUid], now: float
     ) -> None:
-        self._cache = cache
-        self._absences = absences
+        self._snapshot = snapshot
         self._policies = policies
+        self._gone = frozenset(gone)
         self._now = now
+        self._group_of = {task.uid: gang.key for gang in snapshot.pending for task in gang.waiting}
 
     def would_have(
         self, places: Mapping[PodUid, NodeName], *, without: Iterable[PodUid]
     ) -> frozenset[PodUid]:
-        """Which members would get their ``places``, if only they asked and other pods were gone.
+        """Which members would get their ``places``, if only they asked and other pods were evicted.
 
         Room on the nodes and their rules are for the caller to see. Nothing is lent, as on demand:
         the owners of those pods make them anew, and while they wait nothing is.
         """
-        snapshot = self._absences.without(without)
-        members, index = self._cache.members, snapshot.table.index
+        index, group_of = self._snapshot.table.index, self._group_of
         rows = {uid: index[node] for uid, node in places.items() if node in index}
-        groups = dict.fromkeys(members[uid].group for uid in rows if uid in members)
-        keys = [key for key in groups if key in self._cache.registry.pending]
-        return may_place(snapshot, self._policies, keys=keys, rows=rows, now=self._now)
+        return may_place(
+            self._snapshot,
+            self._policies,
+            keys=dict.fromkeys(group_of[uid] for uid in rows if uid in group_of),
+            rows=rows,
+            now=self._now,
+            evicted=self._gone.union(without),
+        )

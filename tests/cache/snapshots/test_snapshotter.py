@@ -5,11 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from app.cache.cluster import ClusterCache
-from app.cache.snapshots.absence import Absences
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.ids import NodeName, PodUid, QueueName, group_key
 from app.model.job import QUEUE_NAME, Template
@@ -57,6 +54,13 @@ class Rig:
             self.cache.set_node(make_node(name, cpu=4000))
         self.group()
 
+    @classmethod
+    def of(cls, cache: ClusterCache) -> "Rig":
+        """On a cluster that is there."""
+        rig = cls()
+        rig.cache, rig._snapshotter = cache, Snapshotter(cache)
+        return rig
+
     def group(self, **fields: Any) -> None:
         defaults: dict[str, Any] = {
             "uid": "uid-g",
@@ -85,13 +89,8 @@ class Rig:
         placed = GangPlacement(KEY, (Placement(task, NodeName(node)),), whole=True)
         assert self.cache.reservations.reserve(placed, now=1.0)
 
-    def now(self) -> Snapshot:
-        return self._snapshotter.snapshot()
-
-    def without(self, *names: str) -> Snapshot:
-        gone = [PodUid(f"uid-{name}") for name in names]
-        absences = Absences(self.cache, self.now(), gone=gone[: len(gone) // 2])
-        return absences.without(gone[len(gone) // 2 :])
+    def now(self, *, running: bool = False) -> Snapshot:
+        return self._snapshotter.snapshot(running=running)
 
     def placed_pods(self) -> list[Resident]:
         snapshot = self.now()
@@ -379,79 +378,6 @@ def test_a_priority_class_changes_the_groups_that_name_it(rig: Rig) -> None:
     assert rig.now().gangs[KEY].priority == 7
     rig.cache.registry.drop_class("high")
     assert rig.now().gangs[KEY].priority == 3
-
-
-def crowded() -> Rig:
-    """Two queues with a group of two and one beyond, single pods, a pod that goes, foreign ones."""
-    rig = Rig()
-    rig.group(min_resources=make_amounts(cpu=2000), phase=GroupPhase.RUNNING)
-    for name in ("p", "q", "extra"):
-        rig.pod(name, node=NodeName("a"), phase="Running")
-    rig.pod("waiting")
-    rig.pod("done", node=NodeName("a"), phase="Succeeded")
-    rig.pod("going", node=NodeName("b"), phase="Running", deleting=True)
-    rig.pod("one", annotations={QUEUE_ANNOTATION: "x"}, node=NodeName("b"), phase="Running")
-    rig.pod("two", annotations={}, node=NodeName("b"), phase="Running")
-    rig.foreign("x", "a")
-    rig.foreign("y", "unknown")
-    return rig
-
-
-CROWD = ("p", "q", "extra", "waiting", "done", "going", "one", "two", "x", "y")
-
-
-@given(gone=st.sets(st.sampled_from(CROWD)))
-def test_without_some_pods_it_is_as_after_they_went(gone: set[str]) -> None:
-    rig = crowded()
-    before = values(rig.now())
-    without = values(rig.without(*gone))
-    assert values(rig.now()) == before, "nothing has changed"
-    for name in gone:
-        rig.cache.drop_pod(PodUid(f"uid-{name}"))
-    assert without == values(rig.now())
-
-
-def test_without_its_pods_a_group_claims_no_more_than_before(rig: Rig) -> None:
-    rig.group(min_resources=make_amounts(cpu=2000))
-    rig.pod("p", node=NodeName("a"))
-    rig.pod("q", node=NodeName("a"))
-    assert rig.without("p", "q").usage[QueueName("default")].inqueue[0] == 0
-    rig.cache.drop_pod(PodUid("uid-q"))
-    assert rig.now().usage[QueueName("default")].inqueue[0] == 1000
-    assert rig.without("p").usage[QueueName("default")].inqueue[0] == 1000
-
-
-def test_pods_that_nobody_knows_make_no_difference(rig: Rig) -> None:
-    rig.pod("p", node=NodeName("a"))
-    assert values(rig.without("unheard-of")) == values(rig.now())
-
-
-def values(snapshot: Snapshot) -> dict[str, Any]:
-    """What a snapshot says of rooms, groups and what queues hold."""
-    return {
-        "used": snapshot.used.tolist(),
-        "releasing": snapshot.releasing.tolist(),
-        "gangs": {
-            key: (
-                gang.counts,
-                gang.allocated.tolist(),
-                gang.request.tolist(),
-                gang.partial,
-                dict(gang.role_ready),
-                {task.uid for task in gang.waiting},
-            )
-            for key, gang in snapshot.gangs.items()
-        },
-        "usage": {
-            name: (
-                sums.allocated.tolist(),
-                sums.request.tolist(),
-                sums.elastic.tolist(),
-                sums.groups,
-            )
-            for name, sums in snapshot.usage.items()
-        },
-    }
 
 
 def test_pods_that_stay_after_their_group_count_where_a_new_process_counts_them(rig: Rig) -> None:

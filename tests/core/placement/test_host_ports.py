@@ -4,8 +4,9 @@ import pytest
 
 from app.core.policy import Predicates
 from app.model.shape import HostPort
-from tests.builders import make_node, make_shape
+from tests.builders import make_node, make_pod, make_shape
 from tests.core.placement.rigs import Rig
+from tests.running import Runs, make_running
 
 NODES = (make_node("a"), make_node("b"))
 
@@ -40,6 +41,20 @@ def test_ports_of_this_cycle_count_until_they_are_rolled_back() -> None:
             "node(s) didn't have free ports for the requested pod ports": 2
         }
     assert rig.find(web) == "b"
+
+
+def test_ports_of_an_evicted_pod_are_free_until_that_is_rolled_back() -> None:
+    web = make_shape(host_ports=(port := HostPort("", "TCP", 80),))
+    there = make_running([Runs(make_pod("web", shape=web), 1), Runs(make_pod("lost"), len(NODES))])
+    rig = Rig(NODES, ports={1: frozenset({port})}, running=there)
+    assert rig.names(web) == ["a"]
+    with rig.ledger.trial():
+        rig.ledger.evict(0)
+        rig.ledger.evict(1)
+        assert rig.names(web) == ["a", "b"]
+        rig.put(web, "b")
+        assert rig.names(web) == ["a"]
+    assert rig.names(web) == ["a"]
 
 
 def test_ports_are_not_looked_at_when_switched_off() -> None:

@@ -7,8 +7,10 @@ import pytest
 from app.core.policy import Predicates, Scoring
 from app.model.shape import LabelSelector, Operator, PodTerm, Requirement
 from app.model.workload import Namespace
-from tests.builders import make_node, make_shape
+from tests.builders import make_node, make_pod, make_shape
 from tests.core.placement.rigs import HOST, Rig, app_is, pod_shape, resident
+from tests.residents import Resident
+from tests.running import Runs, make_running
 
 NODES = (
     make_node("a1", labels={HOST: "a1", "zone": "a"}),
@@ -61,6 +63,34 @@ def test_a_gang_with_anti_affinity_to_itself_gets_a_node_each() -> None:
     apart = pod_shape("web", pod_anti_affinity=(term("web", HOST),))
     assert [rig.put_found(apart) for _ in range(5)] == ["a1", "a2", "b1", "x1", None]
     assert rig.verdicts(apart) == {"node(s) didn't match pod anti-affinity rules": 4}
+
+
+def test_an_evicted_pod_keeps_nobody_away_until_that_is_rolled_back() -> None:
+    lonely = pod_shape("web", pod_anti_affinity=(term("db"),))
+    there = make_pod("w", shape=lonely, labels={"app": "web"})
+    rig = Rig(
+        NODES,
+        placed_pods=(Resident.of(there, 0),),
+        running=make_running([Runs(there, 0)]),
+        inter_pod=True,
+    )
+    apart = pod_shape("x", pod_anti_affinity=(term("web", HOST),))
+    near = pod_shape("x", pod_affinity=(term("web"),))
+
+    def names() -> tuple[list[str], ...]:
+        return rig.names(pod_shape("db")), rig.names(apart), rig.names(near)
+
+    before = (["b1", "x1"], ["a2", "b1", "x1"], ["a1", "a2"])
+    with rig.ledger.trial():
+        rig.ledger.evict(0)
+        assert names() == (["a1", "a2", "b1", "x1"], ["a1", "a2", "b1", "x1"], []), "not asked yet"
+    assert names() == before
+    with rig.ledger.trial():
+        rig.ledger.evict(0)
+        assert names() == (["a1", "a2", "b1", "x1"], ["a1", "a2", "b1", "x1"], [])
+        rig.put(pod_shape("web"), "b1")
+        assert names()[2] == ["b1"]
+    assert names() == before
 
 
 def test_a_residents_anti_affinity_keeps_others_away() -> None:

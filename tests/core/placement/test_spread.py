@@ -6,8 +6,10 @@ from app.core.policy import Predicates, Scoring
 from app.model.ids import NodeName
 from app.model.node import Taint
 from app.model.shape import LabelSelector, PodShape, Spread
-from tests.builders import make_node
+from tests.builders import make_node, make_pod
 from tests.core.placement.rigs import HOST, Rig, app_is, pod_shape, resident
+from tests.residents import Resident
+from tests.running import Runs, make_running
 
 NODES = (
     make_node("a1", labels={HOST: "a1", "zone": "a"}),
@@ -72,6 +74,26 @@ def test_terminating_pods_and_other_namespaces_do_not_count() -> None:
     )
     rig = Rig(NODES, placed_pods=placed_pods, inter_pod=True)
     assert rig.names(web(spread())) == ["a1", "a2", "b1"]
+
+
+def test_an_evicted_pod_counts_no_more_unless_it_did_not_as_it_terminates() -> None:
+    pods = [
+        make_pod(name, shape=web(), labels={"app": "web"}, deleting=deleting)
+        for name, deleting in (("stays", False), ("goes", True))
+    ]
+    rig = Rig(
+        NODES,
+        placed_pods=[Resident.of(pod, 0) for pod in pods],
+        running=make_running(Runs(pod, 0) for pod in pods),
+        inter_pod=True,
+    )
+    assert rig.names(web(spread())) == ["b1"]
+    for at in (1, 0):
+        with rig.ledger.trial() as trial:
+            rig.ledger.evict(at)
+            assert rig.names(web(spread())) == [["a1", "a2", "b1"], ["b1"]][at]
+            trial.kept = at == 1
+    assert rig.names(web(spread())) == ["b1"]
 
 
 def test_excluded_nodes_are_no_domains_unless_the_policy_ignores_that() -> None:
