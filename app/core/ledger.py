@@ -140,10 +140,7 @@ class Ledger:
         self._record(Placed(gang, task, node, pipelined=True))
 
     def evict(self, at: int) -> None:
-        """Count on it that the pod at that position of ``snapshot.running`` goes.
-
-        It counts for no queue and no gang any more. It must not be evicted twice.
-        """
+        """Count on it that the pod at that position of ``snapshot.running`` goes, once only."""
         running = self.snapshot.running
         pod, node, request = running.pods[at], int(running.nodes[at]), running.requests[at]
         known = node < len(self.idle)
