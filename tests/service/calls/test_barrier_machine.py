@@ -54,6 +54,8 @@ class Machine(RuleBasedStateMachine):
         self.sent: set[Call] = set()
         self.present: set[Call] = set()
         """Calls that were under way when the step began, or came in it."""
+        self.refused: set[Call] = set()
+        """Of those sent: calls whose Binding the API server refused when it was sent last."""
         self.births = 0
 
     def do(self, step: Coroutine[Any, Any, T]) -> T:
@@ -127,7 +129,13 @@ class Machine(RuleBasedStateMachine):
         async def bind(namespace: str, name: str, *, uid: str, node: str) -> None:
             self._check_room(name, node)
             self._check_sent(name)
-            await plain(namespace, name, uid=uid, node=node)
+            mine = {call for pod, call in self.calls if pod == name and not call.done}
+            self.refused -= mine
+            try:
+                await plain(namespace, name, uid=uid, node=node)
+            except WriteError:
+                self.refused |= mine
+                raise
 
         api.bind = bind  # type: ignore[method-assign]
         return api
@@ -137,7 +145,9 @@ class Machine(RuleBasedStateMachine):
         on_their_way = {
             pod: call.node
             for pod, call in self.calls
-            if call in self.sent and not call.done and self._stored_uid(pod) == call.uid
+            if call in self.sent - self.refused
+            and not call.done
+            and self._stored_uid(pod) == call.uid
         }
         there = {pod.name for pod in self.rig.api.pods.values() if pod.node == node}
         there |= {pod for pod, target in on_their_way.items() if target == node} | {name}
