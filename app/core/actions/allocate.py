@@ -7,7 +7,7 @@ Gangs that have lost members, or are bound in part, come before all turns: what 
 than what newcomers want, and nothing else makes what they hold of use. They come so for the minimum
 that they had; what they ask for beyond it takes its turn. After them, and before all turns as well,
 pods get the room that was made for them (:mod:`app.core.actions.nominated_room`).
-What is left in the end may be lent (:mod:`app.core.actions.lending`). Last of all come members
+What is left in the end may be lent (:mod:`app.core.actions.borrowing`). Last of all come members
 beyond the minimum that had a place before and that nobody came for: they may have what nobody else
 wants, or they would keep it from everybody else for ever.
 Without ``enqueue`` among the actions everybody is in as soon as it is looked at here.
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
 
-from app.core.actions import nominated_room as nominated_room
+from app.core.actions import nominated_room
 from app.core.actions.backlog import Backlog
 from app.core.actions.borrowing import borrow
 from app.core.actions.collecting import collect
@@ -62,11 +62,18 @@ def allocate(cycle: Cycle) -> Steps:
     yield from _serve_first(cycle, turns, _in_order(first))
     nominated_room.hold(cycle, precedence.beside)
     yield from collect(cycle, plain)
-    for gang in plain:
-        turns.add(Backlog(gang))
+    yield from _stand_in_line(turns, plain)
     yield from take_turns(cycle, turns, by_share=True)
     yield from borrow(cycle, [*torn, *ahead, *plain])
     yield from take_turns(cycle, last, by_share=True)
+
+
+def _stand_in_line(turns: Turns[Backlog], gangs: Iterable[Gang]) -> Steps:
+    """Let gangs take their turns, in pieces: there may be ten thousand."""
+    for number, gang in enumerate(gangs):
+        turns.add(Backlog(gang))
+        if number % _PIECE == 0:
+            yield
 
 
 def _serve_torn(cycle: Cycle, turns: Turns[Backlog], gang: Gang) -> Steps:

@@ -125,12 +125,6 @@ class Cycle:
         self.opened.enqueued(gang)
         self._admitted[gang.key] = None
 
-    def admit_with_places(self, gang: Gang) -> None:
-        """Admit ``gang``, which has places for its minimum."""
-        self.ledger.admit(gang)
-        self.opened.enqueued(gang)
-        self._admitted[gang.key] = None
-
     def stop_queue(self, gang: Gang) -> None:
         """Let no gang behind ``gang`` have a place in its queue, which keeps strict order."""
         self._stopped.setdefault(gang.queue, gang)

@@ -64,7 +64,7 @@ def _admit(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
         return False
     placed = yield from place_minimum(cycle, backlog)
     if placed:
-        cycle.admit_with_places(gang)
+        cycle.admit(gang)
     return placed
 
 
