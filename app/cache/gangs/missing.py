@@ -19,9 +19,7 @@ def missing(group: Group) -> int:
     names no role, or that another scheduler has bound, may be of any that lacks some.
     """
     there = len(group.members) - group.counted.lost + group.foreign
-    of_any_role = group.foreign + hidden_by_role(group)[""]
-    of_roles = sum(_lacking_of_roles(group).values()) - of_any_role
-    return max(group.min_member - there, of_roles, _lacking_of_sub_groups(group), 0)
+    return max(group.min_member - there, _missing_of_roles(group), _lacking_of_sub_groups(group), 0)
 
 
 def hidden_by_role(group: Group) -> Counter[str]:
@@ -81,6 +79,11 @@ def knows(group: Group, slot: Slot) -> bool:
     template = group.templates.get(slot.role)
     shapes = [group.role_shapes.get(slot.role), template.shape if template else None]
     return any(slot.shape.fits_like(shape) for shape in shapes if shape)
+
+
+def _missing_of_roles(group: Group) -> int:
+    lacking = sum(_lacking_of_roles(group).values())
+    return lacking - group.foreign - hidden_by_role(group)[""] if lacking else 0
 
 
 def _lacking_of_roles(group: Group) -> dict[str, int]:
