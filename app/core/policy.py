@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 from app.core.ledger import Ledger
 from app.model.conf import PluginConf, SchedulerConf
+from app.model.eviction import EvictionAction
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
+from app.model.pod import Pod
 from app.model.reason import Refusal
 from app.model.resources import Mask, Matrix, Rows, Scores, Vector
 
@@ -123,6 +125,43 @@ class NodeScore:
     key: NodeKey
     score: Callable[[Gang, Task, NodesNow], Scores]
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preemptor:
+    """The gang that pods are to be evicted for.
+
+    ``tasks`` are the members and slots that its minimum lacks, ``asked`` is what they request
+    together, shape ``(R,)``.
+    """
+
+    action: EvictionAction
+    gang: Gang
+    tasks: Sequence[Task]
+    asked: Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A running pod of ours that may be evicted, at position ``at`` of ``snapshot.running``.
+
+    ``request`` has the shape ``(R,)``; ``priority`` is that of the task, the group has its own.
+    """
+
+    at: int
+    pod: Pod
+    gang: Gang
+    request: Vector
+    priority: int
+
+
+Evictable = Callable[[Preemptor, Candidate], bool | None]
+"""Whether a plugin lets the candidate go as the ledger stands; None: the plugin has no say.
+
+The ledger tells what was evicted before. With more evictions an answer may turn from yes to no, and
+never back.
+"""
+VictimOrder = Callable[[Candidate], Any]
+"""Sort key: the smaller goes first."""
 
 Standings = Callable[[QueueName], QueueShare]
 """Raises ``KeyError`` for a queue that does not exist."""

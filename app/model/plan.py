@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from app.model.eviction import EvictionPlan
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Task
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
@@ -89,3 +90,5 @@ class Plan:
     set_aside: frozenset[GroupKey] = frozenset()
     collected: tuple[Collected, ...] = ()
     loans: Mapping[GroupKey, Loan] = field(default_factory=dict)
+    evictions: tuple[EvictionPlan, ...] = ()
+    """Decisions to evict, whose preemptors are in none of ``placed``."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from app.model.disruption import DisruptionBudget
+from app.model.eviction import EvictionPlan
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
@@ -163,6 +165,10 @@ class Snapshot:
     such gangs."""
     running: Running = NOT_ASKED
     """The pods that evictions may take; filled only for questions about evictions."""
+    budgets: tuple[DisruptionBudget, ...] = ()
+    """The PodDisruptionBudgets; filled with ``running``."""
+    begun: tuple[EvictionPlan, ...] = ()
+    """Evictions that were decided before: their preemptors wait for victims to go."""
 
     @property
     def axis(self) -> ResourceAxis:

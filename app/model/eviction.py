@@ -1,0 +1,70 @@
+"""Evictions that the planner decided, as values.
+
+A decision names the pods that go and the places that the preemptor has once they are gone. It is
+made whole or not at all: no pod goes before every place of the preemptor is proven.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from app.model.exchange import ANY_EQUAL, Exchange
+from app.model.gang import Task
+from app.model.ids import GroupKey, NodeName, PodUid, QueueName
+
+
+class EvictionAction(StrEnum):
+    """The actions that evict; the value is the name in a configuration, an event and a metric."""
+
+    PREEMPT = "preempt"
+    RECLAIM = "reclaim"
+    GANG_PREEMPT = "gangpreempt"
+    GANG_RECLAIM = "gangreclaim"
+    SHUFFLE = "shuffle"
+
+    @property
+    def reclaims(self) -> bool:
+        """Whether the victims are in other queues than the preemptor."""
+        return self in (EvictionAction.RECLAIM, EvictionAction.GANG_RECLAIM)
+
+
+@dataclass(frozen=True, slots=True)
+class VictimPod:
+    """A pod that is to be evicted from ``node``.
+
+    ``rule`` names the plugin whose rule allows it. ``gang`` and ``queue`` are those of the pod.
+    """
+
+    uid: PodUid
+    namespace: str
+    name: str
+    node: NodeName
+    gang: GroupKey
+    queue: QueueName
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PipelinedPlace:
+    """``task`` (a pod or a slot) goes to ``node`` once the victims are gone."""
+
+    task: Task
+    node: NodeName
+    exchange: Exchange = ANY_EQUAL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvictionPlan:
+    """The ``victims`` go, and then the gang ``preemptor`` has its ``places``, all of them.
+
+    ``shuffle`` evicts for no preemptor: then ``preemptor`` is empty and there are no places.
+    ``admits``: the group is admitted by the same decision. ``certificate`` is the JSON value that
+    ``pumice check-eviction`` verifies (:mod:`app.core.victims.certificate`).
+    """
+
+    action: EvictionAction
+    preemptor: GroupKey
+    victims: tuple[VictimPod, ...]
+    places: tuple[PipelinedPlace, ...] = ()
+    admits: bool = False
+    certificate: Mapping[str, object] = field(default_factory=dict)
