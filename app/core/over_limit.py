@@ -10,9 +10,9 @@ Limits are those that somebody set. What a queue deserves, or the cluster has, s
 when others come: what was promised by that stays, as in Volcano what a session has allocated. So it
 does when its queue closes, or keeps room for members that autoscalers see.
 
-This is another question than who may be evicted (:mod:`app.core.victims`): nothing given back here
-runs, and the queue's own limit asks for it, not another pod. What of a gang goes together is said
-by the :class:`Revocable` values, made where the gang's members are known.
+This is another question than who may be evicted (:mod:`app.core.protection`): nothing given back
+here runs, and the queue's own limit asks for it, not another pod. What of a gang goes together is
+said by the :class:`Revocable` values, made where the gang's members are known.
 """
 
 from collections.abc import Callable, Collection, Iterable

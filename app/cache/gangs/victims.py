@@ -1,8 +1,8 @@
-"""Pods and gangs as the rules about victims look at them (:mod:`app.core.victims`)."""
+"""Pods and gangs as the rules about victims look at them (:mod:`app.core.protection`)."""
 
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import ON_NODE_KINDS, PLACED_KINDS, Member, MemberState
-from app.core.victims.victim import Victim, VictimGang
+from app.core.protection.victim import Victim, VictimGang
 from app.model.pod import Pod
 
 

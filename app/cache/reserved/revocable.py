@@ -4,7 +4,7 @@ Nothing, while a gang is bound in part or about to be: its minimum is all or not
 long as nobody of the gang is on a node or has a Binding under way. Where the minimum is on nodes or
 on the way there without them, the others stand alone, each of them.
 
-The minimum is judged as for victims of eviction (:mod:`app.core.victims.gang_minimum`). What may
+The minimum is judged as for victims of eviction (:mod:`app.core.protection.gang_minimum`). What may
 go is another question than there: a victim runs, so a gang may go whole or lose its surplus at any
 time; a reservation is taken back only where no Binding can cross that.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member, Slot, Stage
 from app.cache.gangs.victims import victim_gang
-from app.core.victims.gang_minimum import keeps_minimum
+from app.core.protection.gang_minimum import keeps_minimum
 from app.model.amounts import Amounts
 from app.model.plan import Revocable
 from app.model.resources import Vector

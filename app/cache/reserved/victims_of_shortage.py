@@ -8,7 +8,7 @@ again before these are whole. Among equals one whose Binding has not been sent g
 the API server may have taken, and a later promise before an earlier one.
 
 Whether a gang has its minimum without a member is judged as for victims of eviction
-(:mod:`app.core.victims.gang_minimum`). Who goes is another question than there: some must go,
+(:mod:`app.core.protection.gang_minimum`). Who goes is another question than there: some must go,
 whatever is lost, so there is an order where eviction has a refusal.
 """
 
@@ -20,8 +20,8 @@ from enum import IntEnum
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member
 from app.cache.gangs.victims import victim_gang
-from app.core.victims.gang_minimum import keeps_minimum
-from app.core.victims.victim import VictimGang
+from app.core.protection.gang_minimum import keeps_minimum
+from app.core.protection.victim import VictimGang
 from app.model.ids import GroupKey
 from app.model.parts import Part
 from app.model.resources import Vector

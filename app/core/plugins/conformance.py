@@ -1,7 +1,7 @@
 """conformance: protects system pods from eviction; it has no say in who is placed.
 
-The rule is :func:`app.core.victims.rules.is_of_the_system`, which the guard of the stock preemption
-applies whether the conf names this plugin or not.
+The rule is :func:`app.core.protection.rules.is_of_the_system`, which the guard of the stock
+preemption applies whether the conf names this plugin or not.
 """
 
 from app.core.policy import Hooks, OpenPlugin, Session

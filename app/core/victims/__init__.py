@@ -1,6 +1,4 @@
-"""Who may be evicted for another pod, and which of several choices costs the least.
+"""Which pods go for a gang, and what proves that they must.
 
-Rules are functions of frozen values (:mod:`app.core.victims.victim`), one idea per module. Each
-says whether something speaks against the victims; none looks at what the conf switches. The guard
-of the stock preemption (:mod:`app.service.calls.preemption`) applies all of them.
+What protects pods is in :mod:`app.core.protection`.
 """

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from app.core.victims.victim import Victim
+from app.core.protection.victim import Victim
 
 _BEYOND = 1 << 31
 """More than any priority; with it each victim adds to a sum."""

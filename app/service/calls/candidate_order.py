@@ -9,7 +9,7 @@ need not be of that queue, so the others are those that give back most to it.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from app.core.victims.victim import Victim
+from app.core.protection.victim import Victim
 from app.model.amounts import Amounts
 from app.model.ids import NodeName, QueueName
 

@@ -6,8 +6,8 @@ left is a clean veto. Of those left the answer has one, that which kube-schedule
 so that we know what goes: what one preemptor may evict counts as lost for the next ones, which are
 asked about before the watch shows it (:mod:`app.service.cycle.allowed_victims`).
 
-The rules are those of :mod:`app.core.victims`, all of them, whatever the conf switches. A node goes
-when one of its victims
+The rules are those of :mod:`app.core.protection`, all of them, whatever the conf switches. A node
+goes when one of its victims
 
 1. is not known here (the cache is behind: nothing can be said for it),
 2. is protected: ``kube-system`` or a system-critical priority class (volcano.md §3.6, conformance),
@@ -37,11 +37,11 @@ from enum import StrEnum
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Member, Stage
 from app.cache.gangs.victims import foreign_victim, member_victim, victim_gang
-from app.core.victims.budgets import BudgetInUse, exceed_a_budget
+from app.core.protection.budgets import BudgetInUse, exceed_a_budget
+from app.core.protection.gang_minimum import is_left_in_part
+from app.core.protection.rules import is_kept_by_queue, is_of_the_system, refuses_preemption
+from app.core.protection.victim import Victim, VictimGang
 from app.core.victims.cost import cost_of
-from app.core.victims.gang_minimum import is_left_in_part
-from app.core.victims.rules import is_kept_by_queue, is_of_the_system, refuses_preemption
-from app.core.victims.victim import Victim, VictimGang
 from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import Pod
 from app.service.calls.candidate_order import first_accepted, freed_by, tries_with

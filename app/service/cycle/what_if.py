@@ -1,6 +1,6 @@
 """What the planner would say if pods were evicted: one snapshot for many such questions.
 
-Whether these pods may go is asked before, by the rules of :mod:`app.core.victims`.
+Whether these pods may go is asked before, by the rules of :mod:`app.core.protection`.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -16,7 +16,7 @@ from app.cache.gangs.registry import Registry
 from app.cache.gangs.story import Stimulus
 from app.cache.gangs.victims import victim_gang
 from app.cache.nodes.usage import NodeUsage
-from app.core.victims.gang_minimum import keeps_minimum
+from app.core.protection.gang_minimum import keeps_minimum
 from app.model.ids import DEFAULT_QUEUE, NodeName
 from app.model.parts import Part, SubGroupPolicy
 from tests.builders import make_pod, make_task

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.protection.victim import Victim
 from app.core.victims.cost import cost_of
-from app.core.victims.victim import Victim
-from tests.core.victims.builders import make_victim
+from tests.core.protection.builders import make_victim
 
 
 def pods(*priorities: int, created: float = 0.0) -> list[Victim]:

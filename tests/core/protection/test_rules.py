@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.core.victims.rules import is_kept_by_queue, is_of_the_system, refuses_preemption
-from app.core.victims.victim import Victim
+from app.core.protection.rules import is_kept_by_queue, is_of_the_system, refuses_preemption
+from app.core.protection.victim import Victim
 from app.model.ids import QueueName
 from tests.builders import make_queue
-from tests.core.victims.builders import make_member, make_victim
+from tests.core.protection.builders import make_member, make_victim
 
 MINE, KEPT = QueueName("mine"), QueueName("kept")
 QUEUES = {MINE: make_queue(MINE), KEPT: make_queue(KEPT, reclaimable=False)}

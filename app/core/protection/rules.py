@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from app.core.victims.victim import Victim
+from app.core.protection.victim import Victim
 from app.model.ids import QueueName
 from app.model.workload import Queue
 

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.victims.budgets import BudgetInUse, exceed_a_budget
-from app.core.victims.victim import Victim
+from app.core.protection.budgets import BudgetInUse, exceed_a_budget
+from app.core.protection.victim import Victim
 from app.model.disruption import DisruptionBudget
 from app.model.ids import PodUid
 from app.model.shape import LabelSelector, Operator, Requirement
-from tests.core.victims.builders import make_victim
+from tests.core.protection.builders import make_victim
 from tests.scale import examples
 
 

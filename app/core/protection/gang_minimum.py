@@ -6,7 +6,7 @@ A minimum is a number of members, a number per role, and a number of whole sub-g
 from collections import Counter
 from collections.abc import Iterable
 
-from app.core.victims.victim import Victim, VictimGang
+from app.core.protection.victim import Victim, VictimGang
 from app.model.parts import Part, make_up
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from app.core.victims.victim import Victim, VictimGang
+from app.core.protection.victim import Victim, VictimGang
 from app.model.ids import NodeName, PodUid, group_key
 from app.model.parts import Part
 

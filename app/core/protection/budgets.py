@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from app.core.victims.victim import Victim
+from app.core.protection.victim import Victim
 from app.model.disruption import DisruptionBudget
 from app.model.ids import PodUid
 

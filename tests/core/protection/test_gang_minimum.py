@@ -7,10 +7,10 @@ from itertools import chain, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.victims.gang_minimum import is_left_in_part, keeps_minimum
-from app.core.victims.victim import Victim, VictimGang
+from app.core.protection.gang_minimum import is_left_in_part, keeps_minimum
+from app.core.protection.victim import Victim, VictimGang
 from app.model.parts import Part, SubGroup, SubGroupPolicy
-from tests.core.victims.builders import make_member, make_victim_gang
+from tests.core.protection.builders import make_member, make_victim_gang
 from tests.scale import examples
 
 A, B, C = make_member("a"), make_member("b"), make_member("c")
