@@ -218,6 +218,10 @@ class Gang:
     """Members that nobody came for while they had a place: beyond the minimum they go last."""
     yields_until: float = 0.0
     """Until then all its members beyond the minimum do, as one has just lost its place so."""
+    preempts: bool = True
+    """Whether others may be evicted for it: no class, pod or template of it says ``Never``."""
+    ends_whole: bool = False
+    """Whether its owner ends all members when one of them is evicted."""
 
     @property
     def called(self) -> str:

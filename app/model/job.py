@@ -29,6 +29,10 @@ class Template:
     queue_first: bool = False
     """As of its pods (:attr:`~app.model.pod.Pod.queue_first`)."""
     replicas: int | None = None
+    priority_class: str = ""
+    """The PriorityClass that they name; empty: none."""
+    preempts: bool = True
+    """As of its pods (:attr:`~app.model.pod.Pod.preempts`), whatever their PriorityClass says."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,11 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from app.model.amounts import Amounts
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, QueueName, group_key
 from app.model.parts import Policies
+
+EVICTION_ENDS: Final = "pumice.sh/eviction-ends"
+"""Annotation of a PodGroup: what ends when one of its pods is evicted."""
+JOB_ENDS: Final = "job"
+"""Its value where a policy of the owning job answers an eviction by ending all its pods."""
 
 
 class GroupPhase(StrEnum):
@@ -82,6 +87,11 @@ class PodGroup:
     def key(self) -> GroupKey:
         """``namespace/name``."""
         return group_key(self.namespace, self.name)
+
+    @property
+    def ends_whole(self) -> bool:
+        """Whether the loss of one member ends all, as its owner says (:data:`EVICTION_ENDS`)."""
+        return self.annotations.get(EVICTION_ENDS) == JOB_ENDS
 
     @property
     def minimum(self) -> tuple[object, ...]:

@@ -52,10 +52,30 @@ def group_priority(group: Group, classes: Mapping[str, PriorityClass]) -> int:
     """Value of the PodGroup's priority class, else the cluster's default one, else 0."""
     if group.pod_group is None:
         return max((m.pod.priority for m in group.members.values()), default=0)
-    named = classes.get(group.pod_group.priority_class)
-    if named is not None:
-        return named.value
-    return next((c.value for c in classes.values() if c.is_default), 0)
+    priority_class = _class_of(group.pod_group.priority_class, classes)
+    return priority_class.value if priority_class is not None else 0
+
+
+def may_preempt(group: Group, classes: Mapping[str, PriorityClass]) -> bool:
+    """Whether others may be evicted for ``group``.
+
+    Not if its own class, a member that waits, or a template of a member to come says ``Never``.
+    """
+    named = [template.priority_class for template in group.templates.values()]
+    if group.pod_group is not None:
+        named.append(group.pod_group.priority_class)
+    of_group = (_class_of(name, classes) for name in named)
+    return (
+        all(each is None or each.preempts for each in of_group)
+        and all(template.preempts for template in group.templates.values())
+        and all(member.pod.preempts for member in group.waiting.values())
+    )
+
+
+def _class_of(name: str, classes: Mapping[str, PriorityClass]) -> PriorityClass | None:
+    """The class of that name, else the cluster's default one."""
+    named = classes.get(name)
+    return named or next((each for each in classes.values() if each.is_default), None)
 
 
 def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityClass]) -> Gang:
@@ -125,6 +145,8 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         version=group.version,
         unused=frozenset(group.unused),
         yields_until=group.yields_until,
+        preempts=may_preempt(group, classes),
+        ends_whole=pod_group is not None and pod_group.ends_whole,
     )
 
 

@@ -105,6 +105,17 @@ def is_described(gang: Gang) -> bool:
     return bool(gang.role_shapes) or gang.min_request is not None
 
 
+def has_guessed_slots(gang: Gang) -> bool:
+    """Whether a slot of ``gang`` may ask for something else than the member that it stands for.
+
+    So where it is an equal part of ``minResources``, or has the shape of a sibling of another role.
+    """
+    if not gang.awaits_members:
+        return False
+    roles = gang.role_shapes
+    return not roles or any(role not in roles for role in _lacking(gang))
+
+
 def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     """How many members of each role do not exist, by role name.
 

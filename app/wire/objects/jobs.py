@@ -4,6 +4,8 @@ Room can then be kept for tasks that have no pod yet with each task's own reques
 average of the group's.
 """
 
+from dataclasses import replace
+
 from msgspec import Raw, Struct
 
 from app.model.ids import DEFAULT_QUEUE
@@ -31,8 +33,9 @@ class _TaskJson(Struct, gc=False):
     template: _TemplateJson | None = None
 
 
-class _SpecJson(Struct, gc=False):
+class _SpecJson(Struct, rename="camel", gc=False):
     queue: str | None = None
+    priority_class_name: str | None = None
     tasks: list[_TaskJson] | None = None
 
 
@@ -42,20 +45,23 @@ class _JobJson(Struct, gc=False):
 
 
 _read: Reader[_JobJson] = Reader(_JobJson)
+_NO_SPEC = _SpecJson()
 
 
 def decode_job(text: Bytes) -> JobTemplate:
     """A vcjob's templates; raises `DecodeError`. A task without a usable template has none."""
     json = _read(text)
     namespace, job = json.metadata.namespace or "", meta.named(json.metadata)
-    queue = (json.spec.queue if json.spec else None) or DEFAULT_QUEUE
+    spec = json.spec or _NO_SPEC
+    queue, priority_class = spec.queue or DEFAULT_QUEUE, spec.priority_class_name or ""
     roles: dict[str, Template] = {}
-    for index, task in enumerate((json.spec.tasks if json.spec else None) or ()):
+    for index, task in enumerate(spec.tasks or ()):
         role = task.name or f"default{index}"
         given = pod_labels(job=job, namespace=namespace, queue=queue, task=role)
         made = _made(task, given, namespace=namespace, at=f"spec.tasks[{index}].template.spec")
         if made is not None:
-            roles[role] = made
+            named = made.priority_class or priority_class
+            roles[role] = replace(made, priority_class=named)
     return JobTemplate(
         uid=meta.identified(json.metadata),
         namespace=namespace,
@@ -76,5 +82,11 @@ def _made(task: _TaskJson, given: dict[str, str], *, namespace: str, at: str) ->
     except DecodeError as error:
         raise DecodeError(f"{at}.{error.path}", error.message) from error
     said = meta.annotations(template.metadata.annotations) if template.metadata else {}
-    queue_first = said.get(QUEUE_GATE) == "true"
-    return Template(made, labels, queue_first=queue_first, replicas=task.replicas)
+    return Template(
+        made,
+        labels,
+        queue_first=said.get(QUEUE_GATE) == "true",
+        replicas=task.replicas,
+        priority_class=template.spec.priority_class_name or "",
+        preempts=template.spec.preemption_policy != "Never",
+    )

@@ -1,9 +1,17 @@
 """What the planner is shown of a pod."""
 
+from typing import Any
+
 import pytest
 
+from app.cache.cluster import ClusterCache
 from app.cache.gangs.views import task_priority
-from tests.builders import make_pod
+from app.model.gang import Gang
+from app.model.ids import NodeName, group_key
+from app.model.job import Template
+from app.model.pod import GROUP_ANNOTATION
+from app.model.workload import EVICTION_ENDS, PodGroup, PriorityClass
+from tests.builders import make_pod, make_shape
 
 
 @pytest.mark.parametrize(
@@ -29,3 +37,113 @@ def test_an_annotation_that_is_a_priority_goes_before_the_pods_own(
 @pytest.mark.parametrize("own", [5, 0, -5])
 def test_without_one_it_is_the_pods_own(own: int) -> None:
     assert task_priority(make_pod("p", priority=own)) == own
+
+
+class Rig:
+    """One group ``g`` of the vcjob ``j``, and PriorityClasses."""
+
+    def __init__(self) -> None:
+        self.cache = ClusterCache(schedulers=frozenset({"volcano"}))
+
+    def group(self, *, priority_class: str = "", ends: str = "") -> None:
+        self.cache.set_group(
+            PodGroup(
+                "default",
+                "g",
+                uid="uid-g",
+                resource_version="1",
+                created=0.0,
+                min_member=1,
+                priority_class=priority_class,
+                annotations={EVICTION_ENDS: ends} if ends else {},
+                owner_uid="j",
+            )
+        )
+
+    def job(self, **said: Any) -> None:
+        self.cache.registry.set_template("j", {"w": Template(make_shape(), {}, **said)})
+
+    def pod(self, name: str, **fields: Any) -> None:
+        annotations = {GROUP_ANNOTATION: "g"}
+        pod = make_pod(name, scheduler="volcano", annotations=annotations, **fields)
+        self.cache.set_pod(pod, now=0.0)
+
+    def classes(self, **preempts: bool) -> None:
+        for name, does in preempts.items():
+            is_default = name == "everyone"
+            made = PriorityClass(name, 5, is_default=is_default, preempts=does)
+            self.cache.registry.set_class(made)
+
+    @property
+    def view(self) -> Gang:
+        found = self.cache.registry.view(group_key("default", "g"))
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def rig() -> Rig:
+    rig = Rig()
+    rig.classes(polite=False, rude=True)
+    return rig
+
+
+@pytest.mark.parametrize(
+    ("named", "preempts"), [("polite", False), ("rude", True), ("unknown", True), ("", True)]
+)
+def test_a_group_preempts_unless_its_priority_class_says_never(
+    rig: Rig, named: str, preempts: bool
+) -> None:
+    rig.group(priority_class=named)
+    assert rig.view.preempts is preempts
+
+
+def test_a_priority_class_that_changes_its_word_changes_what_its_groups_may_do(rig: Rig) -> None:
+    rig.group(priority_class="polite")
+    assert not rig.view.preempts
+    rig.classes(polite=True)
+    assert rig.view.preempts
+    rig.classes(polite=False)
+    assert not rig.view.preempts
+
+
+def test_the_default_priority_class_speaks_for_groups_that_name_none(rig: Rig) -> None:
+    rig.group()
+    rig.classes(everyone=False)
+    assert not rig.view.preempts
+    rig.group(priority_class="rude")
+    assert rig.view.preempts
+
+
+def test_one_waiting_member_that_never_preempts_speaks_for_its_gang(rig: Rig) -> None:
+    rig.group()
+    rig.pod("a")
+    assert rig.view.preempts
+    rig.pod("b", preempts=False)
+    assert not rig.view.preempts
+
+
+def test_a_member_that_has_a_node_does_not_speak_for_those_that_wait(rig: Rig) -> None:
+    rig.group()
+    rig.pod("a", preempts=False, node=NodeName("n1"), phase="Running")
+    rig.pod("b")
+    assert rig.view.preempts
+
+
+def test_the_template_of_a_member_to_come_speaks_for_its_gang(rig: Rig) -> None:
+    rig.group()
+    rig.job(preempts=False)
+    assert not rig.view.preempts
+    rig.job(priority_class="polite")
+    assert not rig.view.preempts
+    rig.job(priority_class="rude")
+    assert rig.view.preempts
+
+
+def test_a_group_whose_owner_says_so_ends_whole(rig: Rig) -> None:
+    rig.group()
+    assert not rig.view.ends_whole
+    rig.group(ends="job")
+    assert rig.view.ends_whole
+    rig.group(ends="nothing")
+    assert not rig.view.ends_whole

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.gangs.slots import request_of, slots_of
+from app.core.gangs.slots import has_guessed_slots, request_of, slots_of
 from app.model.amounts import LARGEST_POD, Amounts
 from app.model.gang import Counts, Gang
 from app.model.ids import QueueName
@@ -312,3 +312,23 @@ def test_the_sum_makes_no_slots() -> None:
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 1_000 * 8, "not even a list of them"
+
+
+def test_equal_parts_of_what_the_group_asks_for_are_guessed() -> None:
+    assert has_guessed_slots(unseen(3, min_request=vector(cpu=7)))
+
+
+def test_slots_of_roles_that_the_owner_describes_are_not_guessed() -> None:
+    shapes = {"a": sized(1), "b": sized(5)}
+    assert not has_guessed_slots(unseen(3, role_minimum={"a": 1, "b": 2}, role_shapes=shapes))
+
+
+def test_a_slot_of_a_role_that_looks_like_a_sibling_of_another_is_guessed() -> None:
+    gang = unseen(3, role_minimum={"a": 1, "b": 2}, role_shapes={"a": sized(1)})
+    assert has_guessed_slots(gang)
+    assert not has_guessed_slots(replace(gang, role_valid={"b": 2}, counts=Counts(pending=2)))
+
+
+def test_a_gang_that_lacks_nobody_has_no_slots_that_could_be_guessed() -> None:
+    assert not has_guessed_slots(gang_of("g", 3, cpu=1))
+    assert not has_guessed_slots(unseen(3, min_request=vector(cpu=7), given_up=True))

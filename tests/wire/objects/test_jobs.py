@@ -46,6 +46,20 @@ def test_each_task_tells_how_many_pods_there_will_be() -> None:
     assert {name: role.replicas for name, role in roles.items()} == {"worker": 2, "ps": None}
 
 
+def test_pods_are_of_the_class_that_their_template_names_or_else_of_the_job_s() -> None:
+    plain = {"containers": [container()]}
+    tasks = [
+        task({"spec": plain}, "ps"),
+        task({"spec": {**plain, "priorityClassName": "low", "preemptionPolicy": "Never"}}),
+    ]
+    roles = decode_job(encoded(*tasks, priorityClassName="high")).roles
+    assert {name: (role.priority_class, role.preempts) for name, role in roles.items()} == {
+        "ps": ("high", True),
+        "worker": ("low", False),
+    }
+    assert decode_job(encoded(task({"spec": plain}))).roles["worker"].priority_class == ""
+
+
 TWO: dict[str | None, str] = {"ps": "1", None: "2"}
 
 
