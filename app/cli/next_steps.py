@@ -33,6 +33,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "CoolingDown": "wait, Pumice plans it again by itself then; "
     "see in the events of its pods why they were not bound",
     "Collecting": "wait, Pumice keeps what comes free for it until it fits whole",
+    "Pipelined": "wait, Pumice binds it by itself when these pods have gone; "
+    "pumice explain names them and tells which rule let them go",
     "QueueOrder": "wait for the earlier group of the queue, or set its dequeueStrategy to traverse",
     "NotEnoughTasks": "create the missing pods, or lower minMember",
     "NotEnoughPodsOfTask": "create the missing pods, or lower minAvailable of the task",

@@ -26,9 +26,10 @@ from app.core.accounts import (
     claimable,
     plus,
 )
+from app.core.earmarks import Earmarks
 from app.core.entries import Entry, Evicted, Moment, Placed
 from app.model.gang import Gang, Task
-from app.model.ids import ROOT_QUEUE, GroupKey, PodUid, QueueName
+from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.parts import NO_SUB_GROUP
 from app.model.resources import Matrix, Vector
 from app.model.snapshot import QueueUsage, Snapshot
@@ -75,17 +76,19 @@ class Ledger:
         """Grows whenever room or quota has grown otherwise than by what the journal holds."""
         self._changes = 0
         """Counts what has changed so, be it more or less."""
+        self.evicted: set[PodUid] = set()
+        """The pods that are counted on to go."""
         self._evictions: list[int] = []
         """The positions of evictions in the journal."""
         self._coming: Matrix = snapshot.releasing
         """What is to be free beyond ``idle``; copied before it changes first."""
+        self._ahead: Matrix | None = None
+        """What :attr:`future_idle` is, kept up to date once it was asked for."""
         self._evicted = np.zeros(len(snapshot.axis), dtype=np.int64)
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._queues = self._open_queues(snapshot)
         self._gangs: dict[GroupKey, GangAccount] = {}
-        self._earmarking: set[PodUid] = set()
-        self._earmarked: dict[QueueName, Vector] = {}
-        self._tree_earmarked: dict[QueueName, Vector] = {}
+        self.earmarks = Earmarks(self.path)
         for gang in snapshot.shown:
             for task in gang.queue_first:
                 if task.shown and gang.inqueue:
@@ -103,7 +106,7 @@ class Ledger:
         """``name`` and its ancestors up to the root, nearest first; cut at a cycle or a gap."""
         known = self._paths.get(name)
         if known is None:
-            known = self._paths[name] = _ancestry(self.snapshot, name)
+            known = self._paths[name] = self.snapshot.ancestry(name)
         return known
 
     def gang(self, gang: Gang) -> GangAccount:
@@ -117,10 +120,12 @@ class Ledger:
     def future_idle(self) -> Matrix:
         """What is free of each node once all pods that are to go are gone, shape ``(N, R)``.
 
-        Without what has a pipelined place by now. A copy.
+        Without what has a pipelined place by now. It moves as the ledger does, and each resource is
+        contiguous.
         """
-        future: Matrix = self.idle + self._coming
-        return future
+        if self._ahead is None:
+            self._ahead = np.add(self.idle, self._coming, order="F")
+        return self._ahead
 
     @property
     def staying(self) -> Vector:
@@ -140,7 +145,10 @@ class Ledger:
         self._record(Placed(gang, task, node, pipelined=True))
 
     def evict(self, at: int) -> None:
-        """Count on it that the pod at that position of ``snapshot.running`` goes, once only."""
+        """Count on it that the pod at that position of ``snapshot.running`` goes.
+
+        Once only: :attr:`evicted` tells.
+        """
         running = self.snapshot.running
         pod, node, request = running.pods[at], int(running.nodes[at]), running.requests[at]
         known = node < len(self.idle)
@@ -166,9 +174,24 @@ class Ledger:
             )
         )
 
-    def hold(self, request: Vector, *, node: int) -> None:
-        """Let nobody have that much of the node of row ``node``, free or not, in this cycle."""
+    def block(self, request: Vector, *, node: int) -> None:
+        """Keep that much of the node of row ``node``, free or not, from all tasks of this cycle."""
         self.idle[node] -= request
+        if self._ahead is not None:
+            self._ahead[node] -= request
+        self.touched.append(node)
+        self._changes += 1
+
+    def keep_for_pipelined(self, node: int) -> None:
+        """Keep idle room of the node that its pipelined places count on (no trial undoes it).
+
+        So far they take room that is about to be free, and more than that: the rest is idle now.
+        """
+        short = np.minimum(self._coming[node], 0)
+        if not short.any():
+            return
+        self._own_coming()[node] -= short
+        self.idle[node] += short
         self.touched.append(node)
         self._changes += 1
 
@@ -242,28 +265,12 @@ class Ledger:
     def earmark(self, queue: QueueName, task: Task) -> None:
         """Keep room in ``queue`` for a member that only lacks a node (not undone by a trial)."""
         self._note_change(grows=False)
-        self._earmarking.add(task.uid)
-        self._keep(queue, task.request)
+        self.earmarks.add(queue, task)
 
     def release(self, queue: QueueName, task: Task) -> None:
         """Keep that no longer."""
         self._note_change(grows=True)
-        self._earmarking.remove(task.uid)
-        self._keep(queue, -task.request)
-
-    def keeps_for(self, task: Task) -> bool:
-        """Whether ``task`` is a member that room is kept for."""
-        return task.uid in self._earmarking
-
-    def earmarked(self, queue: QueueName, *, against: Task, below: bool) -> Vector | None:
-        """What ``queue`` keeps for members that only lack a node; None: nothing ``against`` it.
-
-        With ``below`` its descendants count with it. Such members are not kept back by each other:
-        when the limit is lowered, none of them would ever run (as in Volcano).
-        """
-        if self.keeps_for(against):
-            return None
-        return (self._tree_earmarked if below else self._earmarked).get(queue)
+        self.earmarks.remove(queue, task)
 
     def terminating(self, queue: QueueName, *, below: bool) -> Vector | None:
         """What ``queue`` has besides until its terminating members are gone; None: nothing.
@@ -291,6 +298,7 @@ class Ledger:
                 self._place(entry, -1)
             else:
                 self._evictions.pop()
+                self.evicted.discard(entry.pod.uid)
                 self._evict(entry, -1)
 
     def _record(self, entry: Entry) -> None:
@@ -298,6 +306,7 @@ class Ledger:
             self._place(entry, 1)
         else:
             self._evictions.append(len(self.journal))
+            self.evicted.add(entry.pod.uid)
             self._evict(entry, 1)
         self.journal.append(entry)
 
@@ -308,6 +317,8 @@ class Ledger:
             self._own_coming()[node] -= delta
         else:
             self.idle[node] -= delta
+        if self._ahead is not None:
+            self._ahead[node] -= delta
         self.touched.append(node)
         self.moved.append(gang)
         mine = self.gang(gang)
@@ -320,8 +331,8 @@ class Ledger:
             mine.best_effort[task.role] = mine.best_effort.get(task.role, 0) + sign
         mine.allocated += delta
         self._charge(gang.queue, delta)
-        if self.keeps_for(task):
-            self._keep(gang.queue, -delta)
+        if self.earmarks.has(task):
+            self.earmarks.change(gang.queue, -delta)
 
     def _evict(self, entry: Evicted, sign: int) -> None:
         delta = entry.request if sign > 0 else -entry.request
@@ -329,6 +340,8 @@ class Ledger:
             self._evicted += delta
             if not entry.releasing:
                 self._own_coming()[entry.node] += delta
+                if self._ahead is not None:
+                    self._ahead[entry.node] += delta
                 self.touched.append(entry.node)
         gang, before = entry.gang, entry.before
         if gang is None:
@@ -367,11 +380,6 @@ class Ledger:
         self._changes += 1
         self.epoch += grows
 
-    def _keep(self, queue: QueueName, delta: Vector) -> None:
-        self._earmarked[queue] = self._earmarked.get(queue, 0) + delta
-        for name in self.path(queue):
-            self._tree_earmarked[name] = self._tree_earmarked.get(name, 0) + delta
-
     def _open_queues(self, snapshot: Snapshot) -> dict[QueueName, QueueAccount]:
         zero = np.zeros(len(snapshot.axis), dtype=np.int64)
         nothing = QueueUsage(zero, zero, zero, zero)
@@ -385,14 +393,3 @@ class Ledger:
             for ancestor in self.path(name)[1:]:
                 accounts[ancestor].add_below(own)
         return accounts
-
-
-def _ancestry(snapshot: Snapshot, name: QueueName) -> tuple[QueueName, ...]:
-    path: list[QueueName] = []
-    at: QueueName | None = name
-    while at is not None and at in snapshot.queues and at not in path:
-        path.append(at)
-        if at == ROOT_QUEUE:
-            break
-        at = snapshot.queues[at].parent or ROOT_QUEUE
-    return tuple(path)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.core.actions import lineage, refusals
+from app.core.actions import begun, lineage, refusals
 from app.core.actions.allocate import allocate
 from app.core.actions.aside import set_aside
 from app.core.actions.backfill import backfill
@@ -171,11 +171,12 @@ class _Found:
         return None
 
 
-Find = Callable[[Ledger, Opened], NodeFinder]
+Find = Callable[[Ledger, Opened, bool], NodeFinder]
+"""Makes a finder; the last argument tells whether room that is about to be free counts as free."""
 
 
 def _placer(shapes: ShapeCache | None) -> Find:
-    def find(ledger: Ledger, opened: Opened) -> Placer:
+    def find(ledger: Ledger, opened: Opened, ahead: bool) -> Placer:
         return Placer(
             ledger,
             predicates=opened.predicates,
@@ -183,6 +184,7 @@ def _placer(shapes: ShapeCache | None) -> Find:
             cache=shapes,
             node_rules=opened.node_rules,
             node_scores=opened.node_scores,
+            ahead=ahead,
         )
 
     return find
@@ -201,6 +203,7 @@ def _open(
     ledger = Ledger(snapshot)
     for at in evicted:
         ledger.evict(at)
+    waits = begun.count_on(ledger)
     opened = open_policies(policies, ledger, now=now, explain=explain)
     return Cycle(
         snapshot=snapshot,
@@ -209,9 +212,11 @@ def _open(
         now=now,
         ledger=ledger,
         opened=opened,
-        finder=find(ledger, opened),
+        finder=find(ledger, opened, False),
         line=lineage.lines(ledger, policies.conf),
         holders=None,
+        open_ahead=lambda: find(ledger, opened, True),
+        begun=waits,
         pipelines=bool(evicted),
     )
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from app.kit.quantities import amount_text
 from app.model.amounts import Amounts
 from app.model.conditions import BORROWS
-from app.model.reason import Cause, Holder, Never, Refusal, Shortfall
+from app.model.reason import Cause, Holder, Never, NoVictims, Refusal, Shortfall
 
 _FILTER: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_TASKS: "waiting for the other members of the group",
@@ -35,6 +35,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.COOLING_DOWN: "waiting after a reservation that was not used",
     Cause.COLLECTING: "waiting for more room than is kept for the group so far",
     Cause.QUEUE_ORDER: "waiting for an earlier group of the queue",
+    Cause.PIPELINED: "waiting for evicted pods to go",
 }
 
 _SUBJECT: Mapping[Cause, str] = {
@@ -118,6 +119,8 @@ def describe(refusal: Refusal) -> str:
         parts.append(_plain(refusal, subject))
     if refusal.holders:
         parts.append("held by " + ", ".join(_holder(h) for h in refusal.holders))
+    if refusal.no_victims is not None:
+        parts.append(_no_victims(refusal.no_victims))
     if refusal.never is not None:
         parts.append(NEVER[refusal.never])
     return "; ".join(parts)
@@ -178,6 +181,14 @@ def _nodes(refusal: Refusal) -> str:
     verdicts = ", ".join(f"{count.nodes} {count.text}" for count in ordered)
     of_all = sum(count.nodes for count in ordered) == refusal.total_nodes
     return f"{said}: {verdicts}" if of_all else verdicts
+
+
+def _no_victims(found: NoVictims) -> str:
+    """``preempt: 12 candidates: 7 same priority, 2 protected by a PodDisruptionBudget``."""
+    pods = "1 candidate" if found.candidates == 1 else f"{found.candidates} candidates"
+    spared = ", ".join(f"{each.pods} {each.reason}" for each in found.spared)
+    said = f"{found.action}: {pods}: {spared}" if spared else f"{found.action}: {pods}"
+    return f"{said}; {found.bound}" if found.bound else said
 
 
 def _holder(holder: Holder) -> str:

@@ -45,6 +45,7 @@ class Cause(StrEnum):
     COOLING_DOWN = "CoolingDown"
     COLLECTING = "Collecting"
     QUEUE_ORDER = "QueueOrder"
+    PIPELINED = "Pipelined"
 
 
 NODES_MAY_HELP = frozenset(
@@ -114,6 +115,27 @@ class NodeCount:
 
 
 @dataclass(frozen=True, slots=True)
+class NoVictims:
+    """Why no eviction makes room: of ``candidates`` pods each rule spares so many.
+
+    ``bound`` says what is lacking even if all others were evicted, empty where none is left.
+    """
+
+    action: str
+    candidates: int
+    spared: tuple["Spared", ...]
+    bound: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """``pods`` pods are not evicted for the same ``reason`` (``same priority``)."""
+
+    reason: str
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """One "no".
 
@@ -136,3 +158,5 @@ class Refusal:
     """Of a group: how many members of its minimum find no place while the others would."""
     never: Never | None = None
     """Why no end of other pods helps; None: it may."""
+    no_victims: NoVictims | None = None
+    """Why no eviction helps; None: no eviction was asked about, or it is not needed."""

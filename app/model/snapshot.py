@@ -11,7 +11,7 @@ import numpy as np
 from app.model.disruption import DisruptionBudget
 from app.model.eviction import EvictionPlan
 from app.model.gang import Gang
-from app.model.ids import GroupKey, NodeName, PodUid, QueueName
+from app.model.ids import ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
 from app.model.placed_pods import NOBODY, PlacedPods
 from app.model.plan import Collected
@@ -181,3 +181,14 @@ class Snapshot:
         return self.table.total_with(
             self.used.__getitem__, asked_of_cordoned=self.asked_of_cordoned
         )
+
+    def ancestry(self, queue: QueueName) -> tuple[QueueName, ...]:
+        """``queue`` and its ancestors up to the root, nearest first; cut at a cycle or a gap."""
+        path: list[QueueName] = []
+        at: QueueName | None = queue
+        while at is not None and at in self.queues and at not in path:
+            path.append(at)
+            if at == ROOT_QUEUE:
+                break
+            at = self.queues[at].parent or ROOT_QUEUE
+        return tuple(path)

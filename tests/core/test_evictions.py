@@ -127,7 +127,7 @@ def runs(state_: str = COUNTED) -> Member:
 def test_an_evicted_pod_keeps_its_room_until_it_is_gone_and_counts_for_nothing() -> None:
     ledger = ledger_of(runs(), runs())
     gang = next(iter(ledger.snapshot.gangs.values()))
-    idle, future = ledger.idle.copy(), ledger.future_idle
+    idle, future = ledger.idle.copy(), ledger.future_idle.copy()
     ledger.evict(0)
     assert np.array_equal(ledger.idle, idle)
     assert np.array_equal(ledger.future_idle[0] - future[0], TWO)
@@ -140,7 +140,7 @@ def test_an_evicted_pod_keeps_its_room_until_it_is_gone_and_counts_for_nothing()
 
 def test_one_that_terminates_already_is_only_counted_on_to_go() -> None:
     ledger = ledger_of(runs(RELEASING))
-    left, future = QueueName("left"), ledger.future_idle
+    left, future = QueueName("left"), ledger.future_idle.copy()
     assert ledger.terminating(left, below=False) is not None
     ledger.evict(0)
     assert np.array_equal(ledger.future_idle, future)
@@ -150,7 +150,7 @@ def test_one_that_terminates_already_is_only_counted_on_to_go() -> None:
 def test_a_pipelined_place_is_on_room_to_come_and_counts_at_once() -> None:
     ledger = ledger_of(runs())
     gang = next(iter(ledger.snapshot.gangs.values()))
-    idle, future = ledger.idle.copy(), ledger.future_idle
+    idle, future = ledger.idle.copy(), ledger.future_idle.copy()
     ledger.pipeline(gang, gang.waiting[0], node=1)
     assert np.array_equal(ledger.idle, idle)
     assert np.array_equal(future[1] - ledger.future_idle[1], TWO)
@@ -163,7 +163,7 @@ def test_what_failed_fails_again_until_something_grows() -> None:
     gang = next(iter(ledger.snapshot.gangs.values()))
     failed = ledger.moment()
     ledger.place(gang, gang.waiting[0], node=1)
-    ledger.hold(TWO, node=0)
+    ledger.block(TWO, node=0)
     assert ledger.only_filled_since(failed)
     with ledger.trial():
         ledger.evict(0)

@@ -71,7 +71,7 @@ def state(ledger: Ledger) -> dict[str, Any]:
 def earmarked(
     ledger: Ledger, queue: str, *, against: Task = GANGS[0].waiting[0], below: bool = False
 ) -> list[int] | None:
-    kept = ledger.earmarked(QueueName(queue), against=against, below=below)
+    kept = ledger.earmarks.of(QueueName(queue), against=against, below=below)
     return None if kept is None else kept.tolist()
 
 

@@ -127,7 +127,7 @@ def _leave_to_others(cycle: Cycle) -> None:
     for kept in cycle.snapshot.collected:
         for node, amount in kept.nodes if kept.gang not in planned else ():
             if node in index:
-                cycle.hold(amount, node=index[node])
+                cycle.block(amount, node=index[node])
 
 
 def _is_due(cycle: Cycle, gang: Gang) -> bool:
@@ -228,7 +228,7 @@ def _keep(cycle: Cycle, backlog: Backlog) -> bool:
     counted = np.delete(taken, PODS_COLUMN, axis=1)
     rows = np.flatnonzero(counted.any(axis=1)).tolist()
     for row in rows:
-        cycle.hold(taken[row], node=row)
+        cycle.block(taken[row], node=row)
     cycle.earmark(gang.queue, asked)
     if cycle.is_collecting and not rows:
         return True  # another gang comes first, and leaves nothing

@@ -18,6 +18,7 @@ from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.points import Opened
 from app.model.amounts import Amounts
+from app.model.eviction import EvictionPlan
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, QueueName
@@ -36,8 +37,9 @@ class Cycle:
 
     ``actions`` are the configured ones. ``line`` tells which queues move together
     (:mod:`app.core.actions.lineage`). ``holders`` is None on demand: looking for who holds what
-    is missing walks all groups. ``pipelines``: pods were evicted, and places are on room that is
-    about to be free.
+    is missing walks all groups. ``pipelines``: places are on room that is about to be free.
+    ``begun`` tells why preemptors wait whose victims have not gone, and ``open_ahead`` makes the
+    finder that counts room which is about to be free as free.
     """
 
     snapshot: Snapshot
@@ -49,6 +51,8 @@ class Cycle:
     finder: NodeFinder
     line: Callable[[QueueName], Line]
     holders: Holders | None
+    open_ahead: Callable[[], NodeFinder]
+    begun: Mapping[GroupKey, Refusal]
     pipelines: bool = False
     futile: Futility = field(init=False)
     loans: Mapping[GroupKey, Loan] = field(default_factory=dict)
@@ -67,6 +71,8 @@ class Cycle:
     _stopped: dict[QueueName, Gang] = field(default_factory=dict)
     _collected: list[Collected] = field(default_factory=list)
     _earmarked: list[tuple[QueueName, Vector]] = field(default_factory=list)
+    _evictions: list[EvictionPlan] = field(default_factory=list)
+    _ahead: NodeFinder | None = None
 
     def __post_init__(self) -> None:
         self._judge = Judge(self.snapshot)
@@ -93,6 +99,18 @@ class Cycle:
         finally:
             self._beyond_shares, self.futile = False, before
 
+    @contextmanager
+    def ahead(self) -> Iterator[None]:
+        """Inside, room that is about to be free counts as free, and places are pipelined."""
+        before = self.finder, self.futile, self.pipelines
+        if self._ahead is None:
+            self._ahead = self.open_ahead()
+        self.finder, self.futile, self.pipelines = self._ahead, Futility(self.ledger), True
+        try:
+            yield
+        finally:
+            self.finder, self.futile, self.pipelines = before
+
     # --- who takes part --------------------------------------------------------------------------
 
     def in_play(self, gang: Gang) -> bool:
@@ -102,11 +120,16 @@ class Cycle:
     def sits_out(self, gang: Gang) -> bool:
         """Whether ``gang`` takes no part at all; says so when that is news.
 
-        Its queue is missing, or its last reservation was not used and others go first for a while.
-        Not so a gang that is bound in part: its rest goes first whatever happened.
+        Its queue is missing, or it waits for its victims to go, or its last reservation was not
+        used and others go first for a while. Not so a gang that is bound in part: its rest goes
+        first whatever happened.
         """
         if gang.queue not in self.snapshot.queues:
             self.refuse(gang, queue_missing(gang))
+            return True
+        waits = self.begun.get(gang.key)
+        if waits is not None:
+            self.refuse(gang, waits)
             return True
         if self.cools_down(gang):
             self.refuse(gang, Refusal(Cause.COOLING_DOWN, where=gang.key))
@@ -201,9 +224,17 @@ class Cycle:
         served.update(p.task.uid for p in placements if not p.task.is_slot)
         self._placed.append(GangPlacement(gang.key, placements, whole))
 
-    def hold(self, request: Vector, *, node: int) -> None:
-        """Let nobody have that room on the node of row ``node``."""
-        self.ledger.hold(request, node=node)
+    def evict(self, plan: EvictionPlan, gang: Gang | None, waits: Refusal | None) -> None:
+        """Put evictions that stand on the ledger into the plan; why the preemptor waits then."""
+        self._evictions.append(plan)
+        if gang is None or waits is None:
+            return
+        self.begun = {**self.begun, gang.key: waits}
+        self._refused[gang.key] = waits
+
+    def block(self, request: Vector, *, node: int) -> None:
+        """Keep that room of the node of row ``node`` from all tasks of this cycle."""
+        self.ledger.block(request, node=node)
 
     def refuse(self, gang: Gang, refusal: Refusal) -> None:
         """Say why ``gang``, or part of it, has no place; the first reason of a cycle stands.
@@ -278,6 +309,7 @@ class Cycle:
             set_aside=frozenset(self._aside),
             collected=tuple(self._collected),
             loans=self.loans,
+            evictions=tuple(self._evictions),
         )
 
 

@@ -1,7 +1,7 @@
 """Tasks that fit alike: where one of a queue has no place, no equal one has.
 
 Equal are those of one shape and one pin. Apart from them stand members for which their queue keeps
-room (:meth:`~app.core.ledger.Ledger.keeps_for`): it is full for the others, and not for them.
+room (:class:`~app.core.earmarks.Earmarks`): it is full for the others, and not for them.
 """
 
 from app.core.ledger import Ledger
@@ -14,4 +14,4 @@ Kind = tuple[int, NodeName, bool]
 
 def kind_of(task: Task, ledger: Ledger) -> Kind:
     """See :data:`Kind`; it does not change before all actions have run."""
-    return id(task.shape), task.pinned, ledger.keeps_for(task)
+    return id(task.shape), task.pinned, ledger.earmarks.has(task)

@@ -33,14 +33,14 @@ def give(cycle: Cycle, gangs: Iterable[Gang]) -> None:
             else:
                 late.append((task, row))
     for task, row in late:
-        cycle.hold(task.request, node=row)
+        cycle.block(task.request, node=row)
 
 
 def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
     """Hold it for gangs that are not planned now."""
     for gang in gangs:
         for task, row, _ in _claims(cycle, gang):
-            cycle.hold(task.request, node=row)
+            cycle.block(task.request, node=row)
 
 
 def hold_for_others(cycle: Cycle, claims: deque[Claim], *, least: int | None) -> None:
@@ -52,7 +52,7 @@ def hold_for_others(cycle: Cycle, claims: deque[Claim], *, least: int | None) ->
     while claims and (least is None or claims[0].priority >= least):
         claim = claims.popleft()
         if claim.node in index:
-            cycle.hold(claim.request, node=index[claim.node])
+            cycle.block(claim.request, node=index[claim.node])
 
 
 def is_due(cycle: Cycle, gang: Gang) -> bool:

@@ -62,7 +62,10 @@ class _ShapeScores:
 
 
 class Placer:
-    """Finds nodes on one ledger; does not place. ``cache`` is shared between cycles."""
+    """Finds nodes on one ledger; does not place. ``cache`` is shared between cycles.
+
+    ``ahead``: what is about to be free counts as free (:attr:`Ledger.future_idle`).
+    """
 
     def __init__(
         self,
@@ -73,6 +76,7 @@ class Placer:
         cache: ShapeCache | None = None,
         node_rules: Sequence[NodeRule] = (),
         node_scores: Sequence[NodeScore] = (),
+        ahead: bool = False,
     ) -> None:
         self._ledger = ledger
         self._snapshot = ledger.snapshot
@@ -81,7 +85,8 @@ class Placer:
         self._cache = cache if cache is not None else ShapeCache()
         self._facts = self._cache.facts(self._snapshot.table)
         self._tariff = Tariff(scoring, self._snapshot.axis)
-        self._free = ledger.idle.T
+        self._room = ledger.future_idle if ahead else ledger.idle
+        self._free = self._room.T
         self._standings: dict[int, _ShapeScores] = {}
         self._vetoes = self._vetoed_rows()
         self._census: Census | None = None
@@ -194,7 +199,7 @@ class Placer:
             alike.setdefault((id(task.shape), task.pinned), []).append(task)
         return room_to_keep(
             [Wanted(self._admits(some[0]), some[0].request, len(some)) for some in alike.values()],
-            free=self._ledger.idle,
+            free=self._room,
             allocatable=self._snapshot.table.allocatable,
         )
 
@@ -272,7 +277,7 @@ class Placer:
         if not fit.mask[row] or (standing.vetoed is not None and standing.vetoed[row]):
             return NOWHERE
         inverse = self._facts.inverse[:, row].tolist()
-        score = standing.pricing.price_one(self._ledger.idle[row].tolist(), inverse)
+        score = standing.pricing.price_one(self._room[row].tolist(), inverse)
         return score if fit.score is None else score + float(fit.score[row])
 
     def _priced(self, standing: _ShapeScores, rows: Rows | None = None) -> Scores:

@@ -173,7 +173,7 @@ class Quota:
         for name in line:
             going = self._terminating(name)
             held = limits.with_terminating(self.held(name), going)
-            kept = self.ledger.earmarked(name, against=task, below=self.tree)
+            kept = self.ledger.earmarks.of(name, against=task, below=self.tree)
             if kept is not None:
                 held = held + kept
             limit = limit_of(name)

@@ -129,7 +129,7 @@ class Proportion:
     def permitted(self, queue: QueueName, task: Task) -> Refusal | None:
         """Whether the queue's capability, if it has one, leaves room for one more ``task``."""
         held = self._ledger.queue(queue).allocated
-        kept = self._ledger.earmarked(queue, against=task, below=False)
+        kept = self._ledger.earmarks.of(queue, against=task, below=False)
         limit = limits.capability(self._ledger.snapshot.queues[queue], self._axis)
         if kept is not None:
             held = held + kept

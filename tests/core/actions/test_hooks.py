@@ -31,6 +31,12 @@ def allocated(*gangs: Gang, cpu: int = 20, **hooks: Any) -> Outcome:
     by, ledger = policies(), Ledger(snapshot)
     opened = open_policies(by, ledger, now=0.0)
     vars(opened).update(borrows=False, **hooks)
+    finder = Placer(
+        ledger,
+        predicates=opened.predicates,
+        scoring=opened.scoring,
+        node_rules=opened.node_rules,
+    )
     cycle = Cycle(
         snapshot=snapshot,
         pending=snapshot.pending,
@@ -38,12 +44,9 @@ def allocated(*gangs: Gang, cpu: int = 20, **hooks: Any) -> Outcome:
         now=0.0,
         ledger=ledger,
         opened=opened,
-        finder=Placer(
-            ledger,
-            predicates=opened.predicates,
-            scoring=opened.scoring,
-            node_rules=opened.node_rules,
-        ),
+        finder=finder,
+        open_ahead=lambda: finder,
+        begun={},
         line=lineage.lines(ledger, by.conf),
         holders=None,
     )
