@@ -1,7 +1,8 @@
 """Evictions that the planner decided, as values.
 
 A decision names the pods that go and the places that the preemptor has once they are gone. It is
-made whole or not at all: no pod goes before every place of the preemptor is proven.
+made whole or not at all: no pod goes before every place of the preemptor is proven. What is stored
+of a decision before the first eviction is its *intent*.
 """
 
 from collections.abc import Mapping
@@ -67,4 +68,34 @@ class EvictionPlan:
     victims: tuple[VictimPod, ...]
     places: tuple[PipelinedPlace, ...] = ()
     admits: bool = False
+    certificate: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IntendedPlace:
+    """A place of a pod, or of a slot (no ``uid``) of that ``role``, as it is stored."""
+
+    uid: PodUid
+    name: str
+    role: str
+    node: NodeName
+    exchange: Exchange = ANY_EQUAL
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """An eviction plan as it is stored, from which a later process goes on.
+
+    ``uid`` is that of the PodGroup (of the pod, where it stands alone). ``generation`` is that of
+    the snapshot that it was decided on, ``decided`` when (seconds since the epoch).
+    """
+
+    action: EvictionAction
+    preemptor: GroupKey
+    uid: str
+    victims: tuple[VictimPod, ...]
+    places: tuple[IntendedPlace, ...]
+    admits: bool
+    generation: int
+    decided: float
     certificate: Mapping[str, object] = field(default_factory=dict)

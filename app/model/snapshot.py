@@ -169,6 +169,10 @@ class Snapshot:
     """The PodDisruptionBudgets; filled with ``running``."""
     begun: tuple[EvictionPlan, ...] = ()
     """Evictions that were decided before: their preemptors wait for victims to go."""
+    stuck: frozenset[PodUid] = frozenset()
+    """Pods that were to be evicted and do not go: no plan counts on them."""
+    paused: frozenset[GroupKey] = frozenset()
+    """Groups that pods were evicted for in vain: none are evicted for these now."""
 
     @property
     def axis(self) -> ResourceAxis:

@@ -25,6 +25,8 @@ class Reaction(Enum):
     """Invalid or forbidden: trying again does not help."""
     RETRY = "retry"
     """The API server is overloaded, failing or away."""
+    BUDGET = "budget"
+    """A PodDisruptionBudget forbids the eviction for now."""
 
 
 class WriteError(Exception):
@@ -110,6 +112,34 @@ class EventSink(Protocol):
         message: str,
     ) -> None:
         """Record an event about an object; raises WriteError."""
+
+
+class Evictor(Protocol):
+    """Evicts pods by the Eviction API."""
+
+    async def evict(self, namespace: str, name: str, *, uid: str) -> None:
+        """Evict the pod with that UID, with the grace period that it asks for.
+
+        Raises WriteError: GONE when there is no pod of that name, CONFLICT when it is another one,
+        BUDGET when a PodDisruptionBudget forbids it.
+        """
+
+
+class IntentStore(Protocol):
+    """Keeps the intents of evictions (:mod:`app.wire.intents`), which outlive a process.
+
+    They are ConfigMaps of the namespace of the installation, with a label that names the scheduler;
+    no tenant can write there.
+    """
+
+    async def create_intent(self, name: str, text: str) -> None:
+        """Store one; raises WriteError (CONFLICT when there is one of that name)."""
+
+    async def delete_intent(self, name: str) -> None:
+        """Delete one; raises WriteError (GONE when there is none of that name)."""
+
+    async def list_intents(self) -> Mapping[str, str]:
+        """The text of each by name, as stored now; raises WriteError."""
 
 
 class PodLister(Protocol):
