@@ -53,8 +53,9 @@ def debug_router(services: ExtenderServices) -> APIRouter:
     async def queues() -> Response:
         """Every queue: limits, state, what its groups hold, ask and may still claim, and its share.
 
-        ``terminating`` is what its pods have that go; it is in none of the other sums.
-        ``entitled`` is what it deserves at this moment, whoever works that out; null: nobody does.
+        ``terminating`` is what its terminating pods have; it is in none of the other sums.
+        ``entitled`` is what it deserves at this moment, whichever plugin works that out; null: no
+        plugin does.
         """
         figures = planning.queries.queue_figures()
         return json_value({name: _queue(services, name, each) for name, each in figures.items()})
@@ -69,7 +70,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
 
     @router.get("/plan")
     async def plan() -> Response:
-        """The last cycle, and who was refused why."""
+        """The last cycle: its places, and why each refused group was refused."""
         return json_value({"cycle": planning.log, "refused": planning.last_plan.refusals})
 
     @router.get("/gangs")

@@ -32,11 +32,13 @@ from app.wire import extender as wire
 from app.wire.errors import DecodeError
 
 Call = Callable[[bytes, Gone], Awaitable[bytes]]
-"""From a body, and what returns when nobody waits for the answer any more, to the answer, which is
-JSON. Raises `BadRequest`."""
+"""Answers a body with JSON; raises `BadRequest`.
+
+`Gone` returns when the caller has stopped waiting for the answer.
+"""
 
 Handler = Callable[[Request], Awaitable[Response]]
-"""The same over HTTP."""
+"""A `Call` as a handler of HTTP."""
 
 READY_S = 20.0
 """Below kube-scheduler's ``httpTimeout``."""

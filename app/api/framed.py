@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class _UnderWay(NamedTuple):
-    """A call: ``gone`` is set when nobody waits for the answer."""
+    """A call under way: ``gone`` is set when its caller has stopped waiting for the answer."""
 
     task: asyncio.Task[None]
     gone: asyncio.Event
@@ -40,13 +40,13 @@ class Framed:
         self._under_way[frame.number] = _UnderWay(task, gone)
 
     def give_up(self, number: int) -> None:
-        """Nobody waits for that one any more."""
+        """The caller has stopped waiting for the answer to call ``number``."""
         call = self._under_way.get(number)
         if call is not None:
             call.gone.set()
 
     def give_up_all(self) -> None:
-        """Nobody waits for any."""
+        """The callers have stopped waiting for all answers."""
         for call in self._under_way.values():
             call.gone.set()
 

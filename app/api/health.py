@@ -57,7 +57,10 @@ def health_router(
 
 
 def create_probes(title: str, unready: Unready, registry: CollectorRegistry) -> FastAPI:
-    """Only these pages, for a process that serves nothing else; ``/healthz`` is ``/livez``."""
+    """The pages of health and metrics, for a process that serves nothing else.
+
+    ``/healthz`` is ``/livez``.
+    """
     app = FastAPI(title=title)
     app.include_router(health_router(unready, registry, healthz_waits=False))
     return app

@@ -128,7 +128,7 @@ class MetaVictims(_Body):
 
 
 class ExtenderPreemptionArgs(_Body):
-    """The preemptor, and whom it would evict on which node: by UID, else as whole pods."""
+    """The preemptor, and its victims by node: by UID, else as whole pods."""
 
     pod: Pod
     node_name_to_victims: dict[str, Victims] | None = None

@@ -1,7 +1,7 @@
 """Volcano's metrics of queues and PodGroups, for the dashboards and alerts that read them.
 
 Names, labels and units are volcano.md §8.1's: milli-CPU, bytes, and other resources in thousandths.
-They are worked out when somebody scrapes, from what is true then, so planning does not pay for them
+The values are worked out at each scrape, from what is true then, so planning does not pay for them
 and a queue that is gone leaves nothing behind. A replica that does not lead has none.
 """
 

@@ -208,5 +208,5 @@ async def _wait_synced(synced: asyncio.Event) -> None:
 
 
 async def _gone(_request: Request, _error: Exception) -> Response:
-    """Nobody reads this."""
+    """An answer to a request whose sender has gone."""
     return Response(status_code=400)

@@ -20,5 +20,5 @@ def checked(by: Callable[[str], object]) -> Callable[[str | None], str | None]:
 
 
 def unless_empty(by: Callable[[str], object]) -> Callable[[str], object]:
-    """The same where empty stands for none."""
+    """Check a value by ``by`` unless it is empty, which stands for none."""
     return lambda value: by(value) if value else None

@@ -19,7 +19,7 @@ class Claim:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it has its volume."""
+        """Whether the claim has its volume."""
         return status(self.item or {}).get("phase") == "Bound"
 
 

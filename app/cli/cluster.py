@@ -1,7 +1,8 @@
 """The cluster that a command works on: where it is, and plain objects out of it and into it.
 
 A command opens one client, asks and writes what it needs, and closes it. Errors stay those of the
-client, because a user wants to know who said no and in which words; `app.cli.endings` renders them.
+client, because a user wants to know which server refused and in which words; `app.cli.endings`
+renders them.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Group(TyperGroup):
 
 
 def _with_hint(error: TyperException, parameters: Iterable[Any]) -> TyperException:
-    """Who writes the name of an object behind a verb, as with kubectl, is told of the flag."""
+    """The error of a name behind a verb, as kubectl takes it, with a word on the flag."""
     named = [each.opts for each in parameters if "--name" in each.opts]
     if named and error.message.startswith("Got unexpected extra argument"):
         error.message += f"; a name is given by {' or '.join(named[0])}"
@@ -72,7 +72,7 @@ def _with_hint(error: TyperException, parameters: Iterable[Any]) -> TyperExcepti
 
 
 def _completes(command: Any) -> bool:
-    """Whether it is a whole program, which a shell can complete."""
+    """Whether ``command`` is a whole program, which a shell can complete."""
     return any("--install-completion" in parameter.opts for parameter in command.params)
 
 

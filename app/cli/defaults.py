@@ -40,7 +40,7 @@ def _told(option: TyperOption, settings: Sequence[type[ProcessSettings]]) -> str
 
 
 def _text(value: object) -> str:
-    """As it would be given; empty where there is nothing to give."""
+    """The value as a user would give it; empty where there is nothing to give."""
     if value is None or value is PydanticUndefined:
         return ""
     if isinstance(value, bool):

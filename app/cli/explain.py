@@ -83,7 +83,7 @@ def _wanted(what: str, namespace: str) -> tuple[str, tuple[Resource, ...], Key]:
 
 
 def _told(found: Findings, url: str) -> tuple[Findings, str]:
-    """With what the extender says, if anything, and who says it."""
+    """The findings with what the extender says, if anything, and the address that says it."""
     pod = next(iter(found.pods), None)
     about = found.hidden_group or (key_of(item) if (item := found.group or pod) else None)
     if not url or about is None:

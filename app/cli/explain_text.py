@@ -34,7 +34,7 @@ def page(found: Findings, *, source: str, now: float) -> str:
 
 
 def value(found: Findings, *, source: str) -> Object:
-    """The same for programs."""
+    """The findings for programs."""
     conclusion = conclude(found)
     return {
         "subject": found.subject,

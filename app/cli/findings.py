@@ -35,7 +35,7 @@ _OF_COMMAND = "Command "
 """What a job says that a Command ended goes on with the Command's UID."""
 BEHIND_GATES = "SchedulingGated"
 _MAY_LACK_MEMBERS = frozenset({"CoolingDown", "NotEnoughTasks", "NotEnoughPodsOfTask"})
-"""Causes of groups whose members may not be there; one cools down when nobody created them."""
+"""Causes of groups whose members may not exist: one cools down when they were not created."""
 _WITH_MINIMUM = frozenset({"Running", "Completed"})
 """Phases of a group whose minimum does not wait: conditions tell of what else does."""
 _OF_WAITING = frozenset({"PodGroupPending", "FailedScheduling", UNSCHEDULABLE})
@@ -61,7 +61,7 @@ class Findings:
     hidden_group: Key | None = None
     """The PodGroup that belongs to it, where the user may not see that."""
     claims: Sequence[Claim] = ()
-    """Those of its pods that have no node yet."""
+    """Claims of the subject's pods that have no node yet."""
     pods: Sequence[Object] = ()
     events: Sequence[Object] = ()
     story: Story | None = None
@@ -77,7 +77,7 @@ class Findings:
 
     @property
     def phase(self) -> str:
-        """That of the subject, where it is a pod; else the job's, else the group's."""
+        """The phase of the subject, where it is a pod; else the job's, else the group's."""
         if self.pods and (self.is_of_pod or not self.phase_of_all):
             return pod_status(self.pods[0])
         return self.phase_of_all
@@ -264,7 +264,7 @@ def _pods(found: Findings) -> Verdict:
 
 
 def _behind_gates(pod: Object) -> tuple[str, str]:
-    """Whose gates they are; the sentence of the condition does not tell."""
+    """The gates of the pod and their owners; the sentence of the condition does not tell."""
     gates = [str(gate.get("name")) for gate in spec(pod).get("schedulingGates") or ()]
     others = [gate for gate in gates if gate not in {GATE, QUEUE_GATE}]
     if others:

@@ -70,7 +70,7 @@ def describe(where: Where, family: Family, key: Key, *, form: DetailForm) -> Non
     separator = "---\n" if form == "yaml" else ""
     texts = [output.document(item, form) for item in ask(where, look)]
     if not texts:
-        typer.echo(output.EMPTY, nl=False, err=True)  # whoever reads documents gets none
+        typer.echo(output.EMPTY, nl=False, err=True)  # readers of documents get none
     typer.echo(separator.join(texts), nl=False)
 
 

@@ -64,7 +64,7 @@ def _none(resources: Sequence[Resource], key: Key, kind: str, hidden: Sequence[s
 
 def ask_extender(url: str, about: Key) -> Story | None:
     """The extender's story of a PodGroup or a pod; None when it does not tell one."""
-    # Nobody else needs it, and it takes a while to load.
+    # Only this needs it, and it takes a while to load.
     import httpx2
 
     try:
@@ -76,7 +76,7 @@ def ask_extender(url: str, about: Key) -> Story | None:
         return _story(answer.content) if answer.status_code == httpx2.codes.OK else None
     except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError):
         return None
-    except (ImportError, ValueError):  # a proxy of the environment that nobody can use
+    except (ImportError, ValueError):  # a proxy of the environment that cannot be used
         return None
 
 

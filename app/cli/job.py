@@ -90,7 +90,7 @@ def run(
 
 
 def _of_file(file: str, where: Where, namespace: str | None) -> list[Object]:
-    """Its jobs; where none is asked for, each is in the namespace that it names."""
+    """The jobs of the file; where no namespace is asked for, each is in the one that it names."""
     expect_yaml(file)
     jobs = read(file, JOBS, namespace=namespace_for(where, namespace))
     for job in jobs:

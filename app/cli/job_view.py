@@ -51,7 +51,7 @@ def view(
 
 
 def events_of(job: Object, events: Iterable[Object]) -> list[Object]:
-    """Those about the job, the oldest first."""
+    """The events about the job, the oldest first."""
     about = (
         event
         for event in events
@@ -210,7 +210,7 @@ def _event_line(*cells: str) -> str:
 
 
 def last_seen(event: Object) -> str:
-    """When it happened last."""
+    """When the event happened last."""
     return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 

@@ -1,7 +1,7 @@
 """What would help, by the reason why something waits.
 
-Read off the sentence of the reason, which is the same in the conditions and from the extender; so
-whoever may see little gets the same advice.
+The advice follows from the sentence of the reason, which is the same in the conditions and from the
+extender. So a user with few rights gets the same advice.
 """
 
 import re
@@ -71,7 +71,7 @@ _GUARANTEES: Final = re.compile(rf"\b{GUARANTEE} (queue \S+) \(")
 
 
 def next_step(reason: str, summary: str, *, queue: str) -> str:
-    """What to do about it, empty where nobody knows; ``queue`` is the one that it is in."""
+    """What to do about the reason, empty where that is unknown; ``queue`` is the group's queue."""
     if reason == "PodGroupMissing" and _OF_OWNER.search(summary):
         return _MADE_FOR_PODS
     schedulers = _SCHEDULERS.findall(summary) if reason in MEMBERS_MISSING else ()

@@ -54,7 +54,7 @@ class _Wanted:
         """The owner references of owners that were read, by UID."""
 
     async def among(self, item: Object) -> str:
-        """Its kind if it is an owner of ``item``, or of one of those; empty: it is not."""
+        """The kind of the owner of ``item``: a wanted one, or owned by one; empty: neither."""
         references = _references(item)
         for _ in range(_GENERATIONS):
             for reference in references:

@@ -49,7 +49,7 @@ def settings_of(kind: Callable[..., S], given: dict[str, Any]) -> S:
 def listening(bind: "Bind") -> socket.socket:
     """A socket at that address; ends the command when there can be none.
 
-    Whoever finds it open may ask the process to end: that is heard before.
+    A client that finds the socket open may ask the process to end: that is heard before.
     """
     from app.main.serving.server import opened
     from app.main.start_error import StartError

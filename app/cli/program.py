@@ -22,5 +22,8 @@ def main() -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    """As a shell tells of who was ended by a signal; no exception, see :mod:`app.main.signals`."""
+    """End as a shell tells of a process that a signal ended.
+
+    No exception is raised, see :mod:`app.main.signals`.
+    """
     os._exit(128 + number)

@@ -41,7 +41,7 @@ def short_rows(queues: Sequence[Object], counts: Tally, *, wide: bool = False) -
 
 
 def held(queue: Object) -> Mapping[str, Any]:
-    """What its groups hold. Of cpu and memory the status says so, too, where they hold none."""
+    """What the queue's groups hold; its status names cpu and memory also where they hold none."""
     amounts = status(queue).get("allocated") or {}
     return {resource: amount for resource, amount in amounts.items() if str(amount) != "0"}
 

@@ -24,7 +24,7 @@ _ALWAYS = ("cpu", "memory")
 _BAR = 10
 _GAP = 2
 _WHOLE_CORES = 100
-"""So many cores and more are shown without a fraction."""
+"""From this many cores on an amount is shown without a fraction."""
 
 Amounts = Mapping[str, int]
 
@@ -59,7 +59,7 @@ def shares(queues: Sequence[Object], cluster: Amounts) -> list[Share]:
 
 
 def takes_pods(node: Object) -> bool:
-    """Whether it is ready, as far as it says, and not cordoned."""
+    """Whether the node is ready, as far as it says, and not cordoned."""
     conditions = status(node).get("conditions") or ()
     is_ready = all(c.get("status") == "True" for c in conditions if c.get("type") == "Ready")
     return is_ready and not spec(node).get("unschedulable")
@@ -82,7 +82,7 @@ def rows(found: Sequence[Share]) -> str:
 
 
 def values(found: Sequence[Share]) -> list[Object]:
-    """The same for programs."""
+    """The shares for programs."""
     return [
         {
             "name": share.name,
@@ -168,7 +168,7 @@ def _read(amounts: Any) -> Amounts:
 
 
 def _readable(amounts: Any) -> dict[str, int]:
-    """A list with an amount that nobody can read counts for nothing, as with the scheduler."""
+    """The amounts of a list; a list with an unreadable amount is empty, as with the scheduler."""
     try:
         return quantity.read(amounts, "")
     except DecodeError:
@@ -197,7 +197,7 @@ def _line(share: Share) -> Object:
 
 
 def _entitlement(share: Share) -> dict[str, str]:
-    """What it is entitled to; what follows from weights is not what somebody wrote."""
+    """What the queue is entitled to; ``~`` marks a part by weight, which its spec does not say."""
     texts = _rounded(share.entitled)
     return {key: text if key in share.deserved else f"~{text}" for key, text in texts.items()}
 

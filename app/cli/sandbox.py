@@ -97,7 +97,7 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
 
 
 def is_positive(quantity: str) -> bool:
-    """Whether it is a quantity, and more than nothing."""
+    """Whether ``quantity`` can be read and is more than nothing."""
     try:
         return parse_milli(quantity) > 0
     except ValueError:

@@ -1,7 +1,7 @@
 """`pumice scheduler-config`: a complete KubeSchedulerConfiguration for the stock kube-scheduler.
 
 It is one of the files of `scheduler-config/` with the few values replaced that depend on the place:
-where the extender answers, who the scheduler is, which Lease it holds. `render` is that replacement
+where the extender answers, the scheduler's name, which Lease it holds. `render` is that replacement
 alone, text from values; all other settings and their reasons stand in the files.
 """
 
@@ -77,7 +77,7 @@ def _set_extender(
         if tls:
             extender["tlsConfig"] = tls
             extender.pop("enableHTTPS", None)
-        # With enableHTTPS but no authority the scheduler would trust anybody; without it, it trusts
+        # With enableHTTPS but no authority the scheduler would trust any server; else it trusts
         # the authorities of its image.
         if tls and "caFile" in tls:
             extender["enableHTTPS"] = True

@@ -52,5 +52,5 @@ def _usual(args: Iterable[str], switches: set[str], valued: set[str]) -> Iterato
 
 
 def _usual_word(value: str) -> str:
-    """What is neither true nor false is complained about by whoever reads it."""
+    """The usual word for a switch; a value that is neither true nor false stays for its reader."""
     return switch(value) if value.lower() in TRUTHS else value

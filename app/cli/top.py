@@ -1,4 +1,4 @@
-"""``pumice top``: who holds how much."""
+"""``pumice top``: how much queues and nodes hold."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def queues(
 ) -> None:
     """Show queues as a tree, with how much of what they deserve they hold.
 
-    An amount behind ~ is a part by weight: nobody has said what the queue deserves of it.
+    An amount behind ~ is a part by weight: the queue does not say what it deserves of it.
     """
     with failing_to("top queues"):
         found = ask(Where(kubeconfig, master, context), look)
@@ -77,7 +77,7 @@ async def _on_set_apart(cluster: Cluster, nodes: Objects) -> Objects:
 
 
 def wants_colour() -> bool:
-    """Whether a person looks who has not asked for plain text (https://no-color.org)."""
+    """Whether the output is a terminal, and plain text is not asked for (https://no-color.org)."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return sys.stdout.isatty() and not plain
 

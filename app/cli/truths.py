@@ -22,5 +22,5 @@ def truth(word: str) -> bool:
 
 
 def switch(word: str) -> str:
-    """The same as the value of a switch, ``true`` or ``false``."""
+    """A truth as the value of a switch, ``true`` or ``false``."""
     return str(truth(word)).lower()

@@ -48,7 +48,7 @@ def is_over(job: Object) -> bool:
 
 
 def progress(job: Object) -> str:
-    """How far it has come: ``Running (2 running, 1 succeeded of 3)``."""
+    """How far the job has come: ``Running (2 running, 1 succeeded of 3)``."""
     found = status(job)
     counts = [
         f"{found[field]} {field}"

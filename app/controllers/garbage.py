@@ -1,6 +1,6 @@
 """The garbage collector: finished jobs go when their time to live is over (volcano.md §5.5).
 
-A job that somebody has still to take note of stays a little longer.
+A job whose end its owner has still to note stays a little longer.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +36,7 @@ class GarbageCollector:
         clock: Clock,
         owed: Callable[[Object], bool],
     ) -> None:
-        """``owed``: whether somebody has still to take note of a job's end."""
+        """``owed``: whether the owner of a job has still to note its end."""
         self._jobs = stores[JOBS]
         self._api = api
         self._clock = clock

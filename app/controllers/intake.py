@@ -38,7 +38,7 @@ class Intake:
         self._listings.begin(source)
 
     def end_listing(self, source: str) -> None:
-        """It is complete: what was not in it is gone."""
+        """Complete the listing of ``source``: objects that were not in it are gone."""
         listed = self._listings.end(source)
         for key in sorted(listed.gone if listed is not None else (), key=str):
             self._drop(source, key)

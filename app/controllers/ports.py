@@ -21,9 +21,9 @@ class Failure(Enum):
     CONFLICT = "conflict"
     """Another version or UID; read again and decide anew."""
     REFUSED = "refused"
-    """The same request will be refused again: invalid, forbidden."""
+    """A repeated request will be refused again: invalid, forbidden."""
     PASSING = "passing"
-    """The same request may succeed later; it may even have been done."""
+    """A repeated request may succeed later; the first may even have been done."""
 
 
 class ApiError(Exception):

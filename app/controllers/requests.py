@@ -23,7 +23,7 @@ def unless(*failures: Failure) -> Iterator[None]:
 
 
 async def is_stored(api: Api, resource: Resource, key: Key) -> bool:
-    """Whether the object is there now; raises ApiError when nobody can say."""
+    """Whether the object is there now; raises ApiError when that cannot be told."""
     with unless(Failure.NOT_FOUND):
         await api.get(resource, key)
         return True

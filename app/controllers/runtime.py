@@ -4,9 +4,9 @@ A controller says which kinds it follows, which keys a change concerns, and what
 what it does must bring the world nearer to what is wanted however often and late it is done, and
 read what it needs from the stores when its turn comes.
 
-Only who holds the Lease works. The stores of the others are kept up to date, but no list of what
-has changed: whoever begins to work, or does so again, looks at all there is, as a process does that
-starts. What was being worked on or put off when the work ended is among that.
+Only the holder of the Lease works. The other processes keep their stores up to date, but no list of
+what has changed: a process that begins to work, or does so again, looks at all there is, as after
+its start. What was being worked on or put off when the work ended is among that.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """What the watches have shown of one kind.
 
-A store never changes an object it holds; whoever reads one must not either. All of them say what
-they are (``apiVersion``, ``kind``), which those in the API server's lists do not.
+A store never changes an object it holds; its readers must not either. All objects say what they are
+(``apiVersion``, ``kind``), which those in the API server's lists do not.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -86,5 +86,5 @@ class Store:
 
 
 def _is_older(item: Object, other: Object) -> bool:
-    """Whether it is an earlier version of the same object."""
+    """Whether ``item`` is an earlier version of ``other``."""
     return uid(item) == uid(other) and revision(item) < revision(other)

@@ -24,7 +24,7 @@ from app.front.priority import end_with, go_first
 from app.telemetry import logging
 
 _LOOK_EVERY_S: Final = 15.0
-"""For connections that nobody uses any more."""
+"""How often the front looks for connections that are not used any more."""
 
 _LAST_ANSWERS_S: Final = 1.0
 """For clients to take what there is for them."""
@@ -59,7 +59,7 @@ async def serve(sockets: Sockets) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_EVERY_S):
                 await control.ended.wait()
-    server.close()  # who comes now waits for the next front, if there is one
+    server.close()  # a new client waits for the next front, if there is one
     await clients.end(_LAST_ANSWERS_S)
 
 

@@ -33,7 +33,7 @@ def most() -> int:
 
 
 class Clients:
-    """Those that there are, ``limit`` at most."""
+    """The connections of clients, ``limit`` at most."""
 
     def __init__(self, extender: Extender, *, give_away: GiveAway, limit: int = MOST) -> None:
         self._limit = limit
@@ -72,7 +72,7 @@ class Clients:
             self._nobody.set()
 
     def end_idle(self) -> None:
-        """End those that nobody uses any more."""
+        """End connections that are not used any more."""
         for each in list(self._connected):
             each.end_if_idle()
 

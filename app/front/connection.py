@@ -38,7 +38,7 @@ _LAST: Final = b"connection: close\r\n"
 
 
 class Extender(Protocol):
-    """Who answers what the places do not."""
+    """The extender, which answers what the places do not."""
 
     places: Places
 
@@ -46,7 +46,7 @@ class Extender(Protocol):
         """Hand a call on for ``asker``; returns its number."""
 
     def give_up(self, number: int) -> None:
-        """Nobody waits for the answer to that call any more."""
+        """Tell the extender that the caller of ``number`` does not wait for the answer any more."""
 
 
 class Client(asyncio.Protocol):
@@ -76,7 +76,7 @@ class Client(asyncio.Protocol):
         """Whether a whole call has come."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is there, a turn of the loop after it was accepted."""
+        """The connection is there, a turn of the loop after it was accepted."""
         self._transport = cast("asyncio.Transport", transport)
         self._is_there = True
         if self._ends:
@@ -93,12 +93,12 @@ class Client(asyncio.Protocol):
 
     @property
     def can_end(self) -> bool:
-        """Whether it is there and nothing is awaited on it."""
+        """Whether the connection is there and no answer is awaited on it."""
         return self._is_there and not self._call
 
     @property
     def since(self) -> float:
-        """When its call began that is not whole, else when something came or was answered last."""
+        """When the client's unfinished call began, else when it last sent or got something."""
         return self._last if self._part is None else self._part
 
     def end_now(self) -> None:
@@ -164,7 +164,7 @@ class Client(asyncio.Protocol):
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """They were taken."""
+        """The bytes that were written were taken."""
         self._last = self._loop.time()
         self._lags = False
         if not self._call and not self._leaves and not self._transport.is_closing():

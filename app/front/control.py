@@ -7,17 +7,18 @@ from app.front.places import Places
 from app.wire.front import Frame, Frames, MessageType, Told, decode_change, told_frame
 
 TOLD_S: Final = 0.02
-"""So long may pass before the extender is told what was answered, unless something else is said.
+"""How long an answer may wait until the extender is told of it, unless something else is said.
 
-As a rule the pod's Bind call comes before that. Told alone it would wake the extender once more.
+As a rule the pod's Bind call comes before that. An answer told alone would wake the extender once
+more.
 """
 
 
 class Asker(Protocol):
-    """Who waits for an answer."""
+    """What waits for an answer of the extender."""
 
     def answered(self, status: int, body: bytes) -> None:
-        """This is it."""
+        """Take the answer."""
 
 
 class Control(asyncio.Protocol):
@@ -34,7 +35,7 @@ class Control(asyncio.Protocol):
         self._last = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is there."""
+        """The extender's connection is there."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
@@ -49,7 +50,7 @@ class Control(asyncio.Protocol):
                     self.places.learn(decode_change(frame.body))
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """It is gone."""
+        """The extender's connection is gone."""
         self.ended.set()
         self.places.forget()
 
@@ -61,7 +62,7 @@ class Control(asyncio.Protocol):
         return self._last
 
     def give_up(self, number: int) -> None:
-        """Nobody waits for the answer to that call any more."""
+        """The caller has stopped waiting for the answer to call ``number``."""
         if self._askers.pop(number, None) is not None:
             self._send(Frame(MessageType.GONE, number=number).encode())
 

@@ -55,7 +55,7 @@ class Requests:
 
     @property
     def body(self) -> bytes:
-        """Its body."""
+        """The body of the request."""
         return b"".join(self._body)
 
     def feed(self, data: bytes) -> Seen:
@@ -94,7 +94,7 @@ class Requests:
             self._other = True
 
     def on_headers_complete(self) -> None:
-        """Its head is here."""
+        """The head of the request is here."""
         self._headed = True
         parser = self._parser
         is_post = parser.get_method() == b"POST" and parser.get_http_version() == "1.1"
@@ -106,5 +106,5 @@ class Requests:
         self._body.append(body)
 
     def on_message_complete(self) -> None:
-        """It ends."""
+        """The request ends."""
         self._whole = True

@@ -1,7 +1,8 @@
-"""The places that the extender promised, and the answers that follow from them alone.
+"""The reservations that the extender told the front, and the answers that follow from them alone.
 
-kube-scheduler may offer a sample of nodes without the pod's. Then the pod changes places with an
-equal one whose node was offered, and that nobody asked for so far: the plan stays as it is.
+kube-scheduler may offer a sample of nodes without the pod's. Then the pod exchanges places with an
+equal pod whose node was offered, and for which kube-scheduler has not asked so far: the plan stays
+as it is.
 """
 
 import time
@@ -19,14 +20,14 @@ _On = dict[NodeName, _Uids]
 
 
 class Places:
-    """What the front knows. ``tell`` lets the extender know who was told which place."""
+    """What the front knows; ``tell`` tells the extender which pod was told which place."""
 
     def __init__(self, tell: Tell, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._tell = tell
         self._clock = clock
         self._of: dict[PodUid, PodPlace] = {}
         self._alike: dict[int, _On] = {}
-        """Who may change places, by kind and node; of no node nobody."""
+        """Pods that may exchange places, by kind and node; no entry of a node is empty."""
         self._number = 0
 
     def learn(self, change: PlaceChanges) -> None:
@@ -69,9 +70,10 @@ class Places:
         return answer
 
     def _other(self, kind: int, names: list[NodeName]) -> PodUid:
-        """One of that kind on an offered node; nobody when all feasible nodes were offered.
+        """An equal pod of that kind with a place on an offered node; `NOBODY` where there is none.
 
-        For then the stock filters refuse the planned one, which is for the extender to know.
+        Nor is there one when all feasible nodes were offered. Then the stock filters refuse the
+        planned node, which is for the extender to know.
         """
         on = self._alike.get(kind)
         if on is None or len(names) < SAMPLE_FLOOR:

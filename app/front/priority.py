@@ -1,8 +1,8 @@
 """Having a core the moment a call comes, and ending when the extender does.
 
 With a real-time priority a process goes before all that have none. The extender itself is not given
-one: for seconds nobody else would have that core. The front works for a twentieth of a millisecond
-at a time; should it ever go on for longer without a pause, it loses the priority.
+one: for seconds no other process would have that core. The front works for a twentieth of a
+millisecond at a time; should it ever go on for longer without a pause, it loses the priority.
 """
 
 import ctypes

@@ -35,7 +35,7 @@ class Plugin(Protocol):
     """One plugin of one job."""
 
     def pod(self, pod: Object, place: PodOfJob, /) -> None:
-        """Change ``pod``, which nobody else has seen yet."""
+        """Change ``pod``, which has not been written yet."""
 
     def objects(self) -> tuple[Wanted, ...]:
         """The objects that must be there before any pod."""

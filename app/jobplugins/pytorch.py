@@ -45,7 +45,7 @@ class PytorchPlugin:
         self._host = job.job_tasks.first_host(leader) if leader is not None else ""
 
     def pod(self, pod: Object, place: PodOfJob) -> None:
-        """Nothing where nobody leads."""
+        """Add the variables of the rendezvous; nothing where no task is the master."""
         rank = self._ranks.of(place)
         if not self._host or (self._arguments.elastic and rank is None):
             return

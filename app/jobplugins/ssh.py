@@ -68,7 +68,7 @@ class SshPlugin:
 
     def _content(self) -> dict[str, str]:
         pair = self._given or self._make()
-        # A public key given alone belongs to somebody who wants to log in from elsewhere.
+        # A public key given alone belongs to a user that logs in from elsewhere.
         extra = "" if self._given else self._arguments.public_key
         return {
             self._private: pair.private,

@@ -2,7 +2,7 @@
 
 A headless Service named as the job gives ``<hostname>.<subdomain>`` an address for each pod; a
 ConfigMap lists these names by task, as files under ``/etc/volcano`` and as variables; a
-NetworkPolicy lets nobody else in. The lists follow the job's replicas: files in running pods
+NetworkPolicy keeps other pods out. The lists follow the job's replicas: files in running pods
 change with them, variables are those of the moment a pod starts.
 
 In the ConfigMap a task's file is called as Volcano calls it, with ``_`` for ``-``, and by the

@@ -73,7 +73,7 @@ class Wanted:
 
     @property
     def key(self) -> Key:
-        """Where it is."""
+        """The key of the object."""
         return key_of(self.item)
 
     def step(self, stored: Object | None) -> Step | None:

@@ -1,8 +1,8 @@
 """Serving certificates made by ourselves, and the Secret that they are kept in.
 
 One authority signs the serving certificate. Both are replaced in time, the authority by a new one
-that is trusted beside the old one, so that for a while either is good and nobody has to change at
-the same moment. Whether something is due is judged by the time that is handed in.
+that is trusted beside the old one, so that for a while either is good and processes need not change
+at the same moment. Whether something is due is judged by the time that is handed in.
 """
 
 import base64
@@ -44,7 +44,7 @@ class Material:
 
 
 class BadMaterial(ValueError):
-    """It cannot be used; the text says why."""
+    """Certificates or keys that cannot be used; the text says why."""
 
 
 def renewed(material: Material | None, names: Sequence[str], now: datetime) -> Material:
@@ -93,7 +93,7 @@ class _Authority:
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
     chain: bytes
-    """Its own certificate, then those of its predecessors that still are valid."""
+    """The authority's own certificate, then those of its predecessors that still are valid."""
 
     @classmethod
     def read(cls, material: Material | None, now: datetime) -> "_Authority":

@@ -1,7 +1,7 @@
 """What listings say by what they lack.
 
 A source (one listing and watch) shows objects one by one. When a listing of it is complete, what
-the source had shown before and the listing lacks has gone while nobody watched.
+the source had shown before and the listing lacks has gone while the watch was down.
 """
 
 from collections.abc import Hashable
@@ -42,7 +42,7 @@ class Listings(Generic[K]):
         self._listing.get(source, set()).discard(key)
 
     def knows(self, source: str, key: K) -> bool:
-        """Whether it has shown that one, and not lost it since."""
+        """Whether ``source`` has shown the object ``key``, and not lost it since."""
         return key in self._known.get(source, ())
 
     def begin(self, source: str) -> None:
@@ -50,7 +50,7 @@ class Listings(Generic[K]):
         self._listing[source] = set()
 
     def end(self, source: str) -> Listed[K] | None:
-        """It is complete; None when none was under way."""
+        """Complete the listing of ``source``; None when no listing was under way."""
         listed = self._listing.pop(source, None)
         if listed is None:
             return None

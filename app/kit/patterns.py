@@ -6,7 +6,7 @@ _BEYOND_RE2 = re.compile(r"(?<!\\)(?:\\\\)*(?:\(\?(?:[=!(>]|<[=!]|P=)|\\[1-9])")
 
 
 def pattern_problem(pattern: str) -> str:
-    """Why it is no regular expression; empty when it is one."""
+    """Why ``pattern`` is no regular expression; empty when it is one."""
     found = _BEYOND_RE2.search(pattern)
     if found:
         return f"`{found.group()}` is not supported"

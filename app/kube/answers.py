@@ -1,7 +1,7 @@
-"""What an answer that says success brings, unless somebody else gave it.
+"""Success answers are read as the API server's, unless they came from something in between.
 
-Between us and the API server there may be proxies that answer a login page to whatever is asked,
-as a success. Asked again, it may be the API server that answers.
+Between us and the API server there may be proxies that answer a login page to whatever is asked, as
+a success. When asked again, the API server itself may answer.
 """
 
 from collections.abc import Callable

@@ -21,5 +21,5 @@ class Backoff:
         return whole * (0.5 + 0.5 * self._random())
 
     def reset(self) -> None:
-        """It works again."""
+        """Begin with the first delay again, as requests succeed again."""
         self._failures = 0

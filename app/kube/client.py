@@ -3,8 +3,8 @@
 Bytes go in and bytes come out: bodies are encoded by msgspec, answers are handed back undecoded,
 because most are never looked at and the rest have decoders of their own. Each request takes a token
 of the client-side rate limit and a connection of a bounded keep-alive pool, and has a deadline from
-then on. What is urgent has connections of its own: whoever found that it may be sent cannot think
-again while it waits for those of others. Any answer above 2xx, and the lack of one, is a
+then on. What is urgent has connections of its own: a write that was found right must not wait
+behind other requests, as it is not judged again. Any answer above 2xx, and the lack of one, is a
 `KubeError`; nothing is retried here.
 
 Built for thousands of small POSTs a second on one core: the URL is not parsed again, cookies,
@@ -37,7 +37,7 @@ from app.kube.limiter import Clock, RateLimiter, Sleep
 from app.telemetry import metrics
 
 _QUOTED: Final = r'"((?:[^"\\]|\\.)*)"'
-_WARNING: Final = re.compile(rf'\d{{3}} \S+ {_QUOTED}(?: "[^"]*")?')  # code, who, text, date
+_WARNING: Final = re.compile(rf'\d{{3}} \S+ {_QUOTED}(?: "[^"]*")?')  # code, agent, text, date
 _ESCAPED: Final = re.compile(r"\\(.)")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
@@ -78,7 +78,7 @@ class ClientOptions:
 class ApiClient:
     """Asynchronous requests to one API server; an async context manager.
 
-    ``warn`` is told what the API server warns of; without it nobody is.
+    ``warn`` is told what the API server warns of; without it warnings are dropped.
     """
 
     def __init__(

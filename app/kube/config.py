@@ -1,4 +1,4 @@
-"""Where the API server is and how to prove who we are.
+"""Where the API server is, and the credentials of this process.
 
 The `kubernetes` package reads the kubeconfig or the service account and keeps some credentials
 fresh (OIDC, the service account's token), `app.kube.login` the others; what both of our clients
@@ -28,7 +28,7 @@ from kubernetes.config import ConfigException, load_incluster_config
 from urllib3.exceptions import InsecureRequestWarning
 
 from app.kube import kubeconfig as kubeconfigs
-from app.kube.errors import ConfigError as ConfigError  # whoever loads needs it too
+from app.kube.errors import ConfigError as ConfigError  # callers that load need it too
 from app.kube.login import HEADER, Headers, Login
 from app.kube.tls import Tls
 from app.kube.unusable import why
@@ -123,9 +123,9 @@ def _reading(source: str) -> Iterator[None]:
 
 
 def from_configuration(configuration: Configuration, login: Login | None = None) -> Connection:
-    """The values of a loaded client configuration, and of who renews what it does not.
+    """The values of a loaded client configuration, and the login that renews what it does not.
 
-    Raises ValueError for an address that nobody can call, OSError for certificates that are none.
+    Raises ValueError for an address that cannot be called, OSError for certificates that are none.
     """
     host = str(configuration.host).rstrip("/")
     if not is_web_url(host):
@@ -157,7 +157,7 @@ def _spare_loopback(configuration: Configuration) -> None:
 
 
 def _pool(configuration: Configuration, tls: Tls | None) -> urllib3.PoolManager:
-    """The package's pool; it trusts whom `tls` trusts, and reads the files at every connection."""
+    """The package's pool; it trusts what `tls` trusts, and reads the files at every connection."""
     if not configuration.verify_ssl:
         _expect_unverified(configuration.host, configuration.proxy)
     pool = RESTClientObject(configuration).pool_manager

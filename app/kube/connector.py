@@ -6,7 +6,10 @@ from typing import Final
 import aiohttp
 
 _LEAVES_TLS_OPEN: Final = sys.version_info < (3, 12, 8) or sys.version_info[:3] == (3, 13, 0)
-"""These Pythons keep a TLS connection until its peer says good-bye too (python/cpython#118960)."""
+"""Whether this Python keeps a TLS connection until its peer says good-bye too.
+
+See python/cpython#118960.
+"""
 
 
 def connector(*, limit: int = 100) -> aiohttp.TCPConnector:

@@ -1,8 +1,8 @@
 """Authorization headers for the event loop: fetched in a thread, kept for a short while.
 
-Fetching may run an exec plugin, so it never happens on the loop; while it goes on, all who come
-wait for the same answer, and for so long at most. A 401 makes the next call fetch again, unless
-that was done since. Nobody waits for the thread when the process ends, as a plugin may hang.
+Fetching may run an exec plugin, so it never happens on the loop; while it goes on, all callers wait
+for the same answer, and for so long at most. A 401 makes the next call fetch again, unless that was
+done since. A process that ends does not wait for the thread, as a plugin may hang.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _Fetched = Headers | Exception
 
 
 class Credentials:
-    """The headers that prove who we are."""
+    """The headers that carry our credentials."""
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class Credentials:
         def fetch() -> None:
             try:
                 found: _Fetched = self._fetch()
-            except Exception as error:  # for whoever waits
+            except Exception as error:  # for the callers that wait
                 found = error
-            with suppress(RuntimeError):  # the loop is closed: nobody does any more
+            with suppress(RuntimeError):  # the loop is closed: no caller waits any more
                 loop.call_soon_threadsafe(self._end, fetching, found)
 
         threading.Thread(target=fetch, name="credentials", daemon=True).start()

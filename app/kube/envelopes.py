@@ -1,4 +1,4 @@
-"""What stands around objects in lists and watches, and who an object is.
+"""What stands around objects in lists and watches, and the identity of an object.
 
 The objects themselves stay raw. One that is nested deeper than msgspec goes fails the text around
 it too, and a name that is no UTF-8 the whole identity; such a text is cut, and its parts are read.
@@ -14,7 +14,7 @@ from app.kube.stream import LineType
 
 
 class Identity(msgspec.Struct):
-    """Who an object is; what cannot be read is empty."""
+    """The identity of an object; what cannot be read is empty."""
 
     name: str = ""
     namespace: str = ""
@@ -83,7 +83,7 @@ def read_line(raw: bytes) -> WatchLine:
 
 
 def read_identity(raw: msgspec.Raw) -> Identity:
-    """Who the object is, as far as that can be read."""
+    """The identity of the object, as far as it can be read."""
     try:
         return _object(raw).metadata
     except (ValueError, RecursionError):

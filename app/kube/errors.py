@@ -9,7 +9,7 @@
     │   └── Invalid          400, 405, 413, 415, 422 …: the body or the path is wrong
     ├── Outdated           what we believed is old; read again, then decide anew
     │   ├── Conflict         409: another version, or a precondition (uid) does not hold
-    │   ├── AlreadyExists    409 AlreadyExists: somebody made it first
+    │   ├── AlreadyExists    409 AlreadyExists: another writer made it first
     │   ├── Replaced         422 metadata.uid: a patch named the UID of an object that is gone, and
     │   │                    another has its name
     │   └── Gone             410: that resourceVersion is no longer kept; list again
@@ -17,11 +17,12 @@
         ├── Unauthorized     401: the credentials are old; they are fetched anew for the next call
         ├── Throttled        429: too many requests, or an eviction that a budget forbids for now
         ├── ServerError      5xx
-        ├── Unreadable       2xx, but not what was asked for: somebody else answered
+        ├── Unreadable       2xx, but not what was asked for: another server answered
         └── Transport        no whole answer; ``sent`` tells whether the request may have been done
             └── Silence        it began, and then nothing more came
 
-Nothing in this package retries: that is the decision of whoever knows what the request is for.
+Nothing in this package retries: that is the decision of the caller, which knows what the request is
+for.
 """
 
 from collections.abc import Mapping

@@ -19,7 +19,10 @@ from app.kube.login import Certificate, Given
 from app.kube.unusable import why
 
 EARLY_S: Final = 60.0
-"""So long before it expires it is replaced: longer than headers are kept for the writes."""
+"""How long before a credential expires it is replaced.
+
+Longer than headers are kept for the writes.
+"""
 
 
 class ExecPlugin:

@@ -58,7 +58,7 @@ SILENCE_S: Final = 120.0
 REPORTED_LIMIT: Final = 1024
 STOP_S: Final = 1.0
 ABSENT_S: Final = 300.0
-"""So long after it was not to be had an optional kind is asked for again."""
+"""After how long an optional kind that was missing is asked for again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +224,7 @@ class Informer(Generic[T]):
         }
 
     def _hand_over(self, lines: list[bytes]) -> bool:
-        """Whether they said something: an object that can be read, or a version that moves."""
+        """Whether ``lines`` said something: an object that can be read, or a version that moves."""
         batch: Batch[T] = []
         version, said_something = self._version, False
         error: errors.KubeError | None = None

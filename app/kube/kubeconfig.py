@@ -2,7 +2,7 @@
 
 The `kubernetes` package reads it, and logs in by most of what a user may have. What it does once
 and never again (a token's file, a plugin that does not say when its token expires), or passes over
-(a plugin that fails, an order to act as somebody else), is seen to here, before the package looks.
+(a plugin that fails, an order to act as another user), is seen to here, before the package looks.
 """
 
 import os
@@ -54,7 +54,7 @@ def namespace(file: Path | None, context: str | None) -> str:
 
 
 def _files(file: Path | None) -> KubeconfigFiles:
-    """Those that are named, else kubectl's."""
+    """The files that are named, else kubectl's."""
     paths = str(file or KUBE_CONFIG_DEFAULT_LOCATION)
     files = KubeconfigFiles(paths)  # type: ignore[no-untyped-call]
     if files.config is None:

@@ -1,8 +1,8 @@
 """The files of a kubeconfig, read and merged as kubectl does.
 
 The `kubernetes` package merges them, but refuses what kubectl takes: a file with nothing in it, a
-file of several YAML documents (the first counts), a user of whom nothing is said. And of files that
-name a current context the first counts, not the last.
+file of several YAML documents (the first counts), a user without an entry. And of files that name a
+current context the first counts, not the last.
 """
 
 import copy

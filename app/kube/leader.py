@@ -2,7 +2,7 @@
 
 ::
 
-    waiting ── nobody holds it, or its holder fell silent for its whole duration ──→ leading
+    waiting ── it is free, or its holder fell silent for its whole duration ──→ leading
     leading ── not renewed within ``renew_deadline_s``, or another holds it ───────→ waiting
     leading ── stop ── the Lease is given back, the next one need not wait ────────→ ended
 
@@ -10,7 +10,7 @@ Whether a holder is silent is judged by our own steady clock, from when *we* saw
 last: clocks of machines are never compared, and a jump of one moves nothing. Safety rests on
 ``renew_deadline_s`` < ``duration_s``: a leader that cannot renew stops working before another may
 begin (the request in progress included). Every write carries the resourceVersion that was read, so
-of two who try, one fails.
+of two that try, one fails.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class LeaseTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseId:
-    """Which Lease, and who wants it."""
+    """A Lease, and the identity that wants it."""
 
     namespace: str
     name: str
@@ -234,7 +234,7 @@ class LeaderElector:
             )
 
     async def _give_back(self) -> None:
-        """As it is now: the last write may have been done though nobody heard the answer."""
+        """Give the Lease back as it is now: the last write may have been done without an answer."""
         path = paths.lease(self._lease.namespace, self._lease.name)
         self._observe(await self._store.get(path))
         if not self._is_ours() or self._seen is None:

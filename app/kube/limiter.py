@@ -1,7 +1,7 @@
-"""The client-side rate limit: a token bucket that lends, so that waiters keep their order.
+"""The client-side rate limit: a token bucket that may have debts, so that waiters keep order.
 
 A call takes its token at once and, if the bucket is in debt, sleeps until its token exists. The
-wait of each is fixed when it arrives: nobody is woken to look again, and nobody overtakes.
+wait of each is fixed when it arrives: no call is woken to look again, and none overtakes.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,8 +1,8 @@
-"""Who we are by a bearer token or a certificate, which whoever gave it may replace at any time.
+"""Our credentials by a bearer token or a certificate, which may be replaced at any time.
 
-It is asked for again when it was kept long enough, and after the API server refused it. Asking may
-run a plugin, so one thread asks while the others wait for its answer; saying that it was
-refused, which the event loop does, waits for nobody.
+They are asked for again when they were kept long enough, and after the API server refused them.
+Asking may run a plugin, so one thread asks while the others wait for its answer. Saying that the
+credentials were refused, which the event loop does, waits for no thread.
 """
 
 import math

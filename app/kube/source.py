@@ -156,9 +156,9 @@ class Source:
             yield chunk
 
     def _has_more(self) -> bool | None:
-        """Whether more has come than was read of the socket; None where nobody can tell.
+        """Whether more has come than was read of the socket; None where that cannot be seen.
 
-        So it is where the socket is hidden, as behind a proxy that is spoken to in TLS itself.
+        The socket is hidden, for one, behind a proxy that is spoken to in TLS itself.
         """
         sock = self._socket()
         if not isinstance(sock, socket.socket):

@@ -7,8 +7,8 @@ A consumer gets batches of events, in the order of the API server::
 
 A listing comes at the start and whenever the server no longer keeps the changes since (410). A
 listing that breaks off is begun again by another `ListStarted`. Objects that were known and were
-not named between the last `ListStarted` and `ListDone` vanished while nobody looked; only the
-consumer can tell. Pages are not kept for one big replacement, to hold no object twice in memory.
+not named between the last `ListStarted` and `ListDone` vanished unseen; only the consumer can tell.
+Pages are not kept for one big replacement, to hold no object twice in memory.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,9 +1,9 @@
 """The TLS of connections to the API server, under the client certificate of now.
 
 An exec plugin may give a new certificate at any time. Each has a context of its own: one that other
-threads make connections with must not be changed, and whoever keeps connections tells by it which
-are under an older certificate. The pools of the `kubernetes` package read a file instead; it holds
-the certificate with its key, so that both change in one step.
+threads make connections with must not be changed, and a keeper of connections tells by it which are
+under an older certificate. The pools of the `kubernetes` package read a file instead; it holds the
+certificate with its key, so that both change in one step.
 """
 
 import os
@@ -34,7 +34,7 @@ class Tls:
         return self._context
 
     def another(self) -> ssl.SSLContext:
-        """One that the caller may change."""
+        """A context that the caller may change."""
         return _context(self._configuration)
 
     def follow(self, certificate: Certificate | None) -> None:

@@ -28,7 +28,7 @@ _DUPLICATE: Final = re.compile(_START + r"only one object with name (.*) in .*/(
 
 
 def why(error: Exception) -> str:
-    """What is wrong, for a user who can mend the file."""
+    """What is wrong, for a user that can mend the file."""
     if isinstance(error, yaml.YAMLError):
         return f"not YAML: {go_yaml.problem(error)}"
     if isinstance(error, UnicodeError):

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 
 def is_web_url(text: str) -> bool:
-    """Whether it has a scheme of the web, a host, and a port that can be one, if any."""
+    """Whether ``text`` has a scheme of the web, a host, and a port that can be one, if any."""
     if any(each.isspace() for each in text):  # `urlsplit` drops some of it, others do not
         return False
     try:
@@ -16,7 +16,7 @@ def is_web_url(text: str) -> bool:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether it leads to this machine itself."""
+    """Whether ``url`` leads to this machine itself."""
     host = urlsplit(url).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -34,7 +34,7 @@ def base_of(text: str) -> str:
 
 
 def secure_base_of(text: str) -> str:
-    """The same with https and nobody's credentials in it, as the API server wants of webhooks."""
+    """The address with https and without credentials, as the API server wants of webhooks."""
     parts = urlsplit(text) if is_web_url(text) else None
     if parts is None or parts.scheme != "https" or "@" in parts.netloc:
         raise ValueError(f"{text!r} is no https URL, such as https://host:port")

@@ -69,7 +69,7 @@ class ClusterWriter:
         await self._pod_groups.patch(paths.pod_group(namespace, name), merge)
 
     async def create_queue(self, body: Merge) -> None:
-        """Create a Queue; AlreadyExists when somebody was faster."""
+        """Create a Queue; AlreadyExists when another writer was faster."""
         await self._client.create(paths.QUEUES, body)
 
     async def patch_queue_status(self, name: str, merge: Merge) -> None:

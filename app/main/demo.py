@@ -225,7 +225,7 @@ class Story:
 
 
 def waits(view: GroupView) -> bool:
-    """Whether it waits with numbers; Failed when it does not wait whole."""
+    """Whether the group waits with numbers; Failed when it does not wait whole."""
     if view.on_nodes:
         raise Failed(f"{view.name} must wait whole, but has {view.on_nodes} pods on nodes")
     return view.waits_with_numbers

@@ -70,8 +70,8 @@ class Front:
     async def drain(self) -> None:
         """Have the front accept nothing more, and answer nothing by itself; then answer the rest.
 
-        Returns when that is done, or its time is over. Who comes now is refused: in the socket
-        nobody would answer.
+        Returns when that is done, or its time is over. New connections are refused: in the socket
+        they would get no answer.
         """
         self._draining = True
         self._listener.close()

@@ -123,7 +123,7 @@ def pod_kinds(schedulers: Iterable[str]) -> tuple[WatchedKind, ...]:
 
 
 def lease_kind(namespace: str) -> WatchedKind:
-    """The Leases of one namespace: who leads."""
+    """The Leases of one namespace, which say what process leads."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     return WatchedKind("leases", path, decode_lease, silence_s=_LEASE_SILENCE_S)
 
@@ -150,7 +150,7 @@ class Sink(Protocol):
         """A full listing starts."""
 
     def end_listing(self, kind: str, /) -> None:
-        """It is complete."""
+        """The listing of ``kind`` is complete."""
 
     def reject(
         self, kind: str, name: str, message: str, /, *, uid: str = "", deleted: bool = False
@@ -158,7 +158,7 @@ class Sink(Protocol):
         """An object could not be read."""
 
     def batch_done(self) -> None:
-        """All that was there has been handed over."""
+        """A batch has been handed over whole."""
 
 
 class Informers:

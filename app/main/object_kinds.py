@@ -16,7 +16,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def sources_of(resource: Resource, schedulers: Iterable[str]) -> tuple[WatchedKind, ...]:
-    """One source, but for pods: those of jobs, whoever schedules them, and others of ours."""
+    """The sources of ``resource``: one, but for pods: pods of jobs, and pods of ``schedulers``."""
     decode = decoder_for(resource)
     if resource != PODS:
         return (WatchedKind(str(resource), resource.path(), decode),)
@@ -36,7 +36,7 @@ def sources_of(resource: Resource, schedulers: Iterable[str]) -> tuple[WatchedKi
 def decoder_for(resource: Resource) -> Callable[[msgspec.Raw], Object]:
     """Objects of ``resource`` that say what they are, without the bookkeeping of their fields.
 
-    ``managedFields`` are half of an object's size, and nobody here reads them. Of a pod there is
+    ``managedFields`` are half of an object's size, and no controller reads them. Of a pod there is
     only what is read.
     """
     read = read_followed_pod if resource == PODS else _decode

@@ -234,7 +234,7 @@ async def controlled(kubeconfig: Path, extender_url: str) -> AsyncIterator[async
 def ended(part: asyncio.Task[None]) -> SandboxFailed:
     """What became of a part that ended by itself."""
     error = None if part.cancelled() else part.exception()
-    return SandboxFailed(f"{part.get_name()} ended: {error or 'nobody asked for it'}")
+    return SandboxFailed(f"{part.get_name()} ended: {error or 'it was not asked to'}")
 
 
 async def wait_for_ever(parts: Iterable[asyncio.Task[None]]) -> None:

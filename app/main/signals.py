@@ -55,7 +55,7 @@ def interruptible() -> Iterator[None]:
         return
     finally:
         sys.unraisablehook = hook
-        signal.setitimer(signal.ITIMER_REAL, 0)  # it would end whoever does not handle it
+        signal.setitimer(signal.ITIMER_REAL, 0)  # it would end a process that does not handle it
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -86,7 +86,7 @@ async def until_signal() -> AsyncIterator[None]:
 
 
 def _ignore_from_now_on(loop: asyncio.AbstractEventLoop) -> None:
-    """Also once the loop is closed, which would leave the signals to end the process."""
+    """Ignore signals also once the loop is closed, when they would end the process."""
     for number in _SIGNALS:
         loop.remove_signal_handler(number)
     _ignore()

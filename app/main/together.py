@@ -31,7 +31,7 @@ from app.settings.together import Roles
 log = logging.getLogger(__name__)
 
 HEAD_START_S = 30.0
-"""So long the controllers wait for the extender at most; what keeps it may be nothing to them."""
+"""How long the controllers wait for the extender at most; what keeps it may be nothing to them."""
 
 Runs = dict[str, Coroutine[None, None, None]]
 """What is to run, by how it is called."""

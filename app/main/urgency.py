@@ -5,7 +5,7 @@ that the extender waits for a core is one for every pod. Among the processes of 
 same holds; between containers their CPU requests decide, and this changes nothing.
 
 Niceness says how much of a core a process may take, and the length of its turns how soon it gets
-one: the kernel lets whoever asks for short turns interrupt those who have long ones.
+one: the kernel lets a process with short turns interrupt processes with long ones.
 """
 
 import ctypes

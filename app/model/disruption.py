@@ -16,15 +16,15 @@ class Disruptable(Protocol):
 
     @property
     def uid(self) -> PodUid:
-        """Its UID."""
+        """The pod's UID."""
 
     @property
     def namespace(self) -> str:
-        """Its namespace."""
+        """The pod's namespace."""
 
     @property
     def name(self) -> str:
-        """Its name there."""
+        """The pod's name there."""
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -26,7 +26,7 @@ class Exchange:
         return self.inside == frozenset()
 
     def within(self, name: str) -> "Exchange":
-        """The same, and not taken out of ``name``."""
+        """The class of this one's places that are not taken out of ``name``."""
         return self if self.inside is None else Exchange(self.inside | {name})
 
     def narrowed(self, other: "Exchange") -> "Exchange":

@@ -50,7 +50,7 @@ class Task:
 
     @property
     def is_slot(self) -> bool:
-        """Whether it stands for a pod that does not exist yet."""
+        """Whether the task stands for a pod that does not exist yet."""
         return not self.uid
 
 
@@ -72,7 +72,7 @@ class Counts:
     unknown: int = 0
     pending_best_effort: int = 0
     gated: int = 0
-    """Of ``pending``: held by somebody else's scheduling gate."""
+    """Of ``pending``: held by a foreign scheduling gate."""
     lost: int = 0
     """Of ``releasing`` and ``failed``: those in whose stead another member is awaited."""
     foreign: int = 0
@@ -87,12 +87,15 @@ class Counts:
 
     @property
     def ready(self) -> int:
-        """The same, a slot counting as its future member: what planning goes by."""
+        """The members that count as ready where a slot counts as its future member.
+
+        Planning goes by this number.
+        """
         return self.ready_members + self.slots
 
     @property
     def holding(self) -> int:
-        """The same without those that have finished: what they held is free again."""
+        """The members that hold room: the ready ones without those that have finished."""
         return self.ready - self.succeeded
 
     @property
@@ -185,11 +188,11 @@ class Gang:
     sub_groups: Policies = ()
     """What parts its members further (:mod:`app.model.parts`)."""
     sub_group_of: Mapping[PodUid, SubGroup] = field(default_factory=dict)
-    """That of each of ``waiting``, if it has one."""
+    """The sub-group of each of ``waiting``, if it has one."""
     sub_group_ready: Mapping[SubGroup, int] = field(default_factory=dict)
     """Members with a place per sub-group."""
     sub_group_valid: Mapping[SubGroup, int] = field(default_factory=dict)
-    """Those plus waiting ones, foreign gates or not."""
+    """Members with a place and waiting ones per sub-group, foreign gates or not."""
     sub_group_scheduled: Mapping[SubGroup, int] = field(default_factory=dict)
     """Like :attr:`Counts.scheduled`, per sub-group."""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -202,20 +205,26 @@ class Gang:
     collecting_since: float = 0.0
     """When room was first kept for it while it waited (seconds since the epoch); 0: never."""
     given_up: bool = False
-    """Nobody is awaited, until a member comes: room was kept for missing ones that nobody created,
-    other schedulers have bound those that it lacks, or it is of the one pod that owns it, which was
-    not told so yet, or has gone."""
+    """Whether no member is awaited until one comes.
+
+    Room was kept for missing members that were not created, other schedulers have bound those that
+    the gang lacks, or the gang is of the one pod that owns it, which was not told so yet, or has
+    gone.
+    """
     set_aside: bool = False
     """No node, or no limit, could take it when it was planned last, whatever else ends: it claims
     nothing, and what its waiting members request does not count for its queue."""
     doubtful: bool = False
-    """It was set aside until something changed: admitted only where some node could take it."""
+    """The gang was set aside until something changed.
+
+    Such a gang is admitted only where some node could take it.
+    """
     waits_for_nodes: bool = False
     """Some members are to be seen by an autoscaler (:attr:`~app.model.pod.Pod.queue_first`)."""
     version: int = 0
     """Changes whenever the group changes in anything that planning looks at but its phase."""
     unused: frozenset[PodUid] = frozenset()
-    """Members that nobody came for while they had a place: beyond the minimum they go last."""
+    """Members that did not use their place while they had one: beyond the minimum they go last."""
     yields_until: float = 0.0
     """Until then all its members beyond the minimum do, as one has just lost its place so."""
     preempts: bool = True
@@ -248,7 +257,7 @@ class Gang:
 
     @property
     def is_of_one(self) -> bool:
-        """Whether its minimum takes no more than one member."""
+        """Whether the gang's minimum takes no more than one member."""
         return self.min_member <= 1 and not self.sub_groups
 
     @property
@@ -258,9 +267,10 @@ class Gang:
 
     @property
     def inqueue(self) -> bool:
-        """Whether the enqueue action has let it in (or it runs already).
+        """Whether the enqueue action has admitted the gang, or it runs already.
 
-        One that has run to its end, and whose pods are gone, needs that anew for new ones.
+        A gang that has run to its end, and whose pods are gone, is to be admitted anew for new
+        ones.
         """
         if self.phase is GroupPhase.COMPLETED:
             return self.counts.scheduled >= self.min_member
@@ -268,7 +278,7 @@ class Gang:
 
     @property
     def uncreated(self) -> Vector | None:
-        """What is left of ``minResources`` for members that nobody has created, and their number.
+        """What is left of ``minResources`` for members that do not exist yet, and their number.
 
         The number is that of ``pods``, whatever ``minResources`` say of them. None: they are unset.
         """
@@ -284,7 +294,7 @@ class Gang:
 
     @property
     def unplaced(self) -> Vector:
-        """What its members and its ``minResources`` ask for beyond what it holds."""
+        """What the gang's members and its ``minResources`` ask for beyond what it holds."""
         least = self.request
         if self.min_request is not None:
             least = np.maximum(least, self.min_request)
@@ -329,11 +339,15 @@ class Gang:
 
     @property
     def able_members(self) -> int:
-        """The same without slots."""
+        """Members that have a place or may be given one, slots apart."""
         return self._able(self.counts.ready_members, self.role_ready_members)
 
     def _able(self, ready: int, of_roles: Mapping[str, int]) -> int:
-        """While a gate of others holds one that a part needs, more of other parts do not help."""
+        """How many members of ``ready`` are of use.
+
+        While a foreign gate holds a member that a part needs, more members of other parts do not
+        help.
+        """
         able = ready + len(self.waiting)
         if not self.counts.gated:
             return able
@@ -346,7 +360,7 @@ class Gang:
 
     @property
     def lacks_members(self) -> bool:
-        """Whether its minimum takes members that nobody has created, nor is a place kept for.
+        """Whether the gang's minimum takes members that do not exist, without places kept for them.
 
         Of a role too, or of sub-groups, where others exist that cannot be placed: they may be of
         that role.
@@ -359,22 +373,23 @@ class Gang:
 
     @property
     def awaits_members(self) -> bool:
-        """Whether some that it lacks may still be created, as far as anybody knows."""
+        """Whether members that the gang lacks may still be created, as far as is known."""
         return self.lacks_members and not self.given_up
 
     @property
     def is_awaited(self) -> bool:
-        """Whether it was admitted, so that these members are about to be created.
+        """Whether the gang was admitted, so that the members it lacks are about to be created.
 
-        It may run by now and have lost some: its owner makes them anew.
+        The gang may run by now and have lost some: its owner makes them anew.
         """
         return self.inqueue and self.awaits_members
 
     @property
     def claims(self) -> bool:
-        """Whether it may still take what it has not got of its ``minResources`` (volcano.md §3.6).
+        """Whether the gang may still take what it has not got of its ``minResources``.
 
-        Not if so many of its members have finished that the others are less than its minimum.
+        See volcano.md §3.6. It may not if so many of its members have finished that the others are
+        less than its minimum.
         """
         if self.phase is GroupPhase.RUNNING and self.counts.holding < self.min_member:
             return False
@@ -382,5 +397,5 @@ class Gang:
 
     @property
     def keeps_claim(self) -> bool:
-        """Whether it was admitted and what it has not got yet is kept for it."""
+        """Whether the gang was admitted and what it has not got yet is kept for it."""
         return self.phase is GroupPhase.INQUEUE and not (self.given_up or self.set_aside)

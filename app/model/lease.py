@@ -1,4 +1,4 @@
-"""Leases: who leads, and until when."""
+"""Leases: which process leads, and until when."""
 
 from dataclasses import dataclass
 

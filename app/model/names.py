@@ -73,7 +73,7 @@ def port_name_problems(name: str) -> list[str]:
 
 
 def is_variable(name: str) -> bool:
-    """Whether it can be the name of an environment variable."""
+    """Whether ``name`` can be the name of an environment variable."""
     return _VARIABLE.fullmatch(name) is not None
 
 

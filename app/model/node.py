@@ -41,7 +41,7 @@ class Node:
 
     @property
     def is_cordoned(self) -> bool:
-        """Whether it is ready and takes only pods that tolerate its cordon."""
+        """Whether the node is ready and takes only pods that tolerate its cordon."""
         return self.ready and self.unschedulable
 
     def may_take_more(self, before: "Node | None") -> bool:

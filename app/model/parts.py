@@ -21,7 +21,7 @@ class SubGroup(NamedTuple):
 
 
 NO_SUB_GROUP = SubGroup("", "")
-"""That of members which no policy counts: each is of use by itself."""
+"""The sub-group of members which no policy counts: each is of use by itself."""
 
 
 class Part(NamedTuple):
@@ -57,7 +57,7 @@ class SubGroupPolicy:
 
     @property
     def counts(self) -> bool:
-        """Whether it asks for anything that a number of members does not say."""
+        """Whether the policy asks for anything that a number of members does not say."""
         return self.least > 0 or self.size > 1
 
 
@@ -93,7 +93,7 @@ def by_sub_group(parts: Mapping[Part, int]) -> Counter[SubGroup]:
 def make_up(
     have: Mapping[Part, int], *, role_minimum: Mapping[str, int], policies: Policies
 ) -> bool:
-    """Whether that many members per part are enough for each role and each policy."""
+    """Whether ``have`` members per part are enough for each role and each policy."""
     roles = by_role(have)
     if any(roles[role] < least for role, least in role_minimum.items()):
         return False

@@ -1,8 +1,8 @@
 """The pods of a snapshot, and the room kept for some, as rules about other pods see them.
 
 There are tens of thousands of them and a rule asks about all at once, so they are told column by
-column. What no rule can ask about is left out: of labels, keys that nobody looks at; of shapes, all
-but the rules of their own.
+column. What no rule can ask about is left out: of labels, keys that no rule looks at; of shapes,
+all but the rules of their own.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -49,19 +49,19 @@ class Codes(Generic[V]):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Those that have a value."""
+        """The mask of entries that have a value."""
         mask: NDArray[np.bool_] = self.codes != NONE
         return mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedPods:
-    """Where each one is, and what rules see of it.
+    """The places of pods, and what rules see of the pods.
 
-    ``rows`` index the node table; those that are on none of its nodes have the row after its last,
-    and so have entries that are nobody's. ``homes`` are the namespaces, ``leaving`` has a value
-    for those that are terminating, ``terms`` are the rules of those that have some
-    (:func:`terms_of`), ``labels`` are columns by key.
+    ``rows`` index the node table; pods that are on none of its nodes have the row after its last,
+    and so have entries of no pod. ``homes`` are the namespaces, ``leaving`` has a value for pods
+    that are terminating, ``terms`` are the rules of pods that have some (:func:`terms_of`),
+    ``labels`` are columns by key.
     """
 
     rows: Rows

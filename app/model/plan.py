@@ -48,7 +48,8 @@ class Collected:
 class Loan:
     """What a gang holds beyond the share of its queue, shape ``(R,)``.
 
-    ``lender`` is the queue that uses least of its share; empty: every queue uses all of it.
+    ``lender`` is the queue that is borrowed from, as it uses least of its share; empty: every queue
+    uses all of it.
     """
 
     lender: QueueName

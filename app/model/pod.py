@@ -70,7 +70,7 @@ class Owner:
 
     @property
     def may_gather(self) -> bool:
-        """Whether it is of a kind that can make a gang of its pods (volcano.md §5.3)."""
+        """Whether the owner is of a kind that can make a gang of its pods (volcano.md §5.3)."""
         return (self.api_version, self.kind) in GATHERING
 
 
@@ -130,20 +130,23 @@ class Pod:
 
     @property
     def grouped(self) -> bool:
-        """Whether it names a PodGroup."""
+        """Whether the pod names a PodGroup."""
         return bool(self.annotations.get(GROUP_ANNOTATION))
 
     @property
     def preemptable(self) -> bool:
-        """Whether it may be evicted for others: unless it says no, or nothing that can be read."""
+        """Whether the pod may be evicted for others.
+
+        It may, unless its annotation says no, or nothing that can be read.
+        """
         said = self.annotations.get(PREEMPTABLE, self.labels.get(PREEMPTABLE))
         return said is None or boolean(said) is True
 
     @property
     def queue_first(self) -> bool:
-        """Whether its gates go as soon as its queue has room, be there a node or not.
+        """Whether the pod's gates go as soon as its queue has room, be there a node or not.
 
-        From then on kube-scheduler calls it unschedulable, so that an autoscaler adds nodes
+        From then on kube-scheduler calls the pod unschedulable, so that an autoscaler adds nodes
         (volcano.md §3.5, queue-allocation-gate).
         """
         return self.annotations.get(QUEUE_GATE) == "true"
@@ -169,35 +172,36 @@ class Pod:
 
     @property
     def evicted_for_on(self) -> NodeName:
-        """Where kube-scheduler nominated it, as it does with whom it evicts others for.
+        """The node for which kube-scheduler evicts others in favour of the pod.
 
-        It says in the same write that it found no node for the pod. We nominate pods
+        kube-scheduler says in the same write that it found no node for the pod. We nominate pods
         behind a gate, which it has not tried yet, and what it says of those that it binds stays as
-        it is. Others we nominate where they keep their room, as with whom it evicts others for.
+        it is. Other pods we nominate where they keep their room, which looks like a nomination by
+        kube-scheduler.
         """
         tried = self.complaint and not self.gates
         return self.nominated if tried and self.preempts else NO_NODE
 
     @property
     def maybe_prepared_on(self) -> NodeName:
-        """Where it may be in PreBind, as far as it shows: it is nominated and was not refused."""
+        """Where the pod may be in PreBind, as it seems: it is nominated and was not refused."""
         return NO_NODE if self.gates or self.complaint else self.nominated
 
     @property
     def left_nomination(self) -> NodeName:
-        """The node that it is nominated to without anybody being evicted, as far as it shows."""
+        """The node that the pod is nominated to without evictions, as far as it shows."""
         if self.evicted_for_on and _EVICTED_NOBODY not in self.complaint:
             return NO_NODE
         return self.nominated
 
     @property
     def is_second_try(self) -> bool:
-        """Whether it stands for a pod that was pinned and refused."""
+        """Whether the pod stands for one that was pinned and refused."""
         return SECOND_TRY in self.annotations
 
     @property
     def foreign_gates(self) -> tuple[str, ...]:
-        """Gates of somebody else: it takes part in no plan until they are gone."""
+        """Foreign gates: the pod takes part in no plan until they are gone."""
         if not self.gates:
             return ()
         ours = self.own_gates
@@ -205,7 +209,7 @@ class Pod:
 
     @property
     def failed_leaving(self) -> bool:
-        """Whether it ended on its node while it was being deleted: another one is awaited."""
+        """Whether the pod ended on its node while it was being deleted: another one is awaited."""
         return self.deleting and bool(self.node) and self.status is TaskStatus.FAILED
 
     @property

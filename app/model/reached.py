@@ -31,7 +31,7 @@ def asked(members: int, role_minimum: Mapping[str, int], policies: Policies) -> 
 
 
 def counted(members: int, parts: Mapping[Part, int], policies: Policies) -> Numbers:
-    """So many members, these per part, as numbers that compare with a minimum."""
+    """``members`` members, these per part, as numbers that compare with a minimum."""
     numbers = Counter({MEMBERS: members})
     numbers.update({_ROLE + role: count for role, count in by_role(parts).items()})
     sizes = sizes_of(policies)

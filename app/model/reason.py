@@ -17,7 +17,7 @@ LOST_PLACE = frozenset({TAKEN, SMALLER, NO_ROOM, CLOSED, NODE_GONE})
 GUARANTEE = "guarantee of"
 """How a `Holder` begins that is no group: ``guarantee of queue a``."""
 SCHEDULER = "scheduler"
-"""The same of one that has bound pods of the group: ``scheduler default-scheduler``."""
+"""The word for a scheduler that has bound pods of the group: ``scheduler default-scheduler``."""
 
 
 class Cause(StrEnum):
@@ -99,7 +99,7 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds what is missing: a group or queue, and how much of the resource."""
+    """The holder of what is missing: a group or queue, and how much of the resource it has."""
 
     who: str
     resource: str
@@ -153,7 +153,7 @@ class Refusal:
     holders: tuple[Holder, ...] = ()
     detail: str = ""
     since: float = 0.0
-    """When it began to be so (seconds since the epoch), where that matters; else 0."""
+    """When the refusal began (seconds since the epoch), where that matters; else 0."""
     lacking: int = 0
     """Of a group: how many members of its minimum find no place while the others would."""
     never: Never | None = None

@@ -40,7 +40,7 @@ class ResourceAxis:
         return len(self.names)
 
     def covering(self, names: Iterable[str]) -> "ResourceAxis":
-        """This axis if it has all ``names``, else a longer one with the new names appended."""
+        """An axis with all ``names``: this one, or a longer one with the new names appended."""
         missing = sorted({name for name in names if name not in self.index})
         return ResourceAxis(self.names + tuple(missing)) if missing else self
 

@@ -17,7 +17,7 @@ from app.model.pod import Pod
 from app.model.resources import Matrix
 
 NO_GROUP = GroupKey("")
-"""That of pods of other schedulers."""
+"""The group of pods of other schedulers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,10 +26,10 @@ class Running:
 
     ``nodes`` are rows of the node table, ``N`` for a node that is not in it. ``queues`` have no
     value for pods of other schedulers. ``requests`` has shape ``(P, R)``. ``priorities`` are those
-    of tasks, ``created`` and ``started`` (0: not yet) seconds since the epoch. ``counted`` tells
-    whose room counts as their group's allocation, ``bound`` who has a node in the API server,
-    ``releasing`` who terminates, ``preemptable`` who may be evicted for others. ``parts`` is what
-    members count for, ``index`` the position of each.
+    of tasks, ``created`` and ``started`` (0: not yet) seconds since the epoch. The masks tell of a
+    pod: ``counted``, that its room counts as its group's allocation; ``bound``, that it has a node
+    in the API server; ``releasing``, that it terminates; ``preemptable``, that it may be evicted
+    for others. ``parts`` is what members count for, ``index`` the position of each.
     """
 
     pods: tuple[Pod, ...]

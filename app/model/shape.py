@@ -198,4 +198,4 @@ class AffinityLayout:
     required: bool = False
     terms_with_fields: tuple[bool, ...] = ()
     empty_terms: tuple[int, ...] = ()
-    """Indices of terms that match nothing, and that the API server does not let anyone fill."""
+    """Indices of terms that match nothing, and that the API server keeps empty."""

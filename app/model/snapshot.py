@@ -101,7 +101,7 @@ class Veto:
 
 @dataclass(frozen=True, slots=True)
 class NominatedRoom:
-    """Pods on ``node`` were, or are about to be, evicted for somebody.
+    """Room on ``node`` for a pod that others were, or are about to be, evicted for.
 
     ``done``: as far as is known they have gone.
     """
@@ -130,7 +130,7 @@ class Snapshot:
     it whose pods are terminating. ``pending`` are the gangs of ``gangs`` that need a decision
     (waiting members, or not admitted yet, or members unseen); among them ``awaited`` are those that
     were admitted and lack members, ``torn`` those that are bound in part. ``shown`` are gangs with
-    members for whom their queue keeps room (:attr:`Task.shown`). ``nominated_room`` are pending
+    members for which their queue keeps room (:attr:`Task.shown`). ``nominated_room`` are pending
     gangs of no more than one with their waiting members that others were evicted for.
     ``placed_pods`` are filled only when some rule looks at pods (``inter_pod``); ``ports`` only has
     nodes with host ports in use.

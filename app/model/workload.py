@@ -27,7 +27,7 @@ class GroupPhase(StrEnum):
 
 
 class QueueState(StrEnum):
-    """Queue states (volcano.md §4.3); a queue nobody has looked at yet has the empty one."""
+    """Queue states (volcano.md §4.3); a queue has the empty one until a controller looked at it."""
 
     NEW = ""
     OPEN = "Open"
@@ -125,7 +125,7 @@ class Queue:
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes new groups; a queue whose state nobody wrote yet is open."""
+        """Whether the queue takes new groups; a queue without a state is open."""
         return self.state in (QueueState.OPEN, QueueState.NEW) and not self.deleting
 
     @property

@@ -126,7 +126,7 @@ def build_sandbox(
 
 
 def kubeconfig(url: str) -> Document:
-    """A kubeconfig with one context, ``pumice-sandbox``; nobody is asked who they are."""
+    """A kubeconfig with one context, ``pumice-sandbox``, without credentials."""
     name = "pumice-sandbox"
     return {
         "apiVersion": "v1",

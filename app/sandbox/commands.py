@@ -149,14 +149,14 @@ def _run_script(script: str, *, errexit: bool) -> Program:
         seconds, code = seconds + step.seconds, step.code
         if words[:1] == ["set"]:
             errexit = _errexit(words[1:], before=errexit)
-        # What decides over the rest of a list may fail: somebody looks at that.
+        # A command that decides over the rest of a list may fail: its status is looked at.
         if step.leaves or (errexit and code and following not in _LISTS):
             break
     return Program(seconds=seconds, exit_code=code, output=tuple(output))
 
 
 def _commands(script: str) -> list[tuple[str, str]]:
-    """Its commands, each with what joins it to the one before."""
+    """The commands of ``script``, each with what joins it to the one before."""
     found: list[tuple[str, str]] = []
     joiner = ";"
     for piece in _SEPARATOR.split(script):

@@ -2,9 +2,9 @@
 
 The loop lists and watches nodes and pods through ``KubeletApi`` and gives every pod that is bound
 to a node that exists a ``PodLife`` of its own, by UID. It serves all nodes at once. A pod that
-vanishes takes its life with it, and so does a node: nobody is left there to report anything or to
-confirm a deletion. A node that comes back begins its pods anew. A pod that does not fit on its node
-fails there. A watch that ends or expires is followed by a new list.
+vanishes takes its life with it, and so does a node: no kubelet is left there to report anything or
+to confirm a deletion. A node that comes back begins its pods anew. A pod that does not fit on its
+node fails there. A watch that ends or expires is followed by a new list.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class Kubelet:
                 return self._node_usage.take(pod)
 
     async def _live(self, pod: Document, life: PodLife) -> None:
-        """Whatever happens, somebody is there to confirm the pod's deletion."""
+        """Live the pod's life, and confirm its deletion whatever happens."""
         with contextlib.suppress(PodMissing):
             try:
                 await life.run(
@@ -230,7 +230,7 @@ class Kubelet:
                 await life.give_up(error)
 
     async def _has_ended(self, uid: str) -> bool:
-        """Whether it had ended before it was begun anew, which the watch was late to show."""
+        """Whether the pod had ended before it was begun anew, which the watch was late to show."""
         try:
             pods, _ = await self._api.list_all(Watched.PODS)
         except OSError:

@@ -3,7 +3,7 @@
 Two schedulers do not see what the other one does before it is stored, and no API server compares a
 Binding with the node. So the kubelet has the last word: what does not fit there fails, with the
 reason of the first resource that is short. It goes by what a node offers now; a resource of devices
-that the node does not list is somebody else's business. What has begun on a node stays there.
+that the node does not list is another component's business. What has begun on a node stays there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Events that nobody writes again go after an hour, as with kube-apiserver's ``--event-ttl``.
+"""Events that are not written again go after an hour, as with kube-apiserver's ``--event-ttl``.
 
 In a cluster that stands for days, with a CronJob in it, they would fill the memory otherwise.
 """

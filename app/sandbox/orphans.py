@@ -1,6 +1,6 @@
 """Pods whose node is gone: Failed and deleted by force, as kube-controller-manager's podgc does.
 
-Nobody else would: their kubelet is gone with the node, and a controller that keeps a pod alive does
+Only this does it: their kubelet is gone with the node, and a controller that keeps a pod alive does
 not make another while this one seems to run. A node may only be late (pods can be bound before it
 registers), so it has to be missing for a while first.
 """
@@ -31,7 +31,7 @@ class OrphanCollector:
         self._server = server
         self._clock = clock
         self._missing: dict[str, float] = {}
-        """Nodes that pods are bound to and nobody has made, and since when that is known."""
+        """Nodes that pods are bound to and that do not exist, and since when that is known."""
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -55,13 +55,13 @@ class OrphanCollector:
         fields = {"pod": str(name_of(pod)), "node": _node(pod)}
         try:
             self._take_away(pod)
-        except ApiError as error:  # it went with another one, or somebody does not let it go
+        except ApiError as error:  # it went with another one, or a finalizer keeps it
             logger.warning("pod not deleted", extra={**fields, "error": str(error)})
         else:
             logger.info("pod deleted, its node is gone", extra=fields)
 
     def _take_away(self, pod: Document) -> None:
-        """Failed first, so that whoever watches learns how it ended."""
+        """Make the pod Failed, so that watchers learn how it ended, then delete it."""
         if not is_terminal(pod):
             target = self._server.target(_PODS, name_of(pod), subresource="status")
             patch = {"phase": "Failed", "conditions": [self._disruption()]}

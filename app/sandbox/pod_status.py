@@ -70,7 +70,7 @@ class PodFacts:
 
 
 def is_sidecar(container: Document) -> bool:
-    """Whether it is an init container that runs on beside the main ones."""
+    """Whether ``container`` is an init container that runs on beside the main ones."""
     return container.get("restartPolicy") == "Always"
 
 
@@ -91,7 +91,7 @@ def phase_of(pod: Document, facts: PodFacts) -> str:
 def _init_states(
     pod: Document, facts: PodFacts
 ) -> tuple[list[ContainerState], list[ContainerState]]:
-    """Those of ordinary init containers, and of sidecars."""
+    """The states of ordinary init containers, and of sidecars."""
     ordinary: list[ContainerState] = []
     sidecars: list[ContainerState] = []
     for container in items(pod, "spec", "initContainers"):

@@ -44,7 +44,7 @@ class KubeletApi(Protocol):
     """Nodes and pods, as far as a kubelet needs them; OSError where no API server is reached."""
 
     async def list_all(self, what: Watched) -> tuple[list[Document], str]:
-        """All of them and the revision to watch from."""
+        """The objects of that kind, and the revision to watch from."""
         ...
 
     def watch(self, what: Watched, revision: str) -> AsyncIterator[WatchEvent]:

@@ -1,7 +1,7 @@
 """Kubernetes quantities (``100m``, ``1.5``, ``2Gi``, ``1e3``) as exact integers of thousandths.
 
 Thousandths of a unit are the finest grain the sandbox needs (milli-CPU); anything finer is rounded
-up, as the API server rounds a request up rather than promising less.
+up, as the API server rounds a request up and never down.
 """
 
 from __future__ import annotations

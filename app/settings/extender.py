@@ -23,7 +23,7 @@ class ExtenderSettings(ProcessSettings):
     tls_cert_file: ExistingFile | None = None
     tls_private_key_file: ExistingFile | None = None
     client_ca_file: ExistingFile | None = None
-    """With it, clients must show a certificate it signed (mutual TLS)."""
+    """The authority of clients: with it, clients must show a certificate it signed (mutual TLS)."""
     leader_elect_resource_name: ObjectName = "pumice-scheduler"
     leader_identity: str = ""
     """Start of the Lease's holder name when our kube-scheduler leads; empty: the host name."""
@@ -57,7 +57,7 @@ class ExtenderSettings(ProcessSettings):
         return self.front and self.tls_cert_file is None and sys.platform == "linux"
 
     def activity(self, clock: Callable[[], float], *, host: str) -> Activity:
-        """Who leads, as far as this process is concerned."""
+        """Which process leads, as far as this process knows."""
         return Activity(
             clock=clock,
             elected=self.leader_elect,

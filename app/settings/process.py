@@ -51,7 +51,7 @@ def object_name(text: str) -> str:
 
 
 def label_name(text: str) -> str:
-    """The same for a namespace or a Service."""
+    """A name that a namespace or a Service can have; ValueError for any other."""
     return _named(text, label_problems(text))
 
 

@@ -32,7 +32,7 @@ class TogetherSettings(ProcessSettings):
 
 
 TOGETHER: Final = (TogetherSettings, ExtenderSettings, ControllersSettings, WebhookSettings)
-"""Whose default holds for an option of this name: the first one's that has it."""
+"""The settings in the order of their defaults: the first that has an option gives its default."""
 
 
 @dataclass(frozen=True, slots=True)

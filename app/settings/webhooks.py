@@ -25,7 +25,7 @@ class WebhookSettings(ProcessSettings):
     tls_cert_file: ExistingFile | None = None
     tls_private_key_file: ExistingFile | None = None
     ca_cert_file: ExistingFile | None = None
-    """Who signed the certificate, to be told to the API server."""
+    """The authority that signed the certificate, to be told to the API server."""
     public_url: str = ""
     """Where the API server finds us; empty: at the Service."""
     webhook_namespace: LabelName = "pumice-system"

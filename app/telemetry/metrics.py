@@ -1,8 +1,8 @@
 """Every metric of the process, on one registry of its own.
 
 Labels are bounded: kinds, verbs, status codes and typed reasons, never names of objects. A metric
-is a module-level constant, so that what is measured can be read here in one place; whoever observes
-one on a hot path keeps the labelled child.
+is a module-level constant, so that what is measured can be read here in one place; code that
+observes one on a hot path keeps the labelled child.
 """
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector

@@ -69,7 +69,7 @@ class ClusterFacts:
             self._count(resource, kept.pop(key), -1)
 
     def with_queues(self, queues: Iterable[Object]) -> "ClusterFacts":
-        """The same facts with these queues instead of those that were put in."""
+        """Other facts: ``queues`` instead of the queues that were put in."""
         view = ClusterFacts()
         view._kept = {**self._kept, kinds.QUEUES: {Key("", name(queue)): queue for queue in queues}}
         view._sizes, view._groups = self._sizes, self._groups

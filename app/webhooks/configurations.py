@@ -105,7 +105,7 @@ class Registration:
         }
 
     def _early(self, webhook: Webhook, authority: bytes) -> Object:
-        """The same judge among those that change, for what has a new form."""
+        """The webhook's judge once more among those that change, for what has a new form."""
         changes = tuple(each for each in webhook.operations if each != "DELETE")
         found = self._webhook(replace(webhook, operations=changes), authority)
         return {**found, "timeoutSeconds": EARLY_TIMEOUT_S}

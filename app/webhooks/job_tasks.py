@@ -31,7 +31,7 @@ def check_tasks(job: Object, findings: Findings) -> None:
 
 
 def has_partitions(task: Mapping[str, Any]) -> bool:
-    """Whether its pods are split into partitions."""
+    """Whether the pods of ``task`` are split into partitions."""
     return bool(task.get("partitionPolicy"))
 
 

@@ -23,11 +23,11 @@ class QueueReader(Protocol):
     """Reads queues from the API server."""
 
     async def queues(self) -> Sequence[Object] | None:
-        """All of them as stored now; None when they cannot be read. Never raises."""
+        """All queues as stored now; None when they cannot be read. Never raises."""
 
 
 class Judge:
-    """Verdicts on requests; ``facts`` are kept up to date by somebody else."""
+    """Verdicts on requests; another part keeps ``facts`` up to date."""
 
     def __init__(self, facts: ClusterFacts, reader: QueueReader, options: Options) -> None:
         self._facts = facts

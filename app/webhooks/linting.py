@@ -166,7 +166,7 @@ def waits_for_itself(job: Object) -> str:
 
 
 def _waits(task: Mapping[str, Any], minima: Mapping[str, int]) -> bool:
-    """Whether its pods are made only when others run; a task that needs none is up at once."""
+    """Whether a task's pods are made only when others run; a task that needs none is up at once."""
     depends = mapping(task.get("dependsOn"))
     up = [minima.get(name, 0) == 0 for name in texts(depends.get("name"))]
     return not (any(up) if text(depends.get("iteration")) == "any" and up else all(up))

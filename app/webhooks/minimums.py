@@ -18,7 +18,7 @@ _ALL_TASKS: Final = "tasks[*]"
 
 @dataclass(frozen=True, slots=True)
 class FilledIn:
-    """Whose minima admission filled in: the job's own, and those of the tasks in these places."""
+    """Minimums that admission filled in: the job's own, and those of the tasks in these places."""
 
     of_job: bool = False
     tasks: frozenset[int] = frozenset()

@@ -94,7 +94,7 @@ EARLY: Final = frozenset(KINDS)
 
 
 def is_whole(item: Object) -> bool:
-    """Whether its parts are objects at all; if not, the schema says so."""
+    """Whether the parts of ``item`` are objects at all; if not, the schema says so."""
     return all(isinstance(item.get(part) or {}, dict) for part in ("spec", "status"))
 
 

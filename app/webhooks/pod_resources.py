@@ -70,7 +70,7 @@ def _is_resource(name: str) -> bool:
 
 
 def is_device(name: str) -> bool:
-    """Whether it comes in whole pieces that nobody shares."""
+    """Whether the resource ``name`` comes in whole pieces that are not shared."""
     return "/" in name and _NATIVE not in name
 
 

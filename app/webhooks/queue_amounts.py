@@ -22,7 +22,7 @@ def written(queue: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 
 
 def read(queue: Mapping[str, Any], kind: str) -> dict[str, int]:
-    """The same as numbers."""
+    """The amounts of that kind as numbers."""
     return amounts(written(queue, kind))
 
 

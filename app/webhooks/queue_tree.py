@@ -1,4 +1,4 @@
-"""Queues under queues: who may be whose parent, and that the parts fit the whole (§6.4).
+"""Queues under queues: which may be the parent of which, and that the parts fit the whole (§6.4).
 
 The object that is judged stands for itself wherever the tree is walked, so what is checked is the
 tree as it would be afterwards.
@@ -77,7 +77,7 @@ class QueueTree:
 
 
 def check_parent(tree: QueueTree, world: World, findings: Findings) -> None:
-    """Its place in the tree."""
+    """Check the queue's place in the tree."""
     queue, path = tree.subject, "spec.parent"
     above = text(spec(queue).get("parent"))
     if not above or above == ROOT_QUEUE:

@@ -6,8 +6,8 @@ from typing import Any
 def copied(value: Any) -> Any:
     """A deep copy of objects, lists and plain values, however deep they are.
 
-    `copy.deepcopy` ends at some 500 levels, and what we decode and pass on may have more: fields
-    that nobody knows are the API server's to refuse or to drop.
+    `copy.deepcopy` ends at some 500 levels, and what we decode and pass on may have more: unknown
+    fields are the API server's to refuse or to drop.
     """
     top = [value]
     todo: list[Any] = [top]

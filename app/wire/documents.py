@@ -1,7 +1,7 @@
 """Kubernetes objects as they travel: plain JSON documents, with the few accessors that all need.
 
-A document that was stored is shared by many readers, so nobody changes one in place: copy it
-first (:mod:`app.wire.copying`), or build a new one.
+A document that was stored is shared by many readers, so it is never changed in place: copy it first
+(:mod:`app.wire.copying`), or build a new one.
 """
 
 from __future__ import annotations

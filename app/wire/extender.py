@@ -3,7 +3,7 @@
 Keys are Go's field names (``Pod``, ``NodeNames``, ``PodUID``): the Go structs have no JSON tags.
 Nodes come as ``NodeNames`` (``nodeCacheCapable: true``) or as whole objects in ``Nodes``, and go
 back in the form they came in, whole objects byte for byte. The pod is a whole object too; only its
-identity is read at once, the rest when somebody asks, which for a pod that the cache knows is
+identity is read at once, the rest when it is asked for, which for a pod that the cache knows is
 never.
 
 Answers are put together from ready pieces around what varies; the usual one, a single node, takes
@@ -40,7 +40,7 @@ class AskedPod:
     text: Raw
 
     def decode(self) -> Pod:
-        """All of it; raises `DecodeError`."""
+        """The whole pod; raises `DecodeError`."""
         try:
             return decode_pod(self.text)
         except DecodeError as error:

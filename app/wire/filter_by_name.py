@@ -1,7 +1,7 @@
-"""Filter calls whose nodes come as names: who is asked about, and the answer.
+"""Filter calls whose nodes come as names: the pod that is asked about, and the answer.
 
-Apart from the rest of :mod:`app.wire.extender` because a process that answers nothing else does not
-need that.
+They are apart from :mod:`app.wire.extender`, which a process that answers nothing else does not
+need.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def asked(body: bytes) -> tuple[PodUid, list[NodeName]] | None:
-    """Who is asked about in a Filter call, and the nodes that are offered by name.
+    """The pod of a Filter call, and the nodes that are offered by name.
 
     None for every other body, the malformed included: the extender knows what to say to those.
     """

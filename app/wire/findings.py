@@ -37,7 +37,7 @@ class Findings:
         self.errors.append(Finding(path, message))
 
     def warn(self, path: str, message: str) -> None:
-        """It may, but will hardly do what is wanted."""
+        """Note that the object is allowed, but will hardly do what is wanted."""
         self.warnings.append(Finding(path, message))
 
     def message(self) -> str:

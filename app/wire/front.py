@@ -28,7 +28,7 @@ class MessageType(IntEnum):
     ANSWER = 4
     """To the front: the answer to the call of that number; ``detail`` is its HTTP status."""
     GONE = 5
-    """To the extender: nobody waits for the answer to the call of that number any more."""
+    """To the extender: the caller does not wait for the answer to that call any more."""
 
 
 class Frame(NamedTuple):
@@ -40,7 +40,7 @@ class Frame(NamedTuple):
     detail: int = 0
 
     def encode(self) -> bytes:
-        """As it is sent."""
+        """The frame as it is sent."""
         return _HEAD.pack(len(self.body), self.kind, self.number, self.detail) + self.body
 
 
@@ -66,7 +66,7 @@ class Frames:
 
 
 class PodPlace(Struct, array_like=True, frozen=True, gc=False):
-    """The node of a pod. Pods of one ``kind`` may change places, but of 0 nobody may."""
+    """The node of a pod. Pods of one ``kind`` may exchange places; pods of kind 0 may not."""
 
     node: NodeName
     kind: int = 0

@@ -1,7 +1,7 @@
 """YAML with tabs where Go's reader takes them: as white space after something on the same line.
 
 PyYAML's own scanner refuses them everywhere; libyaml's takes them as Go's does, but through it a
-text that is nested deeply enough ends the process, and what is read here is what somebody wrote.
+text that is nested deeply enough ends the process, and what is read here was written by hand.
 
 ``y`` and ``n`` are booleans to Go, as ``yes`` and ``no`` are to both.
 
@@ -81,7 +81,7 @@ def load(text: str) -> Any:
 
 
 def load_first(text: str) -> tuple[Any, bool]:
-    """The same, and whether another document follows."""
+    """The first document of ``text``, and whether another one follows."""
     loader = Loader(text)
     try:
         value = loader.get_data() if _goes_on(loader) else None

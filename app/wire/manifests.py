@@ -40,7 +40,7 @@ class Profile(TypedDict):
 
 
 class TlsConfig(TypedDict, total=False):
-    """Files with which the scheduler trusts the extender and shows who it is itself."""
+    """Files with which the scheduler trusts the extender, and its own certificate and key."""
 
     caFile: str
     certFile: str

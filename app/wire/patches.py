@@ -3,7 +3,7 @@
 Opening a gate is a JSON patch, because two things must hold at once: the gate is found by its place
 in the list, and node affinity has a list of alternatives, each of which needs the pin. The patch
 tests the pod's UID and the gate before it changes anything, so on a pod that was made anew or that
-somebody else has changed meanwhile it fails as a whole.
+another writer has changed meanwhile it fails as a whole.
 
 Statuses are merge patches: lists are replaced whole, and a key that shall go is null.
 """
@@ -132,7 +132,7 @@ def queue(name: str, *, weight: int = 1, reclaimable: bool = True, parent: str =
 def _pin(node: NodeName, layout: AffinityLayout | None) -> Iterator[JsonObject]:
     """Adds the pin to every alternative, creating what is not there.
 
-    Of a gated pod's terms the API server lets nobody fill an empty one; it matches no node anyway.
+    In a gated pod the API server keeps an empty term empty; it matches no node anyway.
     """
     only = {"key": NODE_NAME_FIELD, "operator": "In", "values": [node]}
     required: JsonObject = {"nodeSelectorTerms": [{"matchFields": [only]}]}

@@ -15,11 +15,11 @@ class _Beginning:
     """How far a pod is with its init containers, of which sidecars go on afterwards."""
 
     reason: str
-    """Why it is still there; empty when it is not."""
+    """Why the pod is still there; empty when it is not."""
     seen: list[Document]
     """The statuses up to where it is."""
     sidecars: list[Document]
-    """Those of them that go on."""
+    """The init containers that go on beside the app containers."""
 
 
 def _beginning(pod: Document) -> _Beginning:

@@ -274,8 +274,11 @@ SHAPES: Final = shapes_of(_DECLARED)
 _WHOLE: Final = frozenset(
     {"Container", "ContainerPort", "EnvVar", "PodSchedulingGate", "Volume", "VolumeMount"}
 )
-"""Null in place of one is one without a name to the API server, which it refuses in each pod; and
-whoever adds to a pod (a gate, a variable, a volume) looks at the names that are there."""
+"""Types in lists of which null is an item without a name to the API server.
+
+It refuses such an item in each pod; and code that adds to a pod (a gate, a variable, a volume)
+looks at the names that are there.
+"""
 
 
 def check_types(template: object, path: str, findings: Findings) -> None:
@@ -284,5 +287,5 @@ def check_types(template: object, path: str, findings: Findings) -> None:
 
 
 def check_claim_types(claim: object, path: str, findings: Findings) -> None:
-    """The same of a claim's spec, which has no schema of its own either."""
+    """Check the types of a claim's spec, which has no schema of its own either."""
     check_shape(claim, _CLAIM, SHAPES, path=path, findings=findings)

@@ -86,7 +86,7 @@ def read(values: Mapping[str, Quantity] | None, at: str) -> dict[str, int]:
 def read_amounts(
     values: Mapping[str, Quantity] | None, at: str, *, most: int = UNLIMITED
 ) -> Amounts:
-    """The same in canonical form; each stops at ``most``, for amounts that are summed."""
+    """Amounts in canonical form; each stops at ``most``, for amounts that are summed."""
     return amounts({name: min(value, most) for name, value in read(values, at).items()})
 
 

@@ -1,4 +1,4 @@
-"""Reading JSON that nobody has checked.
+"""Reading JSON that is not checked yet.
 
 Mutation comes before the API server's schema, and pod templates have none, so any field may hold
 anything. What is not of the expected kind reads as absent here: the schema says so where there is

@@ -2,8 +2,8 @@
 
 Read as Volcano reads it, and more forgiving where tools rewrite the ConfigMap (volcano.md §11):
 switches and arguments may have become text, the action list may have lost its blanks. What is known
-but has no effect here, and plugins and keys nobody knows, end up in ``warnings``; what cannot be
-meant is a :class:`ConfError` that says where. Values of arguments are checked by the plugins
+but has no effect here, and unknown plugins and keys, end up in ``warnings``; what cannot be meant
+is a :class:`ConfError` that says where. Values of arguments are checked by the plugins
 (:func:`app.core.tiers.build`).
 """
 

@@ -32,7 +32,7 @@ def shapes_of(declared: Shapes) -> Shapes:
 
 
 def _is_quantity(value: object) -> bool:
-    """Whether it can be read; the policies refuse larger powers too, which cost them minutes."""
+    """Whether ``value`` can be read; the policies refuse larger powers too, which take minutes."""
     far = isinstance(value, str) and _FAR.search(value) is not None
     return not far and amount("", value) is not None
 

@@ -34,12 +34,12 @@ class Owner:
 
 
 def metadata(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Its metadata; empty when there is none."""
+    """The metadata of ``item``; empty when there is none."""
     return item.get("metadata") or {}
 
 
 def key_of(item: Mapping[str, Any]) -> Key:
-    """Where it is."""
+    """The key of ``item``."""
     return Key(namespace(item), name(item))
 
 
@@ -95,12 +95,12 @@ def status(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_deleting(item: Mapping[str, Any]) -> bool:
-    """Whether it has been deleted and waits for finalizers or a grace period."""
+    """Whether ``item`` has been deleted and waits for finalizers or a grace period."""
     return bool(metadata(item).get("deletionTimestamp"))
 
 
 def has_no_time_left(item: Mapping[str, Any]) -> bool:
-    """Whether it is about to go: its grace period is over and no finalizer holds it.
+    """Whether ``item`` is about to go: its grace period is over and no finalizer holds it.
 
     The API server takes such an object away with the next write, whatever that says, and answers as
     if it had stored it, with the version from before.
@@ -110,7 +110,7 @@ def has_no_time_left(item: Mapping[str, Any]) -> bool:
 
 
 def owner_of(item: Mapping[str, Any]) -> Owner | None:
-    """Its controller."""
+    """The controller that owns ``item``; None: there is none."""
     for reference in metadata(item).get("ownerReferences") or ():
         if reference.get("controller"):
             return Owner(

@@ -21,11 +21,11 @@ class Book:
         self.active.setdefault(uid(job), reference_to(job))
 
     def strike(self, job_uid: str) -> bool:
-        """It runs no more; whether it did."""
+        """Note that the job runs no more; returns whether it did."""
         return self.active.pop(job_uid, None) is not None
 
     def as_status(self) -> Object:
-        """As it is written."""
+        """The book as it is written."""
         written: Object = {"active": list(self.active.values())}
         if self.started:
             written["lastScheduleTime"] = times.seconds(self.started)
@@ -35,7 +35,7 @@ class Book:
 
 
 def book_of(cron_job: Object) -> Book:
-    """What its status says."""
+    """What the status of ``cron_job`` says."""
     said = status(cron_job)
     return Book(
         active={str(each.get("uid") or ""): dict(each) for each in said.get("active") or ()},

@@ -54,7 +54,7 @@ _TIMES: Final = ("schedule", "timeZone")
 _DELTA_S: Final = 0.1
 """A start is looked at so much later than it is due."""
 _LOOK_S: Final = 60.0
-"""Nobody sleeps longer than that: the clock on the wall may be set meanwhile."""
+"""How long a worker sleeps at most: the clock on the wall may be set meanwhile."""
 _REFUSED_S: Final = 30.0
 """The pause after a job was refused; what refuses it (a closed queue, a quota) may change."""
 
@@ -192,7 +192,7 @@ class CronJobController:
             await self._events.record(cron_job, "Warning", reason, said)
 
     async def _starts(self, cron_job: Object, book: Book) -> Starts | None:
-        """What its schedule says; None: it is suspended, or its schedule means nothing."""
+        """The starts by its schedule; None: it is suspended, or its schedule says nothing."""
         given = spec(cron_job)
         if given.get("suspend"):
             return None
@@ -269,7 +269,7 @@ class CronJobController:
             book.strike(reference["uid"])
 
     async def _create(self, cron_job: Object, at: float) -> Object | None:
-        """The job of a start, made now or before; None: somebody else's has its name."""
+        """The job of a start, made now or before; None: a foreign job has its name."""
         zone = cron.zone_of(spec(cron_job).get("timeZone") or "")
         try:
             job = await self._api.create(JOBS, job_at(cron_job, at, zone))

@@ -47,7 +47,7 @@ def phase(job: Object) -> str:
 
 
 def completed_at(job: Object) -> float:
-    """When it succeeded, seconds since the epoch; 0 if it has not."""
+    """When the job succeeded, seconds since the epoch; 0 if it has not."""
     return _ended_at(job) if phase(job) == _COMPLETED else 0.0
 
 

@@ -93,7 +93,7 @@ class HyperNodeController:
         return self._tree.put(name(item), labels(item), spec(item).get("members") or ())
 
     def _conditions(self, item: Object, below: Below) -> list[Object]:
-        """Those of others, and ours; its time is that of the last change of its status."""
+        """Foreign conditions, and ours; its time is that of the last change of its status."""
         value, reason, message = judged(below)
         before: list[dict[str, Any]] = list(status(item).get("conditions") or ())
         old = next((each for each in before if each.get("type") == RESOLVED), {})

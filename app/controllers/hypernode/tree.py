@@ -57,7 +57,7 @@ class Tree:
         return self._changed(self._hyper.drop(name))
 
     def below(self, name: str) -> Below:
-        """All that lies below a HyperNode, each node once however it is reached."""
+        """What lies below the HyperNode ``name``, each node once however it is reached."""
         nodes: set[str] = set()
         invalid: list[str] = []
         missing: list[str] = []

@@ -91,7 +91,7 @@ def _refusal(job: Job, about: Happening, decision: Decision | None) -> str:
 
 
 def _remember(seen: Seen, memory: Memory, *, now: float) -> None:
-    """Pods that went before anybody saw them fail: nothing but the memory tells of it."""
+    """Remember pods that went before their failure was seen: only the memory tells of it."""
     for about in events.of_pods(seen.job, memory.fallen()):
         decision = policies.decide(seen.job, about)
         if decision is not None:

@@ -27,7 +27,7 @@ def made_now(
     bearable: Mapping[str, int],
     is_ours: Callable[[Replica], bool],
 ) -> list[Replica]:
-    """Those of ``missing`` that are made now; ``bearable``: how many of a task its queue can hold.
+    """What is made now of ``missing``; ``bearable``: how many of a task its queue can hold.
 
     Pods of the job that have no node yet come first. Of partitions all that is missing of one is
     made, or nothing.
@@ -48,7 +48,7 @@ def made_now(
 
 
 def is_shown(job: Job, replica: Replica) -> bool:
-    """Whether its pod is to be seen by autoscalers as soon as its queue has room."""
+    """Whether the replica's pod is to be seen by autoscalers as soon as its queue has room."""
     template = unstructured.annotations(replica.task.template)
     own = inherited.annotations_of(unstructured.annotations(job.item))
     return {**template, **own}.get(QUEUE_GATE) == "true"

@@ -16,7 +16,7 @@ class TaskCounts:
 
     @property
     def succeeded(self) -> int:
-        """Those that ended well."""
+        """Pods that ended well."""
         return self.phases.get("Succeeded", 0)
 
 
@@ -34,11 +34,11 @@ class Counts:
 
     @property
     def active(self) -> int:
-        """Those that a drain waits for."""
+        """Pods that a drain waits for."""
         return self.pending + self.running + self.terminating
 
     def of(self, task: str) -> TaskCounts:
-        """Those of one task."""
+        """The counts of one task."""
         return self.tasks.get(task) or TaskCounts()
 
 

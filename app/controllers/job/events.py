@@ -121,7 +121,7 @@ def _events(job: Job, member: Member, task: Task) -> Iterator[Event]:
 
 
 def _is_evicted(job: Job, member: Member, task: Task) -> bool:
-    """Whether it is being deleted, and not by us."""
+    """Whether the member is being deleted, and not by us."""
     ours = member.marked or member.version < job.version or member.index >= task.replicas
     return member.deleting and not ours
 

@@ -32,7 +32,7 @@ def last_of_tasks(members: Iterable[Member]) -> list[str]:
 
 
 def _has_failed(member: Member) -> bool:
-    """Whether it has, or a container of it did and was started again."""
+    """Whether the member has failed, or a container of it did and was started again."""
     return member.phase == "Failed" or _failure(member) is not None
 
 
@@ -52,14 +52,14 @@ def _ending(container: str, ended: Mapping[str, Any]) -> str:
 
 
 def _tail(text: str) -> str:
-    """Its last lines, in one."""
+    """The last lines of ``text``, in one."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     tail = " | ".join(lines[-_LINES:])
     return tail if len(tail) <= _LONGEST else f"…{tail[-_LONGEST:]}"
 
 
 def _failure(member: Member) -> _Ended | None:
-    """How its first container that failed ended; of one that was started again the last time."""
+    """How the pod's first container that failed ended; of one that was restarted the last time."""
     ends = [*_ends(member, "state"), *_ends(member, "lastState")]
     return next((end for end in ends if end[1].get("exitCode")), None)
 

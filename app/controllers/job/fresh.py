@@ -21,7 +21,10 @@ from app.wire.unstructured import Key, Object, has_no_time_left, is_deleting, ke
 OVERDUE_S: Final = 60.0
 
 _GONE_KEPT: Final = 10_000
-"""So many UIDs of objects that are gone are remembered: an answer comes soon after its request."""
+"""How many UIDs of objects that are gone are remembered.
+
+They are needed for a short time: an answer comes soon after its request.
+"""
 
 CONTROLLER: Final = "controller"
 """The index of a store by the UID of the controller."""
@@ -79,11 +82,11 @@ class Fresh:
         return list(found.values())
 
     def unseen(self, owner: str) -> list[Object]:
-        """Those among them that the watch has not shown."""
+        """The owner's objects that the watch has not shown."""
         return [written.item for written in self._unseen(owner)]
 
     def overdue(self, owner: str) -> list[Object]:
-        """Those among them that it should have shown long ago."""
+        """The owner's objects that the watch should have shown long ago."""
         now = self._clock()
         return [w.item for w in self._unseen(owner) if now - w.at >= OVERDUE_S]
 
@@ -92,18 +95,24 @@ class Fresh:
         self._forget(key)
 
     def created(self, item: Object) -> None:
-        """It was created by us; this is the answer, unless it is gone already."""
+        """Note an object that we created, by the answer, unless the object is gone already."""
         if uid(item) not in self._gone:
             self._lay(item)
 
     def changed(self, item: Object) -> None:
-        """It was changed by us; this is the answer, unless it is gone already, or by that."""
+        """Note an object that we changed: ``item`` is the answer.
+
+        The object may be gone already, or by that change.
+        """
         key = key_of(item)
         if self._store.get(key) is not None or key in self._written:
             self._lay(item, ended=has_no_time_left(item))
 
     def deleted(self, item: Object) -> None:
-        """It was deleted by us: it is going, if not gone; whatever else we wrote to it stands."""
+        """Note an object that we deleted.
+
+        The object is going, if not gone; whatever else we wrote to it stands.
+        """
         known = self._known(item)
         if known is not None:
             self._lay(self._going(known))

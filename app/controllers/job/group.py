@@ -32,10 +32,11 @@ def is_admitted(group: Object) -> bool:
 
 
 def waiting_message(job: Job, group: Object) -> str:
-    """Why it waits, in the words of its newest condition; empty when that says that it does not.
+    """Why the group waits, in the words of its newest condition.
 
-    It goes by the name of the job, as in Volcano. Those that are true tell, and `Reserved` while it
-    is false (of a group that its queue refuses it is the only one).
+    Empty when that condition says that it does not wait. The text names the job, as in Volcano.
+    True conditions tell, and `Reserved` while it is false (of a group that its queue refuses it is
+    the only one).
     """
     conditions = unstructured.status(group).get("conditions") or ()
     telling = [entry for entry in conditions if (entry.get("status") == "True") != _is_room(entry)]
@@ -54,12 +55,12 @@ def _age(condition: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _is_scheduled(condition: Mapping[str, Any]) -> bool:
-    """Whether it is the one that tells that the minimum is on nodes."""
+    """Whether the condition tells that the minimum is on nodes."""
     return condition.get("type") == "Scheduled"
 
 
 def _is_room(condition: Mapping[str, Any]) -> bool:
-    """Whether it is the one that tells whether there is room."""
+    """Whether the condition tells whether there is room."""
     return condition.get("type") == "Reserved"
 
 

@@ -42,7 +42,7 @@ class KnownJobs:
         return job.uid in self._unsure
 
     def forget(self, uid: str) -> None:
-        """That job is gone."""
+        """Forget a job that is gone."""
         self._jobs.pop(uid, None)
         self._unsure.discard(uid)
 

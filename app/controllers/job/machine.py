@@ -34,7 +34,7 @@ class Keep(Enum):
 
     NONE = "none"
     SOFT = "soft"
-    """Those that have ended."""
+    """Keep the pods that have ended."""
 
 
 @dataclass(frozen=True, slots=True)

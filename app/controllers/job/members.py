@@ -34,39 +34,39 @@ class Member:
 
     @property
     def ended(self) -> bool:
-        """Whether it has run to its end, either way."""
+        """Whether the pod has run to its end, either way."""
         return self.phase in {"Succeeded", "Failed"}
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """Its ``spec``."""
+        """The pod's ``spec``."""
         return unstructured.spec(self.item)
 
     @property
     def bound(self) -> bool:
-        """Whether it has a node."""
+        """Whether the pod has a node."""
         return bool(self.spec.get("nodeName"))
 
     @property
     def created(self) -> float:
-        """When it was made."""
+        """When the pod was made."""
         return moment(unstructured.metadata(self.item).get("creationTimestamp"))
 
     @property
     def deleted(self) -> float:
-        """When its end was asked for."""
+        """When the pod's end was asked for."""
         meta = unstructured.metadata(self.item)
         at = moment(meta.get("deletionTimestamp"))
         return at - float(meta.get("deletionGracePeriodSeconds") or 0) if at else 0.0
 
     @property
     def evicted(self) -> float:
-        """When its predecessor was evicted, if it was."""
+        """When the pod's predecessor was evicted, if it was."""
         return moment(unstructured.annotations(self.item).get(EVICTED_AT))
 
     @property
     def settled(self) -> bool:
-        """Whether its success is no news for its task."""
+        """Whether the pod's success is no news for its task."""
         return SETTLED in unstructured.annotations(self.item)
 
     @property
@@ -79,14 +79,14 @@ class Member:
 
     @property
     def exit_code(self) -> int | None:
-        """That of its first container."""
+        """The exit code of the pod's first container."""
         first: Mapping[str, Any] = next(iter(self._statuses("container")), {})
         code = _terminated(first).get("exitCode")
         return None if code is None else int(code)
 
     @property
     def restarts(self) -> int:
-        """How often its containers were started again."""
+        """How often the pod's containers were started again."""
         both = [*self._statuses("initContainer"), *self._statuses("container")]
         return sum(int(entry.get("restartCount") or 0) for entry in both)
 
@@ -112,7 +112,7 @@ class Member:
 
 
 def members(pods: Iterable[Object], known: Mapping[str, Member] | None = None) -> list[Member]:
-    """Those of the pods that say which task and replica they are, by task and index.
+    """Pods that say which task and replica they are, by task and index.
 
     ``known``: what was read before by UID; an object that is still the same is not read again.
     """

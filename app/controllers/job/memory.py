@@ -60,12 +60,12 @@ class Memory:
     _refused: set[str] = field(default_factory=set)
     """What policies ask for in vain, as people were told."""
     _told: tuple[str, float] = ("", float("-inf"))
-    """Why it waits, as people were told last, and when; empty: it does not any more."""
+    """Why the job waits, as users were told last, and when; empty: it does not any more."""
     _refused_since: float | None = None
     _absent_since: float | None = None
 
     def since(self, happening: Happening, now: float) -> float:
-        """When it happened, or was first seen where nothing tells.
+        """When ``happening`` was, or was first seen where nothing tells.
 
         A time to come tells nothing: it is of another machine, whose clock is ahead of ours.
         """
@@ -124,7 +124,7 @@ class Memory:
         self._fallen.append(member)
 
     def fallen(self) -> list[Member]:
-        """Those pods, once."""
+        """The pods that fell, each once."""
         found, self._fallen = self._fallen, []
         return found
 
@@ -174,7 +174,7 @@ class Memory:
         self._absent_since = None
 
     def granted(self) -> None:
-        """It does not, or the job needs nothing now."""
+        """Note that the API server refuses the job nothing, or that the job needs nothing now."""
         self._refused_since = None
 
     def tells(self, text: str, now: float) -> bool:
@@ -207,5 +207,5 @@ class Memories:
             self._known[uid].fell(member)
 
     def drop(self, uid: str) -> None:
-        """It is gone."""
+        """Drop the memory of a job that is gone."""
         self._known.pop(uid, None)

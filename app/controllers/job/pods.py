@@ -1,4 +1,4 @@
-"""The pod of a replica: the task's template, and who and where it is."""
+"""The pod of a replica: the task's template, the pod's identity and its place."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -114,7 +114,7 @@ def _labels(job: Job, replica: Replica) -> dict[str, str]:
 
 
 def _forwarding(job: Job) -> dict[str, str]:
-    """Pods of a job that is forwarded say so too, for those who pick them out by label."""
+    """The label of pods of a forwarded job, by which they can be selected."""
     return {JOB_FORWARDING: "true"} if job.is_forwarded else {}
 
 

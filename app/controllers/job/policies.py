@@ -27,7 +27,7 @@ class Happening:
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """The same for the same thing seen twice; an evicted pod is known by its place."""
+        """An identity, equal for one happening seen twice; an evicted pod is known by its place."""
         of_place = self.event is Event.POD_EVICTED or not self.uid
         return (self.event.value, self.task, self.pod if of_place else self.uid)
 

@@ -69,7 +69,7 @@ class Reader:
         return None if job is None else self.around(job)
 
     def around(self, job: Job) -> Seen:
-        """The same job with what belongs to it now."""
+        """The job with what belongs to it now."""
         return Seen(job, self._members_of(job.uid), self._group(job))
 
     def still(self, job: Job, since: Seen) -> Seen:
@@ -89,7 +89,7 @@ class Reader:
         return now
 
     def forget(self, uid: str) -> None:
-        """That job is gone."""
+        """Forget a job that is gone."""
         self._members.pop(uid, None)
         self._jobs.forget(uid)
 

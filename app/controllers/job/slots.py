@@ -34,7 +34,7 @@ class Slots:
 
 
 class SlotSource(Protocol):
-    """Who knows the slots."""
+    """The source of slots: the extender."""
 
     async def get(self, namespace: str, podgroup: str) -> Slots | None:
         """The slots of one PodGroup; None when no extender answers."""
@@ -51,7 +51,7 @@ class Refusals:
         return name in self._times
 
     def add(self, name: str) -> None:
-        """It was refused by the one node that it could go to."""
+        """Note a pod that was refused by the one node that it could go to."""
         self._times[name] = self._times.get(name, 0) + 1
 
     def pauses_s(self, members: Sequence[Member], *, now: float) -> dict[str, float]:

@@ -74,7 +74,7 @@ def count_without_surplus(job: Job, members: Sequence[Member]) -> Counts:
 
 
 def uids(members: Iterable[Member]) -> frozenset[str]:
-    """Their UIDs."""
+    """The UIDs of ``members``."""
     return frozenset(member.uid for member in members)
 
 

@@ -71,7 +71,7 @@ class Job:
     default_scheduler: str
 
     def as_now(self, item: Object) -> "Job":
-        """The same job as it is stored now; a spec that has not changed is not read again."""
+        """The job as it is stored now; a spec that has not changed is not read again."""
         now = Job(item, self.default_scheduler)
         if now.uid == self.uid and now.generation == self.generation > 0:
             read = {name: value for name, value in vars(self).items() if name in _OF_SPEC}
@@ -80,32 +80,32 @@ class Job:
 
     @cached_property
     def key(self) -> Key:
-        """Where it is."""
+        """The job's namespace and name."""
         return unstructured.key_of(self.item)
 
     @property
     def uid(self) -> str:
-        """Its UID."""
+        """The job's UID."""
         return unstructured.uid(self.item)
 
     @property
     def generation(self) -> int:
-        """How often its spec has changed."""
+        """How often the job's spec has changed."""
         return int(unstructured.metadata(self.item).get("generation") or 0)
 
     @property
     def created(self) -> float:
-        """When it was submitted."""
+        """When the job was submitted."""
         return moment(unstructured.metadata(self.item).get("creationTimestamp"))
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """Its ``spec``."""
+        """The job's ``spec``."""
         return unstructured.spec(self.item)
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """Its ``status`` as stored."""
+        """The job's ``status`` as stored."""
         return unstructured.status(self.item)
 
     def counted(self, task: str) -> Mapping[str, int]:
@@ -128,12 +128,12 @@ class Job:
 
     @cached_property
     def version(self) -> int:
-        """How often it has been killed."""
+        """How often the job has been killed."""
         return int(self.status.get("version") or 0)
 
     @cached_property
     def retries(self) -> int:
-        """How often it has been restarted or resumed."""
+        """How often the job has been restarted or resumed."""
         return int(self.status.get("retryCount") or 0)
 
     @property
@@ -143,7 +143,7 @@ class Job:
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """Its tasks in order."""
+        """The job's tasks in order."""
         return tuple(_task(entry, at) for at, entry in enumerate(self.spec.get("tasks") or ()))
 
     @cached_property
@@ -167,7 +167,7 @@ class Job:
 
     @cached_property
     def has_policies(self) -> bool:
-        """Whether it or a task of it has any."""
+        """Whether the job or a task of it has any policy."""
         return bool(self.policies) or any(task.policies for task in self.tasks)
 
     @cached_property
@@ -205,7 +205,7 @@ class Job:
 
     @property
     def is_forwarded(self) -> bool:
-        """Whether it is meant for another cluster."""
+        """Whether the job is meant for another cluster."""
         return unstructured.annotations(self.item).get(JOB_FORWARDING) == "true"
 
     @property

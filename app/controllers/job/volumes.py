@@ -21,7 +21,7 @@ _LONGEST_LABEL: Final = 63
 
 
 def resource_key(claim: str) -> str:
-    """Its key in ``status.controlledResources``."""
+    """The claim's key in ``status.controlledResources``."""
     return f"volume-pvc-{claim}"
 
 

@@ -254,7 +254,10 @@ class JobFlowController:
         return None
 
     async def _existing(self, flow: Object, step: Step, jobs: dict[str, Object]) -> float | None:
-        """There is one already: ours, that the watch has not shown yet, or somebody else's."""
+        """What to do about a job that exists under the step's name.
+
+        The job is ours, not shown by the watch yet, or a foreign one.
+        """
         job = await self._api.get(JOBS, step.job)
         owner = owner_of(job)
         if owner is None or owner.uid != uid(flow):

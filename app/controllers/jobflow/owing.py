@@ -16,7 +16,7 @@ Owed = Callable[[Object], bool]
 
 
 def owed_by(flows: Store | None) -> Owed:
-    """Whether a job that has ended is owed a note by its flow; without ``flows`` nobody is."""
+    """Whether a job's flow has still to note its end; without ``flows`` no flow has."""
 
     def owed(job: Object) -> bool:
         owner = owner_of(job)

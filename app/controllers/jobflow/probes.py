@@ -54,7 +54,7 @@ Pods = Callable[[Object], Iterable[Object]]
 
 
 def asks_pods(probe: Mapping[str, Any]) -> bool:
-    """Whether it takes more than the targets' status."""
+    """Whether the probe takes more than the targets' status."""
     return bool(probe.get("httpGetList") or probe.get("tcpSocketList"))
 
 

@@ -1,1 +1,1 @@
-"""The podgroup controller: PodGroups for pods that nobody made one for."""
+"""The podgroup controller: PodGroups for pods that were created without one."""

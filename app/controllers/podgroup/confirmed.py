@@ -34,7 +34,10 @@ class Confirmed:
         return uid in self._answered_at and self._is_recent(uid)
 
     def note(self, uid: str, *, asked_at: float) -> None:
-        """It is there, says an answer. Not to be believed if one was removed since the question."""
+        """Note that an answer says that the group ``uid`` exists.
+
+        Such an answer is not believed if the group was removed since the question.
+        """
         while self._answered_at and not self._is_recent(first := next(iter(self._answered_at))):
             del self._answered_at[first]
         if asked_at > self._removed_at:
@@ -42,7 +45,7 @@ class Confirmed:
             self._answered_at[uid] = self._clock()
 
     def removed(self, uid: str) -> None:
-        """It is not there any more."""
+        """Note that the group ``uid`` does not exist any more."""
         self._answered_at.pop(uid, None)
         self._removed_at = self._clock()
 

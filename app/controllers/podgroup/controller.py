@@ -57,7 +57,7 @@ _REVISION: Final = "controller-revision-hash"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Whose pods get groups, and whether an owner's annotations are copied."""
+    """Which pods get groups, and whether an owner's annotations are copied."""
 
     schedulers: frozenset[str]
     inherit: bool = True
@@ -115,7 +115,7 @@ class PodGrouping:
             await self._looking[at].wait()
 
     async def _look(self, at: Key) -> bool:
-        """Ask the API server, for all who want to know at this moment."""
+        """Ask the API server, once for all callers of this moment."""
         answered = self._looking[at] = asyncio.Event()
         asked_at = self._confirmed.now()
         try:
@@ -129,7 +129,7 @@ class PodGrouping:
             answered.set()
 
     async def _make(self, pod: Object) -> bool:
-        """Make the pod's group, unless somebody did; False: its pod cannot be read.
+        """Make the pod's group, unless it exists; False: its pod cannot be read.
 
         The API server asks quotas and webhooks before it looks what is there: a group that it
         refuses to create may exist.
@@ -255,7 +255,7 @@ class WorkloadGrouping:
 
 
 async def remove(group: Object, *, api: Api, confirmed: Confirmed) -> None:
-    """Delete a group that nobody wants pods of any more; more may be wanted at once."""
+    """Delete a group that no pod needs any more; new pods may need it at once."""
     with unless(*GONE):
         await api.delete(POD_GROUPS, key_of(group), uid=uid(group))
     confirmed.removed(uid(group))

@@ -1,7 +1,7 @@
 """Takes away the PodGroups of Kubernetes Jobs that are suspended, once their pods are gone.
 
-Such a Job wants no pods, as a ReplicaSet without replicas does. Whoever suspends one that runs
-(Kueue, to let another run) wants its room for others at once: a group would have room kept for
+Such a Job wants no pods, as a ReplicaSet without replicas does. A controller that suspends one that
+runs (Kueue, to let another run) wants its room for others at once: a group would have room kept for
 members that are to be made anew. Pods of a Job that goes on get a new group.
 """
 
@@ -39,7 +39,7 @@ class SuspendedJobs:
         return (key_of_owner(namespace(change.item), owner.uid),) if owner and news else ()
 
     async def reconcile(self, key: Key) -> None:
-        """Delete it if nobody is in it and its Job is suspended."""
+        """Delete the group if it has no pods and its Job is suspended."""
         group = self._stores[POD_GROUPS].get(key)
         owner = _job_of(group) if group is not None else None
         if group is None or owner is None or key != key_of_owner(key.namespace, owner.uid):

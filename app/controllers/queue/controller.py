@@ -1,12 +1,11 @@
 """Keeps queues in the state they should be in.
 
-A Command is carried out and then deleted: whoever finds one that was carried out already finds the
-queue as it asks, and changes nothing. Those for one queue are carried out in their order, one being
-gone before the next begins; one that opens a queue waits for an earlier one that opens its parent.
-A command is not carried out when it was meant for another queue of the same name, or when it is
-being deleted: a finalizer can keep such a command for ever.
-What a command does not say follows from the queue, its groups and its parent, and is worked out
-again whenever one of them changes.
+A Command is carried out and then deleted: when one is carried out again, the queue is as it asks
+already, and nothing changes. Those for one queue are carried out in their order, one being gone
+before the next begins; one that opens a queue waits for an earlier one that opens its parent. A
+command is not carried out when it was meant for another queue of the same name, or when it is being
+deleted: a finalizer can keep such a command for ever. What a command does not say follows from the
+queue, its groups and its parent, and is worked out again whenever one of them changes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -117,7 +116,7 @@ class QueueController:
         return sorted((each for each in found if not is_deleting(each)), key=age)
 
     async def _is_there(self, command: Object) -> bool:
-        """Whether it is still to be carried out; the watch may be late."""
+        """Whether ``command`` is still to be carried out; the watch may be late."""
         try:
             stored = await self._api.get(COMMANDS, key_of(command))
             return uid(stored) == uid(command) and not is_deleting(stored)
@@ -243,7 +242,7 @@ class QueueController:
 
 
 def state_of(queue: Object) -> State:
-    """Its state; Open when it has none."""
+    """The state of ``queue``; Open when it has none."""
     return State(status(queue).get("state") or State.OPEN.value)
 
 

@@ -27,7 +27,7 @@ class State(Enum):
 
     @property
     def is_shut(self) -> bool:
-        """Whether it takes nobody in."""
+        """Whether the queue takes no new groups."""
         return self in (State.CLOSING, State.CLOSED)
 
 

@@ -91,7 +91,7 @@ class Tensorflow(Arguments):
 
     @property
     def roles(self) -> Roles:
-        """Whom ``TF_CONFIG`` lists."""
+        """The tasks that ``TF_CONFIG`` lists."""
         tasks = {"ps": self.ps, "worker": self.worker}
         tasks |= {"chief": self.chief, "evaluator": self.evaluator}
         return Roles(tasks, "TF_CONFIG lists no hosts")
@@ -171,7 +171,7 @@ class Mpi(Arguments):
 
     @property
     def required(self) -> tuple[tuple[str, str], ...]:
-        """Someone must start the program."""
+        """The master task, which must start the program."""
         return (("master", self.master),)
 
     @property
@@ -231,7 +231,7 @@ class Hcclrank(Arguments):
 
     @property
     def roles(self) -> Roles:
-        """Whose ranks are counted."""
+        """The tasks whose ranks are counted."""
         return Roles({"master": self.master, "worker": self.worker}, "no rank is computed")
 
 

@@ -143,7 +143,7 @@ def _next_value(kind: FlagType, rest: list[str]) -> str | None:
 
 
 def _drop_value(rest: list[str]) -> None:
-    """The value of a flag that nobody knows is not a fault of its own."""
+    """Skip the value of an unknown flag: it is not a fault of its own."""
     if rest and not _is_flag(rest[0]):
         rest.pop(0)
 

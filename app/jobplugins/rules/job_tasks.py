@@ -1,4 +1,4 @@
-"""Who is in a job: its tasks, and the host names of its pods.
+"""The tasks of a job, and the host names of its pods.
 
 A pod is ``<job>-<task>-<index>``; its host is ``<hostname>.<subdomain>``, from the task's template
 where it sets them, else the pod's name and the job's. A template's hostname is one host whatever

@@ -1,4 +1,4 @@
-"""What is wrong with a job's plugins, in words for the one who wrote the job."""
+"""What is wrong with a job's plugins, in words for the author of the job."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

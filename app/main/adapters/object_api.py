@@ -104,7 +104,7 @@ def _translating() -> Iterator[None]:
 
 
 def translated(error: errors.KubeError) -> ApiError:
-    """The same failure in the controllers' words."""
+    """The failure in the controllers' words."""
     for kind, failure in _FAILURES:
         if isinstance(error, kind):
             return ApiError(failure, str(error), retry_after_s=error.retry_after_s)

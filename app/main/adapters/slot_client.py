@@ -1,4 +1,4 @@
-"""The extender's slots over HTTP; nobody to ask is an answer, not an error."""
+"""The extender's slots over HTTP; a missing extender is an answer, not an error."""
 
 from types import TracebackType
 from typing import Self
@@ -22,7 +22,7 @@ _decode = msgspec.json.Decoder(_Answer).decode
 
 
 class SlotClient:
-    """``GET /plan/{namespace}/{podgroup}``; an async context manager. ``url`` empty: nobody."""
+    """``GET /plan/{namespace}/{podgroup}``; an async context manager. No ``url``: no extender."""
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -1,8 +1,8 @@
 """The fields of stock kinds and their types, read off the models of the kubernetes client.
 
-They are of the newest release that the client knows. Loading them takes a moment, so that waits
-until somebody asks. The models do not tell how long a number is, nor a quantity from text: that
-goes by the names of fields, which mean the same in every kind.
+The models are of the newest release that the client knows. Loading them takes a moment, so they are
+loaded at the first question. The models do not tell how long a number is, nor a quantity from text:
+that goes by the names of fields, which mean the same in every kind.
 """
 
 import re
@@ -93,7 +93,7 @@ class ModelType:
         return f"v{found[1]}.{found[2]}" if found else str(self._model.__name__)
 
     def fields(self) -> Mapping[str, FieldType]:
-        """By their names in a document."""
+        """The fields by their names in a document."""
         if self._fields is None:
             names, types = self._model.attribute_map, self._model.openapi_types
             self._fields = {

@@ -1,4 +1,4 @@
-"""The serving certificate: from files somebody else keeps, or from a Secret that we keep.
+"""The serving certificate: from files that an operator keeps, or from a Secret that we keep.
 
 With a Secret there is one writer, the holder of the Lease, and every process reads it. The writer
 tells the API server of a new authority before it stores what the authority signed: from then on
@@ -100,7 +100,7 @@ class KeptCertificate:
         return stored, certificates.from_secret(stored)
 
     async def _store(self, stored: Object | None, material: Material) -> None:
-        """Write it, unless somebody else did since it was read."""
+        """Write the Secret, unless another process wrote it since it was read."""
         item = certificates.secret(material, namespace=self._key.namespace, name=self._key.name)
         if stored is None:
             await self._api.create(kinds.SECRETS, item)

@@ -49,7 +49,7 @@ class FactsFeed:
         self._listings.begin(kind)
 
     def end_listing(self, kind: str) -> None:
-        """It is complete: what was not in it is gone."""
+        """Complete the listing of ``kind``: objects that were not in it are gone."""
         listed = self._listings.end(kind)
         for key in listed.gone if listed is not None else ():
             self._facts.drop(self._resources[kind], key)
@@ -80,7 +80,7 @@ class StoredQueues:
         self._client = client
 
     async def queues(self) -> Sequence[Object] | None:
-        """All of them; None when they cannot be read."""
+        """All queues; None when they cannot be read."""
         try:
             async with asyncio.timeout(READ_S):
                 return await self._read()

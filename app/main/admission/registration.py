@@ -1,7 +1,7 @@
 """Keeping the API server told of the webhooks.
 
-What is registered is applied again every minute, so a configuration that somebody deletes or
-changes comes back; applying what is there already writes nothing.
+What is registered is applied again every minute, so a configuration that is deleted or changed
+comes back; applying what is there already writes nothing.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Registrar:
     """Writes the webhook configurations, from the moment requests can be answered."""
 
     def __init__(self, api: Api, registration: Registration | None, ready: asyncio.Event) -> None:
-        """``registration`` None: somebody else registers."""
+        """``registration`` None: the webhooks are registered by other means."""
         self._api = api
         self._registration = registration
         self._ready = ready
@@ -80,7 +80,7 @@ def registration_of(
     webhooks: Sequence[Webhook],
     groups: tuple[ResourceGroup, ...] | None,
 ) -> Registration | None:
-    """What these settings ask for.
+    """The registration that these settings ask for.
 
     Pods are only asked about when there is something to change in them.
     """

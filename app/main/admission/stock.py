@@ -29,7 +29,7 @@ _PROBE: Final[Document] = {"name": "probe", "namespace": "default"}
 _CONTAINERS: Final[Document] = {"containers": [{"name": "c", "image": "none"}]}
 
 REFUSED: Final[tuple[tuple[Resource, Document], ...]] = (
-    # By the schema too, in other words: who objects before it is asked among those that change.
+    # By the schema too, in other words: a judge that objects earlier is among those that change.
     (
         kinds.JOBS,
         {
@@ -84,7 +84,7 @@ async def _are_asked(client: ApiClient) -> None:
 
 
 async def _refused(client: ApiClient, resource: Resource, item: Document) -> None:
-    """Wait until it is, and not for its schema or because nobody answers yet."""
+    """Wait until ``item`` is refused, and not by its schema or for a silent webhook."""
     body = {"apiVersion": resource.api_version, "kind": resource.kind, **item}
     path = resource.path(namespace="default")
     while True:

@@ -42,7 +42,7 @@ class _Arriving:
 
     @property
     def since(self) -> float:
-        """When it was accepted."""
+        """When the connection was accepted."""
         return self.protocol.since
 
     def end(self) -> None:

@@ -49,7 +49,7 @@ class Bounded(OneWrite):
 
     @property
     def is_established(self) -> bool:
-        """Whether it counts as one of its server's, or did."""
+        """Whether the connection counts as one of its server's, or did."""
         return self.transport is not None
 
     @property
@@ -61,7 +61,7 @@ class Bounded(OneWrite):
         return bool(self.pipeline) or not (cycle.response_complete or cycle.more_body)
 
     def is_overdue(self, now: float) -> bool:
-        """Whether its client had time enough to ask something, or to take an answer."""
+        """Whether the client had time enough to ask something, or to take an answer."""
         if self._stalled is not None:
             return now > self._stalled + IDLE_S
         if self.is_waited_for:
@@ -110,7 +110,7 @@ class Bounded(OneWrite):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Its head is here."""
+        """The head of the request is here."""
         if self.parser.get_http_version() not in _VERSIONS:
             self._refuse(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
         self._moved = True
@@ -122,13 +122,13 @@ class Bounded(OneWrite):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """It is whole."""
+        """The request is whole."""
         self._moved = self.has_asked = True
         self._opened = None
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """It is answered."""
+        """The request is answered."""
         self.since = self.loop.time()
         super().on_response_complete()
 

@@ -25,7 +25,7 @@ def use_all() -> None:
 
 
 def connections(wanted: int) -> int:
-    """So many of ``wanted`` connections may one port have."""
+    """How many of ``wanted`` connections one port may have."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted

@@ -45,7 +45,7 @@ class Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It listens."""
+        """The front listens."""
         self._transport = cast("asyncio.Transport", transport)
         if self._entrance is not None:
             self._places.take()  # all that is so is told at once, and from then on what changes
@@ -53,7 +53,7 @@ class Link(asyncio.Protocol):
             asyncio.get_running_loop().add_reader(self._entrance, self._come_in)
 
     def data_received(self, data: bytes) -> None:
-        """It answered calls, or hands some on."""
+        """The front answered calls, or hands some on."""
         for frame in self._frames.feed(data):
             match frame.kind:
                 case MessageType.TOLD:
@@ -64,7 +64,7 @@ class Link(asyncio.Protocol):
                     self.framed.give_up(frame.number)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """It is gone, and with it all that waited for answers."""
+        """The front is gone, and with it all connections that waited for answers."""
         self._transport = None
         self.framed.give_up_all()
         self.close_doors()
@@ -93,7 +93,7 @@ class Link(asyncio.Protocol):
         self._say(self._changes() + frame)
 
     def _changes(self) -> bytes:
-        """What it was not told of the places so far, if it is to answer with them."""
+        """The places that the front was not told so far, if it is to answer with them."""
         if not self._is_due:
             return b""
         self._is_due = False

@@ -147,7 +147,7 @@ def listen(bind: Bind) -> socket.socket:
 
 
 def opened(bind: Bind) -> socket.socket:
-    """The same for who cannot do without: StartError says where, and what is in the way."""
+    """A socket at ``bind``; StartError says where there is none, and what is in the way."""
     try:
         return listen(bind)
     except OSError as error:

@@ -29,7 +29,7 @@ _REACTIONS: tuple[tuple[type[errors.KubeError], Reaction], ...] = (
 
 
 def translated(error: errors.KubeError) -> WriteError:
-    """The same failure in the services' words: what to do about it."""
+    """The failure in the services' words: what to do about it."""
     for kind, reaction in _REACTIONS:
         if isinstance(error, kind):
             return WriteError(reaction, str(error), retry_after_s=error.retry_after_s)

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 from app.wire.documents import Document
 
 USER = "kubernetes-admin"
-"""Whoever asks."""
+"""The user of every request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from app.wire.documents import Document, section
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A document in the version that is stored, and which fields of it nobody knows."""
+    """A document in the version that is stored, and its unknown fields."""
 
     document: Document
     unknown: tuple[str, ...] = ()

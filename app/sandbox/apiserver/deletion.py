@@ -1,4 +1,4 @@
-"""Deleting: grace periods, finalizers, preconditions, and who goes with whom.
+"""Deleting: grace periods, finalizers, preconditions, and what goes with its owner.
 
 A pod that a kubelet may run stays with ``deletionTimestamp`` until it is deleted with grace 0; an
 object with finalizers stays until they are gone; a namespace stays until it is empty. The

@@ -179,7 +179,7 @@ def no_quantity(kind: str) -> ApiError:
 
 
 def bad_option(options: str, name: str, value: object, allowed: Sequence[str]) -> ApiError:
-    """A query parameter with a value that nobody knows."""
+    """The refusal of a query parameter with an unknown value."""
     return bad_options(options, unsupported_value(name, value, allowed))
 
 

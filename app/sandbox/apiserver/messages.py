@@ -39,7 +39,7 @@ class Request:
 
     @property
     def write_options(self) -> WriteOptions:
-        """What the query says about a write; 422 where it says what nobody knows."""
+        """What the query says about a write; 422 for unknown values."""
         options = _OPTIONS.get(self.method, "CreateOptions")
         check_dry_run(options, [self.query["dryRun"]] if "dryRun" in self.query else [])
         validation = self.query.get("fieldValidation") or "Warn"

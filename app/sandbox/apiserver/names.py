@@ -38,7 +38,7 @@ def label_problem(name: str) -> str:
 
 
 def subdomain_problem(name: str) -> str:
-    """The same for a subdomain."""
+    """What is wrong with ``name`` as a subdomain; empty: nothing."""
     return _problem(name, _SUBDOMAIN, _SUBDOMAIN_FORM, longest=253)
 
 

@@ -1,7 +1,7 @@
 """What objects take of a ResourceQuota, by the names of its lines, in thousandths.
 
 Counted are pods, by what they ask for, and objects of any kind, by number. Storage, node ports and
-load balancers are not: a quota of those is stored and holds nobody back.
+load balancers are not: a quota of those is stored and limits nothing.
 """
 
 from __future__ import annotations

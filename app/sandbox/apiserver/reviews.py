@@ -1,6 +1,6 @@
-"""Questions that are answered and not stored: who am I, and may I?
+"""Reviews, which are answered and not stored: of the user, and of the user's rights.
 
-Nobody is known here by a credential, and everybody may do everything.
+Credentials are not looked at here, and every request may do everything.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from app.sandbox.apiserver.registry import ResourceKind
 from app.wire.documents import Document
 
 _ALL = ["*"]
-_ALLOWED: Document = {"allowed": True, "reason": "in the sandbox everybody may do everything"}
+_ALLOWED: Document = {"allowed": True, "reason": "in the sandbox every user may do everything"}
 _RULES: Document = {
     "resourceRules": [{"verbs": _ALL, "apiGroups": _ALL, "resources": _ALL}],
     "nonResourceRules": [{"verbs": _ALL, "nonResourceURLs": _ALL}],
@@ -32,7 +32,7 @@ _ANSWERS: Mapping[str, Document] = {
 
 
 def is_review(kind: ResourceKind) -> bool:
-    """Whether it is such a question."""
+    """Whether ``kind`` is a review."""
     return kind.key in _ANSWERS
 
 

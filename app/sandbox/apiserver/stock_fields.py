@@ -57,10 +57,10 @@ class ObjectType(Protocol):
 
     @property
     def name(self) -> str:
-        """With its version: ``v1.PodSpec``."""
+        """The type's name with its version: ``v1.PodSpec``."""
 
     def fields(self) -> Mapping[str, FieldType]:
-        """By their names in a document."""
+        """The type's fields by their names in a document."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 def _tell(listener: Listener, change: StoreChange) -> None:
-    """One that fails keeps neither the others from hearing nor the write from being answered."""
+    """Tell one listener; its failure keeps neither the others nor the answer of the write back."""
     try:
         listener(change)
     except Exception:
@@ -97,7 +97,7 @@ class Subscription:
 
 @dataclass(slots=True)
 class _Shelf:
-    """All that is known of one kind."""
+    """The objects and the changes of one kind."""
 
     documents: dict[ObjectName, Document] = field(default_factory=dict)
     history: deque[StoreChange] = field(default_factory=deque)

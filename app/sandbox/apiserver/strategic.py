@@ -62,7 +62,7 @@ def strategic_merge(target: Any, patch: Document) -> Document:
 
 
 def apply_merge(target: Any, applied: Document) -> Document:
-    """The same for what is applied; what it does not name stays, whoever applied it before."""
+    """Merge ``applied`` into ``target``; fields that it does not name stay, of all appliers."""
     return _Merging(_APPLY_KEYS).object(target, applied)
 
 

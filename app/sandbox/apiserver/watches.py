@@ -44,7 +44,7 @@ class Watch:
         self._subscription.close()
 
     def events(self) -> Iterator[tuple[str, Document]]:
-        """All that can be told now, as (type, object)."""
+        """The events that can be told now, as (type, object)."""
         if self._initial:
             self._initial = False
             yield from self._initial_events()

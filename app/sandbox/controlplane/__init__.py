@@ -1,8 +1,8 @@
 """The stock control plane on this machine: etcd and the Kubernetes programs as child processes.
 
 ``programs`` knows where they lie, ``plane`` starts and ends them, ``processes`` is one of them,
-``certificates`` and ``kubeconfigs`` say who is who, ``ports`` finds places to listen at. Nothing
-here speaks to the API server beyond asking whether it is ready.
+``certificates`` and ``kubeconfigs`` make their identities, ``ports`` finds places to listen at.
+Nothing here speaks to the API server beyond asking whether it is ready.
 
 Context: `pumice sandbox --control-plane real` and the tests need the same cluster. Choice: one
 launcher for both, here; how the programs are compiled is the tests' business. Price: it blocks

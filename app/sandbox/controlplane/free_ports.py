@@ -27,7 +27,7 @@ _walk = _candidates()
 
 
 def free_port() -> int:
-    """Return a port nobody listens on now; one process never gets the same port twice in a row."""
+    """Return a port that is free now; one process never gets the same port twice in a row."""
     for port in itertools.islice(_walk, _LAST - _FIRST + 1):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

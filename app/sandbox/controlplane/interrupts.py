@@ -9,7 +9,7 @@ from types import FrameType
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """SIGINT and SIGTERM wait until the block is over, for whoever raises because of them.
+    """Keep SIGINT and SIGTERM until the block is over, where a handler may raise.
 
     Signals are handled in the main thread, so nothing comes between the steps of another one. A
     blocked signal would stay blocked in children that are started meanwhile; this one does not.

@@ -116,7 +116,7 @@ class ControlPlane:
 
     def _launch(self, kind: type[P], program: str, *flags: str, name: str) -> P:
         argv = [str(self._programs / program), *flags]
-        with uninterrupted():  # else nobody would end a child that has just been made
+        with uninterrupted():  # else a child that has just been made would not be ended
             process = kind(argv, log=self.log(name), name=name)
             self._processes.append(process)
         return process

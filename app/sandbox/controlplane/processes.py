@@ -2,8 +2,8 @@
 
 A process ends in one of four ways: `stop` (SIGTERM, then SIGKILL after a grace), `kill` (SIGKILL,
 as a fault), leaving the `with` block, or with the process that started it (see `tether`). It is
-always addressed by its own id. Ctrl-C at the terminal does not reach it, so that whoever started
-several can end them in order.
+always addressed by its own id. Ctrl-C at the terminal does not reach it, so that their starter can
+end several in order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def wait_until(condition: Callable[[], bool], *, timeout_s: float, what: str) ->
     """Poll until the condition holds; the text names what was waited for.
 
     Time in which the whole machine stood still (a virtual one does, when it is moved or saved) does
-    not count: whoever is waited for stood still too.
+    not count: the awaited process stood still too.
     """
     deadline = time.monotonic() + timeout_s
     while not condition():

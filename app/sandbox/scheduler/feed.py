@@ -88,7 +88,7 @@ class Feed:
             self._queue.wake(Wake.NODE_CHANGED)
 
     def _namespace_changed(self, change: StoreChange) -> None:
-        """Wakes nobody, as with the stock scheduler."""
+        """Note the namespace; no pod is woken, as with the stock scheduler."""
         if change.kind is ChangeKind.DELETED:
             self._cluster.remove_namespace(name_of(change.document).name)
         else:

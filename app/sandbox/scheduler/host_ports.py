@@ -20,7 +20,7 @@ class HostPort(NamedTuple):
 
 
 def host_ports(spec: Document) -> frozenset[HostPort]:
-    """Those of the containers that stay: an ordinary init container is gone by then."""
+    """The host ports of the containers that stay: an ordinary init container is gone by then."""
     return frozenset(
         HostPort(
             port.get("hostIP") or EVERY_ADDRESS, port.get("protocol") or "TCP", port["hostPort"]

@@ -50,7 +50,7 @@ class LoopConfig:
     """One scheduler process: its profiles, and how it treats the extender.
 
     ``ignorable``: pods are scheduled without the extender when Filter fails. ``attempt_seconds`` is
-    what one attempt costs; with virtual time it keeps a loop that feeds itself (a refusal whose
+    what one attempt costs; in virtual time this keeps a loop that feeds itself (a refusal whose
     text changes) from standing still in time.
     """
 

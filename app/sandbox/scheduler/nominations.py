@@ -9,7 +9,7 @@ from app.wire.documents import Document, section, uid_of
 
 
 class Nominations:
-    """Who is nominated where, and whether another fits all the same."""
+    """The nominated pods by node, and whether another pod fits all the same."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -32,7 +32,7 @@ class Nominations:
     ) -> Failure | None:
         """Why the pod does not fit: beside those nominated there, then without them.
 
-        Both must pass: somebody nominated may be whom the pod must not, or wants to, be near.
+        Both must pass: the pod may have to be near a nominated pod, or may not be.
         """
         placed = [PlacedPod(pod, requirements_of(pod)) for pod in self._to(node.name, candidate)]
         if placed:

@@ -260,7 +260,7 @@ def _first_place(pod: Document) -> QueuePart:
 
 
 def _own_change(before: Document, after: Document) -> Wake:
-    """Whether a write on the pod can matter to plugins (labels, tolerations) or to nobody else."""
+    """How a write on the pod wakes pods: what plugins read has changed (labels, say), or not."""
     same_labels = labels_of(before) == labels_of(after)
     same_rules = section(before, "spec") == section(after, "spec")
     return Wake.POD_CHANGED if same_labels and same_rules else Wake.POD_RULES_CHANGED

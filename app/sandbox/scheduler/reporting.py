@@ -102,7 +102,7 @@ class Reporter:
         try:
             self._server.create(event)
         except ApiError:
-            # The namespace is going: nobody is left to read it.
+            # The namespace is going: the event has no reader left.
             return
 
     def _condition(self, before: Document, *, reason: str, message: str) -> Document:

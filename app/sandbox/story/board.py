@@ -30,18 +30,18 @@ class GroupView:
     why: str
 
     def runs(self, count: int) -> bool:
-        """Whether that many pods run, or have run, and the group says so."""
+        """Whether ``count`` pods of the group run, or have run, and the group says so."""
         return self.alive == count and self.phase in _UNDER_WAY
 
     @property
     def waits_for(self) -> str:
-        """What it waits for; nothing while its pods are only just being created."""
+        """What the group waits for; empty while its pods are only just being created."""
         is_complete = self.phase == "Pending" or self.pods >= self.minimum
         return self.why if is_complete and not self.on_nodes else ""
 
     @property
     def waits_with_numbers(self) -> bool:
-        """Whether it waits, and says what is missing in figures."""
+        """Whether the group waits, and says what is missing in figures."""
         return any(char.isdigit() for char in self.waits_for)
 
     @property

@@ -40,7 +40,7 @@ class ContainerJson(Struct, rename="camel", gc=False):
 
     @property
     def stays(self) -> bool:
-        """Whether it is an init container that runs on beside the app containers."""
+        """Whether an init container runs on beside the app containers."""
         return self.restart_policy == "Always"
 
 
@@ -61,7 +61,7 @@ class Containers(NamedTuple):
     init: list[ContainerJson]
 
     def each(self) -> Iterator[tuple[str, ContainerJson]]:
-        """All of them with their path, init containers first."""
+        """All containers with their path, init containers first."""
         for i, container in enumerate(self.init):
             yield f"spec.initContainers[{i}]", container
         for i, container in enumerate(self.app):
@@ -69,7 +69,7 @@ class Containers(NamedTuple):
 
 
 def as_asked(asked: dict[str, int], _at: str) -> dict[str, int]:
-    """Just that, as of all pods that nobody resizes."""
+    """The request itself, as of all pods that are not resized."""
     return asked
 
 

@@ -95,7 +95,7 @@ def decode_pod_group(text: Bytes) -> PodGroup:
 
 
 def _sub_groups(policies: Sequence[_SubGroupJson]) -> Policies:
-    """All of them, as the first that knows a pod has it; none when none asks for anything."""
+    """All sub-groups, as a pod is of the first that knows it; none when none asks for anything."""
     read = tuple(_sub_group(json, index) for index, json in enumerate(policies))
     return read if any(policy.counts for policy in read) else ()
 

@@ -1,7 +1,7 @@
 """What all objects have: names, times, labels, annotations and an owner.
 
-Labels and annotations are interned by their text: the pods of a job share one mapping, which
-nobody may change. Of the annotations only those that Pumice reads are kept; a manifest applied by
+Labels and annotations are interned by their text: the pods of a job share one mapping, which is
+never changed. Of the annotations only those that Pumice reads are kept; a manifest applied by
 ``kubectl`` carries itself as an annotation, which would triple every pod.
 """
 

@@ -32,7 +32,7 @@ class ContainerStatusJson(HeldJson, gc=False):
 
 
 class StatusJson(HeldJson, rename="camel", gc=False):
-    """All of it. Conditions wait to be read, as of most pods nobody asks for them."""
+    """The whole status; conditions are read on demand, as of most pods they are not needed."""
 
     phase: str | None = None
     conditions: Raw = ABSENT
@@ -46,7 +46,7 @@ _read_conditions: Reader[list[ConditionJson] | None] = Reader(list[ConditionJson
 
 
 def conditions_of(status: StatusJson) -> Sequence[ConditionJson]:
-    """Its conditions; raises `DecodeError`."""
+    """The conditions of ``status``; raises `DecodeError`."""
     if not status.conditions:
         return ()
     return _read_conditions(status.conditions, "status.conditions") or ()

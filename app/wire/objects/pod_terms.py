@@ -4,9 +4,9 @@ What such a rule means depends on the pod that has it: without namespaces it loo
 own, and ``matchLabelKeys`` stand for the pod's own values of those labels. Folding writes that out,
 so that the planner meets plain selectors only.
 
-The API server writes label keys into the selectors when a pod is created, in a template nobody
-does. Of affinity the scheduler reads the selectors only, so that what is written there counts and
-not what the labels have become; of spread constraints it reads the keys as well.
+The API server writes label keys into the selectors when a pod is created, but not in a template. Of
+affinity the scheduler reads the selectors only, so that what is written there counts and not what
+the labels have become; of spread constraints it reads the keys as well.
 """
 
 from collections.abc import Iterator, Mapping
@@ -100,7 +100,7 @@ def _spread_selector(json: SpreadJson, at: str, labels: Mapping[str, str]) -> La
 
 
 def _unwritten(json: PodTermJson, own: Iterator[Requirement]) -> Iterator[Requirement]:
-    """Those of ``own`` about whose keys the selector does not say the like already."""
+    """The requirements of ``own`` on keys of which the selector does not say the like already."""
     expressions = json.label_selector.match_expressions if json.label_selector else None
     written = {(one.key, one.operator) for one in expressions or ()}
     return (one for one in own if (one.key, one.operator.value) not in written)

@@ -82,7 +82,7 @@ def _resizing(json: _PodJson) -> Resize | None:
 
 
 def _why_not(status: StatusJson) -> tuple[str, str]:
-    """Why it has no node: what kube-scheduler says, and the reason that we gave."""
+    """Why the pod has no node: what kube-scheduler says, and the reason that we gave."""
     complaint = refused_for = ""
     for condition in conditions_of(status):
         if condition.status != "False":

@@ -48,7 +48,7 @@ _NO_GUARANTEE = _GuaranteeJson()
 
 
 def decode_queue(text: Bytes) -> Queue:
-    """A queue; raises `DecodeError`. A weight of 0 is one nobody has set."""
+    """A queue; raises `DecodeError`. A weight of 0 is one that is not set."""
     json = _read(text)
     head, spec, status = json.metadata, json.spec or _NO_SPEC, json.status or _NO_STATUS
     guarantee = spec.guarantee or _NO_GUARANTEE

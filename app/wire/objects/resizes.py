@@ -7,7 +7,7 @@ component-helpers 1.36 with ``UseStatusResources``). Where no ``resources`` are 
 older servers, the spec counts alone. Init containers that do not stay cannot be resized.
 
 Nearly every report repeats the spec word for word. That is seen without reading it, so pods that
-nobody resizes cost little, and keep the shape that they had before they got a node.
+are not resized cost little, and keep the shape that they had before they got a node.
 """
 
 from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ def _place(containers: Sequence[ContainerJson], name: str | None) -> int:
 
 
 def _agrees(held: HeldJson, asked: Raw) -> bool:
-    """Whether that says nothing, or what is asked for word for word.
+    """Whether ``held`` says nothing, or what is asked for word for word.
 
     What was accepted is looked for at the end of the text, where the API server writes requests;
     claims come after them, and then both are read, which is right too and takes longer.

@@ -165,7 +165,7 @@ def _spread(raw: Raw) -> list[pod_terms.SpreadJson]:
 
 
 def _tolerations(raw: Raw) -> tuple[Toleration, ...]:
-    """Those that can be matched by equality or existence; others tolerate nothing here."""
+    """Tolerations that can be matched by equality or existence; others tolerate nothing here."""
     if not bytes(raw):
         return ()
     return tuple(
