@@ -20,6 +20,7 @@ from app.cache.pods import Pods
 from app.cache.reserved.bind_steps import BindSteps
 from app.cache.reserved.kept_slots import KeptSlots
 from app.cache.reserved.losses import Losses
+from app.cache.reserved.pipelined import Pipelined
 from app.cache.reserved.reservations import Reservations
 from app.cache.reserved.shortages import Shortages
 from app.model.disruption import DisruptionBudget
@@ -88,6 +89,7 @@ class ClusterCache:
             slots=self.slots,
             losses=self.losses,
         )
+        self.pipelined = Pipelined(self.node_usage, registry=self.registry, members=self.members)
         self.bind_steps = BindSteps(
             self.decisions,
             node_usage=self.node_usage,

@@ -20,9 +20,10 @@ import numpy as np
 
 from app.core.placement.taints import bears_cordon
 from app.model.amounts import Amounts
-from app.model.ids import NodeName
+from app.model.ids import GroupKey, NodeName
 from app.model.node import Node
 from app.model.resources import CPU_COLUMN, Matrix, ResourceAxis, Vector
+from app.model.running import NO_GROUP
 from app.model.shape import PodShape
 from app.model.snapshot import NodeTable
 
@@ -63,6 +64,10 @@ class NodeUsage:
         """Called for a holder that has a charge now, or on another node, or none any more, or whose
         charge is no promise any more, or one that somebody acts on, or nobody any more; and
         when its pod says something else."""
+        self.kept_on: Collection[NodeName] = ()
+        """Nodes some of whose idle room is kept back for pods that others are evicted for."""
+        self.kept_back: Callable[[NodeName, GroupKey], Vector] | None = None
+        """How much there is kept back from a group, shape ``(R,)``."""
         self.charges_made = 0
         """How often somebody took room, or was promised it, who did not have as much before."""
         self._rows: dict[NodeName, int] = {}
@@ -282,14 +287,23 @@ class NodeUsage:
         return bool((self.free(charge.node, without=without) < 0)[charge.vector > 0].any())
 
     def has_room(
-        self, node: NodeName, request: Vector, *, without: Collection[str] = frozenset()
+        self,
+        node: NodeName,
+        request: Vector,
+        *,
+        without: Collection[str] = frozenset(),
+        owner: GroupKey = NO_GROUP,
     ) -> bool:
         """Whether all that ``request`` asks for is free on ``node``. Raises ``KeyError``.
 
-        ``without``: as if these holders were not there. A node may lack what is not asked for (it
-        shrank, or a foreign pod was forced onto it).
+        ``without``: as if these holders were not there. What is kept back is free for its ``owner``
+        only. A node may lack what is not asked for (it shrank, or a foreign pod was forced onto
+        it).
         """
-        return bool((self.free(node, without=without) >= request)[request > 0].all())
+        free = self.free(node, without=without)
+        if node in self.kept_on and self.kept_back is not None:
+            free -= self.kept_back(node, owner)
+        return bool((free >= request)[request > 0].all())
 
     def free(self, node: NodeName, *, without: Collection[str]) -> Vector:
         """:meth:`idle` as if these holders were not there."""
@@ -316,6 +330,10 @@ class NodeUsage:
         rows = np.array([self._rows[name] for name in known], dtype=np.intp)
         free = self._allocatable.take(rows, axis=0) - self._used.take(rows, axis=0)
         free += self._beyond()
+        if self.kept_on and self.kept_back is not None:
+            for at, name in enumerate(known):
+                if name in self.kept_on:
+                    free[at] -= self.kept_back(name, NO_GROUP)
         fits = ((free >= request) | (request == 0)).all(axis=1)
         if np.count_nonzero(fits) < least:
             return None

@@ -98,7 +98,9 @@ class Reservations:
             request = self._node_usage.vector(task.shape.requests)
             at = needs.get(placement.node)
             needs[placement.node] = request if at is None else at + request
-        return all(self._node_usage.has_room(node, need) for node, need in needs.items())
+        return all(
+            self._node_usage.has_room(node, need, owner=group.key) for node, need in needs.items()
+        )
 
     def adopt_slot(self, group: Group, member: Member, *, now: float) -> None:
         """Give a new member the room kept for it.

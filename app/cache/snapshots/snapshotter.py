@@ -41,9 +41,12 @@ class Snapshotter:
         """The cluster now; ``vetoes`` are nodes that the stock scheduler refused for a shape.
 
         ``preemptors`` are pods that others are evicted for; they may not be nominated yet.
-        ``running``: the snapshot is for a question about evictions.
+        ``running``: the snapshot is for a question about evictions. It tells what runs all the same
+        while pods are being evicted.
         """
         cache, rules = self._cache, self._cache.rules
+        begun = cache.pipelined.plans()
+        running = running or bool(begun)
         views = cache.registry.refresh()
         self._generation += 1
         table = cache.node_usage.table()
@@ -84,6 +87,10 @@ class Snapshotter:
             namespaces=dict(cache.namespaces),
             asked_of_cordoned=views.asked_of_cordoned if table.cordoned else None,
             running=self._running.running(table) if running else NOT_ASKED,
+            budgets=tuple(cache.budgets.values()) if running else (),
+            begun=begun,
+            stuck=cache.pipelined.stuck,
+            paused=cache.pipelined.paused,
         )
 
     def _nominated_room(

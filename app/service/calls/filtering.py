@@ -369,15 +369,15 @@ class Filtering:
 
     def _guard(self, pod: Pod, names: Sequence[NodeName]) -> Answer:
         """Form C: others may not take room that is promised."""
-        reserved = self._cache.node_usage.promised_nodes()
+        node_usage = self._cache.node_usage
+        reserved = node_usage.promised_nodes().union(node_usage.kept_on)
         if not reserved:
             return Everything()
-        request = self._cache.node_usage.vector(pod.shape.requests)
+        request = node_usage.vector(pod.shape.requests)
         full = {
             node
             for node in reserved
-            if node in self._cache.node_usage.nodes
-            and not self._cache.node_usage.has_room(node, request)
+            if node in node_usage.nodes and not node_usage.has_room(node, request)
         }
         free = tuple(name for name in names if name not in full)
         return Everything() if len(free) == len(names) else Some(free, _GUARD_TEXT)

@@ -123,8 +123,8 @@ class EqualPods:
         snapshot = self.snapshotter.snapshot(preemptors=self.allowed_victims.preemptors())
         if snapshot.claims or snapshot.nominated_room or snapshot.shown or snapshot.inter_pod:
             return
-        if snapshot.asked_of_cordoned is not None:
-            return  # what the cluster has for shares goes with what these groups ask for
+        if snapshot.begun or snapshot.asked_of_cordoned is not None:
+            return  # what queues deserve goes with what these groups ask for, or hold soon
         if len(like.request) < len(snapshot.axis):
             self._like = None  # somebody named a resource that was not known when it came
             return
@@ -156,6 +156,7 @@ class EqualPods:
             and not cache.pods.nominated.claims(cache.node_usage.vector)
             and not self.allowed_victims.preemptors()
             and not cache.collected
+            and not len(cache.pipelined)
             and not differ(granted.queues, cache.queues)
             and not self._is_more_asked_for(granted.usage)
         )
