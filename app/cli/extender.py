@@ -8,6 +8,7 @@ import typer
 from app.cli.processes import (
     Burst,
     DefaultQueue,
+    HomeNamespace,
     KubeconfigPath,
     LogFormat,
     LogLevel,
@@ -30,6 +31,7 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     scheduler_conf: SchedulerConf = None,
     scheduler_name: SchedulerNames = None,
     default_queue: DefaultQueue = None,
+    namespace: HomeNamespace = None,
     bind_address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     listen_address: Annotated[

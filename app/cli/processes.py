@@ -31,6 +31,9 @@ DefaultQueue = Annotated[
     str | None,
     typer.Option(help="Queue of single pods that name none; made when missing."),
 ]
+HomeNamespace = Annotated[
+    str | None, typer.Option(help="Namespace of Pumice: evictions are noted there.")
+]
 Qps = Annotated[float | None, typer.Option(help="Requests a second.")]
 Burst = Annotated[int | None, typer.Option(help="Requests at once.")]
 LogLevel = Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")]

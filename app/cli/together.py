@@ -6,6 +6,7 @@ import typer
 
 from app.cli.processes import (
     DefaultQueue,
+    HomeNamespace,
     KubeconfigPath,
     LogFormat,
     LogLevel,
@@ -26,6 +27,7 @@ def together(  # noqa: PLR0917 - one parameter per flag, all given by name
     scheduler_conf: SchedulerConf = None,
     scheduler_name: SchedulerNames = None,
     default_queue: DefaultQueue = None,
+    namespace: HomeNamespace = None,
     bind_address: Annotated[str | None, typer.Option(help="Address of the extender.")] = None,
     port: Annotated[int | None, typer.Option(help="Port of the extender.")] = None,
     listen_address: Annotated[

@@ -1,7 +1,7 @@
-"""The bodies of the writes that have a form of their own: Binding and Event.
+"""The bodies of the writes that have a form of their own: Binding, Eviction and Event.
 
-Plain values, ready to be encoded. A Binding carries the pod's UID, so that a pod that was made anew
-under the same name is never bound for the one it replaced.
+Plain values, ready to be encoded. A Binding and an Eviction carry the pod's UID, so that a pod that
+was made anew under the same name is never bound, nor evicted, for the one it replaced.
 """
 
 from collections.abc import Mapping
@@ -55,6 +55,16 @@ def binding(
         "kind": "Binding",
         "metadata": metadata,
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+
+
+def eviction(name: str, *, namespace: str, uid: str) -> JsonObject:
+    """The pod ``name`` goes, if it still is the one with that UID."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": namespace},
+        "deleteOptions": {"preconditions": {"uid": uid}},
     }
 
 

@@ -5,6 +5,7 @@
     KubeError
     ├── Refused            the same request will be refused again; change it or give up
     │   ├── Forbidden        403: the account lacks the right
+    │   │   └── Terminating    403: nothing is created in a namespace that is being deleted
     │   ├── NotFound         404: no such object (for a delete: done)
     │   └── Invalid          400, 405, 413, 415, 422 …: the body or the path is wrong
     ├── Outdated           what we believed is old; read again, then decide anew
@@ -15,7 +16,8 @@
     │   └── Gone             410: that resourceVersion is no longer kept; list again
     └── Transient          the same request may succeed later
         ├── Unauthorized     401: the credentials are old; they are fetched anew for the next call
-        ├── Throttled        429: too many requests, or an eviction that a budget forbids for now
+        ├── Throttled        429: too many requests
+        ├── Protected        429 or 500: a PodDisruptionBudget, or several, forbid an eviction
         ├── ServerError      5xx
         ├── Unreadable       2xx, but not what was asked for: another server answered
         └── Transport        no whole answer; ``sent`` tells whether the request may have been done
@@ -62,6 +64,10 @@ class Forbidden(Refused):
     """403."""
 
 
+class Terminating(Forbidden):
+    """403 with the cause NamespaceTerminating."""
+
+
 class NotFound(Refused):
     """404."""
 
@@ -102,6 +108,10 @@ class Throttled(Transient):
     """429."""
 
 
+class Protected(Transient):
+    """An eviction that budgets forbid; the message has the budget's own words."""
+
+
 class ServerError(Transient):
     """5xx."""
 
@@ -134,6 +144,8 @@ class Status(msgspec.Struct):
 
 class _Cause(msgspec.Struct):
     field: str | None = None
+    reason: str | None = None
+    message: str | None = None
 
 
 class _Details(msgspec.Struct):
@@ -148,6 +160,12 @@ _BY_STATUS: dict[int, type[KubeError]] = {
     410: Gone,
     429: Throttled,
 }
+_BY_CAUSE: dict[tuple[int, str], type[KubeError]] = {
+    (403, "NamespaceTerminating"): Terminating,
+    (429, "DisruptionBudget"): Protected,
+}
+_SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
+"""Such an answer is a 500 without a reason."""
 _BY_REASON: dict[str, type[KubeError]] = {"AlreadyExists": AlreadyExists, "Expired": Gone}
 
 _decode_status = msgspec.json.Decoder(Status, strict=False).decode
@@ -172,23 +190,29 @@ def read_status(body: bytes) -> Status:
 
 def from_status(status: int, said: Status, *, retry_after_s: float | None = None) -> KubeError:
     """The error that this status code and ``v1.Status`` mean (also inside a watch)."""
-    kind, reason = _kind(status, said), said.reason or ""
-    return kind(said.message or "", status=status, reason=reason, retry_after_s=retry_after_s)
+    causes = _causes(said)
+    kind, message = _kind(status, said, causes), said.message or ""
+    if kind is Protected:
+        message = " ".join((message, *(cause.message or "" for cause in causes))).strip()
+    return kind(message, status=status, reason=said.reason or "", retry_after_s=retry_after_s)
 
 
-def _kind(status: int, said: Status) -> type[KubeError]:
-    if status == 422 and _has_another_uid(said):
+def _kind(status: int, said: Status, causes: list[_Cause]) -> type[KubeError]:
+    if status == 422 and any(cause.field == "metadata.uid" for cause in causes):
         return Replaced
-    found = _BY_REASON.get(said.reason or "") or _BY_STATUS.get(status)
+    if status == 500 and _SEVERAL_BUDGETS in (said.message or ""):
+        return Protected
+    of_cause = (_BY_CAUSE.get((status, cause.reason or "")) for cause in causes)
+    found = next((kind for kind in of_cause if kind is not None), None)
+    found = found or _BY_REASON.get(said.reason or "") or _BY_STATUS.get(status)
     return found or (ServerError if status >= 500 else Invalid)
 
 
-def _has_another_uid(said: Status) -> bool:
+def _causes(said: Status) -> list[_Cause]:
     try:
-        causes = _decode_details(said.details).causes
+        return _decode_details(said.details).causes or []
     except (ValueError, RecursionError):
-        return False
-    return any(cause.field == "metadata.uid" for cause in causes or ())
+        return []
 
 
 def _seconds(text: str | None) -> float | None:

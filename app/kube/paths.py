@@ -24,6 +24,16 @@ def event(namespace: str, name: str) -> str:
     return f"{events(namespace)}/{_segment(name)}"
 
 
+def config_maps(namespace: str) -> str:
+    """The ConfigMaps of a namespace."""
+    return f"/api/v1/namespaces/{_segment(namespace)}/configmaps"
+
+
+def config_map(namespace: str, name: str) -> str:
+    """One ConfigMap."""
+    return f"{config_maps(namespace)}/{_segment(name)}"
+
+
 def pod_group(namespace: str, name: str) -> str:
     """One PodGroup."""
     return f"{SCHEDULING}/namespaces/{_segment(namespace)}/podgroups/{_segment(name)}"

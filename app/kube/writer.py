@@ -19,6 +19,9 @@ Merge = Mapping[str, object]
 BIND_DEADLINE_S = 3.0
 """Of one Binding: the hold before it, and trying again, must end within the scheduler's timeout."""
 
+EVICT_DEADLINE_S = 20.0
+"""Of one eviction: the API server tries for ten seconds while others write to the pod."""
+
 
 class ClusterWriter:
     """Writes of the scheduler and the controllers."""
@@ -44,6 +47,12 @@ class ClusterWriter:
         )
         path = f"{paths.pod(namespace, name)}/binding"
         await self._client.create(path, body, deadline_s=BIND_DEADLINE_S, urgent=True)
+
+    async def evict(self, namespace: str, name: str, *, uid: str) -> None:
+        """Evict the pod with that UID; Conflict when it is another one."""
+        path = f"{paths.pod(namespace, name)}/eviction"
+        body = bodies.eviction(name, namespace=namespace, uid=uid)
+        await self._client.create(path, body, deadline_s=EVICT_DEADLINE_S)
 
     async def patch_pod(
         self, namespace: str, name: str, json_patch: Sequence[Mapping[str, object]]

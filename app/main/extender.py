@@ -36,7 +36,7 @@ from app.main.front import Front
 from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
 from app.main.serving.server import CALL_CONNECTIONS, Bind, Server, opened, server
 from app.main.serving.serving_tls import CertificateFiles, follow_files
-from app.main.serving.translation import ClusterPorts
+from app.main.serving.translation import ClusterPorts, Home
 from app.main.signals import stop_asked
 from app.main.start_error import StartError
 from app.main.urgency import be_urgent
@@ -95,7 +95,8 @@ class ExtenderProcess:
             now=lambda: datetime.fromtimestamp(clock(), UTC),
             suffix=lambda: uuid4().hex[:16],
         )
-        self._ports = ClusterPorts(client, ClusterWriter(client, events=recorder))
+        home = Home(settings.namespace, settings.schedulers()[0])
+        self._ports = ClusterPorts(client, ClusterWriter(client, events=recorder), home=home)
         self._parts: Parts = assemble(
             ports=self._ports,
             clock=clock,

@@ -37,6 +37,8 @@ from app.wire import manifests
 from app.wire.documents import Document
 
 LOOPBACK = "127.0.0.1"
+HOME = "kube-system"
+"""Where evictions are noted: a sandbox has no namespace of an installation."""
 SCHEDULERS = frozenset({"volcano"})
 
 Say = Callable[[str], None]
@@ -118,6 +120,7 @@ async def running(options: SandboxOptions) -> AsyncIterator[Running]:
         settings = ExtenderSettings(
             kubeconfig=config,
             leader_elect=False,
+            namespace=HOME,
             scheduler_conf=options.scheduler_conf,
             bind_foreign_pods=options.form == "c",
             front=False,  # all of a sandbox is one process

@@ -24,6 +24,7 @@ from app.kube.client import ApiClient
 from app.main.adapters.kubelet_api import HttpKubeletApi, watching
 from app.main.admission.stock import judged
 from app.main.sandbox import (
+    HOME,
     SandboxFailed,
     SandboxOptions,
     Say,
@@ -116,6 +117,7 @@ async def _serve(
     settings = ExtenderSettings(
         kubeconfig=kubeconfig,
         leader_elect=False,
+        namespace=HOME,
         scheduler_conf=options.scheduler_conf,
         bind_foreign_pods=options.form == "c",
         front=False,  # all of a sandbox is one process

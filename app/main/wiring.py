@@ -52,7 +52,9 @@ from app.service.ports import (
     Binder,
     Clock,
     EventSink,
+    Evictor,
     GroupWriter,
+    IntentStore,
     OwnerReader,
     PodLister,
     PodWriter,
@@ -60,7 +62,17 @@ from app.service.ports import (
 from app.service.telling.reasons import Reasons
 
 
-class Ports(Binder, OwnerReader, PodWriter, GroupWriter, EventSink, PodLister, Protocol):
+class Ports(
+    Binder,
+    Evictor,
+    IntentStore,
+    OwnerReader,
+    PodWriter,
+    GroupWriter,
+    EventSink,
+    PodLister,
+    Protocol,
+):
     """Everything the scheduler's side needs of the API server."""
 
 

@@ -15,6 +15,8 @@ QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 """Volcano's gate, and the annotation with which a pod asks for it: see :attr:`Pod.queue_first`."""
 SECOND_TRY = "pumice.sh/second-try"
 """Annotation of a pod made in place of one that was refused by the only node it could go to."""
+EVICTED = "pumice.sh/evicted"
+"""Annotation that only Pumice writes: what evicts the pod, and for whom."""
 EXCHANGE = "pumice.sh/exchange"
 """Annotation: where it is ``false`` the pod goes to the node that was planned, and to no other."""
 

@@ -26,7 +26,7 @@ class Reaction(Enum):
     RETRY = "retry"
     """The API server is overloaded, failing or away."""
     BUDGET = "budget"
-    """A PodDisruptionBudget forbids the eviction for now."""
+    """A PodDisruptionBudget forbids the eviction for now; the message has its words."""
 
 
 class WriteError(Exception):
@@ -82,6 +82,12 @@ class PodWriter(Protocol):
         ``by_label``: a label too, for a pod that its rule about other pods' labels refused.
         """
 
+    async def mark_evicted(self, namespace: str, name: str, *, uid: str, text: str) -> None:
+        """Tell the pod that we are about to evict it: ``text`` says by what, and for whom.
+
+        The job controller counts such an eviction as no failure of the pod. Raises WriteError.
+        """
+
 
 class GroupWriter(Protocol):
     """Writes PodGroups and queues."""
@@ -120,8 +126,8 @@ class Evictor(Protocol):
     async def evict(self, namespace: str, name: str, *, uid: str) -> None:
         """Evict the pod with that UID, with the grace period that it asks for.
 
-        Raises WriteError: GONE when there is no pod of that name, CONFLICT when it is another one,
-        BUDGET when a PodDisruptionBudget forbids it.
+        Raises WriteError: GONE when there is no such pod (any more), BUDGET when budgets forbid it.
+        A pod of a namespace that is being deleted goes with that: nothing is raised.
         """
 
 

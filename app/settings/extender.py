@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from app.service.activity import Activity
 from app.service.limits import Limits, PlacementHint
-from app.settings.process import Address, ExistingFile, ObjectName, ProcessSettings
+from app.settings.process import Address, ExistingFile, LabelName, ObjectName, ProcessSettings
 
 
 class ExtenderSettings(ProcessSettings):
@@ -16,6 +16,8 @@ class ExtenderSettings(ProcessSettings):
 
     scheduler_conf: ExistingFile | None = None
     default_queue: str = Field(default="default", min_length=1)
+    namespace: LabelName = "pumice-system"
+    """Of the installation: what is being evicted is noted there."""
     bind_address: str = "127.0.0.1"
     port: int = Field(default=8890, ge=0, le=65535)
     listen_address: Address = ""

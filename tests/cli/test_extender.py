@@ -59,6 +59,7 @@ def test_the_defaults_are_those_of_volcano_where_it_has_them() -> None:
 VALUES: dict[str, tuple[str, object]] = {
     "scheduler_name": ("volcano,batch", "volcano,batch"),
     "default_queue": ("batch", "batch"),
+    "namespace": ("pumice", "pumice"),
     "bind_address": ("0.0.0.0", "0.0.0.0"),
     "port": ("1234", 1234),
     "kube_api_qps": ("7.5", 7.5),

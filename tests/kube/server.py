@@ -182,7 +182,9 @@ class ScriptedServer:
         return await handler(self, request)
 
 
-def status_body(code: int, reason: str, message: str) -> bytes:
+def status_body(
+    code: int, reason: str, message: str, *, causes: Sequence[Mapping[str, str]] = ()
+) -> bytes:
     """A ``v1.Status`` of a failure."""
     return json.dumps(
         {
@@ -192,6 +194,7 @@ def status_body(code: int, reason: str, message: str) -> bytes:
             "message": message,
             "reason": reason,
             "code": code,
+            **({"details": {"causes": list(causes)}} if causes else {}),
         }
     ).encode()
 
@@ -217,12 +220,18 @@ def answer_once(free: threading.Event) -> Handler:
 
 
 def failure(
-    code: int, reason: str = "", message: str = "", headers: Mapping[str, str] | None = None
+    code: int,
+    reason: str = "",
+    message: str = "",
+    headers: Mapping[str, str] | None = None,
+    *,
+    causes: Sequence[Mapping[str, str]] = (),
 ) -> Handler:
     """A failure as the API server words it."""
+    body = status_body(code, reason, message, causes=causes)
 
     async def handle(server: ScriptedServer, request: web.BaseRequest) -> web.StreamResponse:
-        return web.Response(status=code, body=status_body(code, reason, message), headers=headers)
+        return web.Response(status=code, body=body, headers=headers)
 
     return handle
 

@@ -66,6 +66,8 @@ class FakeApi:
     tries: list[tuple[str, str]] = field(default_factory=list)
     owners: dict[str, int] = field(default_factory=dict)
     """How many pods an owner of that name wants together, if more than one."""
+    intents: dict[str, str] = field(default_factory=dict)
+    """The texts of the intents of evictions, by name."""
     slow: asyncio.Event | None = None
     """While it is not set, Bindings are under way, and creations of queues."""
     loses: int = 0
@@ -149,6 +151,29 @@ class FakeApi:
     ) -> None:
         verb = "wake by label" if by_label else "wake"
         self._change_pod(verb, f"{namespace}/{name}", uid, token)
+
+    async def mark_evicted(self, namespace: str, name: str, *, uid: str, text: str) -> None:
+        self._change_pod("mark-evicted", f"{namespace}/{name}", uid, text)
+
+    async def evict(self, namespace: str, name: str, *, uid: str) -> None:
+        self._change_pod("evict", f"{namespace}/{name}", uid, None, other=GONE)
+
+    async def create_intent(self, name: str, text: str) -> None:
+        self._attempt("create-intent", name)
+        if name in self.intents:
+            raise CONFLICT
+        self.intents[name] = text
+        self.writes.append(Write("create-intent", name, text))
+
+    async def delete_intent(self, name: str) -> None:
+        self._attempt("delete-intent", name)
+        if self.intents.pop(name, None) is None:
+            raise GONE
+        self.writes.append(Write("delete-intent", name, None))
+
+    async def list_intents(self) -> Mapping[str, str]:
+        self._attempt("list", "intents")
+        return dict(self.intents)
 
     async def patch_pod_group(self, namespace: str, name: str, merge: Mapping[str, object]) -> None:
         self._done("group-status", f"{namespace}/{name}", merge)

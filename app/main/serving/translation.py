@@ -1,6 +1,7 @@
 """The services' ports, met by the API-server adapter: errors are translated here."""
 
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from app.kube import errors, paths
@@ -10,7 +11,7 @@ from app.kube.decode import decoder
 from app.kube.writer import ClusterWriter
 from app.model.pod import Owner, Pod
 from app.service.ports import EventType, Reaction, WriteError
-from app.wire import patches
+from app.wire import intents, patches
 from app.wire.kinds import GATHERING
 from app.wire.objects.owners import decode_owner
 from app.wire.objects.pods import decode_pod
@@ -23,6 +24,7 @@ _REACTIONS: tuple[tuple[type[errors.KubeError], Reaction], ...] = (
     (errors.Gone, Reaction.GONE),
     (errors.Replaced, Reaction.GONE),
     (errors.Outdated, Reaction.CONFLICT),
+    (errors.Protected, Reaction.BUDGET),
     (errors.Transient, Reaction.RETRY),
     (errors.Refused, Reaction.REFUSED),
 )
@@ -43,12 +45,21 @@ async def _guarded(call: Awaitable[T]) -> T:
         raise translated(error) from error
 
 
-class ClusterPorts:
-    """Binder, OwnerReader, PodWriter, GroupWriter, EventSink and PodLister over one client."""
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where the installation is: its namespace, and the name of its scheduler."""
 
-    def __init__(self, client: ApiClient, writer: ClusterWriter) -> None:
+    namespace: str
+    scheduler: str
+
+
+class ClusterPorts:
+    """Every port of the services over one client."""
+
+    def __init__(self, client: ApiClient, writer: ClusterWriter, *, home: Home) -> None:
         self._client = client
         self._writer = writer
+        self._home = home
 
     async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
         """Bind the pod with that UID."""
@@ -62,6 +73,43 @@ class ClusterPorts:
             return None
         except errors.KubeError as error:
             raise translated(error) from error
+
+    async def evict(self, namespace: str, name: str, *, uid: str) -> None:
+        """Evict the pod with that UID, or find that it is going anyhow."""
+        try:
+            await self._writer.evict(namespace, name, uid=uid)
+        except errors.Terminating:
+            return  # all pods of its namespace are being deleted
+        except errors.Conflict as error:
+            found = await self.read_pod(namespace, name)
+            is_there = found is not None and found.uid == uid
+            reaction = Reaction.RETRY if is_there else Reaction.GONE  # while others write to it
+            raise WriteError(reaction, str(error)) from error
+        except errors.KubeError as error:
+            raise translated(error) from error
+
+    async def create_intent(self, name: str, text: str) -> None:
+        """Write the ConfigMap of that name; CONFLICT when there is one."""
+        body = intents.config_map(
+            name, namespace=self._home.namespace, scheduler=self._home.scheduler, text=text
+        )
+        await _guarded(self._client.create(paths.config_maps(self._home.namespace), body))
+
+    async def delete_intent(self, name: str) -> None:
+        """Delete the ConfigMap of that name."""
+        await _guarded(self._client.delete(paths.config_map(self._home.namespace, name)))
+
+    async def list_intents(self) -> Mapping[str, str]:
+        """The text of each by name; ConfigMaps that cannot be decoded are left out."""
+        decode = decoder(intents.decode_config_map).page
+        ours = {"labelSelector": f"{intents.INTENT_OF}={self._home.scheduler}"}
+        found: dict[str, str] = {}
+        try:
+            async for page in self._client.list(paths.config_maps(self._home.namespace), ours):
+                found.update(decode(page).objects)
+        except errors.KubeError as error:
+            raise translated(error) from error
+        return found
 
     async def read_least_members(self, owner: Owner, *, namespace: str) -> int:
         """How many pods of ``owner`` belong together; 1 for one that is gone."""
@@ -103,6 +151,13 @@ class ClusterPorts:
     ) -> None:
         """Set our annotation, so that kube-scheduler tries the pod again."""
         body = patches.wake(token, uid=uid, by_label=by_label)
+        await _guarded(
+            self._client.patch(paths.pod(namespace, name), body, content_type=ContentType.MERGE)
+        )
+
+    async def mark_evicted(self, namespace: str, name: str, *, uid: str, text: str) -> None:
+        """Set our annotation on the pod with that UID."""
+        body = patches.mark_evicted(text, uid=uid)
         await _guarded(
             self._client.patch(paths.pod(namespace, name), body, content_type=ContentType.MERGE)
         )

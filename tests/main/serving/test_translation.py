@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from app.kube.client import ApiClient
 from app.kube.config import load
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
-from app.main.serving.translation import ClusterPorts, translated
+from app.main.serving.translation import ClusterPorts, Home, translated
 from app.model.pod import Owner
 from app.service.ports import Reaction, WriteError
 from tests.kube.server import LOGIN_PAGE, ScriptedServer, answer, failure, page
@@ -20,6 +21,9 @@ from tests.wire.manifests import pod
 
 POD = "/api/v1/namespaces/default/pods/p"
 GROUP = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/g"
+HOME = Home("pumice-system", "volcano")
+EVICTION = f"{POD}/eviction"
+CONFIG_MAPS = "/api/v1/namespaces/pumice-system/configmaps"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 Use = Callable[[ClusterPorts], Awaitable[object]]
@@ -42,7 +46,7 @@ def use(server: ScriptedServer, folder: Path, call: Use) -> object:
                 now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
                 suffix=lambda: "s",
             )
-            return await call(ClusterPorts(client, ClusterWriter(client, events=events)))
+            return await call(ClusterPorts(client, ClusterWriter(client, events=events), home=HOME))
 
     return asyncio.run(opened())
 
@@ -56,6 +60,8 @@ def use(server: ScriptedServer, folder: Path, call: Use) -> object:
         (errors.Conflict("m"), Reaction.CONFLICT),
         (errors.AlreadyExists("m"), Reaction.CONFLICT),
         (errors.Forbidden("m"), Reaction.REFUSED),
+        (errors.Terminating("m"), Reaction.REFUSED),
+        (errors.Protected("m", retry_after_s=10.0), Reaction.BUDGET),
         (errors.Invalid("m"), Reaction.REFUSED),
         (errors.Unauthorized("m"), Reaction.RETRY),
         (errors.Throttled("m", retry_after_s=3.0), Reaction.RETRY),
@@ -111,6 +117,7 @@ def test_all_pods_are_listed_and_those_that_cannot_be_read_left_out(
 OWNER = Owner("apps/v1", "ReplicaSet", "rs", "u")
 READS: dict[str, tuple[str, Use]] = {
     "pod": (POD, lambda p: p.read_pod("default", "p")),
+    "intents": (CONFIG_MAPS, lambda p: p.list_intents()),
     "pods": ("/api/v1/pods", lambda p: p.list_pods()),
     "owner": (
         "/apis/apps/v1/namespaces/default/replicasets/rs",
@@ -139,6 +146,9 @@ CALLS: dict[str, tuple[str, str, Use]] = {
         lambda p: p.patch_pod_status("default", "p", {"a": 1}, uid="u"),
     ),
     "wake": ("PATCH", POD, lambda p: p.wake_pod("default", "p", uid="u", token="7")),
+    "mark": ("PATCH", POD, lambda p: p.mark_evicted("default", "p", uid="u", text="preempt")),
+    "intent": ("POST", CONFIG_MAPS, lambda p: p.create_intent("i", "plan")),
+    "intent done": ("DELETE", f"{CONFIG_MAPS}/i", lambda p: p.delete_intent("i")),
     "queue": ("POST", QUEUES, lambda p: p.create_queue({"metadata": {"name": "q"}})),
     "event": (
         "POST",
@@ -190,3 +200,97 @@ def test_statuses_of_our_kinds_are_merged(server: ScriptedServer, tmp_path: Path
     use(server, tmp_path, lambda ports: ports.patch_queue_status("q", {"status": {}}))
     assert server.asked("PATCH", f"{GROUP}/status")
     assert server.asked("PATCH", f"{QUEUES}/q/status")
+
+
+def evict(ports: ClusterPorts) -> Awaitable[object]:
+    return ports.evict("default", "p", uid="uid-1")
+
+
+def failed(server: ScriptedServer, folder: Path) -> WriteError:
+    """Why the eviction of ``p`` did not happen."""
+    with pytest.raises(WriteError) as caught:
+        use(server, folder, evict)
+    return caught.value
+
+
+def test_an_eviction_is_of_the_pod_with_that_uid_only(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    server.on("POST", EVICTION, answer({}, status=201))
+    use(server, tmp_path, evict)
+    [seen] = server.asked("POST", EVICTION)
+    assert seen.json() == {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "p", "namespace": "default"},
+        "deleteOptions": {"preconditions": {"uid": "uid-1"}},
+    }
+
+
+def test_an_eviction_that_a_budget_forbids_says_so_in_the_budget_s_words(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    cause = {"reason": "DisruptionBudget", "message": "The disruption budget b needs 3."}
+    server.on("POST", EVICTION, failure(429, "TooManyRequests", "Cannot evict.", causes=[cause]))
+    found = failed(server, tmp_path)
+    assert found.reaction is Reaction.BUDGET
+    assert "Cannot evict. The disruption budget b needs 3." in str(found)
+
+
+def test_a_pod_of_several_budgets_is_protected_by_them(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    several = "This pod has more than one PodDisruptionBudget, which the eviction subresource ..."
+    server.on("POST", EVICTION, failure(500, "", several))
+    assert failed(server, tmp_path).reaction is Reaction.BUDGET
+
+
+@pytest.mark.parametrize(("status", "reason"), [(429, "TooManyRequests"), (500, "InternalError")])
+def test_a_server_that_is_overloaded_or_fails_is_no_budget(
+    status: int, reason: str, server: ScriptedServer, tmp_path: Path
+) -> None:
+    server.on("POST", EVICTION, failure(status, reason, "Too many requests, please try again."))
+    assert failed(server, tmp_path).reaction is Reaction.RETRY
+
+
+def test_an_eviction_of_a_pod_that_is_gone_or_replaced_has_nothing_left_to_do(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    server.on("POST", EVICTION, failure(404), *[failure(409, "Conflict")] * 3)
+    other, same = pod(meta={"uid": "other"}), pod(meta={"uid": "uid-1"})
+    server.on("GET", POD, failure(404), answer(other), answer(same))
+    found = [failed(server, tmp_path).reaction for _ in range(4)]
+    assert found == [Reaction.GONE, Reaction.GONE, Reaction.GONE, Reaction.RETRY]
+
+
+def test_a_pod_of_a_namespace_that_is_being_deleted_is_going_anyhow(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    cause = {"reason": "NamespaceTerminating", "field": "metadata.namespace"}
+    refused = failure(403, "Forbidden", "it is being terminated", causes=[cause])
+    server.on("POST", EVICTION, refused, failure(403, "Forbidden", "no right"))
+    use(server, tmp_path, evict)
+    assert failed(server, tmp_path).reaction is Reaction.REFUSED
+
+
+def test_intents_are_kept_in_the_namespace_of_the_installation(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    server.on("POST", CONFIG_MAPS, answer({}, status=201), failure(409, "AlreadyExists"))
+    server.on("DELETE", f"{CONFIG_MAPS}/i", answer({}), failure(404))
+    use(server, tmp_path, lambda ports: ports.create_intent("i", "plan"))
+    with pytest.raises(WriteError) as there:
+        use(server, tmp_path, lambda ports: ports.create_intent("i", "plan"))
+    assert there.value.reaction is Reaction.CONFLICT
+    use(server, tmp_path, lambda ports: ports.delete_intent("i"))
+    with pytest.raises(WriteError) as gone:
+        use(server, tmp_path, lambda ports: ports.delete_intent("i"))
+    assert gone.value.reaction is Reaction.GONE
+    written: Any = server.asked("POST", CONFIG_MAPS)[0].json()
+    kept = {**written, "metadata": {**written["metadata"], "uid": "u", "resourceVersion": "1"}}
+    broken = {"metadata": {"name": 5, "resourceVersion": "1"}}
+    server.on("GET", CONFIG_MAPS, page([kept, broken], version=5))
+    found = use(server, tmp_path, lambda ports: ports.list_intents())
+    assert found == {"i": "plan"}
+    [asked] = server.asked("GET", CONFIG_MAPS)
+    assert asked.query["labelSelector"] == "pumice.sh/intent-of=volcano"

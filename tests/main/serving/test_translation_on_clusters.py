@@ -13,7 +13,7 @@ from app.kube.client import ApiClient
 from app.kube.config import load
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
-from app.main.serving.translation import ClusterPorts
+from app.main.serving.translation import ClusterPorts, Home
 from app.service.ports import Reaction, WriteError
 from app.wire import patches
 from tests.clusters import workloads
@@ -53,7 +53,13 @@ async def write_as(kubeconfig: Path, write: Write, namespace: str, uid: str) -> 
         events = EventRecorder(
             client, component="pumice", now=lambda: datetime(2026, 1, 1, tzinfo=UTC), suffix=str
         )
-        await write(ClusterPorts(client, ClusterWriter(client, events=events)), namespace, uid)
+        await write(
+            ClusterPorts(
+                client, ClusterWriter(client, events=events), home=Home("kube-system", "volcano")
+            ),
+            namespace,
+            uid,
+        )
 
 
 def test_a_pod_is_written_to_under_its_own_uid_only(place: Place, kubeconfig: Path) -> None:
