@@ -37,6 +37,8 @@ from app.core.policy import (
     Overused,
     Patience,
     Predicates,
+    Preemptive,
+    Preemptor,
     QueueCompare,
     Scoring,
     TaskKey,
@@ -70,6 +72,8 @@ class Opening:
 
     ledger: Ledger
     gate: "Gate"
+    now: float = 0.0
+    """Seconds since the epoch."""
 
 
 # --- orders --------------------------------------------------------------------------------------
@@ -201,6 +205,17 @@ def all_ready(tiers: Tiers[GangTest], _opening: Opening) -> GangTest:
     return lambda gang: all(test(gang) for test in tests)
 
 
+def first_tier_agrees(tiers: Tiers[GangTest], _opening: Opening) -> GangTest:
+    """All of the first tier that has a say must agree; without any it is a no."""
+    tests = next((tier for tier in tiers if tier), ())
+    return lambda gang: bool(tests) and all(test(gang) for test in tests)
+
+
+def first_objection(tiers: Tiers[Preemptive], opening: Opening) -> Preemptive:
+    """The first refusal decides, in queues that are open."""
+    return opening.gate.preemptive(list(_flat(tiers)))
+
+
 def largest(tiers: Tiers[Excess], opening: Opening) -> Excess:
     """The largest amount of each resource; nothing for a queue that does not exist."""
     tests, snapshot = list(_flat(tiers)), opening.ledger.snapshot
@@ -317,6 +332,18 @@ class Gate:
                 if refusal is not None:
                     return self._explained(refusal)
             return None
+
+        return test
+
+    def preemptive(self, tests: Sequence[Preemptive]) -> Preemptive:
+        """The first refusal of ``tests``, where the queue is open."""
+
+        def test(preemptor: Preemptor) -> Refusal | None:
+            shut = self._queue_refusal(preemptor.gang.queue)
+            if shut is not None:
+                return shut
+            refusals = (ask(preemptor) for ask in tests)
+            return next((refusal for refusal in refusals if refusal is not None), None)
 
         return test
 

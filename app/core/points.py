@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar, overload
 
-from app.core import combining
+from app.core import combining, evicting
 from app.core.combining import Opening, Tiers
 from app.core.policy import Hooks
 from app.model.conf import PluginConf
@@ -103,6 +103,21 @@ class Opened:
     """Whether queues may hold more than their share."""
     patience = Point(lambda h: (h.patience, h.borrowing), combining.first_patience)
     """After how many seconds of waiting room is collected for a gang."""
+
+    starving = Point(lambda h: h.starving, combining.first_tier_agrees, "enableJobStarving")
+    """Whether pods may be evicted for a gang."""
+    pipelined = Point(lambda h: h.pipelined, combining.vote, "enableJobPipelined")
+    """None: a gang has room enough once the victims have gone."""
+    preemptable = Point(lambda h: h.preemptable, evicting.by_tiers, "enablePreemptable")
+    """Who may go for a gang of the same queue, or of the same gang."""
+    reclaimable = Point(lambda h: h.reclaimable, evicting.by_tiers, "enableReclaimable")
+    """Who may go for a gang of another queue."""
+    unified_evictable = Point(lambda h: h.unified_evictable, evicting.by_tiers)
+    """Both, for the actions that take gangs."""
+    preemptive = Point(lambda h: h.preemptive, combining.first_objection, "enablePreemptive")
+    victim_order = Point(lambda h: h.victim_order, combining.in_order, "enableVictimOrder")
+    victim_queue_order = Point(lambda h: h.victim_queue_order, evicting.order_of_victim_queues)
+    """0 where no plugin tells two queues apart."""
 
     predicates = Point(lambda h: h.predicates, combining.first_rules, "enablePredicate")
     node_rules = Point(lambda h: h.node_rules, combining.all_rules, "enablePredicate")

@@ -13,14 +13,19 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
 from app.core.ledger import Ledger
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
+from app.model.parts import Part
 from app.model.pod import Pod
 from app.model.reason import Refusal
 from app.model.resources import Mask, Matrix, Rows, Scores, Vector
+from app.model.running import Running
+from app.model.snapshot import Snapshot
 
 
 class Vote(IntEnum):
@@ -131,7 +136,7 @@ class Preemptor:
     """The gang that pods are to be evicted for.
 
     ``tasks`` are the members and slots that its minimum lacks, ``asked`` is what they request
-    together, shape ``(R,)``.
+    together, shape ``(R,)``; none of it is on the ledger when plugins are asked.
     """
 
     action: EvictionAction
@@ -145,13 +150,28 @@ class Candidate:
     """A running pod of ours that may be evicted, at position ``at`` of ``snapshot.running``.
 
     ``request`` has the shape ``(R,)``; ``priority`` is that of the task, the group has its own.
+    ``part`` is what its gang counts it for.
     """
 
     at: int
     pod: Pod
     gang: Gang
+    part: Part
     request: Vector
     priority: int
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, at: int) -> "Candidate":
+        """The one at that position; raises ``KeyError`` for a pod without a group here."""
+        running = snapshot.running
+        return cls(
+            at=at,
+            pod=running.pods[at],
+            gang=snapshot.gangs[running.gangs[at]],
+            part=running.parts[at],
+            request=running.requests[at],
+            priority=int(running.priorities[at]),
+        )
 
 
 Evictable = Callable[[Preemptor, Candidate], bool | None]
@@ -160,8 +180,33 @@ Evictable = Callable[[Preemptor, Candidate], bool | None]
 The ledger tells what was evicted before. With more evictions an answer may turn from yes to no, and
 never back.
 """
-VictimOrder = Callable[[Candidate], Any]
-"""Sort key: the smaller goes first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvictionRule:
+    """What one plugin says of candidates; ``name`` is the plugin's.
+
+    ``spares`` says of pods why it does not let them go, after a number ("7 same priority").
+    ``by_pod``: the answer looks at the pod itself. Otherwise it is the same for members of a gang
+    that count for the same part, request the same and have the same priority. ``binds``: its no
+    counts whichever tier decides. ``among_equals``: its yes lets a gang evict members of a gang of
+    the same priority.
+    """
+
+    name: str
+    allows: Evictable
+    spares: str
+    by_pod: bool = False
+    binds: bool = False
+    among_equals: bool = False
+
+
+Preemptive = Callable[[Preemptor], Refusal | None]
+"""Whether the queue of the preemptor may take so much from other queues; None: yes."""
+VictimOrder = Callable[[Running, Rows], NDArray[Any]]
+"""Numbers for these positions, shape ``(C,)``: within a gang the smaller goes first."""
+VictimQueueCompare = Callable[[Preemptor, QueueName, QueueName], int]
+"""Negative: victims of the first queue go first."""
 
 Standings = Callable[[QueueName], QueueShare]
 """Raises ``KeyError`` for a queue that does not exist."""
@@ -235,6 +280,14 @@ class Hooks:
     node_rules: Sequence[NodeRule] | None = None
     node_score: NodeScore | None = None
     standings: Standings | None = None
+    starving: GangTest | None = None
+    pipelined: Enqueueable | None = None
+    preemptable: EvictionRule | None = None
+    reclaimable: EvictionRule | None = None
+    unified_evictable: EvictionRule | None = None
+    preemptive: Preemptive | None = None
+    victim_order: VictimOrder | None = None
+    victim_queue_order: VictimQueueCompare | None = None
 
 
 OpenPlugin = Callable[[Session], Hooks]

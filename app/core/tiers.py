@@ -50,7 +50,7 @@ def open_policies(
         [(conf, open_plugin(session)) for conf, open_plugin in tier] for tier in policies.tiers
     ]
     gate = Gate(ledger, holders=Holders(ledger) if explain else None)
-    return Opened(configured, Opening(ledger, gate))
+    return Opened(configured, Opening(ledger, gate, now))
 
 
 def _reject_two_fair_shares(conf: SchedulerConf) -> None:

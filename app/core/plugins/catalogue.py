@@ -75,6 +75,7 @@ SWITCHES = frozenset(
         "enableReservedNodes",
         "enableTargetJob",
         "enableTaskOrder",
+        "enableVictimOrder",
         "enabledAllocatable",
         "enabledClusterOrder",
         "enabledHyperNodeGradient",

@@ -4,16 +4,33 @@
 only when ``minMember`` covers the sum of their minimums: a smaller ``minMember`` says that any
 members will do. Members that request nothing count as ready while they wait, since any node takes
 them.
+
+A member may be evicted as long as its gang keeps its minimum. With ``enablePreemptable`` or
+``enableReclaimable`` off the plugin has no say, and a gang may go, but only whole: the units of
+:mod:`app.core.victims` see to that.
 """
 
 from collections.abc import Mapping
 
 from app.core.accounts import GangAccount
+from app.core.gangs.need import Need
 from app.core.ledger import Ledger
-from app.core.policy import Hooks, OpenPlugin, Session
+from app.core.policy import (
+    PERMIT,
+    Ballot,
+    Candidate,
+    EvictionRule,
+    Hooks,
+    OpenPlugin,
+    Preemptor,
+    Session,
+    Vote,
+)
+from app.core.protection.gang_minimum import spares
 from app.model.amounts import PODS
 from app.model.conf import PluginConf
 from app.model.gang import Gang
+from app.model.parts import NO_SUB_GROUP, Part
 from app.model.reason import Cause, Refusal, Shortfall
 
 SUB_GROUPS = "sub-groups"
@@ -35,7 +52,33 @@ def _open(session: Session) -> Hooks:
     def ready(gang: Gang) -> bool:
         return is_ready(gang, ledger)
 
-    return Hooks(gang_order=ready, gang_valid=validity, gang_ready=ready)
+    def starving(gang: Gang) -> bool:
+        return not Need.of(gang, ledger.gang(gang)).met
+
+    def pipelined(gang: Gang) -> Ballot:
+        return PERMIT if is_ready(gang, ledger) else Ballot(Vote.REJECT)
+
+    def may_go(preemptor: Preemptor, candidate: Candidate) -> bool:
+        """Whether the gang keeps its minimum; its own members come in the stead of others."""
+        gang = candidate.gang
+        coming: list[Part] = []
+        if gang.key == preemptor.gang.key:
+            coming = [
+                Part(task.role, gang.sub_group_of.get(task.uid, NO_SUB_GROUP))
+                for task in preemptor.tasks
+            ]
+        return spares(gang, ledger.gang(gang), (candidate.part,), coming=coming)
+
+    rule = EvictionRule("gang", may_go, "needed for the minimums of their groups")
+    return Hooks(
+        gang_order=ready,
+        gang_valid=validity,
+        gang_ready=ready,
+        starving=starving,
+        pipelined=pipelined,
+        preemptable=rule,
+        reclaimable=rule,
+    )
 
 
 def validity(gang: Gang) -> Refusal | None:

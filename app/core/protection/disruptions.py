@@ -1,0 +1,105 @@
+"""What protects running pods in all tiers, whatever the conf names, as the ledger stands.
+
+Pods are told by their positions in ``snapshot.running``. Budgets are asked about all pods that go
+together: each of two pods may go, and the two may not.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import cached_property
+
+from app.core.ledger import Ledger
+from app.core.protection.job_budgets import may_be_missing
+from app.core.protection.run_time import has_run_for, minimum_run_time
+from app.model.disruption import DisruptionBudget
+from app.model.ids import GroupKey, PodUid
+
+POD_BUDGET = "protected by a PodDisruptionBudget"
+JOB_BUDGET = "protected by a job disruption budget"
+RUN_TIME = "in the minimum run time of their queue"
+
+
+class Disruptions:
+    """The budgets and minimum run times of one cycle; ``now`` is seconds since the epoch."""
+
+    def __init__(self, ledger: Ledger, *, now: float) -> None:
+        self._ledger = ledger
+        self._now = now
+        self._covered: dict[int, frozenset[PodUid]] = {}
+        times = {n: minimum_run_time(q) for n, q in ledger.snapshot.queues.items()}
+        self._run_times = {name: seconds for name, seconds in times.items() if seconds}
+
+    def spares(self, at: int) -> str:
+        """What protects the pod at that position by itself; empty: nothing does."""
+        if not self._has_run(at):
+            return RUN_TIME
+        return self._spared_by_budget((at,))
+
+    def allow(self, rows: Collection[int]) -> bool:
+        """Whether all of these may go together."""
+        return all(map(self._has_run, rows)) and not self._spared_by_budget(rows)
+
+    def _spared_by_budget(self, rows: Collection[int]) -> str:
+        if self._exceed_a_budget(rows):
+            return POD_BUDGET
+        return JOB_BUDGET if self._exceed_a_job_budget(rows) else ""
+
+    def _has_run(self, at: int) -> bool:
+        if not self._run_times:
+            return True
+        running = self._ledger.snapshot.running
+        gang = self._ledger.snapshot.gangs.get(running.gangs[at])
+        least = self._run_times.get(gang.queue, 0.0) if gang is not None else 0.0
+        return has_run_for(float(running.started[at]), least=least, now=self._now)
+
+    def _exceed_a_budget(self, rows: Collection[int]) -> bool:
+        """A pod that terminates takes nothing from a budget any more."""
+        running = self._ledger.snapshot.running
+        going: dict[str, set[PodUid]] = {}
+        for at in rows:
+            pod = running.pods[at]
+            if pod.namespace in self._budgets and not running.releasing[at]:
+                going.setdefault(pod.namespace, set()).add(pod.uid)
+        evicted = self._ledger.evicted
+        for namespace, uids in going.items():
+            for budget in self._budgets[namespace]:
+                covered = self._covers(budget)
+                taken = covered & uids
+                if taken and len(taken | (covered & evicted)) > budget.allowed:
+                    return True
+        return False
+
+    def _exceed_a_job_budget(self, rows: Collection[int]) -> bool:
+        snapshot = self._ledger.snapshot
+        running = snapshot.running
+        leaving: Counter[GroupKey] = Counter()
+        sample: dict[GroupKey, int] = {}
+        for at in rows:
+            if running.counted[at]:
+                leaving[running.gangs[at]] += 1
+                sample[running.gangs[at]] = at
+        for key, count in leaving.items():
+            gang = snapshot.gangs.get(key)
+            if gang is not None:
+                annotations = running.pods[sample[key]].annotations
+                left = may_be_missing(gang, self._ledger.gang(gang), annotations)
+                if left is not None and count > left:
+                    return True
+        return False
+
+    @cached_property
+    def _budgets(self) -> dict[str, Sequence[DisruptionBudget]]:
+        found: dict[str, list[DisruptionBudget]] = {}
+        for budget in self._ledger.snapshot.budgets:
+            found.setdefault(budget.namespace, []).append(budget)
+        return dict(found)
+
+    def _covers(self, budget: DisruptionBudget) -> frozenset[PodUid]:
+        """The running pods whose evictions take from ``budget``."""
+        known = self._covered.get(id(budget))
+        if known is None:
+            running = self._ledger.snapshot.running
+            mine = zip(running.pods, running.releasing.tolist(), strict=True)
+            known = frozenset(pod.uid for pod, gone in mine if not gone and budget.covers(pod))
+            self._covered[id(budget)] = known
+        return known

@@ -1,0 +1,38 @@
+"""A pod that has just begun is left alone for a while, where its queue says so.
+
+The time is an annotation of the queue: a number of seconds, or a duration such as ``1h30m``.
+"""
+
+from app.kit.durations import parse_duration
+from app.model.workload import Queue
+
+MINIMUM_RUN_TIME = "pumice.sh/minimum-run-time"
+
+
+def parse_run_time(text: str) -> float:
+    """Seconds in ``text``; raises ``ValueError``, also where they are less than none."""
+    said = text.strip()
+    seconds = float(said) if said.isascii() and said.isdecimal() else parse_duration(said)
+    if seconds < 0:
+        raise ValueError(f"{text!r} is less than no time")
+    return seconds
+
+
+def minimum_run_time(queue: Queue) -> float:
+    """For how many seconds pods of ``queue`` are not evicted; 0 where it says nothing readable."""
+    said = queue.annotations.get(MINIMUM_RUN_TIME)
+    if said is None:
+        return 0.0
+    try:
+        return parse_run_time(said)
+    except ValueError:
+        return 0.0
+
+
+def has_run_for(started: float, *, least: float, now: float) -> bool:
+    """Whether a pod has run for ``least`` seconds; one that has not started (0) has run for none.
+
+    Times are seconds since the epoch.
+    """
+    ran = max(now - started, 0.0) if started else 0.0
+    return ran >= least
