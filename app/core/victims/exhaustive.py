@@ -1,0 +1,174 @@
+"""The cheapest set of a few units: all sets in the order of their costs.
+
+A set is a number whose bit ``u`` stands for unit ``u``. Of sets that cost the same the smallest
+number is tried first: its units are those that are preferred as victims.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.victims.bounds import Counts, first_bound, places_on
+from app.core.victims.freed import Freed
+from app.core.victims.packing import NotPacked, Steps, pack
+from app.core.victims.problem import (
+    NoSolution,
+    Places,
+    Problem,
+    Solution,
+    Wanted,
+    Witness,
+    WitnessKind,
+)
+from app.core.victims.units import NO_PRIORITY, Unit
+from app.model.resources import Matrix
+
+MOST_UNITS = 12
+_STEPS = 20_000
+_MOST_PROOFS = 256
+Sets = NDArray[np.int64]
+
+
+def solve_exactly(problem: Problem, freed: Freed) -> Solution | NoSolution:
+    """The cheapest compatible set with a placement, of at most :data:`MOST_UNITS` units.
+
+    As far as room is concerned that is exact. Sets that ``prove`` refuses are passed over; after
+    too many of them the search ends.
+    """
+    steps = Steps(_STEPS)
+    refused: list[int] = []
+    for number in _in_order(problem, freed):
+        chosen = _chosen(problem.units, number)
+        free = problem.room + freed.by(_flags(number, len(problem.units)), nodes=len(problem.room))
+        packed = pack(free, problem.wanted, steps)
+        if packed is NotPacked.IMPOSSIBLE:
+            continue
+        hint = packed if isinstance(packed, tuple) else None
+        places = problem.prove(chosen, hint)
+        if places is not None:
+            return _solution(problem, freed, number, places=places, refused=refused)
+        refused.append(number)
+        if len(refused) >= _MOST_PROOFS:
+            break
+    return NoSolution()
+
+
+def _in_order(problem: Problem, freed: Freed) -> Iterator[int]:
+    """Compatible sets that exceed no bound on places, the cheapest first."""
+    units = problem.units
+    sets = np.arange(1 << len(units), dtype=np.int64)
+    sets = sets[_is_sensible(sets, units)]
+    sets = sets[_have_places(sets, problem, freed)]
+    sets = sets[_order(sets, units)]
+    while len(sets):
+        number = int(sets[0])
+        sets = sets[1:]
+        if problem.compatible(_chosen(units, number)):
+            yield number
+        else:
+            sets = sets[(sets & number) != number]
+
+
+def _is_sensible(sets: Sets, units: Sequence[Unit]) -> NDArray[np.bool_]:
+    """Whether no unit is part of another one, and no gang loses more than it can spare."""
+    sensible = np.ones(len(sets), dtype=np.bool_)
+    singles: dict[object, list[int]] = {}
+    for at, unit in enumerate(units):
+        if not unit.whole:
+            singles.setdefault(unit.gang, []).append(at)
+    for mine in singles.values():
+        together = np.sum([_bit(sets, at) for at in mine], axis=0)
+        sensible &= together <= units[mine[0]].spare
+    for at, unit in enumerate(units):
+        if unit.whole and unit.gang in singles:
+            parts = sum(1 << single for single in singles[unit.gang])
+            sensible &= (_bit(sets, at) == 0) | ((sets & parts) == 0)
+    return sensible
+
+
+def _bit(sets: Sets, at: int) -> Sets:
+    return (sets >> at) & 1
+
+
+def _order(sets: Sets, units: Sequence[Unit]) -> NDArray[np.intp]:
+    """The positions of ``sets`` by cost, and by number."""
+    gangs, lost, pods = (np.zeros(len(sets), dtype=np.int64) for _ in range(3))
+    priority = np.full(len(sets), NO_PRIORITY, dtype=np.int64)
+    for at, unit in enumerate(units):
+        there = _bit(sets, at)
+        gangs += there * unit.ends_gang
+        lost += there * unit.lost
+        pods += there * len(unit.pods)
+        priority = np.where(there, np.maximum(priority, unit.priority), priority)
+    return np.lexsort((sets, pods, lost, priority, gangs))
+
+
+def _have_places(sets: Sets, problem: Problem, freed: Freed) -> NDArray[np.bool_]:
+    """Whether nodes have enough places for each shape by itself, node by node for all sets."""
+    enough = np.ones(len(sets), dtype=np.bool_)
+    touched = np.unique(freed.nodes)
+    others = np.ones(len(problem.room), dtype=np.bool_)
+    others[touched] = False
+    there = [
+        np.full(len(sets), int(places_on(problem.room, each)[others].sum()), dtype=np.int64)
+        for each in problem.wanted
+    ]
+    for node in touched.tolist():
+        entries = np.flatnonzero(freed.nodes == node)
+        part = _part_of(sets, freed.units[entries].tolist())
+        free = problem.room[node] + subset_sums(freed.amounts[entries])
+        for places, each in zip(there, problem.wanted, strict=True):
+            places += _places_on_one(free, each, node)[part]
+    for places, each in zip(there, problem.wanted, strict=True):
+        enough &= places >= each.count
+    return enough
+
+
+def _part_of(sets: Sets, units: Sequence[int]) -> Sets:
+    """The part of each set that is in ``units``, as a number by their positions there."""
+    parts = np.zeros(len(sets), dtype=np.int64)
+    for at, unit in enumerate(units):
+        parts |= _bit(sets, unit) << at
+    return parts
+
+
+def subset_sums(amounts: Matrix) -> Matrix:
+    """The sums of all subsets of the rows of ``amounts``, by number, the empty one first."""
+    sums = np.zeros((1, amounts.shape[1]), dtype=np.int64)
+    for amount in amounts:
+        sums = np.concatenate((sums, sums + amount))
+    return sums
+
+
+def _places_on_one(free: Matrix, wanted: Wanted, node: int) -> Counts:
+    """Places on one node for each row of ``free``."""
+    mask = np.full(len(free), wanted.mask[node])
+    return places_on(free, Wanted(mask, wanted.request, wanted.count, wanted.per_node))
+
+
+def _chosen(units: Sequence[Unit], number: int) -> tuple[Unit, ...]:
+    return tuple(unit for at, unit in enumerate(units) if number >> at & 1)
+
+
+def _flags(number: int, count: int) -> NDArray[np.bool_]:
+    return np.array([number >> at & 1 for at in range(count)], dtype=np.bool_)
+
+
+def _solution(
+    problem: Problem, freed: Freed, number: int, *, places: Places, refused: Sequence[int]
+) -> Solution:
+    witnesses: list[Witness] = []
+    for at in range(len(problem.units)):
+        if not number >> at & 1:
+            continue
+        rest = _flags(number & ~(1 << at), len(problem.units))
+        bound = first_bound(problem.room + freed.by(rest, nodes=len(problem.room)), problem.wanted)
+        if bound is not None:
+            witnesses.append(Witness(WitnessKind.BOUND, bound))
+        elif any(not other >> at & 1 for other in refused):
+            witnesses.append(Witness(WitnessKind.PLANNER))
+        else:
+            witnesses.append(Witness(WitnessKind.EXHAUSTIVE))
+    chosen = _chosen(problem.units, number)
+    return Solution(chosen, places, tuple(witnesses), exact=not refused)

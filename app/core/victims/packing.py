@@ -1,0 +1,164 @@
+"""Whether members of several shapes have room side by side: places for all, or proof of none.
+
+A greedy packing comes first. Where it fails, and the nodes are few, a search that skips equal nodes
+finds a packing or proves that there is none, as far as its steps go.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import numpy as np
+
+from app.core.victims.bounds import places_on
+from app.core.victims.problem import Places, Wanted
+from app.model.resources import Matrix
+
+_MOST_NODES = 64
+
+
+class NotPacked(Enum):
+    """Why there are no places."""
+
+    IMPOSSIBLE = auto()
+    """No packing has room for all."""
+    UNKNOWN = auto()
+    """The steps ended first."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """How many steps searches may still take together."""
+
+    left: int
+
+    def take(self) -> bool:
+        """Take one, if any is left."""
+        self.left -= 1
+        return self.left >= 0
+
+
+def pack(free: Matrix, wanted: Sequence[Wanted], steps: Steps) -> Places | NotPacked:
+    """Places for all of ``wanted`` where so much is ``free``, shape ``(N, R)``."""
+    order = _largest_first(free, wanted)
+    found = _greedily(free, wanted, order)
+    if found is not None:
+        return found
+    if len(wanted) <= 1:
+        return NotPacked.IMPOSSIBLE
+    if any(int(places_on(free, each).sum()) < each.count for each in wanted):
+        return NotPacked.IMPOSSIBLE
+    return _Search(free, wanted, order, steps).run()
+
+
+def _largest_first(free: Matrix, wanted: Sequence[Wanted]) -> list[int]:
+    """Positions in ``wanted``: those with the fewest places for their number first."""
+    slack = [int(places_on(free, each).sum()) - each.count for each in wanted]
+    total = np.maximum(free, 0).sum(axis=0) + 1
+    sizes = [float((each.request / total).max(initial=0)) for each in wanted]
+    return sorted(range(len(wanted)), key=lambda at: (-sizes[at], slack[at], at))
+
+
+def _greedily(free: Matrix, wanted: Sequence[Wanted], order: Sequence[int]) -> Places | None:
+    """Each shape in turn on the nodes that have the fewest places for it."""
+    left = free.copy() if len(wanted) > 1 else free
+    rows: list[tuple[int, ...]] = [()] * len(wanted)
+    for at in order:
+        each = wanted[at]
+        places = places_on(left, each)
+        nodes = np.flatnonzero(places)
+        nodes = nodes[np.argsort(places[nodes], kind="stable")]
+        upto = np.cumsum(places[nodes])
+        if each.count > (int(upto[-1]) if len(upto) else 0):
+            return None
+        taken = np.minimum(places[nodes], np.maximum(each.count - (upto - places[nodes]), 0))
+        if len(wanted) > 1:
+            left[nodes] -= taken[:, None] * each.request
+        rows[at] = tuple(np.repeat(nodes, taken).tolist())
+    return tuple(rows)
+
+
+class _Search:
+    """Goes through how many of each shape every node takes; equal nodes take no more in turn."""
+
+    def __init__(
+        self, free: Matrix, wanted: Sequence[Wanted], order: Sequence[int], steps: Steps
+    ) -> None:
+        self._wanted = wanted
+        self._order = order
+        self._steps = steps
+        self._rows = np.flatnonzero(
+            np.logical_or.reduce([places_on(free, each) > 0 for each in wanted])
+        ).tolist()
+        self._free: list[list[int]] = free[self._rows].tolist()
+        self._asks = [
+            [(r, int(q)) for r, q in enumerate(each.request.tolist()) if q > 0] for each in wanted
+        ]
+        self._allows = [each.mask[self._rows].tolist() for each in wanted]
+        self._taken = [[0] * len(self._rows) for _ in wanted]
+
+    def run(self) -> Places | NotPacked:
+        if len(self._rows) > _MOST_NODES:
+            return NotPacked.UNKNOWN
+        if self._shape(0):
+            return tuple(
+                tuple(row for row, n in zip(self._rows, taken, strict=True) for _ in range(n))
+                for taken in self._taken
+            )
+        return NotPacked.IMPOSSIBLE if self._steps.left >= 0 else NotPacked.UNKNOWN
+
+    def _most(self, at: int, node: int) -> int:
+        """How many members of a shape the node has room for now."""
+        if not self._allows[at][node]:
+            return 0
+        each, free = self._wanted[at], self._free[node]
+        most = each.count if each.per_node is None else min(each.count, each.per_node)
+        return max(min((most, *(free[r] // q for r, q in self._asks[at]))), 0)
+
+    def _shape(self, depth: int) -> bool:
+        """Place the shapes from this one of the order on."""
+        if depth == len(self._order):
+            return True
+        for at in self._order[depth:]:
+            room = sum(self._most(at, node) for node in range(len(self._rows)))
+            if room < self._wanted[at].count:
+                return False
+        at = self._order[depth]
+        most = [self._most(at, node) for node in range(len(self._rows))]
+        return self._nodes(depth, 0, self._wanted[at].count, most)
+
+    def _nodes(self, depth: int, node: int, left: int, most: list[int]) -> bool:
+        """Let nodes from this one on take the ``left`` members."""
+        if not left:
+            return self._shape(depth + 1)
+        if sum(most[node:]) < left or not self._steps.take():
+            return False
+        at = self._order[depth]
+        least = left - sum(most[node + 1 :])
+        upto = min(most[node], left, self._taken_by_equal(depth, node))
+        for count in range(upto, max(least, 0) - 1, -1):
+            self._take(at, node, count)
+            if self._nodes(depth, node + 1, left - count, most):
+                return True
+            self._take(at, node, -count)
+        return False
+
+    def _taken_by_equal(self, depth: int, node: int) -> int:
+        """What the nearest node before it took that was equal to it; more would be no new try."""
+        at = self._order[depth]
+        later = self._order[depth:]
+        for other in range(node - 1, -1, -1):
+            before = self._taken[at][other]
+            back = dict(self._asks[at])
+            was = [free + back.get(r, 0) * before for r, free in enumerate(self._free[other])]
+            if was == self._free[node] and all(
+                self._allows[k][other] == self._allows[k][node] for k in later
+            ):
+                return before
+        return self._wanted[at].count
+
+    def _take(self, at: int, node: int, count: int) -> None:
+        self._taken[at][node] += count
+        free = self._free[node]
+        for r, q in self._asks[at]:
+            free[r] -= q * count

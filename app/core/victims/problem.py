@@ -1,0 +1,123 @@
+"""A search for victims, and what it can end in, as values.
+
+``N`` nodes, ``R`` resources of the axis, rows are those of the node table. A set of units is told
+in the order of the problem's units, so that equal sets are equal tuples.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.core.victims.units import Unit
+from app.model.resources import Mask, Matrix, Vector
+from app.model.running import Running
+
+Places = tuple[tuple[int, ...], ...]
+"""Rows of nodes for the members of each :class:`Wanted`, in their order."""
+Compatible = Callable[[Sequence[Unit]], bool]
+"""Whether the rules about several victims let these units go together.
+
+A superset of units that may not go together may not either.
+"""
+Prove = Callable[[Sequence[Unit], Places | None], Places | None]
+"""Places for the whole preemptor under every filter once these units are gone; None: none found.
+
+The second argument are places that have room, to be tried first.
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """``count`` equal members: each asks for ``request``, shape ``(R,)``.
+
+    ``mask`` has the nodes that static rules allow, shape ``(N,)``. ``per_node``: no node takes more
+    of them (None: any number).
+    """
+
+    mask: Mask
+    request: Vector
+    count: int
+    per_node: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """For whom and from what room is made.
+
+    ``units`` are in the order in which victims are preferred. ``room`` is the future idle room
+    before any of them goes, shape ``(N, R)``. ``wanted`` is the minimum of the preemptor, equal
+    members together. ``prove`` is expensive: it is called for sets that have room and are
+    ``compatible`` only.
+    """
+
+    units: Sequence[Unit]
+    running: Running
+    room: Matrix
+    wanted: Sequence[Wanted]
+    compatible: Compatible
+    prove: Prove
+
+
+class BoundKind(StrEnum):
+    """What is too little."""
+
+    NODE = "node"
+    """The largest node has less of a resource than one member asks for."""
+    PLACES = "places"
+    """Nodes have fewer places for members of one shape than there are such members."""
+    SUM = "sum"
+    """All nodes that any member may go to have less of a resource than all members ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Proof that there is no placement: ``asked`` is more than what is ``there``.
+
+    ``wanted`` is a position in the problem's ``wanted`` (-1: all together), ``resource`` one on the
+    axis (-1: places are counted).
+    """
+
+    kind: BoundKind
+    wanted: int
+    resource: int
+    asked: int
+    there: int
+
+
+class WitnessKind(StrEnum):
+    """Why a unit cannot be spared."""
+
+    BOUND = "bound"
+    """Without it a bound is exceeded."""
+    EXHAUSTIVE = "exhaustive"
+    """Every set of units without it that costs less has no room for all members."""
+    PLANNER = "planner"
+    """The planner found no places without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Why one unit of a solution is needed; ``bound`` holds without it, for that kind only."""
+
+    kind: WitnessKind
+    bound: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """The ``units`` go, then the preemptor has its ``places``. One witness per unit.
+
+    No unit can be spared. ``exact``: no other compatible set costs less.
+    """
+
+    units: tuple[Unit, ...]
+    places: Places
+    witnesses: tuple[Witness, ...]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoSolution:
+    """There is none; ``bound`` says why, None: the planner found no places for any set tried."""
+
+    bound: Bound | None = None

@@ -1,0 +1,169 @@
+"""Units of victims: pods that go together or not at all, and what a set of units costs.
+
+A *unit* is a pod beyond the minimum of its gang, a single pod, or a whole gang. A gang that has
+more than its minimum gives units of both sorts: any ``spare`` of its pods, or all of them.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.accounts import GangAccount
+from app.core.policy import Candidate
+from app.model.gang import Gang
+from app.model.ids import GroupKey
+from app.model.parts import NO_SUB_GROUP, Part
+from app.model.resources import Vector
+from app.model.running import Running
+
+NO_PRIORITY = -(1 << 31)
+"""That of no victim at all; no pod has a lower one."""
+_LONGEST_S = 1e8
+_MILLIONTHS = 1e6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """``pods`` are positions in ``snapshot.running``, in ascending order.
+
+    ``whole``: they are all members of ``gang``. ``ends_gang``: by that a gang of more than one
+    ends. ``spare``: so many units of the gang that are not ``whole`` may go together. ``priority``
+    is the highest of a pod and its group. ``lost`` is the work that is lost, in millionths of the
+    cluster times seconds (:func:`lost_work`).
+    """
+
+    pods: tuple[int, ...]
+    gang: GroupKey
+    ends_gang: bool
+    whole: bool
+    spare: int
+    priority: int
+    lost: int
+
+
+class SetCost(NamedTuple):
+    """What it costs to evict a set of units: what stands first counts first."""
+
+    gangs: int
+    priority: int
+    lost: int
+    pods: int
+
+
+def cost_of(units: Iterable[Unit]) -> SetCost:
+    """The cost of ``units``, none of which has a pod of another one."""
+    gangs, priority, lost, pods = 0, NO_PRIORITY, 0, 0
+    for unit in units:
+        gangs += unit.ends_gang
+        priority = max(priority, unit.priority)
+        lost += unit.lost
+        pods += len(unit.pods)
+    return SetCost(gangs, priority, lost, pods)
+
+
+def lost_work(
+    running: Running, *, total: Vector, saved: NDArray[np.float64], now: float
+) -> NDArray[np.int64]:
+    """What is lost of each running pod's work, shape ``(P,)``.
+
+    The dominant share of its request in the cluster's ``total`` times the seconds since its work
+    was ``saved`` (its start or its last checkpoint, shape ``(P,)``), in millionths.
+    """
+    shares = (running.requests / np.maximum(total, 1)).max(axis=1, initial=0.0)
+    seconds = np.clip(now - saved, 0.0, _LONGEST_S)
+    lost: NDArray[np.int64] = np.rint(shares * seconds * _MILLIONTHS).astype(np.int64)
+    return lost
+
+
+def units_of(
+    candidates: Sequence[Candidate],
+    running: Running,
+    *,
+    account_of: Callable[[Gang], GangAccount],
+    lost: NDArray[np.int64],
+) -> tuple[Unit, ...]:
+    """The units that ``candidates`` make, in their order: those that go first in front.
+
+    ``candidates`` are the pods that may go, ``lost`` as of :func:`lost_work`, ``account_of`` what
+    gangs have now. Of a gang that :attr:`~app.model.gang.Gang.ends_whole`, or that has no more than
+    its minimum, all pods go together; not when one of them is no candidate. A whole gang stands
+    where its last pod does.
+    """
+    work: list[int] = lost.tolist()
+    of_gang: dict[GroupKey, list[Candidate]] = defaultdict(list)
+    for candidate in candidates:
+        of_gang[candidate.gang.key].append(candidate)
+    sizes = Counter(
+        gang
+        for gang, gone in zip(running.gangs, running.releasing.tolist(), strict=True)
+        if not gone
+    )
+    found: dict[int, list[Unit]] = {}
+    for members in of_gang.values():
+        gang = members[0].gang
+        account = account_of(gang)
+        singles, spare = _singles(members, running, account)
+        for one in singles:
+            found[one.at] = [_unit(one, work, spare=spare)]
+        if len(members) == sizes[gang.key] and (gang.ends_whole or not gang.is_of_one):
+            found.setdefault(members[-1].at, []).append(_whole(members, work))
+    return tuple(unit for candidate in candidates for unit in found.get(candidate.at, ()))
+
+
+def _singles(
+    members: Sequence[Candidate], running: Running, account: GangAccount
+) -> tuple[Sequence[Candidate], int]:
+    """The members that may go by themselves, and how many of them at most."""
+    gang = members[0].gang
+    if gang.ends_whole:
+        return (), 0
+    if gang.is_of_one:
+        return members, len(members)
+    spare = account.ready - gang.min_member
+    if spare <= 0:
+        return (), 0
+    parts = {running.parts[one.at] for one in members}
+    free = {part for part in parts if _can_do_without(part, gang, account)}
+    return [one for one in members if running.parts[one.at] in free], spare
+
+
+def _can_do_without(part: Part, gang: Gang, account: GangAccount) -> bool:
+    """Whether roles and sub-groups of ``gang`` have their minimums without one such member."""
+    role, sub_group = part
+    left = Counter(account.role_ready)
+    left[role] -= 1
+    if gang.lacking_of_roles(left):
+        return False
+    whole = Counter(account.sub_group_ready)
+    if sub_group != NO_SUB_GROUP:
+        whole[sub_group] -= 1
+    return not gang.lacking_of_policies(whole)
+
+
+def _unit(one: Candidate, lost: Sequence[int], *, spare: int) -> Unit:
+    return Unit(
+        pods=(one.at,),
+        gang=one.gang.key,
+        ends_gang=False,
+        whole=False,
+        spare=spare,
+        priority=max(one.priority, one.gang.priority),
+        lost=lost[one.at],
+    )
+
+
+def _whole(members: Sequence[Candidate], lost: Sequence[int]) -> Unit:
+    gang = members[0].gang
+    return Unit(
+        pods=tuple(sorted(one.at for one in members)),
+        gang=gang.key,
+        ends_gang=len(members) > 1 or not gang.is_of_one,
+        whole=True,
+        spare=0,
+        priority=max(gang.priority, *(one.priority for one in members)),
+        lost=sum(lost[one.at] for one in members),
+    )
