@@ -1,12 +1,14 @@
-"""Module and class names use the words of the field: none that the glossary replaces.
+"""Names and docstrings use the words of the field: none that the glossary replaces.
 
 The glossary is in the contract of the project; the words here are those of its left column, and
-those that meant several things at once.
+those that meant several things at once. A docstring names its subject, too: it begins with no
+pronoun, and calls no pod, group or queue nobody, somebody or whoever.
 """
 
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,48 @@ WHOLE_NAME = {
     "tries": "candidate order",
 }
 """Names that say nothing by themselves."""
+STANDS_FOR_NONE = re.compile(
+    r"\b(nobody|somebody|whoever|anybody|everybody|anyone|someone|everyone|no one|who|whom)\b", re.I
+)
+"""Pronouns for a pod, a group or a queue: say which."""
+NAMES_NO_SUBJECT = re.compile(
+    r"""
+    (It|Its|They|Their|Them|He|She|The\ same|That|This|These|Those|Who|Whom|Whose|Nor|Also
+    |(Whether|Where|When|What|If|How|As|Until|Since|Why|Which)\ (it|its|they|their|them)
+    |(By|For|From|In|On|Of|To|With)\ (it|its|they|their|them|that|these|those)
+    |(All|Any|Both|Each|Just|None|One|Only|Some)(\ of)?\ (it|that|them|these|those)
+    |So\ (long|many))\b
+    """,
+    re.X,
+)
+"""Beginnings of docstrings that make a riddle of what they are about."""
+REPLACED = re.compile(
+    r"""\b(
+    rooms|promises?|promised|roster|residents?|choosy|strangers?|allowances?|approvals?|basis
+    |g[ia]v(e|es|ing)\ way|gave\ way|lends?|lending|lent|standings?(?!\ still)
+    |pods?\ alone|(pods?|gates?|groups?|schedulers?)\ of\ others|somebody\ else's
+    |lets?\ ((it|them|others|groups?)\ )?in
+    )\b""",
+    re.I | re.X,
+)
+"""Words of the glossary's left column that have no other use in a docstring."""
+STILL_TO_DO = (
+    "app/cache/cluster.py",
+    "app/cache/decisions.py",
+    "app/cache/nodes/",
+    "app/cache/snapshots/",
+    "app/controllers/job/syncing.py",
+    "app/core/actions/",
+    "app/core/combining.py",
+    "app/core/plugins/",
+    "app/core/points.py",
+    "app/core/policy.py",
+    "app/core/victims/",
+    "app/service/calls/preemption.py",
+    "app/service/cycle/",
+    "app/service/effects/",
+)
+"""Where docstrings are not looked at yet."""
 THE_FIELDS = frozenset({"NominatedRoom", "nominated_room"})
 """The glossary's own: room that a nomination keeps."""
 
@@ -63,6 +107,57 @@ def names() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 yield f"{where}:{node.lineno}", node.name
+
+
+Documented = tuple[str, str, ast.AST]
+
+
+def _documented(node: ast.AST, name: str) -> Iterator[Documented]:
+    """Public modules, classes, functions and values below ``node``: name, docstring and node."""
+    body: list[ast.stmt] = getattr(node, "body", [])
+    before: ast.stmt | None = None
+    for each in body:
+        if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _documented(each, f"{name}.{each.name}".lstrip("."))
+        elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+            text = each.value.value
+            if isinstance(text, str) and _is_public(_named(name, before)):
+                yield _named(name, before), text, each
+        before = each
+
+
+def _named(owner: str, before: ast.stmt | None) -> str:
+    """The name that a docstring is of: its owner, or the value assigned in front of it."""
+    match before:
+        case None:
+            return owner
+        case ast.Assign(targets=[ast.Name(id=value)]) | ast.AnnAssign(target=ast.Name(id=value)):
+            return f"{owner}.{value}".lstrip(".")
+    return "_"
+
+
+def _is_public(name: str) -> bool:
+    return all(part.startswith("__") or not part.startswith("_") for part in name.split("."))
+
+
+@cache
+def docstrings() -> tuple[tuple[str, str], ...]:
+    """The public docstrings of ``app``, but for the packages still to do, and where they are."""
+    return tuple(_docstrings())
+
+
+def _docstrings() -> Iterator[tuple[str, str]]:
+    for path in sorted(ROOT.rglob("*.py")):
+        where = str(path.relative_to(ROOT.parent))
+        if where.startswith(STILL_TO_DO):
+            continue
+        for name, text, node in _documented(ast.parse(path.read_text()), ""):
+            yield f"{where}:{getattr(node, 'lineno', 0)} {name}", _told(text)
+
+
+def _told(text: str) -> str:
+    """``text`` without names of the code."""
+    return re.sub(r"``.*?``|`.*?`", "`", text.strip())
 
 
 def words(name: str) -> list[str]:
@@ -89,6 +184,54 @@ def test_no_module_or_class_has_a_name_that_says_nothing() -> None:
         if (alone := name.strip("_").lower()) in WHOLE_NAME
     ]
     assert not found
+
+
+def test_docstrings_say_which_pod_group_or_queue_they_mean() -> None:
+    assert not [
+        f"{where}: {found[0]}"
+        for where, text in docstrings()
+        if (found := STANDS_FOR_NONE.search(text))
+    ]
+
+
+def test_docstrings_begin_with_their_subject() -> None:
+    assert not [
+        f"{where}: {found[0]}"
+        for where, text in docstrings()
+        if (found := NAMES_NO_SUBJECT.match(text))
+    ]
+
+
+def test_docstrings_have_no_word_that_the_glossary_replaces() -> None:
+    assert not [
+        f"{where}: {found[0]}" for where, text in docstrings() if (found := REPLACED.search(text))
+    ]
+
+
+def test_what_is_still_to_do_exists() -> None:
+    assert all((ROOT.parent / each).exists() for each in STILL_TO_DO)
+
+
+@pytest.mark.parametrize(
+    "riddle",
+    ["It is gone.", "Whether it is", "The same of", "Those that", "One of them", "All of it"],
+)
+def test_a_riddle_is_seen(riddle: str) -> None:
+    assert NAMES_NO_SUBJECT.match(riddle)
+
+
+@pytest.mark.parametrize("replaced", ["a promise", "gives way", "Let in", "let it in", "rooms"])
+def test_a_replaced_word_is_seen(replaced: str) -> None:
+    assert REPLACED.search(replaced)
+
+
+def test_docstrings_are_told_by_their_names_and_private_ones_left_out() -> None:
+    text = (
+        '"""M."""\nA = 1\n"""V."""\n_B = 2\n"""P."""\nclass C:\n'
+        ' """C."""\n def f(self):\n  """F."""\ndef _g():\n """G."""\n'
+    )
+    found = [(name, text) for name, text, _ in _documented(ast.parse(text), "")]
+    assert found == [("", "M."), ("A", "V."), ("C", "C."), ("C.f", "F.")]
 
 
 @pytest.mark.parametrize(

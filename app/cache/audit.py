@@ -1,9 +1,9 @@
-"""Does the ledger say what the API server says?
+"""Compare what the cache charges with what the API server says.
 
-Compares the charges of the cache with a fresh listing of pods. A *drift* is room counted for a pod
-that does not hold it, not counted for one that does, or counted on another node. Promises (planned
-members, slots) are not drift: the API server does not know them; they are listed by number. Nor is
-a promise on the node that the pod is bound to: the listing is ahead of the watch.
+A *drift* between the charges and a fresh listing of pods is room counted for a pod that does not
+hold it, not counted for one that does, or counted on another node. Reservations (planned members,
+slots) are not drift: the API server does not know them; they are listed by number. Nor is a
+reservation on the node that the pod is bound to: the listing is ahead of the watch.
 """
 
 from collections.abc import Iterable

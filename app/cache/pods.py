@@ -82,7 +82,7 @@ class Pods:
         self._departed = Departed()
 
     def ours(self, pod: Pod) -> bool:
-        """Whether its ``schedulerName`` is one of ours."""
+        """Whether the pod's ``schedulerName`` is one of ours."""
         return pod.scheduler in self.schedulers
 
     def pod(self, uid: PodUid) -> Pod | None:
@@ -150,7 +150,7 @@ class Pods:
             self._signals.note_freed(when=self.nominated.note(pod))
 
     def drop_nominated(self, uid: PodUid) -> None:
-        """It does not any more: it has its node, was refused, or is gone."""
+        """Drop a pod that is not nominated any more: it has its node, was refused, or is gone."""
         self._signals.note_freed(when=self.nominated.drop(uid))
 
     def _drop(self, uid: PodUid) -> None:
@@ -172,17 +172,17 @@ class Pods:
             group.reached = Counter()  # if it comes again it comes whole
 
     def _vacate(self, member: Member, node: NodeName) -> None:
-        """It leaves what it had on ``node``."""
+        """Take away what the member had on ``node``."""
         if node and member.pod.grouped:
             self.vacated.append(Vacated(member.group, member.pod, node))
 
     def _is_past(self, pod: Pod) -> bool:
-        """Whether it is gone or over, though kube-scheduler does not know that yet."""
+        """Whether the pod is gone or over, though kube-scheduler does not know that yet."""
         gone = pod.uid in self._departed or pod.uid in self._history
         return gone or self._is_history(pod)
 
     def _is_history(self, pod: Pod) -> bool:
-        """Whether it is over, and its PodGroup too: it does not count."""
+        """Whether the pod is over, and its PodGroup too: it does not count."""
         if pod.status not in TERMINAL:
             return False
         group = self._groups.get(pod.group)
@@ -204,7 +204,7 @@ class Pods:
         self.nominated_members.discard(uid)
 
     def _occupant(self, holder: str) -> Occupant | None:
-        """Who has room under that name, as other pods see it."""
+        """The pod or slot that has room under that name, as other pods see it."""
         member = self._members.get(PodUid(holder))
         pod = self.foreign.get(PodUid(holder)) if member is None else member.pod
         if pod is None:
@@ -296,7 +296,7 @@ class Pods:
             self._reservations.housed.append(pod.uid)
 
     def _come_in(self, group: Group) -> None:
-        """It has a place already: it is not voted on."""
+        """Admit the group without a vote, as it has a place already."""
         if group.phase in (GroupPhase.NEW, GroupPhase.PENDING):
             self._decisions.admit(group.key)
 

@@ -80,7 +80,7 @@ class QueueAccount:
         self.tree_committed = plus(self.tree_committed, own.committed)
 
     def change(self, by: QueueChange, sign: int) -> None:
-        """Its own sums change, or change back (-1)."""
+        """Change the queue's own sums, or change them back (-1)."""
         self.groups += sign * by.groups
         if by.allocated is not None:
             self.allocated = self.allocated + sign * by.allocated
@@ -96,7 +96,7 @@ class QueueAccount:
             self.releasing = _or_none(plus(self.releasing, sign * by.releasing))
 
     def change_below(self, by: QueueChange, sign: int) -> None:
-        """The same of the sums that include all descendants."""
+        """Change the sums that include all descendants, or change them back (-1)."""
         if by.allocated is not None:
             self.tree_allocated = self.tree_allocated + sign * by.allocated
         if by.request is not None:
@@ -216,7 +216,7 @@ def change_by_loss(
 
 
 def _unadmitted_change(gang: Gang, before: Losses, after: Losses) -> Vector | None:
-    """What it requests more for members that do not exist, as far as it waits for admission."""
+    """What the gang requests more for members that do not exist, while it waits for admission."""
     if gang.phase in _ADMITTED or gang.min_request is None or gang.set_aside:
         return None
     return _unadmitted_without(gang, after) - _unadmitted_without(gang, before)
@@ -242,7 +242,7 @@ def _is_gone(gang: Gang, losses: Losses) -> bool:
 
 
 def plus(left: Vector | None, right: Vector | None) -> Vector | None:
-    """Their sum, where None is nothing."""
+    """The sum of both, where None is nothing."""
     if left is None or right is None:
         return right if left is None else left
     return left + right

@@ -44,7 +44,7 @@ class Noted(Mapping[str, object]):
         return len(self.given)
 
     def unread(self) -> list[str]:
-        """Those that nobody asked for, as they stand in the configuration."""
+        """Arguments that no plugin asked for, as they stand in the configuration."""
         return [key for key in self.given if key not in self._asked]
 
 

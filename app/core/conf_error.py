@@ -1,7 +1,8 @@
 """The one error of a scheduler configuration that cannot be used.
 
-Raised while text is read and while plugins are configured; the message says where and what, so it
-can be shown to the operator as it is. Whoever loads configurations keeps the previous one.
+The error is raised while text is read and while plugins are configured; the message says where and
+what, so it can be shown to the operator as it is. The loader of configurations keeps the previous
+one.
 """
 
 

@@ -3,7 +3,7 @@
 While a cycle plans on its snapshot, limits may be lowered and single gangs be planned on demand.
 What both decided may be too much for a queue or for one above it. So the cycle's decisions are
 taken up one by one on a ledger of the newer snapshot, by the same rules; nodes are not chosen
-again, and whether they have room is for whoever publishes to see.
+again, and whether they have room is for the publisher to see.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -70,7 +70,7 @@ Refuses = Callable[[Gang, Opened, Snapshot], object]
 
 
 def _closes(gang: Gang, _opened: Opened, snapshot: Snapshot) -> object:
-    """Where nobody is asked to let groups in, only a closed queue keeps them out."""
+    """Where the actions admit no groups, only a closed queue keeps them out."""
     return shut_out(gang, snapshot)
 
 
@@ -82,7 +82,7 @@ def _admitted(
         gang = snapshot.gangs.get(key)
         if gang is None or gang.queue not in snapshot.queues:
             continue
-        if not gang.inqueue:  # else it was let in on demand, and its claim counts already
+        if not gang.inqueue:  # else it was admitted on demand, and its claim counts already
             if not comes_in_anyway(gang, snapshot) and refuses(gang, opened, snapshot):
                 continue
             ledger.admit(gang)

@@ -1,11 +1,11 @@
-"""Who holds what a refused group lacks: the groups that hold or may claim most of it.
+"""Holders of what a refused group lacks: the groups that hold or may claim most of it.
 
-Looked up for refusals only. What groups hold is taken from the snapshot once per queue and
+They are looked up for refusals only. What groups hold is taken from the snapshot once per queue and
 resource; groups that the cycle admits since are followed through :attr:`Ledger.admitted`, so a
 thousand refusals in a row cost one look at the groups.
 
-Who asks to be let in is not kept out by what others hold beyond their minimums, so of that nothing
-is named to it.
+A group that asks for admission is not kept out by what others hold beyond their minimums, so no
+holder of that is named to it.
 """
 
 from dataclasses import dataclass

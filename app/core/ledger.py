@@ -141,7 +141,7 @@ class Ledger:
         self._record(Placed(gang, task, node))
 
     def pipeline(self, gang: Gang, task: Task, *, node: int) -> None:
-        """The same of room that is about to be free."""
+        """Place ``task`` on room of the node that is about to be free."""
         self._record(Placed(gang, task, node, pipelined=True))
 
     def evict(self, at: int) -> None:
@@ -198,7 +198,7 @@ class Ledger:
     # --- moments ---------------------------------------------------------------------------------
 
     def moment(self) -> Moment:
-        """This one, for :meth:`only_filled_since` and :meth:`is_as_at`."""
+        """The present moment, for :meth:`only_filled_since` and :meth:`is_as_at`."""
         journal = self.journal
         last = journal[-1] if journal else None
         return Moment(self.epoch, self._changes, len(journal), last)
@@ -244,7 +244,7 @@ class Ledger:
             above.tree_committed = plus(above.tree_committed, claim)
 
     def _claim(self, gang: Gang) -> Vector:
-        """What it may still claim beside what it holds by now."""
+        """What the gang may still claim beside what it holds by now."""
         claim: Vector = np.maximum(
             claimable(gang) - (self.gang(gang).allocated - gang.allocated), 0
         )

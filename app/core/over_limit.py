@@ -1,18 +1,18 @@
 """What is given back when a queue holds more than its limit.
 
-A limit may be lowered after places were promised, and pods come onto nodes by somebody else's doing
-while those places are not used yet. So the promises that can be taken back are taken up one by one
-again, the earlier first: who does not fit what a queue, or one above it, may hold by now goes. That
-is the latest of them, and nobody in vain: one goes only if it has of what there is too much of, and
-does not fit with those before it.
+A limit may be lowered after places were reserved, and pods come onto nodes by other means while
+those places are not used yet. So the reservations that can be taken back are taken up one by one
+again, the earlier first. A reservation goes if it does not fit what a queue, or one above it, may
+hold by now. That is the latest of them, and none in vain: a reservation goes only if it has of what
+there is too much of, and does not fit with those before it.
 
-Limits are those that somebody set. What a queue deserves, or the cluster has, shrinks all the time
-when others come: what was promised by that stays, as in Volcano what a session has allocated. So it
-does when its queue closes, or keeps room for members that autoscalers see.
+Limits are values that are set in queues. What a queue deserves, or the cluster has, shrinks all the
+time when others come: what was reserved by that stays, as in Volcano what a session has allocated.
+So it does when its queue closes, or keeps room for members that autoscalers see.
 
-This is another question than who may be evicted (:mod:`app.core.protection`): nothing given back
-here runs, and the queue's own limit asks for it, not another pod. What of a gang goes together is
-said by the :class:`Revocable` values, made where the gang's members are known.
+Which pods may be evicted is another question (:mod:`app.core.victims`): nothing given back here
+runs, and the queue's own limit asks for it, not another pod. What of a gang goes together is said
+by the :class:`Revocable` values, made where the gang's members are known.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -45,9 +45,9 @@ def relief(
     reservations_in: PromisesIn,
     now: float,
 ) -> Relieved:
-    """Which of ``queues`` hold too much, and which promises there have to go.
+    """Which of ``queues`` hold too much, and which reservations there have to go.
 
-    Of equally old ones the gang of lower rank goes, and of one gang those that come later.
+    Of equally old reservations those of the gang of lower rank go, and of one gang the later ones.
     ``now`` is seconds since the epoch.
     """
     ledger = Ledger(snapshot)
@@ -65,7 +65,7 @@ def relief(
 
 
 def _takes_up(reserve: Revocable, ledger: Ledger, opened: Opened) -> bool:
-    """Whether its queue may hold it too; then it counts."""
+    """Whether the queue may hold the reservation too; then it counts."""
     queue = ledger.snapshot.gangs[reserve.gang].queue
     ledger.charge(queue, reserve.request)
     if not opened.excess(queue)[reserve.request > 0].any():

@@ -72,7 +72,7 @@ def plan_gang(
     now: float,
     shapes: ShapeCache | None,
 ) -> Plan:
-    """The same actions over one gang, on demand; an empty plan when there is no such gang."""
+    """The plan of all actions for one gang, on demand; empty when there is no such gang."""
     gang = snapshot.gangs.get(key)
     pending = () if gang is None else (gang,)
     cycle = _open(snapshot, policies, pending=pending, now=now, find=_placer(shapes))
@@ -116,11 +116,12 @@ def may_place(
 def bears_more(
     snapshot: Snapshot, policies: Policies, *, like: Gang, count: int, now: float
 ) -> bool:
-    """Whether the same actions let ``count`` more groups like that one have a place each.
+    """Whether ``count`` more groups like that one get a place each by all actions.
 
-    ``like`` is a pod alone as it waited; nobody else does. That nodes have room is for the caller
-    to see. All but the last are asked for as one: whatever bears them together bears fewer. They
-    come at ``now``, so they are let in only if the queue can take what all of them claim.
+    ``like`` is a single pod as it waited; no other group does. That nodes have room is for the
+    caller to see. All but the last are asked for as one: a queue that bears them together bears
+    fewer. They come at ``now``, so they are admitted only if the queue can take what all of them
+    claim.
     """
     [task] = like.waiting
     comers = tuple(
@@ -151,7 +152,7 @@ def bears_more(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Nodes that somebody else has found."""
+    """Nodes that the caller has found."""
 
     rows: Mapping[PodUid, int]
 
@@ -245,9 +246,9 @@ def _run(cycle: Cycle) -> Steps:
 
 
 def _account_for(cycle: Cycle, gang: Gang) -> None:
-    """A gang that got no place and no reason gets one: nobody waits without knowing why.
+    """Give a reason to a gang that got no place and no reason: no gang waits without one.
 
-    One that a later action gave all its places keeps no reason of an earlier one.
+    A gang that a later action gave all its places keeps no reason of an earlier one.
     """
     admitted = cycle.in_play(gang)
     if cycle.is_refused(gang):

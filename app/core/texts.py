@@ -101,7 +101,7 @@ def never_of(sentence: str) -> Never | None:
 
 
 def describe(refusal: Refusal) -> str:
-    """One sentence: where, what was asked, what is free, who holds the rest."""
+    """The refusal in a sentence: where, what was asked, what is free, the holders of the rest."""
     where = refusal.where
     subject = f"{_SUBJECT.get(refusal.cause, '')} {where}".strip() if where else ""
     parts: list[str] = []

@@ -43,7 +43,7 @@ def open_policies(
 ) -> Opened:
     """The combined answers of ``policies`` on ``ledger``; ``now`` is seconds since the epoch.
 
-    ``explain``: refusals tell who holds what is short, for which all groups are looked at.
+    ``explain``: refusals name the holders of what is short, for which all groups are looked at.
     """
     session = Session(ledger=ledger, conf=policies.conf, now=now)
     configured = [

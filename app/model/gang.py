@@ -226,11 +226,11 @@ class Gang:
     unused: frozenset[PodUid] = frozenset()
     """Members that did not use their place while they had one: beyond the minimum they go last."""
     yields_until: float = 0.0
-    """Until then all its members beyond the minimum do, as one has just lost its place so."""
+    """Until when all its members beyond the minimum go last, as one has just lost its place."""
     preempts: bool = True
     """Whether others may be evicted for it: no class, pod or template of it says ``Never``."""
     ends_whole: bool = False
-    """Whether its owner ends all members when one of them is evicted."""
+    """Whether the gang's owner ends all members when one of them is evicted."""
 
     @property
     def called(self) -> str:

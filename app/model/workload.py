@@ -12,7 +12,7 @@ from app.model.parts import Policies
 EVICTION_ENDS: Final = "pumice.sh/eviction-ends"
 """Annotation of a PodGroup: what ends when one of its pods is evicted."""
 JOB_ENDS: Final = "job"
-"""Its value where a policy of the owning job answers an eviction by ending all its pods."""
+"""The value where a policy of the owning job answers an eviction by ending all its pods."""
 
 
 class GroupPhase(StrEnum):

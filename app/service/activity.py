@@ -2,8 +2,8 @@
 
 kube-scheduler calls the extender beside it, so two replicas must not both publish plans. The Lease
 is kube-scheduler's own; its holder is ``<host name>_<uuid>`` and the sidecar has the same host
-name. A Lease that was not renewed in time counts as held by nobody. As in client-go, "in time" is
-measured from when *we* saw the last renewal: the time written in it is another clock's.
+name. A Lease that was not renewed in time counts as free. As in client-go, "in time" is measured
+from when *we* saw the last renewal: the time written in it is another clock's.
 """
 
 from collections.abc import Callable
@@ -56,18 +56,18 @@ class Activity:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Why it does not decide, for who wonders."""
+        """Why this replica does not decide, for its users."""
         if self.active:
             return ()
         lease, holder = f"Lease {self.namespace}/{self.name}", self._holder
         if holder:
             return (f"stands by: {lease} is held by {holder}, not by {self.identity}",)
         told = "the kube-scheduler beside must elect (leaderElection), or this must not"
-        return (f"stands by: nobody holds {lease}; {told} (--leader-elect=false)",)
+        return (f"stands by: no process holds {lease}; {told} (--leader-elect=false)",)
 
     @property
     def _holder(self) -> str:
-        """Who holds the Lease; empty: nobody."""
+        """The holder of the Lease; empty: there is none."""
         seen = self.leases.get(f"{self.namespace}/{self.name}")
         if seen is None or seen.at + seen.lease.duration < self.clock():
             return ""

@@ -41,7 +41,7 @@ class Limits:
     """While kube-scheduler asked for any pod this recently it works off a queue: that may take
     ten times as long."""
     slot_s: float = 60.0
-    """Room kept for pods nobody creates is given back."""
+    """How long room is kept for pods that are not created."""
     failed_s: float = 3.0
     """Room that a failed member left is given to others when its owner has done nothing by then."""
     observed_s: float = 30.0
@@ -58,8 +58,10 @@ class Limits:
     burst_s: float = 0.02
     """Between two bursts of Bindings."""
     bindings_in_flight: int = 64
-    """As many as there are connections for them: who waits for one could not be told any more that
-    its client is gone."""
+    """How many Bindings are under way at most: as many as there are connections for them.
+
+    A call that waits for a connection could not be told any more that its client is gone.
+    """
     writes_in_flight: int = 32
     hint: PlacementHint = PlacementHint.AUTO
     binds_foreign: bool = False

@@ -20,7 +20,7 @@ class Reaction(Enum):
     GONE = "gone"
     """The object does not exist (any more), or its name is another one's by now."""
     CONFLICT = "conflict"
-    """It is not as expected: look at it before doing anything."""
+    """The object is not as expected: look at it before doing anything."""
     REFUSED = "refused"
     """Invalid or forbidden: trying again does not help."""
     RETRY = "retry"

@@ -41,7 +41,7 @@ def test_a_process_that_is_not_elected_always_decides() -> None:
 def test_who_does_not_decide_says_why() -> None:
     activity = elected(Hand())
     assert activity.notices == (
-        "stands by: nobody holds Lease pumice-system/scheduler; the kube-scheduler beside must"
+        "stands by: no process holds Lease pumice-system/scheduler; the kube-scheduler beside must"
         " elect (leaderElection), or this must not (--leader-elect=false)",
     )
     activity.set_lease(lease("host-b_0b1c"))

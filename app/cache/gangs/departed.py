@@ -22,12 +22,12 @@ class Departed:
         return uid in self._uids
 
     def add(self, uid: PodUid) -> None:
-        """It is gone."""
+        """Note that the pod is gone."""
         self._uids.pop(uid, None)
         self._uids[uid] = None
         if len(self._uids) > self._limit:
             del self._uids[next(iter(self._uids))]
 
     def discard(self, uid: PodUid) -> None:
-        """It is there after all."""
+        """Note that the pod exists after all."""
         self._uids.pop(uid, None)

@@ -1,8 +1,8 @@
 """Pods that name a PodGroup and that another scheduler has bound.
 
-They take room on their nodes and are no members: mostly the template of an operator's pods names
-the group and forgets the scheduler. Their group waits for members that will never come, so it has
-to say who took them.
+Foreign members take room on their nodes and are no members: mostly the template of an operator's
+pods names the group and forgets the scheduler. Their group waits for members that will never come,
+so it has to name the scheduler that took them.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ class ForeignMembers:
         return changed | {pod.group}
 
     def drop(self, uid: PodUid) -> set[GroupKey]:
-        """It is gone or over; the group for which that changes something, if any."""
+        """Drop a pod that is gone or over; returns the group that this changes something for."""
         pod = self._pods.pop(uid, None)
         if pod is None:
             return set()

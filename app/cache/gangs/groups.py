@@ -41,15 +41,15 @@ _NOBODY: Final[Counter[Part]] = Counter()
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One PodGroup (or a pod alone: ``pod_group`` None and ``solo``) and its members.
+    """One PodGroup (or a single pod: ``pod_group`` None and ``solo``) and its members.
 
     ``phase`` is ours to decide, so the local one counts; the stored one is read once. ``awaits``:
     UID of the owner that its pod is filed under while a controller may still give it to a PodGroup
     with others (volcano.md §5.3), else empty. ``cool_down_until`` and ``failures`` keep a gang
     whose reservation was not used from being placed again at once; ``unused`` and ``yields_until``
-    let others go before members beyond its minimum that nobody came for. ``given_up``: nobody
-    created the members that slots were kept for; ``filled_at`` is when one last came into a slot.
-    ``set_aside``: no end of other pods helps it, as the plan found that was made of this
+    let others go before members beyond its minimum that did not use their places. ``given_up``: the
+    members that slots were kept for were not created; ``filled_at`` is when one last came into a
+    slot. ``set_aside``: no end of other pods helps it, as the plan found that was made of this
     ``version``.
     """
 
@@ -61,13 +61,13 @@ class Group:
     """
     pod_group: PodGroup | None = None
     former_queue: QueueName = NO_QUEUE
-    """That of its PodGroup that has gone, for as long as members are leaving after it."""
+    """The queue of the PodGroup that has gone, for as long as members are leaving after it."""
     phase: GroupPhase = GroupPhase.NEW
     members: dict[PodUid, Member] = field(default_factory=dict)
     waiting: dict[PodUid, Member] = field(default_factory=dict)
     slots: dict[str, Slot] = field(default_factory=dict)
     open_slots: SlotIndex = field(default_factory=SlotIndex)
-    """The same, for members that come."""
+    """The slots, indexed for members that come."""
     counted: MemberCounts = field(default_factory=MemberCounts)
     role_shapes: dict[str, PodShape] = field(default_factory=dict)
     """What the members of each role ask for, as the latest of them that came without a node."""
@@ -83,12 +83,15 @@ class Group:
     given_up: bool = False
     filled_at: float = 0.0
     foreign: int = 0
-    """So many of its pods other schedulers have bound, at most at once: they are no members."""
+    """How many pods of the group other schedulers have bound, at most at once.
+
+    Such pods are no members.
+    """
     reached: Numbers = field(default_factory=Counter)
     """The largest minimum that it has had on nodes, never more than it asks for now."""
     set_aside: bool = False
     doubtful: bool = False
-    """It was set aside until something changed that may help it."""
+    """The group was set aside until something changed that may help it."""
     version: int = 0
     serial: int = 0
     """Counts slots ever made, for their names."""
@@ -128,7 +131,7 @@ class Group:
             self.add(member)
 
     def add_slot(self, slot: Slot) -> None:
-        """Count a promised place without a member."""
+        """Count a reserved place without a member."""
         self.slots[slot.holder] = slot
         self.open_slots.add(slot)
         self.counted.count_slot(slot, 1)
@@ -141,7 +144,7 @@ class Group:
         return slot
 
     def begin_anew(self) -> None:
-        """It asks for something else than what did not come together."""
+        """Forget failures: the group asks for something else than what did not come together."""
         self.cool_down_until, self.failures, self.given_up = 0.0, 0, False
         self.collecting_since = 0.0
 
@@ -149,7 +152,7 @@ class Group:
 
     @property
     def namespace(self) -> str:
-        """Where its PodGroup and its pods are."""
+        """The namespace of the PodGroup and its pods."""
         return self.key.partition("/")[0]
 
     @property
@@ -159,9 +162,10 @@ class Group:
 
     @property
     def known(self) -> bool:
-        """Whether it can be planned at all: its PodGroup exists, or it needs none.
+        """Whether the group can be planned at all: its PodGroup exists, or it needs none.
 
-        Who needs none may still be in the queue of a namespace that the watch is about to show.
+        A group that needs none may still be in the queue of a namespace that the watch is about to
+        show.
         """
         if self.pod_group is not None:
             return True
@@ -174,12 +178,12 @@ class Group:
 
     @property
     def deleting(self) -> bool:
-        """Whether its PodGroup is going away."""
+        """Whether the PodGroup is going away."""
         return self.pod_group is not None and self.pod_group.deleting
 
     @property
     def min_member(self) -> int:
-        """How many members must be placed together; a pod alone is its own minimum."""
+        """How many members must be placed together; a single pod is its own minimum."""
         return 1 if self.solo else (self.pod_group.min_member if self.pod_group else 0)
 
     @property
@@ -197,7 +201,7 @@ class Group:
 
     @property
     def is_gang(self) -> bool:
-        """Whether its minimum may take more than one member."""
+        """Whether the group's minimum may take more than one member."""
         return self.min_member > 1 or bool(self.sub_groups)
 
     @property
@@ -218,7 +222,7 @@ class Group:
 
     @property
     def _named_queue(self) -> str:
-        """What its pods name, if it has no PodGroup: those of a vcjob name the queue of that."""
+        """The queue that the pods name, without a PodGroup: pods of a vcjob name the vcjob's."""
         said = next((member.pod.annotations for member in self.members.values()), {})
         return said.get(QUEUE_ANNOTATION) or ("" if self.solo else said.get(QUEUE_NAME, ""))
 
@@ -258,7 +262,7 @@ class Group:
         return not self._makes_minimum(self.counted.arrivals.accepted)
 
     def _makes_minimum(self, come: Counter[Part]) -> bool:
-        """Whether its minimum is on nodes or among so many per part that came."""
+        """Whether the minimum is on nodes or among the members per part that came."""
         if self.on_nodes + come.total() < self.min_member:
             return False
         if not (self.role_minimum or self.sub_groups):
@@ -273,7 +277,7 @@ class Group:
 
     @property
     def asks(self) -> Numbers:
-        """Its minimum as numbers."""
+        """The group's minimum as numbers."""
         return asked(self.min_member, self.role_minimum, self.sub_groups)
 
     def note_reached(self) -> None:
@@ -282,9 +286,10 @@ class Group:
             self.reached = self.asks
 
     def ask_otherwise(self, before: Numbers) -> None:
-        """Its minimum was ``before`` and is another one now.
+        """Follow a change of the minimum, which was ``before``.
 
-        What it has by then is not what it asks for newly, members beyond the minimum included.
+        What the group has by then is not what it asks for newly, members beyond the minimum
+        included.
         """
         if self.asks != before:
             come = self.counted.arrivals.accepted
@@ -312,14 +317,14 @@ class Group:
         return bool(owed) and not owed - self._numbers(come)
 
     def _numbers(self, come: Counter[Part]) -> Numbers:
-        """What it has on nodes, and so many per part that came."""
+        """What the group has on nodes, and the members per part that came."""
         parts: Counter[Part] = Counter()
         if self.role_minimum or self.sub_groups:
             parts = self.counted.parts(ON_NODE_KINDS) + come
         return counted(self.on_nodes + come.total(), parts, self.sub_groups)
 
     def lacks(self, role: str) -> bool:
-        """Whether its minimum takes one more member of ``role`` than have places, kept or taken."""
+        """Whether the minimum takes one more member of ``role`` than have places, kept or taken."""
         if self._placed < self.min_member or self.sub_groups:
             return not self.placed_minimum
         kept = self.open_slots.counts().get(role, 0)
@@ -332,7 +337,7 @@ class Group:
 
     @property
     def placed_minimum(self) -> bool:
-        """Whether its minimum has places, kept or taken, and that of each part."""
+        """Whether the minimum has places, kept or taken, and that of each part."""
         if self._placed < self.min_member:
             return False
         if not (self.role_minimum or self.sub_groups):
@@ -348,12 +353,12 @@ class Group:
 
     @property
     def is_of_a_job(self) -> bool:
-        """Whether it is of a vcjob, which says what its pods will be."""
+        """Whether the group is of a vcjob, which says what its pods will be."""
         return self._owner_kind == "Job"
 
     @property
     def without_its_pod(self) -> bool:
-        """Whether it is of one pod, which has not been told its group yet, or has gone.
+        """Whether the group is of one pod, which has not been told its group yet, or has gone.
 
         In the latter case the group follows.
         """
@@ -373,6 +378,6 @@ class Group:
         if self.solo or self.phase is GroupPhase.COMPLETED:
             return False
         if self.phase in (GroupPhase.NEW, GroupPhase.PENDING):
-            # An empty one claims nothing: all there are would be let in, whatever room there is.
+            # An empty one claims nothing: all there are would be admitted, whatever room there is.
             return not self.without_its_pod
         return not self.placed_minimum

@@ -1,4 +1,4 @@
-"""Finished pods whose PodGroup is not there: nobody counts them, until it comes (back).
+"""Finished pods whose PodGroup is not there: they do not count until it comes (back).
 
 A job that is aborted loses its PodGroup and keeps its finished pods; once it is resumed it gets
 another one of the same name, and these pods count for its minimum again (volcano.md §3.1).

@@ -30,11 +30,11 @@ class MemberCounts:
     kept: dict[Amounts, int] = field(default_factory=dict)
     """How many slots of them do."""
     gated: dict[Amounts, int] = field(default_factory=dict)
-    """The same for members that wait behind gates of others."""
+    """How many members behind foreign gates make each request."""
     wanted: dict[Amounts, int] = field(default_factory=dict)
-    """The same for all others that wait."""
+    """How many other waiting members make each request."""
     lingering: dict[Amounts, int] = field(default_factory=dict)
-    """The same for members that linger (:attr:`Member.lingers`)."""
+    """How many members that linger (:attr:`Member.lingers`) hold each request."""
     lost_of: dict[str, int] = field(default_factory=dict)
     """Members of each role that are as good as gone: another is awaited in the stead of each."""
 

@@ -6,7 +6,7 @@
                          ^          |          |
                          +-released-+----------+
 
-* *slot*: the plan has room for a member that nobody has created yet (kept by its group).
+* *slot*: the plan has room for a member that does not exist yet (kept by its group).
 * *planned*: the plan gave the pod a node.
 * *assumed*: kube-scheduler called Bind for it; the barrier holds the call.
 * *binding*: the barrier is open, the Binding is on its way or accepted.
@@ -48,7 +48,7 @@ class Answer(Enum):
     __hash__ = object.__hash__
 
     OPEN = "open"
-    """It is on its way, or its answer was lost."""
+    """The Binding is on its way, or its answer was lost."""
     YES = "yes"
     """The API server took it."""
     NO = "no"
@@ -124,27 +124,30 @@ class Member:
     task: Task
     stage: Stage = Stage.WAITING
     node: NodeName = NO_NODE
-    """The promised one, while the stage is not WAITING."""
+    """The reserved node, while the stage is not WAITING."""
     exchange: Exchange = ANY_EQUAL
     """The class of that place as the planner gave it."""
     since: float = 0.0
-    """When it entered its stage, or got the place that it lost (seconds since the epoch)."""
+    """When the member entered its stage, or got the place that it lost, in epoch seconds."""
     refused: bool = False
     """Whether the last Filter said "wait", so that it must be woken when it gets a place."""
     missed: int = 0
     """How many nodes it was offered since, none of which it could have."""
     told: bool = False
-    """Whether somebody acts on its present place: the pod has it, or kube-scheduler."""
+    """Whether the present place is acted on: the pod has it, or kube-scheduler."""
     void: bool = False
-    """Whether it was to lose that place while its Binding was under way, and does if that fails."""
+    """Whether the place was to be lost while its Binding was under way, and is if that fails."""
     sent: bool = False
     """Whether that Binding has left."""
     answer: Answer = Answer.OPEN
     """What is known of it."""
     failed_at: float = 0.0
-    """When it failed on its node, if that was seen."""
+    """When the pod failed on its node, if that was seen."""
     hinted: NodeName = NO_NODE
-    """The node that we nominated it to last, or who led before us, until it may evict others."""
+    """The node of the last nomination by us or the leader before us.
+
+    Empty from when the member may evict others.
+    """
     chosen: NodeName = NO_NODE
     """The node that Filter answered last, or a process before this one may have, while
     kube-scheduler has neither come to Bind nor been told something else."""
@@ -153,23 +156,28 @@ class Member:
     observed: bool = False
     """Whether only a Filter call has shown it so far, and not the watch."""
     lost: bool = False
-    """Whether its gang needs another one in its stead: it ended, or ends where none may follow."""
+    """Whether the gang needs another member in place of this one.
+
+    This one ended, or ends where none may follow.
+    """
     part: Part = _NO_PART
-    """What its group counts it for, as long as it does."""
+    """What the group counts the member for, as long as it does."""
     lingers: bool = False
-    """Whether it is terminating on a node that is up: until it is gone, the capability of its queue
-    counts what it has there."""
+    """Whether the pod is terminating on a node that is up.
+
+    Until it is gone, the capability of its queue counts what it has there.
+    """
     story: Steps | None = None
     """The latest steps it took, once it took one."""
 
     @property
     def evicted_for_on(self) -> NodeName:
-        """Where kube-scheduler nominated it, as it does with whom it evicts others for."""
+        """The node for which kube-scheduler evicts others in favour of the pod."""
         return self.pod.evicted_for_on if self.pod.nominated != self.hinted else NO_NODE
 
     @property
     def kind(self) -> MemberState:
-        """What its group counts it as."""
+        """What the group counts the member as."""
         status = self.pod.status
         if status is TaskStatus.RELEASING or (self.lost and self.pod.deleting):
             return MemberState.RELEASING_PLACED if self.pod.node else MemberState.RELEASING
@@ -181,12 +189,12 @@ class Member:
 
     @property
     def reserved(self) -> bool:
-        """Whether it has a place that the API server does not know yet."""
+        """Whether the member has a place that the API server does not know yet."""
         return self.stage is not Stage.WAITING and not self.pod.node
 
     @property
     def planned(self) -> bool:
-        """Whether it has such a place that nobody came to Bind for."""
+        """Whether the member has such a place and has not come to Bind."""
         return self.stage is Stage.PLANNED and self.kind is MemberState.PLACED
 
     @property
@@ -216,14 +224,14 @@ class Member:
 
     @property
     def arrived(self) -> bool:
-        """Whether it came to Bind and its gang can count on it: a void place may not be used."""
+        """Whether the member came to Bind and its gang can count on it: its place is not void."""
         if self.stage is not Stage.BINDING:
             return self.stage is Stage.ASSUMED
         return not self.void or self.answer is Answer.YES
 
     @property
     def charged_node(self) -> NodeName:
-        """The node it takes room on: the bound one, else the promised one, else none."""
+        """The node on which the member takes room: the bound one, else the reserved one, if any."""
         if self.pod.status in TERMINAL:
             return NO_NODE
         return self.pod.node or self.node
@@ -231,7 +239,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
-    """Room for a member of ``role`` that does not exist yet; ``holder`` names it in the rooms.
+    """Room for a member of ``role`` that does not exist yet; ``holder`` names it in node usage.
 
     ``serial`` grows from one slot of a group to the next.
     """
@@ -257,8 +265,8 @@ class Slot:
 def may_change(one: Member, other: Member) -> bool:
     """Whether ``one`` may have the place of ``other``, and give its own for it.
 
-    They are planned and alike, and nobody knows of the other's place yet. Whether the places may be
-    exchanged is another question: that is for their classes to say.
+    Both are planned and equal, and the other's place has not been told yet. Whether the places may
+    be exchanged is another question: that is for their classes to say.
     """
     return (
         not other.told  # most of a large gang were, towards its end

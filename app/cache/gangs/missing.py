@@ -1,4 +1,4 @@
-"""Members of a minimum that nobody has created, and the room that is kept for them.
+"""Members of a minimum that do not exist, and the room that is kept for them.
 
 Slots are made by the plan (:mod:`app.core.gangs.slots`), or for a member that was lost where it was
 (:mod:`app.service.cycle.heirs`). As members come, or the minimum changes, there may be more of them
@@ -66,8 +66,8 @@ def slots_wanted(group: Group) -> int:
 def awaits_nobody(group: Group) -> bool:
     """Whether no room is to be kept for a member that is not there, before one comes.
 
-    It was kept for some that nobody created; other schedulers have bound those that it lacks; or
-    the group is without the pod that owns it.
+    Room was kept for some that were not created; other schedulers have bound those that the group
+    lacks; or the group is without the pod that owns it.
     """
     there = len(group.members) - group.counted.lost
     of_foreign_members = bool(group.foreign) and there + group.foreign >= group.min_member
@@ -75,7 +75,7 @@ def awaits_nobody(group: Group) -> bool:
 
 
 def knows(group: Group, slot: Slot) -> bool:
-    """Whether its room is for such pods as one of the role is, or as the vcjob describes."""
+    """Whether the slot's room is for such pods as one of the role is, or as the vcjob describes."""
     template = group.templates.get(slot.role)
     shapes = [group.role_shapes.get(slot.role), template.shape if template else None]
     return any(slot.shape.fits_like(shape) for shape in shapes if shape)

@@ -19,11 +19,11 @@ class OwnersToAsk:
         return owner.may_gather and owner.uid not in self._apart
 
     def file(self, pod: Pod, owner: str) -> None:
-        """It waits for what that one wants."""
+        """File a pod that waits for what ``owner`` wants."""
         self.by_owner.setdefault(owner, {})[pod.uid] = pod
 
     def take_out(self, uid: PodUid, owner: str) -> None:
-        """A pod that was filed under that one, whoever owns it by now, does not wait any more."""
+        """Take out a pod that was filed under ``owner``, whatever owner it has by now."""
         pods = self.by_owner.get(owner, {})
         pods.pop(uid, None)
         if not pods:

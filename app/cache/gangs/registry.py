@@ -113,7 +113,7 @@ class Registry:
             self.by_owner.setdefault(owner, {})[group.key] = group
 
     def moved(self, group: Group, before: QueueName) -> None:
-        """What it holds may count for another queue than ``before``."""
+        """Note that what the group holds may count for another queue than ``before``."""
         self.signals.note_overfull(when=bool(group.counted.held) and group.queue != before)
 
     def _disown(self, group: Group) -> None:
@@ -126,8 +126,8 @@ class Registry:
     def changed(self, group: Group, *, replan: bool = True, asks_alike: bool = False) -> None:
         """File ``group`` anew after a change; forget it when nothing is left of it.
 
-        ``replan``: somebody may be placed now who could not before (the group itself, by what it
-        newly wants, or others, by what it gave back). ``asks_alike``: it fits where it did before.
+        ``replan``: a group may be placed now that could not before (this one, by what it newly
+        wants, or others, by what it gave back). ``asks_alike``: it fits where it did before.
         """
         key = group.key
         self.signals.note_group(key)
@@ -186,8 +186,8 @@ class Registry:
     def set_template(self, owner: str, roles: Mapping[str, Template]) -> None:
         """Each role's pods as the vcjob of UID ``owner`` describes them; empty: forget.
 
-        They are planned with before a pod has one, and may ask for what nobody has named so far.
-        A job is written at each step of its pods, which mostly says nothing of them.
+        Templates are planned with before a pod has one, and may ask for resources that are not
+        known so far. A job is written at each step of its pods, which mostly says nothing of them.
         """
         if self.templates.get(owner, {}) == roles:
             return
@@ -225,11 +225,12 @@ class Registry:
         return self._sums.usage()
 
     def usage_but_for_pods_alone(self) -> Mapping[QueueName, QueueUsage]:
-        """The same, where it may lack what pods that come alone ask for and hold since a while.
+        """What the groups of each queue amount to, but for single pods of late.
 
-        What these hold shows in their rooms, and those that want some are pending; those that wait
-        for anything else, or are of another queue than before, are counted. To count them all
-        takes as long as to give one of them a place.
+        It may lack what single pods ask for and hold since a while. What these hold shows in node
+        usage, and those that want some are pending; those that wait for anything else, or are of
+        another queue than before, are counted. To count them all takes as long as to give one of
+        them a place.
         """
         return self.usage() if self._is_behind else self._sums.usage()
 
@@ -255,7 +256,7 @@ class Registry:
             self.changed(group)
 
     def _widen(self) -> None:
-        """The axis grew: members are compared with live rooms, so they change at once."""
+        """Follow the grown axis: members are compared with node usage, so they change at once."""
         self._grown = True
         for group in self.groups.values():
             for member in group.members.values():
@@ -269,7 +270,7 @@ class Registry:
         self._unviewed = dict(self.groups)
 
     def _is_simple(self, group: Group) -> bool:
-        """Whether it is a pod alone, behind no gate, that counts for the queue that it did.
+        """Whether the group is a single pod, behind no gate, that counts for the queue that it did.
 
         Of one that was not counted so far it shows only where it waits or has room.
         """

@@ -44,11 +44,11 @@ class Signals:
             self.overfull = True
 
     def note_group(self, key: GroupKey) -> None:
-        """This group changed."""
+        """Note that the group changed."""
         self.groups.add(key)
 
     def note_groups(self, keys: Iterable[GroupKey]) -> None:
-        """These groups changed."""
+        """Note that the groups changed."""
         self.groups.update(keys)
 
     def taken_up(self) -> None:

@@ -1,4 +1,4 @@
-"""The slots of one group, found by whom they are for and where they are.
+"""The slots of one group, found by their role and their node.
 
 A gang has thousands, and its pods come one by one, pinned to the node of one or not: each finds its
 slot without a look at all of them.
@@ -37,7 +37,7 @@ class SlotIndex:
             alike.setdefault(id(slot.shape), {})[slot.holder] = slot
 
     def remove(self, slot: Slot) -> None:
-        """It was added."""
+        """Remove a slot that was added."""
         _remove(slot, self._of_role, slot.role)
         _remove(slot, self._on_node, (slot.role, slot.node))
 

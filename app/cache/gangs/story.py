@@ -12,7 +12,7 @@ from app.model.ids import NO_NODE, NodeName
 
 MEMBER_STEPS: Final = 8
 GROUP_STEPS: Final = 16
-"""So many steps are kept; the oldest goes first."""
+"""How many steps are kept; the oldest goes first."""
 
 
 class Stimulus(StrEnum):

@@ -56,7 +56,7 @@ class QueueSums:
         self._usage.pop(name, None)
 
     def take(self, part: Part) -> None:
-        """It left."""
+        """Take out the part of a group that left."""
         name, amounts = part
         self._sums[name] -= amounts
         self._groups[name] -= 1

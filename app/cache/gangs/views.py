@@ -22,7 +22,7 @@ ToVector = Callable[[Amounts], Vector]
 def task_priority(pod: Pod) -> int:
     """A task's priority: the annotation, else the pod's (volcano.md §3.1).
 
-    The API server gives every pod one, so Volcano's 1 for a pod without is nobody's.
+    The API server gives every pod one, so no pod has Volcano's 1 for a pod without.
     """
     text = pod.annotations.get("volcano.sh/task-priority")
     said = int32(text) if text is not None else None
@@ -151,7 +151,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
 
 
 def asks_like(group: Group, view: Gang) -> bool:
-    """Whether it is the group of an earlier view, of the same queue and the same minimum."""
+    """Whether ``view`` is an earlier one of the group, of the same queue and the same minimum."""
     return (
         (group.pod_group is None or group.pod_group.uid == view.uid)
         and group.queue == view.queue
@@ -162,7 +162,7 @@ def asks_like(group: Group, view: Gang) -> bool:
 
 
 def counts_of(group: Group) -> Counts:
-    """Its counts in the planner's terms."""
+    """The group's counts in the planner's terms."""
     counted, of = group.counted, group.counted.kinds
     return Counts(
         pending=of[MemberState.WAITING] + of[MemberState.GATED],
@@ -198,12 +198,12 @@ def _queue_first(group: Group, waiting: tuple[Task, ...]) -> tuple[Task, ...]:
 
 
 def _name_alone(group: Group) -> str:
-    """A pod alone is called by its own name; its key has its UID."""
+    """The name of a single pod's group: the pod's own; the key has its UID."""
     return next((m.pod.name for m in group.members.values()), "")
 
 
 def _solo_request(group: Group) -> Amounts | None:
-    """A pod alone asks for itself, as the group made for a plain pod does (volcano.md §5.3).
+    """A single pod asks for itself, as the group made for a plain pod does (volcano.md §5.3).
 
     Pods whose PodGroup is gone claim nothing.
     """
@@ -219,7 +219,7 @@ def _created(group: Group) -> float:
 
 
 def _sum(requests: Mapping[Amounts, int], vector: ToVector) -> Vector:
-    """Their sum, shape ``(R,)``; read-only, and shared when it is one request or none."""
+    """The sum of the requests, shape ``(R,)``; read-only, and shared when it is one or none."""
     if len(requests) == 1:
         [(request, count)] = requests.items()
         return vector(request) if count == 1 else read_only(vector(request) * count)
@@ -255,7 +255,7 @@ def _roles(group: Group) -> _Roles:
 
 
 class _SubGroups(NamedTuple):
-    """Who is in which sub-group, and how many each has, as in :class:`Gang`."""
+    """The sub-groups of members, and how many members each has, as in :class:`Gang`."""
 
     of: Mapping[PodUid, SubGroup]
     ready: Mapping[SubGroup, int]

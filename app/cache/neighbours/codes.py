@@ -10,7 +10,7 @@ from app.model.placed_pods import NONE, Codes, Rows
 V = TypeVar("V", bound=Hashable)
 
 SPARE = 64
-"""So many values beyond twice those in use are kept before the others are forgotten."""
+"""How many values beyond twice those in use are kept before the others are forgotten."""
 
 
 class LiveCodes(Generic[V]):

@@ -1,6 +1,6 @@
 """What rules about other pods see of pods that have no such rules themselves.
 
-Pods without rules share one shape whatever their labels are, as mostly nobody asks for them. Where
+Pods without rules share one shape whatever their labels are, as mostly no rule asks for them. Where
 a rule does, the planner gets such pods with shapes of their own, which have the namespace and the
 labels that some rule asks for. Not all labels: pods of many jobs that differ in nothing that
 matters go on sharing a shape.

@@ -1,4 +1,4 @@
-"""Pods of others that are nominated to a node: pods were evicted there for them."""
+"""Foreign pods that are nominated to a node: pods were evicted there for them."""
 
 from collections.abc import Callable, Iterable
 
@@ -10,7 +10,7 @@ from app.model.snapshot import Claim
 
 
 class NominatedOthers:
-    """Those that wait for that room."""
+    """The foreign pods that wait for the room of their victims."""
 
     def __init__(self) -> None:
         self._pods: dict[PodUid, Pod] = {}
@@ -33,7 +33,7 @@ class NominatedOthers:
         *,
         besides: Iterable[tuple[Pod, NodeName]] = (),
     ) -> tuple[Claim, ...]:
-        """What they wait for, those of the highest priority first.
+        """What the pods wait for, those of the highest priority first.
 
         ``besides``: further pods, and where room was made for them.
         """

@@ -1,8 +1,8 @@
-"""Who is on which node, as rules about other pods see it: kept as it changes.
+"""The pods on each node, as rules about other pods see them: kept as they change.
 
-While no pod has such a rule nobody asks, and nothing is kept. From the first question on, holders
-of room whose pod or place changed are noted, and looked at when the next snapshot is made: it costs
-what changed, not what there is.
+While no pod has such a rule nothing is kept. From the first question on, holders of room whose pod
+or place changed are noted, and looked at when the next snapshot is made: it costs what changed, not
+what there is.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,7 +33,7 @@ class Occupant(NamedTuple):
 
     @classmethod
     def of(cls, pod: Pod, node: NodeName) -> "Occupant":
-        """A pod, on its node or on that which it was promised."""
+        """A pod, on its node or on the one reserved for it."""
         return cls(node, pod.namespace, pod.labels, pod.shape, pod.deleting)
 
     @classmethod
@@ -61,7 +61,7 @@ class PlacedPodTable:
             self._noted[holder] = None
 
     def placed_pods(self, table: NodeTable, asked: frozenset[str]) -> PlacedPods:
-        """All of them now; of their labels those with keys that are ``asked`` for."""
+        """All placed pods now; of their labels those with keys that are ``asked`` for."""
         if self._columns is None:
             found = ((holder, self._find(holder)) for holder in self._holders)
             self._columns = _Columns({holder: one for holder, one in found if one is not None})
@@ -69,7 +69,7 @@ class PlacedPodTable:
         return self._columns.told(table, asked)
 
     def follow(self) -> None:
-        """Look at those that were noted; to be called now and then when nobody asks any more."""
+        """Look at holders that were noted; to be called now and then when no rule asks any more."""
         if self._columns is not None:
             for holder in self._noted:
                 self._columns.put(holder, self._find(holder))
@@ -125,7 +125,7 @@ class _Columns:
         return self._free.pop()
 
     def told(self, table: NodeTable, asked: frozenset[str]) -> PlacedPods:
-        """All of them, for good; the same value as long as nothing changes."""
+        """The placed pods as a value for good; the same value as long as nothing changes."""
         self._labels = {key: self._labels.get(key) or self._column(key) for key in sorted(asked)}
         made = PlacedPods(
             rows=self._places.rows(self._nodes.told(), table),

@@ -1,4 +1,4 @@
-"""Who has rules about other pods, and which labels these look at."""
+"""Pods with rules about other pods, and the labels that these rules look at."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ class PodsWithRules:
             self._count(old, -1)  # last, so that a key of both stays known
 
     def drop(self, holder: str) -> None:
-        """It has none, or is gone."""
+        """Drop a holder that has no rules, or is gone."""
         shape = self._shapes.pop(holder, None)
         if shape is not None:
             self._count(shape, -1)

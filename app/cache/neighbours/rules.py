@@ -17,7 +17,7 @@ class Rules:
 
     @property
     def are_between_pods(self) -> bool:
-        """Whether it can matter which pod is where."""
+        """Whether a rule makes it matter which pod is where."""
         return bool(self.pods_with_rules or self.repelling)
 
     def note(self, holder: str, shape: PodShape, *, ours: bool) -> None:
@@ -34,7 +34,7 @@ class Rules:
             self.ports.pop(holder, None)
 
     def drop(self, holder: str) -> None:
-        """It has none, or is gone."""
+        """Drop a holder that has no rules, or is gone."""
         self.pods_with_rules.drop(holder)
         self.repelling.drop(holder)
         self.ports.pop(holder, None)

@@ -39,7 +39,7 @@ class BindSteps:
             self._decisions.restage(member, Stage.ASSUMED, now=now, by=Stimulus.BIND)
 
     def binding(self, uid: PodUid, *, now: float) -> bool:
-        """Its Binding is about to be sent; False when it has lost its place meanwhile.
+        """Note that the pod's Binding is about to be sent; False when it has lost its place.
 
         From here on no event takes the place away but the pod's own end.
         """

@@ -165,7 +165,7 @@ class Losses:
                 self._decisions.avoid(self._members[PodUid(holder)], why=why)
 
     def _follow_closed(self, holder: str) -> None:
-        """Its node takes no pods any more: none may follow there when it ends."""
+        """Follow the end of a pod whose node takes no pods any more: none may follow there."""
         member = self._members.get(PodUid(holder))
         if member is None or member.kind is not MemberState.RELEASING_PLACED:
             return

@@ -1,8 +1,8 @@
 """What can be taken back of reservations, and what of it stands or falls together.
 
 Nothing, while a gang is bound in part or about to be: its minimum is all or nothing. All of it, as
-long as nobody of the gang is on a node or has a Binding under way. Where the minimum is on nodes or
-on the way there without them, the others stand alone, each of them.
+long as no member of the gang is on a node or has a Binding under way. Where the minimum is on nodes
+or on the way there without them, the others stand alone, each of them.
 
 The minimum is judged as for victims of eviction (:mod:`app.core.protection.gang_minimum`). What may
 go is another question than there: a victim runs, so a gang may go whole or lose its surplus at any
@@ -21,7 +21,7 @@ from app.model.plan import Revocable
 from app.model.resources import Vector
 
 _Place = tuple[str, Amounts, float]
-"""Who has it, what it takes, and since when it is reserved."""
+"""The holder, what it takes, and since when it is reserved."""
 
 
 def revocable(
@@ -42,7 +42,7 @@ def is_under_way(group: Group) -> bool:
 
 
 def stands_without(group: Group) -> bool:
-    """Whether it has its minimum without those whose places can be taken back."""
+    """Whether the group has its minimum without members whose places can be taken back."""
     waiting = (member.part for member in _free_to_go(group) if member.arrived)
     return keeps_minimum(victim_gang(group), Counter(waiting))
 

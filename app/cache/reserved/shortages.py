@@ -24,7 +24,7 @@ class Shortage(Enum):
 
 
 class Shortages:
-    """Decides whose places become void, and who may go on."""
+    """Decides which places become void, and which members may go on."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Shortages:
         self._decisions = decisions
 
     def settle(self, node: NodeName, *, why: str) -> None:
-        """Have as many give way there as must."""
+        """Make as many places on ``node`` void as must be."""
         there = list(self._under_way(node))
         free = self._node_usage.free(node, without={m.pod.uid for m in there if m.void})
         stay = ((member, self._groups[member.group]) for member in there if not member.void)
@@ -47,7 +47,7 @@ class Shortages:
             self._decisions.avoid(member, why=why)
 
     def room_of(self, member: Member) -> Shortage:
-        """Whether it may be bound where room was reserved for it, as far as others leave some."""
+        """Whether the member may be bound to its node, as far as others leave it room."""
         uid, node_usage = member.pod.uid, self._node_usage
         if not node_usage.is_squeezed(uid):
             return Shortage.THERE

@@ -1,15 +1,15 @@
-"""Who gives way on a node that has become short while Bindings to it are under way.
+"""Victims of shortage: reservations that fall when a node is short while Bindings are under way.
 
-Not all of them must stop: what is left of the room is enough for some. The place of a member that
-gives way becomes void. It is chosen by what is lost with it, the least first (:class:`Loss`): one
-whose gang stops anyway, then one that its gang can spare, then gangs of which no member is bound,
-whole and small ones first, and at last members of gangs that are begun, which have to be planned
-again before these are whole. Among equals one whose Binding has not been sent goes before one that
-the API server may have taken, and a later promise before an earlier one.
+Not all of them must fall: what is left of the room is enough for some. The place of a victim
+becomes void. It is chosen by what is lost with it, the least first (:class:`Loss`): one whose gang
+stops anyway, then one that its gang can spare, then gangs of which no member is bound, whole and
+small ones first, and at last members of gangs that are begun, which have to be planned again before
+these are whole. Among equals one whose Binding has not been sent goes before one that the API
+server may have taken, and a later reservation before an earlier one.
 
 Whether a gang has its minimum without a member is judged as for victims of eviction
-(:mod:`app.core.protection.gang_minimum`). Who goes is another question than there: some must go,
-whatever is lost, so there is an order where eviction has a refusal.
+(:mod:`app.core.protection.gang_minimum`). Which members go is another question than there: some
+must go, whatever is lost, so there is an order where eviction has a refusal.
 """
 
 from collections import Counter
@@ -28,10 +28,10 @@ from app.model.resources import Vector
 
 
 class Loss(IntEnum):
-    """What is lost when a member gives way."""
+    """What is lost when a member's reservation falls."""
 
     NOTHING = 0
-    """Its gang stops anyway."""
+    """The member's gang stops anyway."""
     ONE_TO_SPARE = 1
     """The others make up the minimum."""
     A_GANG = 2
@@ -47,7 +47,7 @@ Cost = tuple[Loss, int, bool]
 
 @dataclass(slots=True, eq=False)
 class _Gang:
-    """A group, and how many of each part give way of those that it counts on."""
+    """A group, and how many of each part fall of the members that it counts on."""
 
     group: Group
     before: VictimGang
@@ -62,12 +62,12 @@ class _Gang:
         return cls(group, victim_gang(group), may_arrive)
 
     def lose(self, member: Member) -> None:
-        """This one gives way."""
+        """Note that the member's reservation falls."""
         self.leaving[member.part] += 1
         self._costs.clear()
 
     def cost(self, member: Member) -> Cost:
-        """The less the sooner it gives way."""
+        """What the member's fall costs: the less, the sooner it falls."""
         like = member.part, member.may_arrive
         cost = self._costs.get(like)
         if cost is None:
@@ -80,7 +80,7 @@ class _Gang:
         return loss, size, may_arrive
 
     def _loss(self, part: Part, may_arrive: bool) -> Loss:
-        """What is lost when such a one gives way besides."""
+        """What is lost when a member of ``part`` falls besides."""
         group = self.group
         if not group.known:
             return Loss.NOTHING
@@ -94,7 +94,7 @@ class _Gang:
 
 
 def who_gives_way(under_way: Iterable[tuple[Member, Group]], lacking: Vector) -> list[Member]:
-    """Those of the members ``under_way`` to one node whose places become void.
+    """The members ``under_way`` to one node whose places become void.
 
     ``lacking`` is what the node has too little of, shape ``(R,)``: of what is not above zero there
     is enough.
@@ -120,7 +120,7 @@ def _age(claim: tuple[Member, Group]) -> tuple[float, str]:
 
 
 def _asking_for(members: Iterable[Member], lacking: Vector) -> list[Member]:
-    """Those that ask for some of what is lacking; as a rule they share a few requests."""
+    """Members that ask for some of what is lacking; as a rule they share a few requests."""
     known: dict[int, bool] = {}
     asking = []
     for member in members:

@@ -7,13 +7,13 @@ to write comes out. The phase is decided in the order of the table there:
 2. enough members reached a node and all of those are finished -> Completed
 3. enough members reached a node -> Running
 4. it was Completed, and what is left of its members has finished or is terminating -> Completed
-5. some members run, and who takes the place of those that are gone has one -> as it was
+5. some members run, and the successors of those that are gone have places -> as it was
 6. it is not in the queue -> Pending; else it stays Inqueue
 
-A group that nobody has created pods for is none of 1 to 3, whatever its minimum. Room that is kept
-for members that do not exist changes no phase. Without 4, a group whose finished pods are deleted
-would be let in again and claim room for members that nobody will create; in Volcano it is. Without
-5, a job's group would be Pending for the moment in which a pod that was made anew is bound.
+A group without pods is none of 1 to 3, whatever its minimum. Room that is kept for members that do
+not exist changes no phase. Without 4, a group whose finished pods are deleted would be admitted
+again and claim room for members that will not be created; in Volcano it is. Without 5, a job's
+group would be Pending for the moment in which a pod that was made anew is bound.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,10 @@ _REASONS = {
 _OF_PLACED = frozenset({Cause.NOT_ENOUGH_TASKS, Cause.SCHEDULER_REFUSES, Cause.IN_PREBIND})
 """Causes that also keep a gang waiting that has room for its minimum."""
 _OF_SCHEDULER = frozenset({Cause.SCHEDULER_REFUSES, Cause.IN_PREBIND})
-"""Those of them that are not about places: the condition that tells of these gives the cause."""
+"""Causes of ``_OF_PLACED`` that are not about places.
+
+The condition that tells of these gives the cause.
+"""
 _BEFORE_RUNNING = frozenset(
     {GroupPhase.NEW, GroupPhase.PENDING, GroupPhase.INQUEUE, GroupPhase.UNKNOWN}
 )
@@ -58,7 +61,7 @@ class GroupStatus:
 
 
 def lacks_minimum(gang: Gang) -> bool:
-    """Whether it has members and cannot reach its minimum with those that have a place."""
+    """Whether the gang has members and cannot reach its minimum with those that have a place."""
     counts = gang.counts
     if not counts.tasks or _is_ready(gang):
         return False
@@ -200,7 +203,7 @@ def _is_kept_waiting(gang: Gang, refusal: Refusal) -> bool:
 
 
 def _lent(stored: PodGroup, loan: str) -> str:
-    """``loan``, or what stands there while the gang borrows: who lends how much changes often."""
+    """``loan``, or the text of before while the gang borrows: the amounts borrowed change often."""
     before = _find(stored, RESERVED)
     if loan and before is not None and before.message.startswith(BORROWS):
         return before.message

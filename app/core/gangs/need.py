@@ -3,7 +3,7 @@
 A minimum is a number of members, and a number per role; roles count only when ``minMember`` covers
 the sum of their minimums (a smaller one says that any members will do). A gang that is parted needs
 sub-groups that are whole besides. Unlike Volcano, members that request nothing do not count before
-they have a node: the promise is that of whole gangs.
+they have a node: what is placed are whole gangs.
 """
 
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class Need:
         return max(self.total, self.of_roles, self.of_policies)
 
     def copy(self) -> "Need":
-        """The same, to count down on."""
+        """A copy, to count down on."""
         roles, policies = dict(self.roles), dict(self.policies)
         return Need(self.total, roles, self.of_roles, policies, self.of_policies)
 
@@ -74,7 +74,7 @@ class Need:
     def takes(self, role: str) -> bool:
         """Whether one more member of ``role`` brings the gang nearer to its minimum.
 
-        A gang that has it and is kept back all the same (by a plugin) takes anybody.
+        A gang that has it and is kept back all the same (by a plugin) takes any member.
         """
         return self.total > self.of_roles or self.is_of_role(role) or self.met
 

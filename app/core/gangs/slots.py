@@ -1,4 +1,4 @@
-"""Slots: room for members that nobody has created yet.
+"""Slots: room for members that do not exist yet.
 
 A gang that may run asks for its minimum whether or not its pods exist, so that room is found for
 all of it at once and the pods are created into it. A slot has the role of the member it waits for
@@ -8,12 +8,12 @@ they are spread over the roles that are known. Its shape is that of the role (a 
 the owning vcjob says), else any sibling's, else an equal part of what ``minResources`` leaves after
 the known members.
 
-Members that exist but cannot be placed (terminating, failed, held by somebody else's gate) are not
+Members that exist but cannot be placed (terminating, failed, held by a foreign gate) are not
 missing: no room is kept for them, unless another one is awaited in the stead of one that the gang
-has lost (:attr:`app.model.gang.Counts.lost`). Nor again for members that nobody created while it
-was, nor for a gang that lacks more of them than all nodes take: ``minMember`` is any 32-bit number,
-and a slot is an object. Nor for a gang that lacks whole sub-groups: the labels of members that
-nobody has created would tell in which they will be.
+has lost (:attr:`app.model.gang.Counts.lost`). Nor is room kept again for members that did not come
+while it was kept, nor for a gang that lacks more of them than all nodes take: ``minMember`` is any
+32-bit number, and a slot is an object. Nor for a gang that lacks whole sub-groups: only the labels
+of members that exist tell in which they are.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 
 SMALL = 1_000
-"""So many members may be missing whatever the nodes take: a cluster may be about to grow."""
+"""How many members may be missing whatever the nodes take: a cluster may be about to grow."""
 
 
 def slots_of(
@@ -120,7 +120,7 @@ def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     """How many members of each role do not exist, by role name.
 
     None when they are too many, when nothing tells what they will ask for or in which sub-group
-    they will be, or when nobody is awaited.
+    they will be, or when no member is awaited.
     """
     if not is_described(gang) or not gang.awaits_members:
         return {}

@@ -22,7 +22,7 @@ class Unit(NamedTuple):
     tasks: tuple[Task, ...]
     lacks: int = 1
     sub_group: SubGroup | None = None
-    """What they make whole; None: it is one member, of use by itself."""
+    """The sub-group that the members make whole; None: one member, of use by itself."""
 
     def rest(self, served: Collection[Task]) -> Iterator["Unit"]:
         """The others once these have places: from then on each is of use by itself."""

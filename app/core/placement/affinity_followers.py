@@ -40,10 +40,11 @@ class Companion:
 def followers(
     companions: Iterable[Companion], *, label: Label, namespaces: Namespaces
 ) -> frozenset[str]:
-    """Those that have to wait until others of ``companions`` have arrived.
+    """Holders that have to wait until others of ``companions`` have arrived.
 
-    Never all of those that have not: where each is near another, one of them starts, as it does in
-    kube-scheduler. Cost: the number of companions, and of pairs of a rule and who answers to it.
+    Never all that have not arrived: where each is near another, one of them starts, as it does in
+    kube-scheduler. Cost: the number of companions, and of pairs of a rule and a companion that
+    meets it.
     """
     everyone = tuple(companions)
     rules = _Rules(everyone, namespaces)
@@ -65,7 +66,7 @@ def followers(
 def _drawn(
     first: Iterable[Companion], waiting: MutableMapping[str, Companion], places: "_Domains"
 ) -> set[str]:
-    """Those taken out of ``waiting`` that are near ``first``, near these, and so on."""
+    """Holders taken out of ``waiting``: those near ``first``, then those near these, and so on."""
     drawn = set[str]()
     coming = deque(first)
     while coming:
@@ -77,7 +78,10 @@ def _drawn(
 
 
 def _first(waiting: Sequence[Companion], rules: "_Rules", label: Label) -> Sequence[Companion]:
-    """Those that follow none of ``waiting``, else those that may start, else (in a circle) all."""
+    """The companions that follow none of ``waiting``, else those that may start.
+
+    In a circle, all of them.
+    """
     others = _Domains(rules, label)
     for one in waiting:
         others.add(one)
@@ -96,7 +100,7 @@ class _Rule:
 
 
 class _Rules:
-    """The different rules of a gang, and which of them are met by whom."""
+    """The different rules of a gang, and the companions that meet each."""
 
     def __init__(self, companions: Sequence[Companion], namespaces: Namespaces) -> None:
         self._by_terms = {terms: _Rule(terms) for terms in {one.near for one in companions}}
@@ -114,11 +118,11 @@ class _Rules:
                     self._met[identity].append(rule)
 
     def of(self, companion: Companion) -> _Rule:
-        """Its own."""
+        """The rule of the companion."""
         return self._by_terms[companion.near]
 
     def met_by(self, companion: Companion) -> Sequence[_Rule]:
-        """Those whose terms all select it."""
+        """Rules whose terms all select the companion."""
         return self._met.get(companion.identity, ())
 
 
@@ -132,10 +136,10 @@ def _pairs_asked(terms: Terms) -> list[tuple[str, str]] | None:
 
 
 class _Domains:
-    """The domains that hold somebody who meets a rule, for each of its terms."""
+    """The domains that hold a companion which meets a rule, for each of the rule's terms."""
 
     def __init__(self, rules: _Rules, label: Label, *, asking: Iterable[Companion] = ()) -> None:
-        """``asking``: who wants to know when one is near."""
+        """``asking``: companions to be returned by `add` when one that they follow comes near."""
         self._rules = rules
         self._label = label
         self._found = set[tuple[_Rule, int, str]]()
@@ -148,7 +152,10 @@ class _Domains:
                     self._asking[rule, number, value].append(one)
 
     def add(self, companion: Companion) -> list[Companion]:
-        """Count it too; returns those who asked for the first one in one of its domains."""
+        """Count the companion too.
+
+        Returns companions that asked for the first one in one of its domains.
+        """
         asked: list[Companion] = []
         for rule in self._rules.met_by(companion):
             for number, term in enumerate(rule.terms):

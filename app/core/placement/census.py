@@ -1,4 +1,4 @@
-"""Counts of pods per node as the cycle goes on: residents plus what the ledger's journal holds.
+"""Counts of pods per node as the cycle goes on: placed pods plus what the ledger's journal holds.
 
 Every question that a rule asks becomes a :class:`Tally`. Placed tasks are told by *kind* (shape and
 namespace): each question is asked once of each kind, and a placement moves the tallies that count
@@ -76,7 +76,7 @@ class Census:
         return tally
 
     def topology_keys(self, side: Side) -> tuple[str, ...]:
-        """The topology keys of terms on ``side`` that residents or placed tasks carry."""
+        """The topology keys of terms on ``side`` that placed pods or tasks carry."""
         keys = self._keys.get(side)
         if keys is None:
             keys = self._keys[side] = dict.fromkeys(self.placed_pods.topology_keys(side))

@@ -1,4 +1,4 @@
-"""Host ports: who listens where, residents and this cycle's placements alike.
+"""Host ports in use on nodes, by placed pods and by this cycle's placements alike.
 
 Two host ports collide when protocol and port are equal and the addresses are equal or one of them
 is the wildcard.
@@ -39,7 +39,7 @@ class PortBook:
                 self.version += 1
 
     def free(self, wanted: Sequence[HostPort]) -> Mask:
-        """The nodes where nobody listens on any of ``wanted``."""
+        """The nodes where no pod listens on any of ``wanted``."""
         mask = np.ones(self._nodes, dtype=np.bool_)
         for port in wanted:
             address = _address(port)

@@ -5,8 +5,8 @@
    task itself would be, it may start the group anywhere the labels are.
 2. Anti-affinity: no domain of the node may hold a pod that a term selects.
 3. Symmetry: no domain of the node may hold a pod whose own required anti-affinity selects the task.
-4. Preferred terms count their weight per selected pod in the domain, in both directions; a
-   resident's required affinity attracts with weight 1. The sum is scaled to 0..100.
+4. Preferred terms count their weight per selected pod in the domain, in both directions; a placed
+   pod's required affinity attracts with weight 1. The sum is scaled to 0..100.
 
 A node without a term's topology label is in no domain of that term.
 """

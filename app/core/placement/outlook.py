@@ -44,7 +44,10 @@ class Outlook:
 def outlook(
     task: Task, facts: NodeFacts, predicates: Predicates, *, sizes: Matrix, pinned: int | None
 ) -> Outlook:
-    """That of ``task``; ``sizes`` has shape ``(N, R)``, ``pinned`` is the only row allowed."""
+    """The outlook of ``task``.
+
+    ``sizes`` has shape ``(N, R)``, ``pinned`` is the only row allowed.
+    """
     allowed = _allowed(task, facts, predicates)
     if pinned is not None:
         allowed &= np.arange(len(allowed)) == pinned

@@ -1,8 +1,8 @@
 """The pods of a snapshot, asked in bulk: how many on each node answer to a question.
 
 A :class:`Question` is a hashable value that gives a pod a weight (0: not counted). The same
-question is asked of the residents here, vectorised over their labels, and of each placement of the
-cycle by :mod:`~app.core.placement.census`.
+question is asked of the placed pods here, vectorised over their labels, and of each placement of
+the cycle by :mod:`~app.core.placement.census`.
 """
 
 from collections.abc import Mapping
@@ -141,14 +141,14 @@ class Carried:
 
 
 class Carriers(NamedTuple):
-    """Residents with terms of their own: the codes of these, and their rows."""
+    """Placed pods with terms of their own: the codes of these, and their rows."""
 
     codes: Rows
     rows: Rows
 
 
 class PlacedPodIndex:
-    """The residents of one snapshot; counts per question are kept."""
+    """The placed pods of one snapshot; counts per question are kept."""
 
     def __init__(self, snapshot: Snapshot, books: TermBooks) -> None:
         self.nodes = len(snapshot.table.nodes)
@@ -165,17 +165,17 @@ class PlacedPodIndex:
 
     @property
     def staying(self) -> Mask:
-        """Those that are not terminating."""
+        """The mask of pods that are not terminating."""
         return ~self._placed_pods.leaving.present
 
     def covered(self, term: PodTerm) -> Mask:
-        """The residents in namespaces that ``term`` looks into."""
+        """The placed pods in namespaces that ``term`` looks into."""
         homes = self._placed_pods.homes
         per_namespace = [covers(term, name, self.namespaces) for name in homes.values]
         return np.array([*per_namespace, False], dtype=np.bool_).take(homes.codes)
 
     def selected(self, selector: LabelSelector | None) -> Mask:
-        """The residents that ``selector`` selects; None selects nothing."""
+        """The placed pods that ``selector`` selects; None selects nothing."""
         if selector is None or not len(self):
             return np.zeros(len(self), dtype=np.bool_)
         mask = np.ones(len(self), dtype=np.bool_)
@@ -190,7 +190,7 @@ class PlacedPodIndex:
         return sums[: self.nodes].astype(np.int64, copy=False)
 
     def carriers(self) -> Carriers:
-        """The residents that have terms of their own, on any side."""
+        """The placed pods that have terms of their own, on any side."""
         if self._carriers is None:
             codes = self._placed_pods.terms.codes
             those = np.flatnonzero(self._placed_pods.terms.present & (self.rows < self.nodes))
@@ -198,7 +198,7 @@ class PlacedPodIndex:
         return self._carriers
 
     def terms(self, side: Side) -> TermIndex:
-        """Their terms on ``side``."""
+        """The index of the pods' terms on ``side``."""
         found = self._terms.get(side)
         if found is None:
             found = self._terms[side] = self._books.of(side, self._placed_pods.terms)

@@ -9,7 +9,7 @@ difference):
 * binpack: mean share used of the resources that have a weight and are asked for, by weight;
 * balancedresource: ``1 - |left(cpu) - left(memory)| / 2``, not for tasks without requests.
 
-The stock scheduler counts a task (and every resident) that asks for no cpu or memory as 100m and
+The stock scheduler counts a task (and every placed pod) that asks for no cpu or memory as 100m and
 200 MB, so that such tasks spread. Only real requests are known here, so a task that leaves one of
 the two out has its share of ``pods`` in the mean as well: it sees load, and spreads by count.
 

@@ -1,7 +1,7 @@
 """Topology spread constraints.
 
 A domain is a value of the topology key on nodes that have *all* keys of the pod's hard constraints
-and that the constraint's inclusion policies let in (selector and affinity, taints). Hard: after
+and that the constraint's inclusion policies count (selector and affinity, taints). Hard: after
 placing, the node's domain may hold at most ``maxSkew`` more matching pods than the emptiest domain,
 which counts as empty while there are fewer than ``minDomains`` domains. Soft: fewer matching pods
 score higher, each constraint weighted by the logarithm of its number of domains so that many small

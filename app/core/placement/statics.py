@@ -124,7 +124,7 @@ class NodeFacts:
 
 
 class ShapeCache:
-    """Keeps :class:`NodeFacts` between cycles, and the residents' index within a snapshot."""
+    """Keeps :class:`NodeFacts` between cycles, and the index of placed pods within a snapshot."""
 
     def __init__(self) -> None:
         self._stamp: tuple[int, int] | None = None
@@ -142,7 +142,7 @@ class ShapeCache:
         return self._facts
 
     def placed_pods(self, snapshot: Snapshot) -> PlacedPodIndex:
-        """The index of the snapshot's residents, shared by all ledgers on the same snapshot."""
+        """The index of the snapshot's placed pods, shared by all ledgers on the same snapshot."""
         kept = self._snapshot
         if (
             self._placed_pods is None

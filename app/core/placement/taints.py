@@ -17,7 +17,7 @@ PREFER_NO_SCHEDULE = "PreferNoSchedule"
 REPELLING = frozenset({NO_SCHEDULE, "NoExecute"})
 
 UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
-"""The taint that a cordoned node stands for: who tolerates it may go there."""
+"""The taint that a cordoned node stands for: a pod that tolerates it may go there."""
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

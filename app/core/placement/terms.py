@@ -1,4 +1,4 @@
-"""The terms that residents carry, found by whom they look for.
+"""The terms that placed pods carry, found by the labels that they look for.
 
 In a cluster of many applications, thousands of different terms each name a label that few pods
 have: of nearly all it is known without a look that they do not select a given pod.
@@ -44,11 +44,11 @@ class TermIndex:
         self._with_key: dict[str, list[int]] = {}
 
     def covers(self, shapes: Sequence[PodShape]) -> bool:
-        """Whether it is about ``shapes``, or can be when the last of them are added."""
+        """Whether the index is about ``shapes``, or can be when the last of them are added."""
         return len(self.shapes) <= len(shapes) and all(map(is_, self.shapes, shapes))
 
     def add(self, shapes: Iterable[PodShape]) -> None:
-        """Their codes are the next ones."""
+        """Add ``shapes`` under the next codes."""
         for code, shape in enumerate(shapes, start=len(self.shapes)):
             self.shapes.append(shape)
             terms = [term for _, term in self._side.terms(shape)]
@@ -79,7 +79,7 @@ class TermBooks:
         self._kept: dict[Side, TermIndex] = {}
 
     def of(self, side: Side, terms: Codes[PodShape]) -> TermIndex:
-        """The index of ``terms``; it may have more than these, in codes that are nobody's."""
+        """The index of ``terms``; it may have more than these, in codes of no pod."""
         shapes = list(terms.values)
         index = self._kept.get(side)
         if index is None or not index.covers(shapes):

@@ -39,7 +39,7 @@ class Entitlement:
 
     @cached_property
     def share(self) -> Share:
-        """How much of what it deserves somebody holds; few queues are ever compared."""
+        """How much of what it deserves a queue holds; few queues are ever compared."""
         return share_of(self.exact)
 
 

@@ -1,7 +1,7 @@
 """The tree that queues form by ``spec.parent``, and what each of them can hold in it.
 
 A tree is *broken* when a parent is missing, queues form a cycle, or a group sits in a queue that
-has children: then nobody can tell whose limits count, and nothing is admitted or placed until it
+has children: then it is not defined which limits count, and nothing is admitted or placed until it
 is mended. Limits flow down from the root, which is unlimited unless it says otherwise: a queue
 inherits what its capability leaves out, and cannot hold what its siblings are guaranteed.
 """
@@ -36,7 +36,7 @@ class Tree:
         return queue not in self.parents
 
     def siblings(self, queue: Queue) -> tuple[Queue, ...]:
-        """Those with the same parent that are guaranteed something."""
+        """Queues with the same parent that are guaranteed something."""
         return self.guaranteed.get(queue.parent or ROOT_QUEUE, ())
 
 

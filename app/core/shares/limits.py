@@ -3,7 +3,7 @@
 All limits are vectors on the snapshot's axis with ``UNLIMITED`` where nothing is set. The numbers
 in a refusal are those of the very comparison that failed: ``asked`` is what the group or pod still
 needs, ``free`` what the queue has left of ``limit``. Where that is not its capability but what the
-cluster leaves to it, whoever is guaranteed the rest holds it.
+cluster leaves to it, the queues that are guaranteed the rest hold it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _MOST_RIVALS: Final = 3
 
 
 def on_axis(values: Amounts, axis: ResourceAxis, *, absent: int = 0) -> Vector:
-    """``values`` on ``axis``; names off the axis are left out: nobody has or asks for those."""
+    """``values`` on ``axis``; names off the axis are left out, as no node has them."""
     known = tuple((name, amount) for name, amount in values if name in axis.index)
     return axis.vector(known, absent=absent)
 
@@ -55,7 +55,7 @@ def real_capabilities(snapshot: Snapshot) -> dict[QueueName, Vector]:
 
 
 def guaranteed(queues: Iterable[Queue]) -> tuple[Queue, ...]:
-    """Those that are guaranteed something."""
+    """Queues that are guaranteed something."""
     return tuple(queue for queue in queues if queue.guarantee)
 
 

@@ -1,4 +1,4 @@
-"""Which gangs run on room that their queue borrows, and from whom.
+"""Which gangs run on room that their queue borrows, and from which queue.
 
 A queue that holds more than it deserves borrows the difference. Nothing is remembered for that: the
 last ones to come are the borrowers, those of the lowest priority first, so the answer is the same

@@ -1,4 +1,4 @@
-"""Shares: what somebody holds, as the largest fraction of what there is to hold.
+"""Shares: what a queue or gang holds, as the largest fraction of what there is to hold.
 
 Vectors are a handful of numbers long, where plain Python beats NumPy's cost per call.
 """

@@ -41,7 +41,7 @@ class Barrier:
 
     def __init__(self, cache: ClusterCache, *, limits: Limits, clock: Clock) -> None:
         self.draining = asyncio.Event()
-        """Set when the process stops: whoever waits for something else ends as well."""
+        """Set when the process stops: calls that wait for something else end as well."""
         self._cache = cache
         self._limits = limits
         self._clock = clock
@@ -81,7 +81,7 @@ class Barrier:
         self._tidy(key)
 
     def settle(self, changed: Iterable[GroupKey] = ()) -> None:
-        """Look again at the groups that ``changed``, and end the holds of lost promises."""
+        """Look again at the groups that ``changed``, and release calls that lost their places."""
         self._end_lost()
         if not self._held:
             return

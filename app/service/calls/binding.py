@@ -27,7 +27,7 @@ from app.service.limits import Limits
 from app.service.ports import Binder, Clock, Reaction, WriteError
 
 Gone = Callable[[], Awaitable[object]]
-"""Returns when nobody waits for the answer any more."""
+"""Returns when the caller does not wait for the answer any more."""
 
 _FIRST_PAUSE_S = 0.05
 _CLIENT_GONE = "client is gone"
@@ -235,7 +235,7 @@ class Binding:
         return bound
 
     async def _look(self, call: BindCall, doubt: WriteError) -> str:
-        """Somebody was faster (409), or an answer was lost: success if it is on that node."""
+        """Look at the pod after a conflict (409) or a lost answer: fine if it is on that node."""
         try:
             return "" if await self._is_bound(call) else str(doubt)
         except WriteError as error:

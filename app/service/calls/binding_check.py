@@ -6,11 +6,11 @@ or another scheduler have taken the room. So before it is sent for the first tim
 gang may have become void since (what else members come to, others need not wait for). If one has,
 and whenever it is sent again:
 
-* a gang of which nobody is bound goes on only while it is complete as it is now, and otherwise
+* a gang of which no member is bound goes on only while it is complete as it is now, and otherwise
   stops as a whole;
-* a gang of which somebody is bound already is brought to its minimum, whatever it has become;
-* nobody is sent to a node that does not take it any more, or has too little room for it and all
-  that stay; while somebody who has to give way may be bound there all the same, others wait.
+* a gang of which a member is bound already is brought to its minimum, whatever it has become;
+* no pod is sent to a node that does not take it any more, or has too little room for it and all
+  that stay; while a victim of that shortage may be bound there all the same, others wait.
 
 Members ask at different moments, and the answer of one may be lost or still be awaited when another
 asks. That one finds out about its own Binding first, and then waits for the others' (*in doubt*):
@@ -59,14 +59,14 @@ def standing(cache: ClusterCache, uid: PodUid) -> BindingCheck:
 
 
 def _is_begun(group: Group, member: Member) -> bool:
-    """Whether somebody is bound, or was when this one was let go, and others have to follow."""
+    """Whether a member is bound, or was when this one's call was released: others follow."""
     if group.begun or not group.counted.kinds[MemberState.FAILED] or not group.lacks_bound:
         return group.begun
     return any(other.failed_at > member.since for other in group.members.values())
 
 
 def why_fallen(cache: ClusterCache, uid: PodUid) -> str:
-    """What its place lacks, if it is that; else empty: it is the gang then."""
+    """What the pod's place lacks; empty: it is the gang that lacks something."""
     member = cache.members.get(uid)
     if member is None or not member.reserved:
         return ""

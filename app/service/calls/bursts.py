@@ -1,6 +1,6 @@
 """Bindings leave in bursts.
 
-Each Binding sets five processes going: the API server, etcd, and whoever watches pods. Sent one by
+Each Binding sets five processes going: the API server, etcd, and the watchers of pods. Sent one by
 one, as kube-scheduler comes to them, they cost the cluster a quarter more CPU than sent some at a
 time. The first after a pause leaves at once; those that follow wait for the next burst.
 """

@@ -16,10 +16,10 @@ from app.model.ids import NodeName, QueueName
 TRIES = 8
 LEAST = 2
 _MANY = 64
-"""So many rivals make a question about twice as dear."""
+"""From how many rivals on a question is about twice as dear."""
 
 Freed = Mapping[tuple[str, str, str], int]
-"""What victims give back, by whom it is missed (what it is, its name) and resource."""
+"""What victims give back: by the kind and the name of its holder, and resource."""
 
 _CLUSTER, _QUEUE, _NAMESPACE = "cluster", "queue", "namespace"
 
@@ -91,11 +91,11 @@ class _Search:
 
 def _lacks(freed: Freed, queue: QueueName, asked: Amounts) -> tuple[float, float]:
     """How little of what is asked for this queue has again, and all queues together."""
-    mine, everybody = (
+    mine, everything = (
         sum(min(freed.get((_QUEUE, name, resource), 0) / n, 1.0) for resource, n in asked if n)
         for name in (queue, "")
     )
-    return -mine, -everybody
+    return -mine, -everything
 
 
 def _no_more(freed: Freed, than: Freed) -> bool:

@@ -8,11 +8,11 @@ from app.model.ids import GroupKey, PodUid
 from app.service.ports import Clock
 
 GROUP_S = 0.2
-"""So long a call is kept for the pod's group."""
+"""How long a call is kept for the pod's group."""
 IN_VAIN_S = 10.0
-"""So long no call is kept for a group after one that was for nothing,"""
+"""How long no call is kept for a group after one that was for nothing."""
 IN_VAIN = 3
-"""and for no group at all after so many of them."""
+"""After how many calls that were for nothing no call is kept for any group."""
 
 _LOOK_EVERY_S = 0.002
 
@@ -36,7 +36,7 @@ class LateGroups:
         """Groups that a call was kept for and that did not come; since when."""
 
     def lacks(self, uid: PodUid) -> bool:
-        """Whether it is a pod of ours of which only the group is missing."""
+        """Whether the pod is ours and only its group is missing."""
         member = self._cache.members.get(uid)
         return member is not None and not self._cache.groups[member.group].known
 

@@ -1,8 +1,8 @@
 """Many callers that go on at the same moment, without the loop standing still for others.
 
-Whoever is told something runs in the loop's next turn, and nothing else is looked at before all of
-them have run. A gang's members are told a few per turn, so that kube-scheduler's next call is
-answered in between.
+A caller that is told something runs in the loop's next turn, and nothing else is looked at before
+all of them have run. A gang's members are told a few per turn, so that kube-scheduler's next call
+is answered in between.
 """
 
 import asyncio

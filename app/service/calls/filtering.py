@@ -1,14 +1,14 @@
 """Filter: read the published plan and answer with one node.
 
-The answer for a pod of ours is the node it was promised, the same however often it is asked; asking
-takes nothing away. A member of a group that may run but has no place yet is planned on demand.
-Otherwise the pod waits: ``FailedAndUnresolvableNodes`` with one constant text per cause (a text
-that changes, or plain ``FailedNodes``, makes kube-scheduler try again at once, for ever), or
-``Error`` while many pods wait, which only the back-off ladder tries again.
+The answer for a pod of ours is its reserved node, the same however often it is asked; asking takes
+nothing away. A member of a group that may run but has no place yet is planned on demand. Otherwise
+the pod waits: ``FailedAndUnresolvableNodes`` with one constant text per cause (a text that changes,
+or plain ``FailedNodes``, makes kube-scheduler try again at once, for ever), or ``Error`` while many
+pods wait, which only the back-off ladder tries again.
 
 A pod that comes for the room of its victims is planned anew, and while our watch does not show yet
 that they have gone, the call is kept for a moment and then answered by ``Error`` too: after that
-kube-scheduler evicts nobody, while after a refusal it would evict others on another node. So it is
+kube-scheduler evicts no pod, while after a refusal it would evict others on another node. So it is
 while the watch does not show the PodGroup that a controller gave the pod in the meantime. For that
 the call of any pod is kept: refused on the nodes with room, it would evict others elsewhere.
 
@@ -17,9 +17,8 @@ offered. When only a sample was, it may be chance: then the pod changes places w
 of its gang whose node was offered (the plan stays as it is), else an offered node with room takes
 the planned one's place, both as far as the class of the place allows (:mod:`app.model.exchange`),
 else it waits for a better sample. kube-scheduler goes through the nodes in turn: samples that lack
-the node in a row are a veto once they name as many nodes as there are.
-So it is with a pod that must be spread: its node may be missing only because others of its kind
-have not come to theirs yet.
+the node in a row are a veto once they name as many nodes as there are. So it is with a pod that
+must be spread: its node may be missing only because others of its kind have not come to theirs yet.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -44,7 +43,7 @@ from app.wire.filter_by_name import SAMPLE_FLOOR
 from app.wire.front import NOBODY
 
 CATCH_UP_S = 0.05
-"""So long a call is kept for the watch."""
+"""How long a call is kept for the watch."""
 
 _REPLANS = 3
 _TIDY_EVERY_S = 1.0
@@ -61,7 +60,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """That one node."""
+    """The one node."""
 
     node: NodeName
 
@@ -81,7 +80,7 @@ class Some:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """None of them, and no other would do: ``FailedAndUnresolvableNodes`` with ``text``."""
+    """No offered node, and no other would do: ``FailedAndUnresolvableNodes`` with ``text``."""
 
     text: str
 
@@ -95,7 +94,7 @@ class Protect:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """None that we know of, but kube-scheduler may know better: ``Error`` with ``text``."""
+    """No node that we know of, but kube-scheduler may know better: ``Error`` with ``text``."""
 
     text: str
 
@@ -251,18 +250,18 @@ class Filtering:
         return None
 
     def _has_answer(self, member: Member) -> None:
-        """It does not wait."""
+        """Note that the member has its answer and does not wait."""
         self._cache.decisions.answered_filter(member)
         self._waiting.pop(member.pod.uid, None)
         self._guessed.pop(member.pod.uid, None)
 
     def _chosen(self, member: Member) -> Chosen:
-        """Its node; a planned pod's time begins anew, as somebody came for it."""
+        """The member's node; a planned pod's time begins anew, as kube-scheduler came for it."""
         self._cache.decisions.start_time(member, now=self._clock())
         return Chosen(member.node)
 
     def _has_place(self, member: Member, names: Sequence[NodeName]) -> bool:
-        """Whether it has a place, planned for now if need be."""
+        """Whether the member has a place, planned for now if need be."""
         if member.stage is not Stage.WAITING:
             return True
         anew = self._comes_after_preemption(member, names)
@@ -272,10 +271,11 @@ class Filtering:
         return self._on_demand.plan(member.group, anew=anew) and member.reserved
 
     def _comes_after_preemption(self, member: Member, names: Sequence[NodeName]) -> bool:
-        """Whether others had to leave an offered node for it; a gang never preempts.
+        """Whether others had to leave an offered node for the member; a gang never preempts.
 
-        A nomination tells it of victims that take longer to go than an approval is kept.
-        kube-scheduler clears it after an error, so without an approval there is one error only.
+        A nomination tells it of victims that take longer to go than an allowed eviction is kept.
+        kube-scheduler clears it after an error, so without an allowed eviction there is one error
+        only.
         """
         group = self._cache.groups[member.group]
         if group.is_gang:
@@ -368,7 +368,7 @@ class Filtering:
         return refusal.cause if refusal else Cause.NOT_ADMITTED
 
     def _guard(self, pod: Pod, names: Sequence[NodeName]) -> Answer:
-        """Form C: others may not take room that is promised."""
+        """The answer for a foreign pod (form C): it may not take room that is reserved."""
         node_usage = self._cache.node_usage
         reserved = node_usage.promised_nodes().union(node_usage.kept_on)
         if not reserved:

@@ -1,9 +1,9 @@
 """The places of pods, followed for a process that answers Filter with them.
 
-Where a pod has a place and nobody else has a say, Filter's answer is that place
-(:mod:`app.service.calls.filtering`). Or it is the place of an equal pod that nobody asked for so
-far, which has the first one's then: of a sample of nodes the planned one is rarely one. Equal pods
-are told to be of one kind.
+Where a pod has a place and nothing else has a say, Filter's answer is that place
+(:mod:`app.service.calls.filtering`). Or it is the place of an equal pod for which kube-scheduler
+has not asked so far, which has the first one's then: of a sample of nodes the planned one is rarely
+one. Equal pods are told to be of one kind.
 
 What such a process knows is a moment old. That does no harm: a place may also be lost between an
 answer and the Bind call that follows it, which is refused then.
@@ -36,9 +36,9 @@ class _Known(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class FrontReservations:
-    """What changed since it was asked last; ``news`` is called when there may be something.
+    """What changed since the front was told last; ``news`` is called when there may be something.
 
-    Nobody asks where a pod may go that is on its node, so its place is forgotten with the next
+    The front is not asked about a pod that is on its node, so its place is forgotten with the next
     news: to tell each one by itself costs as much as a tenth of a Filter call.
     """
 
@@ -53,7 +53,7 @@ class FrontReservations:
     _kinds: dict[tuple[PodShape, Exchange], int] = field(default_factory=dict)
     _last_kind: int = 0
     _rules: bool = False
-    """Whether there were any about who may be beside whom when kinds were told last."""
+    """Whether there were rules about other pods when kinds were told last."""
 
     def __post_init__(self) -> None:
         self.cache.node_usage.moved.append(self._note)
@@ -61,7 +61,7 @@ class FrontReservations:
         self.leadership.stood_by.append(self.news)
 
     def known(self) -> PlaceChanges:
-        """All that was taken, for who knows nothing yet."""
+        """All places, for a front that knows nothing yet."""
         given = {uid: known.place for uid, known in self._known.items() if known.place}
         return PlaceChanges(given, number=self._number)
 
@@ -86,7 +86,7 @@ class FrontReservations:
         return change
 
     def was_told(self, told: Told) -> None:
-        """Follow what was answered: who was told its place does not change it any more.
+        """Follow what was answered: a pod that was told its place does not change it any more.
 
         Where a change crosses an answer, it is what counts in the end.
         """
@@ -100,7 +100,7 @@ class FrontReservations:
             self.news()
 
     def _seen(self, uid: PodUid, told: Told) -> _Known | None:
-        """What was taken of that pod, if it was known to who answered."""
+        """What was taken of that pod, if the front that answered knew it."""
         known = self._known.get(uid)
         return known if known is not None and known.number <= told.by else None
 
@@ -139,9 +139,9 @@ class FrontReservations:
         return PodPlace(member.node, self._kind(member))
 
     def _kind(self, member: Member) -> int:
-        """One number for equal pods whose places are of one class.
+        """A number, the same for equal pods whose places are of one class.
 
-        0 for who keeps its place, and whose it is to be known to somebody else.
+        0 for a pod that keeps its place, and for one whose place is known elsewhere.
         """
         pod, exchange = member.pod, self.cache.reservations.exchange_of(member)
         goes_anywhere = not (pod.gates or pod.nominated or pod.shape.looks_at_pods)

@@ -2,11 +2,11 @@
 
 Each kind has an entry in a table: how an object is put in and how one is taken out by its key. A
 full listing is bracketed: objects arrive page by page, and when the listing is done everything of
-that kind that was not in it has gone while nobody watched.
+that kind that was not in it has gone while the watch was down.
 
 A kind may come from several sources, each of which lists a part of it: pods of each scheduler name
-of ours and those of others (``pods/volcano``, ``pods/*``). A listing tells about its part only.
-Those of others that are nominated to a node are a kind of their own: they do not take room there.
+of ours and foreign pods (``pods/volcano``, ``pods/*``). A listing tells about its part only.
+Foreign pods that are nominated to a node are a kind of their own: those do not take room there.
 
 Objects that could not be decoded are counted and kept with the field path for ``/debug``; one of
 them never stops anything.
@@ -99,7 +99,7 @@ class Feed:
             self._observed[kind] = self._cache.pods.observed(kind.partition("/")[2])
 
     def end_listing(self, kind: str) -> None:
-        """It is complete: drop what was not in it.
+        """Complete the listing of ``kind``: drop what was not in it.
 
         So are pods that a Filter call had shown before it began and that it does not have.
         """

@@ -17,7 +17,7 @@ from app.model.shape import PodShape
 
 
 def follows(member: Member) -> bool:
-    """Whether it may have to wait for others."""
+    """Whether the member may have to wait for others."""
     return bool(member.pod.shape.pod_affinity)
 
 

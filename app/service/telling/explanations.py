@@ -35,7 +35,7 @@ class MemberStory:
     node: str
     gates: tuple[str, ...]
     story: tuple[StoryEntry, ...]
-    """Its latest steps, the latest last; of a member of a large gang only that one."""
+    """The member's latest steps, the latest last; of a member of a large gang only that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def slots_of(group: Group) -> dict[str, tuple[str, ...]]:
 
 
 def slots_to_pin(cache: ClusterCache, group: Group) -> dict[str, tuple[str, ...]]:
-    """Those that members may be created pinned to; others have to come by the gate.
+    """Slots that members may be created pinned to; others have to come by the gate.
 
     The watch of jobs may be later than that of PodGroups. Room that is kept for a job's members
     before that is for pods of which nothing tells where they may not go.

@@ -24,7 +24,7 @@ from app.service.ports import Clock
 from app.wire import times
 
 CREATING_S = 3.0
-"""So long after a member was created the next one may be on its way."""
+"""How long after a member was created the next one may be on its way."""
 _PLACED = frozenset({MemberState.PLACED})
 _UNBOUND = frozenset({MemberState.PLACED, MemberState.WAITING})
 
@@ -90,9 +90,10 @@ class Reasons:
 
 
 def _missing(group: Group) -> Refusal:
-    """It does not exist; a pod that waits for the one of its owner has no name of it to tell.
+    """The refusal of a group that does not exist.
 
-    Nor has a single pod, whose namespace tells the queue.
+    A pod that waits for the group of its owner has no name of it to tell. Nor has a single pod,
+    whose namespace tells the queue.
     """
     pod = next((member.pod for member in group.members.values()), None)
     if group.solo and group.lacks_namespace:
@@ -140,7 +141,7 @@ def _unseen(cache: ClusterCache, group: Group) -> Refusal | None:
 
 
 def _until(group: Group) -> str:
-    """It stays the same for one pause, so the condition that says it is written once."""
+    """When the cool-down ends, in a text that stays for one pause, so that it is written once."""
     return (
         "its places were not used in time: "
         f"others go first until {times.seconds(ceil(group.cool_down_until))}"
@@ -148,7 +149,7 @@ def _until(group: Group) -> str:
 
 
 def _gates(group: Group) -> tuple[Holder, ...]:
-    """The gates of others, and how many members each holds."""
+    """Foreign gates, and how many members each holds."""
     counts = Counter(gate for m in group.members.values() for gate in m.pod.foreign_gates)
     return tuple(
         Holder(who=f"gate {gate}", resource=PODS, amount=count)
@@ -157,7 +158,7 @@ def _gates(group: Group) -> tuple[Holder, ...]:
 
 
 def _other_schedulers(cache: ClusterCache, group: Group) -> tuple[Holder, ...]:
-    """Who has bound pods that name the group, and how many each."""
+    """Schedulers that have bound pods that name the group, and how many each."""
     return tuple(
         Holder(who=f"{SCHEDULER} {name}", resource=PODS, amount=count)
         for name, count in sorted(cache.pods.foreign_members.of(group.key).items())
