@@ -83,7 +83,7 @@ class PodWriter(Protocol):
         """
 
     async def mark_evicted(self, namespace: str, name: str, *, uid: str, text: str) -> None:
-        """Tell the pod that we are about to evict it: ``text`` says by what, and for whom.
+        """Tell the pod that we are about to evict it: ``text`` names the action and the preemptor.
 
         The job controller counts such an eviction as no failure of the pod. Raises WriteError.
         """

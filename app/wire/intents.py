@@ -64,7 +64,7 @@ def config_map(name: str, *, namespace: str, scheduler: str, text: str) -> dict[
 
 
 def decode_config_map(text: Bytes) -> tuple[str, str]:
-    """Its name, and the text that it holds, which is empty where there is none.
+    """The name, and the text that the ConfigMap holds, which is empty where there is none.
 
     Raises `DecodeError`.
     """

@@ -83,7 +83,7 @@ def wake(token: str, *, uid: str, by_label: bool = False) -> JsonObject:
 
 
 def mark_evicted(text: str, *, uid: str) -> JsonObject:
-    """Merge patch of a pod that is about to be evicted: by which action, and for whom."""
+    """Merge patch of a pod that is about to be evicted: by what action, and for what preemptor."""
     return {"metadata": {"uid": uid, "annotations": {EVICTED: text}}}
 
 

@@ -72,7 +72,7 @@ class Pipelined:
         self._settle(name, list(plan.places))
 
     def end(self, name: str) -> None:
-        """Its places are reserved, or given up."""
+        """End the plan: its places are reserved, or given up."""
         begun = self._begun.pop(name, None)
         if begun is None:
             return
@@ -108,7 +108,7 @@ class Pipelined:
         return True
 
     def _is_served(self, task: Task) -> bool:
-        """Whether it has a place otherwise by now."""
+        """Whether the task has a place otherwise by now."""
         member = self._members.get(task.uid)
         return member is not None and bool(member.node or member.pod.node)
 
@@ -143,7 +143,7 @@ class Pipelined:
         return tuple(self.plan(name) for name in list(self._begun))
 
     def plan(self, name: str) -> EvictionPlan:
-        """The same of one."""
+        """One plan as it is by now, with the victims that still have room."""
         begun = self._begun[name]
         plan = begun.plan
         if plan.preemptor:
@@ -165,7 +165,7 @@ class Pipelined:
         return replace(task, request=self._node_usage.vector(task.shape.requests))
 
     def going(self, name: str) -> tuple[VictimPod, ...]:
-        """Its victims that still have room on their nodes."""
+        """The plan's victims that still have room on their nodes."""
         charges = self._node_usage.charges
         return tuple(each for each in self._begun[name].plan.victims if each.uid in charges)
 
@@ -185,7 +185,7 @@ class Pipelined:
         return kept
 
     def bears(self, plan: EvictionPlan) -> bool:
-        """Whether its nodes have room for its places once its victims and all that go have gone."""
+        """Whether the nodes have room for the plan's places once all that go have gone."""
         usage = self._node_usage
         needs: dict[NodeName, Vector] = {}
         for place in plan.places:
