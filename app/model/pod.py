@@ -15,8 +15,6 @@ QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 """Volcano's gate, and the annotation with which a pod asks for it: see :attr:`Pod.queue_first`."""
 SECOND_TRY = "pumice.sh/second-try"
 """Annotation of a pod made in place of one that was refused by the only node it could go to."""
-EVICTED = "pumice.sh/evicted"
-"""Annotation that only Pumice writes: the action that evicts the pod, and the preemptor."""
 EXCHANGE = "pumice.sh/exchange"
 """Annotation: where it is ``false`` the pod goes to the node that was planned, and to no other."""
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from app.model.amounts import Amounts
 from app.model.ids import NO_NODE, NodeName
-from app.model.pod import EVICTED, Pod
+from app.model.pod import Pod
 from app.model.shape import AffinityLayout
 from app.model.workload import Condition, GroupPhase
 from app.wire import quantity
@@ -80,11 +80,6 @@ def wake(token: str, *, uid: str, by_label: bool = False) -> JsonObject:
     if by_label:
         metadata["labels"] = {WAKE: token}
     return {"metadata": metadata}
-
-
-def mark_evicted(text: str, *, uid: str) -> JsonObject:
-    """Merge patch of a pod that is about to be evicted: by what action, and for what preemptor."""
-    return {"metadata": {"uid": uid, "annotations": {EVICTED: text}}}
 
 
 def group_status(

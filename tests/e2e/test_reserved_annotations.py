@@ -1,23 +1,29 @@
-"""What a gang has reached is written by the scheduler only."""
+"""What a gang has reached, and whom Pumice evicts, is written by the scheduler only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from app.model.reached import REACHED
+from app.wire import evicted
+from app.wire.evicted import EVICTED
 from tests.clusters import installation, workloads
 from tests.clusters.client import ApiClient, ApiError
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import POD_GROUPS
+from tests.clusters.resources import POD_GROUPS, PODS
 from tests.e2e.accounts import account
 
 pytestmark = pytest.mark.real
 
-OWN = {"apiGroups": ["scheduling.volcano.sh"], "resources": ["podgroups"], "verbs": ["*"]}
+OWN = {
+    "apiGroups": ["scheduling.volcano.sh", ""],
+    "resources": ["podgroups", "pods"],
+    "verbs": ["*"],
+}
 SCHEDULERS = {
     "apiGroups": ["scheduling.volcano.sh"],
     "resources": ["queues/status"],
@@ -27,7 +33,7 @@ SCHEDULERS = {
 
 @pytest.fixture
 def tenant(installed: ControlPlane, namespace: str) -> Iterator[ApiClient]:
-    """A user with every right on the PodGroups of a namespace."""
+    """A user with every right on the PodGroups and pods of a namespace."""
     yield from account(installed, namespace, "tenant", OWN)
 
 
@@ -39,8 +45,13 @@ def scheduler(installed: ControlPlane, namespace: str) -> Iterator[ApiClient]:
 
 def refusal(client: ApiClient, namespace: str, said: str | None, **more: Any) -> str:
     change = {"metadata": {"annotations": {REACHED: said}}, **more}
+    return refused(lambda: client.patch(POD_GROUPS, "gang", change, namespace=namespace))
+
+
+def refused(write: Callable[[], object]) -> str:
+    """Why it was; empty if it was not."""
     try:
-        client.patch(POD_GROUPS, "gang", change, namespace=namespace)
+        write()
     except ApiError as error:
         return str(error)
     return ""
@@ -61,3 +72,30 @@ def test_a_tenant_takes_it_away_at_most(
     assert refusal(tenant, namespace, "four", spec={"minMember": 3}) == ""
     assert "only the scheduler writes it" in refusal(tenant, namespace, "five")
     assert refusal(tenant, namespace, None) == ""
+
+
+def test_a_tenant_cannot_pass_a_pod_off_as_evicted_by_pumice(
+    installed: ControlPlane, namespace: str, tenant: ApiClient, scheduler: ApiClient
+) -> None:
+    made = workloads.pod("p", scheduler="nobody")
+    made["metadata"]["annotations"] = {EVICTED: "copied"}
+    tenant.create(made, resource=PODS, namespace=namespace)
+    uid = tenant.get(PODS, "p", namespace=namespace)["metadata"]["uid"]
+    numbers = iter(range(1000))
+
+    def mark(client: ApiClient, text: str | None) -> str:
+        change = evicted.annotation(text, uid=uid) if text else {}
+        change = change or {"metadata": {"annotations": {EVICTED: None}}}
+        return refused(lambda: client.patch(PODS, "p", change, namespace=namespace))
+
+    wait_until(
+        lambda: "only the scheduler writes it" in mark(tenant, f"{next(numbers)}"),
+        timeout_s=installation.POLICY_S,
+        what="the policy is in force",
+    )
+    assert EVICTED in mark(tenant, "preempt")
+    assert mark(scheduler, "preempt") == ""
+    relabel = {"metadata": {"labels": {"a": "b"}}}
+    assert refused(lambda: tenant.patch(PODS, "p", relabel, namespace=namespace)) == ""
+    assert "only the scheduler writes it" in mark(tenant, "reclaim")
+    assert mark(tenant, None) == ""

@@ -303,6 +303,7 @@ def test_the_extender_has_exactly_these_rights_in_the_whole_cluster() -> None:
         ("pods", "patch"),
         ("pods/status", "patch"),
         ("pods/binding", "create"),
+        ("pods/eviction", "create"),
         ("events", "create"),
         ("events", "patch"),
         ("scheduling.volcano.sh/podgroups", "update"),
@@ -312,6 +313,20 @@ def test_the_extender_has_exactly_these_rights_in_the_whole_cluster() -> None:
         ("scheduling.volcano.sh/queues", "create"),
         ("scheduling.volcano.sh/queues/status", "patch"),
     }
+
+
+def test_the_extender_keeps_its_intents_in_its_own_namespace_only() -> None:
+    rules = installed("Role", "pumice-extender-intents")["rules"]
+    bound = installed("RoleBinding", "pumice-extender-intents")["subjects"]
+
+    assert rules == [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "verbs": ["get", "list", "create", "delete"],
+        }
+    ]
+    assert [each["name"] for each in bound] == ["pumice-extender", "pumice-scheduler"]
 
 
 def test_every_binding_names_accounts_and_roles_that_exist() -> None:

@@ -11,7 +11,7 @@ from app.kube.decode import decoder
 from app.kube.writer import ClusterWriter
 from app.model.pod import Owner, Pod
 from app.service.ports import EventType, Reaction, WriteError
-from app.wire import intents, patches
+from app.wire import evicted, intents, patches
 from app.wire.kinds import GATHERING
 from app.wire.objects.owners import decode_owner
 from app.wire.objects.pods import decode_pod
@@ -157,7 +157,7 @@ class ClusterPorts:
 
     async def mark_evicted(self, namespace: str, name: str, *, uid: str, text: str) -> None:
         """Set our annotation on the pod with that UID."""
-        body = patches.mark_evicted(text, uid=uid)
+        body = evicted.annotation(text, uid=uid)
         await _guarded(
             self._client.patch(paths.pod(namespace, name), body, content_type=ContentType.MERGE)
         )

@@ -15,15 +15,19 @@ from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
 from app.main.serving.translation import ClusterPorts, Home
 from app.service.ports import Reaction, WriteError
-from app.wire import patches
+from app.wire import evicted, patches
 from tests.clusters import workloads
+from tests.clusters.client import Object
 from tests.clusters.cluster import Scheduling
 from tests.clusters.embedded import Embedded
 from tests.clusters.place import Place, condition
+from tests.clusters.resources import DISRUPTION_BUDGETS, PODS
 from tests.clusters.rig import Rig, account
 
 KIND = "pumice.sh/Placed"
 SAID = patches.pod_condition(KIND, "False", reason="R", message="m", at="2026-01-01T00:00:00Z")
+
+SOMEWHERE = Home("kube-system", "volcano")
 
 Write = Callable[[ClusterPorts, str, str], Awaitable[None]]
 WRITES: dict[str, Write] = {
@@ -34,6 +38,7 @@ WRITES: dict[str, Write] = {
     "nomination": lambda ports, at, uid: ports.patch_pod_status(
         at, "p", patches.nomination(None), uid=uid
     ),
+    "mark": lambda ports, at, uid: ports.mark_evicted(at, "p", uid=uid, text="preempt"),
     "wake": lambda ports, at, uid: ports.wake_pod(at, "p", uid=uid, token="7"),
 }
 
@@ -47,19 +52,16 @@ def kubeconfig(cluster: Scheduling) -> Path:
     return Path(cluster.kubeconfig)
 
 
-async def write_as(kubeconfig: Path, write: Write, namespace: str, uid: str) -> None:
+async def write_as(
+    kubeconfig: Path, write: Write, namespace: str, uid: str, *, home: Home = SOMEWHERE
+) -> None:
     """That write is made to the pod ``p``, as if it had that UID."""
     async with ApiClient(load(kubeconfig)) as client:
         events = EventRecorder(
             client, component="pumice", now=lambda: datetime(2026, 1, 1, tzinfo=UTC), suffix=str
         )
-        await write(
-            ClusterPorts(
-                client, ClusterWriter(client, events=events), home=Home("kube-system", "volcano")
-            ),
-            namespace,
-            uid,
-        )
+        writer = ClusterWriter(client, events=events)
+        await write(ClusterPorts(client, writer, home=home), namespace, uid)
 
 
 def test_a_pod_is_written_to_under_its_own_uid_only(place: Place, kubeconfig: Path) -> None:
@@ -75,6 +77,86 @@ def test_a_pod_is_written_to_under_its_own_uid_only(place: Place, kubeconfig: Pa
     assert place.pod("p") == before
     write("condition", before["metadata"]["uid"])
     write("wake", before["metadata"]["uid"])
+    write("mark", before["metadata"]["uid"])
     after = place.pod("p")
+    said = after["metadata"]["annotations"]
     assert condition(after, KIND) is not None
-    assert after["metadata"]["annotations"][patches.WAKE] == "7"
+    assert said[patches.WAKE] == "7"
+    assert evicted.read(said, uid=before["metadata"]["uid"]) == "preempt"
+
+
+def test_a_pod_is_evicted_under_its_own_uid_only(place: Place, kubeconfig: Path) -> None:
+    def evict(name: str, uid: str) -> None:
+        async def written(ports: ClusterPorts, at: str, uid: str) -> None:
+            await ports.evict(at, name, uid=uid)
+
+        asyncio.run(write_as(kubeconfig, written, place.name, uid))
+
+    uid = running(place)
+    with pytest.raises(WriteError) as replaced:
+        evict("p", "00000000-0000-4000-8000-000000000001")
+    assert replaced.value.reaction is Reaction.GONE
+    assert condition(place.pod("p"), "DisruptionTarget") is None
+    evict("p", uid)
+    place.wait_gone()
+    with pytest.raises(WriteError) as gone:
+        evict("p", uid)
+    assert gone.value.reaction is Reaction.GONE
+
+
+def test_a_budget_keeps_a_pod_from_being_evicted(place: Place, kubeconfig: Path) -> None:
+    async def evicted_p(ports: ClusterPorts, at: str, uid: str) -> None:
+        await ports.evict(at, "p", uid=uid)
+
+    uid = running(place)
+    for name in ("one", "two"):
+        place.api.create(budget(name), resource=DISRUPTION_BUDGETS, namespace=place.name)
+        place.api.until_one(
+            DISRUPTION_BUDGETS, name, is_counted, namespace=place.name, timeout_s=30.0
+        )
+        with pytest.raises(WriteError) as kept:
+            asyncio.run(write_as(kubeconfig, evicted_p, place.name, uid))
+        assert kept.value.reaction is Reaction.BUDGET
+        assert "udget" in str(kept.value)
+
+
+def running(place: Place) -> str:
+    """The pod ``p`` runs on a node and is ready; returns its UID."""
+    [node] = place.add_nodes(1)
+    pod = workloads.pod("p", scheduler="nobody", nodeName=node)
+    pod["metadata"]["labels"] = {"app": "kept"}
+    place.submit_one(pod)
+    ready = {"type": "Ready", "status": "True"}
+    status = {"status": {"phase": "Running", "conditions": [ready]}}
+    place.api.patch(PODS, "p", status, namespace=place.name, subresource="status")
+    uid: str = place.pod("p")["metadata"]["uid"]
+    return uid
+
+
+def budget(name: str) -> Object:
+    """A budget that lets no pod of the app go."""
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "kept"}}}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def is_counted(budget: Object) -> bool:
+    status = budget.get("status", {})
+    return bool(status.get("observedGeneration") == 1 and status.get("currentHealthy") == 1)
+
+
+def test_intents_are_kept_with_the_rights_of_the_extender(
+    cluster: Scheduling, place: Place, kubeconfig: Path
+) -> None:
+    home = Home("pumice-system" if isinstance(cluster, Rig) else "kube-system", place.name)
+
+    async def through(ports: ClusterPorts, at: str, uid: str) -> None:
+        name = f"intent-{at}"
+        await ports.create_intent(name, "text")
+        with pytest.raises(WriteError) as there:
+            await ports.create_intent(name, "other")
+        assert there.value.reaction is Reaction.CONFLICT
+        assert await ports.list_intents() == {name: "text"}
+        await ports.delete_intent(name)
+        assert await ports.list_intents() == {}
+
+    asyncio.run(write_as(kubeconfig, through, place.name, "", home=home))
