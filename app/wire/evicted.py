@@ -1,4 +1,4 @@
-"""The annotation of a pod that Pumice is about to evict: by which action, and for whom.
+"""The annotation of a pod that Pumice is about to evict: by which action, and for which group.
 
 It names the UID of its pod: a copy of it on another one, or one that a pod is created with, says
 nothing.
@@ -16,7 +16,7 @@ def annotation(text: str, *, uid: str) -> dict[str, Any]:
 
 
 def read(annotations: Mapping[str, str], *, uid: str) -> str:
-    """What it says of the pod of that UID; empty if Pumice does not evict this one."""
+    """The text in the annotation of the pod of that UID; empty if Pumice does not evict the pod."""
     said = annotations.get(EVICTED, "")
     mark = f" [{uid}]"
     return said.removesuffix(mark) if said.endswith(mark) else ""
