@@ -174,7 +174,7 @@ def test_what_a_group_waits_for_is_said_at_every_stage() -> None:
     run(scenario())
 
 
-def test_a_pod_alone_and_a_pod_without_its_group_are_explained() -> None:
+def test_a_single_pod_and_a_pod_without_its_group_are_explained() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1")
@@ -363,7 +363,7 @@ def test_the_plan_page_has_the_last_cycle_and_every_refusal() -> None:
     run(scenario())
 
 
-def test_gangs_with_promises_or_holds_are_shown() -> None:
+def test_gangs_with_reservations_or_cool_downs_are_shown() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1")

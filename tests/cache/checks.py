@@ -26,8 +26,8 @@ from app.model.resources import Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 from tests.cache.machine import TERMINAL, Machine
-from tests.cache.naive import OURS, Promises, Taken, has_failed_leaving, recount
-from tests.residents import Resident, read_residents
+from tests.cache.naive import OURS, Reservations, Taken, has_failed_leaving, recount
+from tests.placed_pods import PlacedPod, read_placed_pods
 
 
 class Checks(Machine):
@@ -38,7 +38,7 @@ class Checks(Machine):
     @invariant()
     def charges_are_what_holds_room(self) -> None:
         node_usage = self.cache.node_usage
-        expected = self.api.taken(Promises.read(self.cache))
+        expected = self.api.taken(Reservations.read(self.cache))
         actual = {
             holder: Taken(c.node, c.request, c.reserved, c.releasing)
             for holder, c in node_usage.charges.items()
@@ -58,8 +58,8 @@ class Checks(Machine):
         assert np.array_equal(releasing, going)
 
     @invariant()
-    def no_promise_stands_on_a_node_without_room(self) -> None:
-        now = Promises.read(self.cache)
+    def no_reservation_is_on_a_node_without_room(self) -> None:
+        now = Reservations.read(self.cache)
         taken = self.api.taken(now)
         open_to_loss = now.revocable()
         for place in now.places():
@@ -70,7 +70,7 @@ class Checks(Machine):
 
     @invariant()
     def a_place_is_void_only_while_its_binding_is_under_way(self) -> None:
-        now = Promises.read(self.cache)
+        now = Reservations.read(self.cache)
         void = {uid for uid, reserve in now.members.items() if reserve.void}
         assert self.void <= void
         for uid, reserve in now.members.items():
@@ -80,7 +80,7 @@ class Checks(Machine):
 
     @invariant()
     def bindings_under_way_fit_without_those_that_are_void(self) -> None:
-        now = Promises.read(self.cache)
+        now = Reservations.read(self.cache)
         taken = self.api.taken(now)
         going = {uid for uid, p in now.members.items() if p.void and not p.taken}
         staying = [t for holder, t in taken.items() if holder not in going]
@@ -97,7 +97,7 @@ class Checks(Machine):
 
     @invariant()
     def groups_equal_a_recount(self) -> None:
-        has_reservations = Promises.read(self.cache)
+        has_reservations = Reservations.read(self.cache)
         known = [*self.api.pods.values(), *self.unseen.values()]
         tracked = [p for p in known if p.uid in self.cache.members]
         for pod in known:
@@ -160,7 +160,7 @@ class Checks(Machine):
     def the_audit_finds_nothing(self) -> None:
         outcome = audit(self.cache, [*self.api.pods.values(), *self.unseen.values()])
         assert outcome.drifts == ()
-        now = Promises.read(self.cache)
+        now = Reservations.read(self.cache)
         assert outcome.promises == len(now.members) + len(now.slots)
 
     @rule()
@@ -182,7 +182,7 @@ class Checks(Machine):
             self.check_view(view, self.cache.groups[key])
         self.check_usage(snapshot)
         self.check_ports(snapshot)
-        self.check_residents(snapshot)
+        self.check_placed_pods(snapshot)
         self.kept = (snapshot, fingerprint(snapshot))
 
     def check_view(self, view: Gang, group: Group) -> None:
@@ -224,7 +224,7 @@ class Checks(Machine):
         stored = self.api.groups.get(group.key)
         return {} if stored is None else self.templates.get(stored.owner_uid, {})
 
-    def check_residents(self, snapshot: Snapshot) -> None:
+    def check_placed_pods(self, snapshot: Snapshot) -> None:
         """Told when a pod has a rule about other pods: every pod and slot that has a node."""
         known = {p.uid: p for p in (*self.api.pods.values(), *self.unseen.values())}
         curious = [
@@ -245,12 +245,12 @@ class Checks(Machine):
         self.check_told(snapshot.placed_pods)
 
     @invariant()
-    def the_roster_is_who_has_a_place(self) -> None:
+    def placed_pods_are_what_has_a_place(self) -> None:
         table = self.cache.node_usage.table()
         self.check_told(self.cache.pods.table.placed_pods(table, frozenset({"size"})))
 
     def check_told(self, placed_pods: PlacedPods) -> None:
-        has_reservations, table = Promises.read(self.cache), self.cache.node_usage.table()
+        has_reservations, table = Reservations.read(self.cache), self.cache.node_usage.table()
         known = {p.uid: p for p in (*self.api.pods.values(), *self.unseen.values())}
         taken = self.api.taken(has_reservations)
         there = {holder: t.node for holder, t in taken.items() if t.node in self.api.nodes}
@@ -261,7 +261,7 @@ class Checks(Machine):
             for slot in group.slots.values()
             if slot.holder in there
         ]
-        told = read_residents(placed_pods, nodes=len(table.nodes))
+        told = read_placed_pods(placed_pods, nodes=len(table.nodes))
         labels = placed_pods.labels.keys()
         assert Counter(seen_of(one, one.node, one.staying, labels) for one in told) == Counter(
             seen_of(one, table.index[one.node], not one.leaving, labels) for one in expected
@@ -293,7 +293,7 @@ class Checks(Machine):
         return total
 
     def check_ports(self, snapshot: Snapshot) -> None:
-        has_reservations = Promises.read(self.cache)
+        has_reservations = Reservations.read(self.cache)
         taken = self.api.taken(has_reservations)
         rows = {
             snapshot.table.index[taken[holder].node]
@@ -304,7 +304,7 @@ class Checks(Machine):
         known = {*self.cache.members, *self.cache.pods.foreign, *has_reservations.slots}
         assert set(self.cache.rules.ports) <= known, "ports of holders that are gone"
 
-    def shapes_of_holders(self, has_reservations: Promises) -> list[tuple[str, PodShape]]:
+    def shapes_of_holders(self, has_reservations: Reservations) -> list[tuple[str, PodShape]]:
         known = (*self.api.pods.values(), *self.unseen.values())
         slots = [(slot.holder, slot.shape) for slot in has_reservations.slots.values()]
         return [(pod.uid, pod.shape) for pod in known] + slots
@@ -321,7 +321,7 @@ class Checks(Machine):
 
 
 def seen_of(
-    one: Resident | Occupant, row: int, staying: bool, labels: Set[str]
+    one: PlacedPod | Occupant, row: int, staying: bool, labels: Set[str]
 ) -> tuple[object, ...]:
     """What rules see of it, of its labels those with keys that are asked for."""
     seen = frozenset((key, one.labels[key]) for key in labels & one.labels.keys())

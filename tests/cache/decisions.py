@@ -23,13 +23,13 @@ from tests.cache.machine import (
     kind_is,
     shapes,
 )
-from tests.cache.naive import Promise, Promises
+from tests.cache.naive import Reservation, Reservations
 
 
 class Decisions(Machine):
-    """Rules that make, use and take back promises."""
+    """Rules that make, use and take back reservations."""
 
-    # --- promises --------------------------------------------------------------------------------
+    # --- reservations ---------------------------------------------------------------------------
 
     @precondition(lambda self: self.cache.groups)
     @rule(data=st.data(), late=st.sampled_from([0.0, 3.0]))
@@ -57,7 +57,7 @@ class Decisions(Machine):
             self.publish(GangPlacement(key, tuple(placements), whole=True), late=late)
 
     def some_member(self, data: st.DataObject) -> PodUid:
-        """Mostly one with a promise."""
+        """Mostly one with a reservation."""
         members = self.cache.members
         placed = [uid for uid in members if members[uid].kind is MemberState.PLACED]
         void = [PodUid(uid) for uid in sorted(self.void)]
@@ -73,13 +73,13 @@ class Decisions(Machine):
         return NodeName(data.draw(st.sampled_from(free * 6 + [NodeName(n) for n in NODES])))
 
     def publish(self, decided: GangPlacement, *, late: float) -> None:
-        before = Promises.read(self.cache)
+        before = Reservations.read(self.cache)
         expected = self.bears(decided, before)
         new = [p.task for p in decided.placements if p.task.is_slot]
         taken_up = self.has_late_comers(decided, before, since=self.now + 1 - late)
         with self.step(adopts=decided.gang):
             assert self.cache.reservations.reserve(decided, now=self.now - late) is expected
-        after = Promises.read(self.cache)
+        after = Reservations.read(self.cache)
         if not expected:
             assert after == before
             return
@@ -93,7 +93,9 @@ class Decisions(Machine):
         assert (used > 0) is (bool(new) and (taken_up or kept + used > needed))
         assert len(after.members) - len(before.members) <= used + len(decided.placements) - len(new)
 
-    def has_late_comers(self, decided: GangPlacement, before: Promises, *, since: float) -> bool:
+    def has_late_comers(
+        self, decided: GangPlacement, before: Reservations, *, since: float
+    ) -> bool:
         """Whether members that the plan did not know take up, or make needless, a slot."""
         planned = {p.task.uid for p in decided.placements}
         roles = {slot.role for slot in before.slots.values() if slot.group == decided.gang}
@@ -103,7 +105,7 @@ class Decisions(Machine):
             for uid, member in self.cache.groups[decided.gang].waiting.items()
         )
 
-    def bears(self, decided: GangPlacement, before: Promises) -> bool:
+    def bears(self, decided: GangPlacement, before: Reservations) -> bool:
         """Whether the cluster, looked at afresh, can take the whole of it."""
         key = decided.gang
         group = self.cache.groups[key]
@@ -131,7 +133,7 @@ class Decisions(Machine):
     def move(self, data: st.DataObject, node: str) -> None:
         uid = self.some_member(data)
         member = self.cache.members[uid]
-        before = Promises.read(self.cache)
+        before = Reservations.read(self.cache)
         movable = member.stage in (Stage.WAITING, Stage.PLANNED) and (
             kind_is(self.cache, member.pod, MemberState.WAITING, MemberState.PLACED)
         )
@@ -147,7 +149,7 @@ class Decisions(Machine):
         with self.step():
             assert self.cache.reservations.move(uid, NodeName(node), now=self.now) is expected
         if not expected:
-            assert Promises.read(self.cache) == before
+            assert Reservations.read(self.cache) == before
 
     @precondition(lambda self: self.cache.members)
     @rule(data=st.data(), offered=st.sampled_from([NODES, NODES, NODES[:1], ("n9",)]))
@@ -175,10 +177,10 @@ class Decisions(Machine):
 
     def changing_places(self, change: Callable[[], bool]) -> bool:
         """Nobody loses anything, and two change if any do; returns whether it was done."""
-        before = Promises.read(self.cache)
+        before = Reservations.read(self.cache)
         with self.step():
             done = change()
-        after = Promises.read(self.cache)
+        after = Reservations.read(self.cache)
         changed = {u for u, p in before.members.items() if after.members[u].node != p.node}
         assert set(after.members) == set(before.members)
         assert after.slots == before.slots
@@ -191,23 +193,23 @@ class Decisions(Machine):
     def bind_call(self, data: st.DataObject, what: str) -> None:
         """A step of a Binding; of one that is under way mostly an answer."""
         uid = self.some_member(data)
-        reserve = Promises.read(self.cache).members.get(uid)
+        reserve = Reservations.read(self.cache).members.get(uid)
         if reserve is not None and not reserve.revocable and data.draw(st.integers(0, 3)):
             self.answer(reserve, data.draw(st.sampled_from(Answer)))
         else:
             self.call(uid, what)
 
-    def answer(self, reserve: Promise, answer: Answer) -> None:
+    def answer(self, reserve: Reservation, answer: Answer) -> None:
         with self.step():
             self.cache.bind_steps.answered(PodUid(reserve.holder), answer)
-        after = Promises.read(self.cache).members[reserve.holder]
+        after = Reservations.read(self.cache).members[reserve.holder]
         assert after == (reserve if reserve.taken else replace(reserve, answer=answer))
 
     def call(self, uid: PodUid, what: str) -> None:
-        before, void = Promises.read(self.cache).members, uid in self.void
+        before, void = Reservations.read(self.cache).members, uid in self.void
         with self.step(quiet={uid} if what == "unassume" else ()):
             getattr(self.cache.bind_steps, what)(uid, now=self.now)
-        after = Promises.read(self.cache).members
+        after = Reservations.read(self.cache).members
         if uid not in before:
             assert after == before
         elif what == "unassume":
@@ -228,7 +230,7 @@ class Decisions(Machine):
         planned = self.cache.members[uid].stage is Stage.PLANNED
         with self.step(asked={uid}, quiet={uid} if planned else ()):
             self.cache.reservations.withdraw(uid, now=self.now)
-        assert uid not in Promises.read(self.cache).revocable()
+        assert uid not in Reservations.read(self.cache).revocable()
 
     @precondition(lambda self: self.parts())
     @rule(data=st.data())
@@ -236,13 +238,13 @@ class Decisions(Machine):
         parts = self.parts()
         holders = [holder for part in parts for holder in part.holders]
         assert len(holders) == len(set(holders))
-        assert set(holders) <= Promises.read(self.cache).revocable()
+        assert set(holders) <= Reservations.read(self.cache).revocable()
         part = data.draw(st.sampled_from(parts))
         group = self.cache.groups[part.gang]
         assert not (part.whole and group.on_nodes), "it is begun"
         with self.step(asked=part.holders):
             self.cache.reservations.take_back(part.holders, why="test")
-        assert not set(part.holders) & Promises.read(self.cache).revocable()
+        assert not set(part.holders) & Reservations.read(self.cache).revocable()
         assert not self.held_by(part.gang) if part.whole else group.complete
 
     def parts(self) -> list[Revocable]:
@@ -273,7 +275,7 @@ class Decisions(Machine):
     @rule(seconds=st.integers(0, 10))
     def ask_who_is_late(self, seconds: int) -> None:
         before = self.now - seconds
-        now = Promises.read(self.cache)
+        now = Reservations.read(self.cache)
         late = {
             p.holder for p in now.members.values() if p.stage is Stage.PLANNED and p.since < before
         }

@@ -26,7 +26,7 @@ from tests.cache.machine import (
     kind_is,
     shapes,
 )
-from tests.cache.naive import OURS, KeptSlot, Promises, is_held
+from tests.cache.naive import OURS, KeptSlot, Reservations, is_held
 
 GATES = [(GATE,), (QUEUE_GATE,), (GATE, QUEUE_GATE), ("other.io/gate",)]
 
@@ -61,9 +61,9 @@ class Events(Machine):
 
     @precondition(lambda self: self.promised_nodes())
     @rule(data=st.data(), by=st.sampled_from([1000, 2000]))
-    def a_node_shrinks_below_what_it_promised(self, data: st.DataObject, by: int) -> None:
+    def a_node_shrinks_below_what_is_reserved(self, data: st.DataObject, by: int) -> None:
         node = self.api.nodes[data.draw(st.sampled_from(self.promised_nodes()))]
-        taken = list(self.api.taken(Promises.read(self.cache)).values())
+        taken = list(self.api.taken(Reservations.read(self.cache)).values())
         room = dict(node.allocatable)
         used = sum(dict(t.requests).get("cpu", 0) for t in taken if t.node == node.name)
         cpu = max(0, used - by)
@@ -74,9 +74,9 @@ class Events(Machine):
 
     @precondition(lambda self: self.promised_nodes())
     @rule(data=st.data(), more=st.sampled_from([500, 1000, 2000]))
-    def others_take_promised_room(self, data: st.DataObject, more: int) -> None:
+    def others_take_reserved_room(self, data: st.DataObject, more: int) -> None:
         name = data.draw(st.sampled_from(self.promised_nodes()))
-        taken = list(self.api.taken(Promises.read(self.cache)).values())
+        taken = list(self.api.taken(Reservations.read(self.cache)).values())
         cpu = max(0, self.api.idle(name, taken)["cpu"]) + more
         self.births += 1
         pod = make_pod(
@@ -151,13 +151,13 @@ class Events(Machine):
     @rule(data=st.data(), phase=st.sampled_from(["Pending", "Running"]))
     def filter_shows_a_pod_that_is_gone(self, data: st.DataObject, phase: str) -> None:
         pod = self.gone[data.draw(st.sampled_from(sorted(self.gone)))]
-        before = Promises.read(self.cache)
+        before = Reservations.read(self.cache)
         self.cache.signals.taken_up()
         with self.step():
             late = replace(pod, phase=phase, deleting=False, node=NodeName(""), gates=())
             self.cache.set_pod(late, now=self.now, observed=True)
         assert pod.uid not in self.cache.members
-        assert Promises.read(self.cache) == before
+        assert Reservations.read(self.cache) == before
         assert not self.cache.signals.may_place
 
     @precondition(lambda self: self.gone and len(self.api.pods) < len(PODS))
@@ -180,23 +180,23 @@ class Events(Machine):
     @rule(data=st.data())
     def an_update_without_news_takes_nothing(self, data: st.DataObject) -> None:
         pod = self.some_pod(data)
-        before, tracked = Promises.read(self.cache), pod.uid in self.cache.members
+        before, tracked = Reservations.read(self.cache), pod.uid in self.cache.members
         self.cache.signals.taken_up()
         with self.step():
             self.put(replace(pod, resource_version="7"))
-        assert Promises.read(self.cache) == before
+        assert Reservations.read(self.cache) == before
         assert not self.cache.signals.may_place or not tracked
 
     @contextmanager
     def adopting(self, pod: Pod) -> Iterator[None]:
         """A member becomes ready to be planned: a slot for its role is used up for it."""
-        before = Promises.read(self.cache)
+        before = Reservations.read(self.cache)
         with self.step(adopts=pod.group):
             yield
         used = [
             slot
             for holder, slot in before.slots.items()
-            if slot.group == pod.group and holder not in Promises.read(self.cache).slots
+            if slot.group == pod.group and holder not in Reservations.read(self.cache).slots
         ]
         mine = [
             slot
@@ -214,7 +214,7 @@ class Events(Machine):
     @contextmanager
     def filling(self, pod: Pod, *, brings: Collection[str] = ()) -> Iterator[None]:
         """A member that has a node joins: a slot for its role is not needed any more."""
-        before = Promises.read(self.cache)
+        before = Reservations.read(self.cache)
         with self.step(adopts=pod.group, brings=brings):
             yield
         mine = {
@@ -224,7 +224,7 @@ class Events(Machine):
         }
         member = self.cache.members.get(pod.uid)
         if mine and member is not None and member.kind in PLACED_KINDS:
-            assert mine - set(Promises.read(self.cache).slots)
+            assert mine - set(Reservations.read(self.cache).slots)
 
     def _given_up(self, pod: Pod, used: list[KeptSlot], slots: list[KeptSlot]) -> None:
         """One slot is one too many when the group needs fewer, with the pod that came."""
@@ -258,7 +258,7 @@ class Events(Machine):
     @precondition(lambda self: any(not p.node for p in self.api.pods.values()))
     @rule(data=st.data(), deleting=st.booleans())
     def a_pod_is_bound(self, data: st.DataObject, deleting: bool) -> None:
-        """Where we promised it or elsewhere, by us or by others."""
+        """Where it is reserved or elsewhere, by us or by others."""
         loose = [p for p in self.api.pods.values() if not p.node and p.status not in TERMINAL]
         if not loose:
             return
@@ -375,10 +375,10 @@ class Events(Machine):
     @precondition(lambda self: self.api.pods)
     @rule(data=st.data())
     def an_unreadable_update_changes_nothing(self, data: st.DataObject) -> None:
-        pod, before = self.some_pod(data), Promises.read(self.cache)
+        pod, before = self.some_pod(data), Reservations.read(self.cache)
         with self.step():
             self.feed.reject("pods", pod.key, "broken", uid=pod.uid)
-        assert Promises.read(self.cache) == before
+        assert Reservations.read(self.cache) == before
 
     @rule(seconds=st.sampled_from([0.0, 5.0]))
     def pods_nobody_confirmed_are_forgotten(self, seconds: float) -> None:

@@ -24,7 +24,7 @@ from tests.cache.machine import (
     Machine,
     shapes,
 )
-from tests.cache.naive import Promises
+from tests.cache.naive import Reservations
 
 
 class GroupEvents(Machine):
@@ -106,7 +106,7 @@ class GroupEvents(Machine):
     @contextmanager
     def taking_over(self, old: PodGroup | None, new: PodGroup) -> Iterator[None]:
         """Nothing is kept for another group or another queue, nor more slots than are needed."""
-        held, before = self.held_by(new.key), Promises.read(self.cache)
+        held, before = self.held_by(new.key), Reservations.read(self.cache)
         if old is not None and (old.uid, old.queue) != (new.uid, new.queue):
             with self.step(asked=held):
                 yield
@@ -117,14 +117,14 @@ class GroupEvents(Machine):
         slots = {holder for holder, slot in before.slots.items() if slot.group == new.key}
         with self.step(asked=slots if lower else ()):
             yield
-        left = slots & set(Promises.read(self.cache).slots)
+        left = slots & set(Reservations.read(self.cache).slots)
         needed = self.slots_needed(new)
         assert len(left) == (min(len(slots), needed) if lower else len(slots))
         if lower:
             self.roles_have_what_they_lack(new, before, left)
 
     def roles_have_what_they_lack(
-        self, group: PodGroup, before: Promises, left: Collection[str]
+        self, group: PodGroup, before: Reservations, left: Collection[str]
     ) -> None:
         had = Counter(s.role for s in before.slots.values() if s.group == group.key)
         has = Counter(before.slots[holder].role for holder in left)

@@ -1,8 +1,8 @@
-"""The cache under test, what the API server says, and what one step may do to promises.
+"""The cache under test, what the API server says, and what one step may do to reservations.
 
-The machine talks to the cache as the process does: objects through the feed, promises through the
-cache's own methods. Every promise that went away in a step must have a reason, and is told in
-``lost`` exactly when nobody asked for it.
+The machine talks to the cache as the process does: objects through the feed, reservations through
+the cache's own methods. Every reservation that went away in a step must have a reason, and is told
+in ``lost`` exactly when nobody asked for it.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from app.model.workload import GroupPhase, Namespace, PodGroup
 from app.service.activity import Activity
 from app.service.intake.feed import Feed
 from tests.builders import ALONE, make_amounts
-from tests.cache.naive import ANYWHERE, OURS, Api, Promise, Promises, Taken
+from tests.cache.naive import ANYWHERE, OURS, Api, Reservation, Reservations, Taken
 
 NODES = ("n0", "n1", "n2")
 PODS = tuple(f"p{i}" for i in range(7))
@@ -133,7 +133,7 @@ class Machine(RuleBasedStateMachine):
         self.void: set[str] = set()
         """Members whose Binding is under way for what their group is not any more."""
 
-    # --- one step and what it may do to promises -------------------------------------------------
+    # --- one step and what it may do to reservations ---------------------------------------------
 
     @contextmanager
     def step(
@@ -150,15 +150,15 @@ class Machine(RuleBasedStateMachine):
         slot to a member in this step.
         """
         self.now += 1
-        before, open_before = Promises.read(self.cache), self._open_questions()
+        before, open_before = Reservations.read(self.cache), self._open_questions()
         held = self._held()
         self.cache.signals.taken_up()
         self.cache.signals.overfull = False
         yield
-        after = Promises.read(self.cache)
-        reserved = self._newly_promised(before, after)
+        after = Reservations.read(self.cache)
+        reserved = self._newly_reserved(before, after)
         if any(amount > held[what] + reserved[what] for what, amount in self._held().items()):
-            assert self.cache.signals.overfull, "a queue holds more, by nobody's promise"
+            assert self.cache.signals.overfull, "a queue holds more, by no reservation"
         self.void &= {uid for uid, reserve in after.members.items() if not reserve.revocable}
         self._open_questions().are_told(self.cache.signals, before=open_before)
         told, self.cache.losses.lost = self.cache.losses.lost, []
@@ -188,8 +188,8 @@ class Machine(RuleBasedStateMachine):
                 held.update({(group.queue, name): count * n for name, n in requests})
         return held
 
-    def _newly_promised(
-        self, before: Promises, after: Promises
+    def _newly_reserved(
+        self, before: Reservations, after: Reservations
     ) -> "Counter[tuple[QueueName, str]]":
         known = {place.holder for place in before.places()}
         more: Counter[tuple[QueueName, str]] = Counter()
@@ -213,15 +213,15 @@ class Machine(RuleBasedStateMachine):
             waiting=frozenset(uid for group in pending for uid in group.waiting),
         )
 
-    def _is_lost(self, reserve: Promise, now: Promise | None) -> bool:
-        """Whether it is gone and not kept: it was not bound; another group's is another promise."""
+    def _is_lost(self, reserve: Reservation, now: Reservation | None) -> bool:
+        """Whether it is gone and not kept: not bound; what another group has is another one."""
         if now is None:
             return not self._is_bound(PodUid(reserve.holder))
         return reserve.revocable and now.group != reserve.group
 
     def brings_place(self, pod: Pod, moved: Pod) -> bool:
         """Whether a pod that stood alone keeps its place in the group that it moves to."""
-        reserve = Promises.read(self.cache).members.get(pod.uid)
+        reserve = Reservations.read(self.cache).members.get(pod.uid)
         stored = self.api.groups.get(moved.group)
         if reserve is None or stored is None or reserve.stage is Stage.ASSUMED:
             return False
@@ -240,7 +240,7 @@ class Machine(RuleBasedStateMachine):
         return uid in self.api.pods and bool(self.api.pods[uid].node)
 
     def _explain(
-        self, before: Promises, after: Promises, *, gone: set[str], slots: set[str]
+        self, before: Reservations, after: Reservations, *, gone: set[str], slots: set[str]
     ) -> None:
         """Nobody asked for these: the pod ended, the node went, or the room ran out."""
         squeezed: dict[NodeName, list[tuple[float, str, Taken]]] = {}
@@ -262,7 +262,7 @@ class Machine(RuleBasedStateMachine):
             self._was_needed(node, sorted(given_back, key=lambda one: one[:2]), after)
 
     def _was_needed(
-        self, node: NodeName, given_back: list[tuple[float, str, Taken]], after: Promises
+        self, node: NodeName, given_back: list[tuple[float, str, Taken]], after: Reservations
     ) -> None:
         taken = self.api.taken(after)
         oldest, holder, room = given_back[0]
@@ -295,23 +295,23 @@ class Machine(RuleBasedStateMachine):
 
     def alone_with_places(self) -> list[Pod]:
         """Pods without a group that have places."""
-        places = Promises.read(self.cache).members
+        places = Reservations.read(self.cache).members
         return [pod for uid, pod in self.api.pods.items() if uid in places and not pod.grouped]
 
     def promised_nodes(self) -> list[NodeName]:
         """Nodes on which places are kept."""
         return sorted(
-            {place.node for place in Promises.read(self.cache).places()} & {*self.api.nodes}
+            {place.node for place in Reservations.read(self.cache).places()} & {*self.api.nodes}
         )
 
     def held_by(self, key: GroupKey) -> set[str]:
         """Holders whose place a release of that group gives back."""
-        now = Promises.read(self.cache)
+        now = Reservations.read(self.cache)
         return {p.holder for p in now.places() if p.group == key} & now.revocable()
 
     def under_way(self, key: GroupKey) -> set[str]:
         """Members of that group whose Binding is."""
-        members = Promises.read(self.cache).members.values()
+        members = Reservations.read(self.cache).members.values()
         return {p.holder for p in members if p.group == key and not p.revocable}
 
     def lacking(self, group: PodGroup) -> Counter[str]:

@@ -2,7 +2,7 @@
 
 No sums are kept, and nothing is shared with ``app.cache`` but the types.
 
-The truth is the API state (nodes, pods, PodGroups) and the list of promises as they stand; from
+The truth is the API state (nodes, pods, PodGroups) and the list of reservations as they stand; from
 these everything else follows.
 """
 
@@ -26,7 +26,7 @@ ON_A_NODE = (MemberState.BOUND, MemberState.RUNNING, MemberState.SUCCEEDED)
 
 
 @dataclass(frozen=True)
-class Promise:
+class Reservation:
     """A member's place; ``holder`` is its UID."""
 
     holder: str
@@ -61,16 +61,16 @@ class KeptSlot:
 
 
 @dataclass(frozen=True)
-class Promises:
-    """All that was promised at one moment."""
+class Reservations:
+    """All that was reserved at one moment."""
 
-    members: Mapping[str, Promise]
+    members: Mapping[str, Reservation]
     slots: Mapping[str, KeptSlot]
 
     @classmethod
-    def read(cls, cache: ClusterCache) -> "Promises":
+    def read(cls, cache: ClusterCache) -> "Reservations":
         members = {
-            str(m.pod.uid): Promise(
+            str(m.pod.uid): Reservation(
                 m.pod.uid, m.group, m.node, m.stage, m.since, m.pod.shape, m.void, m.answer
             )
             for m in cache.members.values()
@@ -92,7 +92,7 @@ class Promises:
         return {p.holder for p in self.members.values() if p.revocable} | set(self.slots)
 
 
-Place = Promise | KeptSlot
+Place = Reservation | KeptSlot
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Api:
             return False
         return not node.unschedulable or ANYWHERE in shape.tolerations
 
-    def taken(self, has_reservations: Promises) -> dict[str, Taken]:
+    def taken(self, has_reservations: Reservations) -> dict[str, Taken]:
         """Every charge there must be, by holder."""
         out: dict[str, Taken] = {}
         for pod in self.pods.values():
@@ -127,7 +127,7 @@ class Api:
                 releasing = pod.status is TaskStatus.RELEASING
                 out[pod.uid] = Taken(pod.node, pod.shape.requests, False, releasing)
         for reserve in has_reservations.members.values():
-            assert reserve.holder not in out, "bound and promised at once"
+            assert reserve.holder not in out, "bound and reserved at once"
             out[reserve.holder] = Taken(reserve.node, reserve.shape.requests, True, False)
         for slot in has_reservations.slots.values():
             out[slot.holder] = Taken(slot.node, slot.shape.requests, True, False)
@@ -205,7 +205,7 @@ class Recount:
     lost: int = 0
 
     def add(
-        self, pod: Pod, reserve: Promise | None, stored: PodGroup | None, *, lost: bool
+        self, pod: Pod, reserve: Reservation | None, stored: PodGroup | None, *, lost: bool
     ) -> None:
         kind = kind_of(pod, reserved=reserve is not None, lost=lost)
         part = part_of(pod, stored)
@@ -275,7 +275,7 @@ def part_of(pod: Pod, stored: PodGroup | None) -> Part:
 
 
 def recount(
-    pods: Iterable[Pod], has_reservations: Promises, api: Api, *, lost: Collection[PodUid]
+    pods: Iterable[Pod], has_reservations: Reservations, api: Api, *, lost: Collection[PodUid]
 ) -> dict[GroupKey, Recount]:
     """Every group that has a pod of ours or a slot."""
     out: dict[GroupKey, Recount] = {}

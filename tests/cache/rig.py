@@ -1,4 +1,4 @@
-"""A small cache to make, use and lose promises in."""
+"""A small cache to make, use and lose reservations in."""
 
 from typing import Any
 

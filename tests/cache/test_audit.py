@@ -65,14 +65,14 @@ def test_a_pod_that_is_counted_elsewhere_is_moved(cache: ClusterCache) -> None:
     assert audit(cache, [moved]).drifts == (Drift("moved", "uid-p", "default/p", "n", "m"),)
 
 
-def test_promises_are_counted_and_are_no_drift(cache: ClusterCache) -> None:
+def test_reservations_are_counted_and_are_no_drift(cache: ClusterCache) -> None:
     pod = make_pod("p")
     reserve(cache, pod, "n")
     outcome = audit(cache, [pod])
     assert (outcome.drifts, outcome.promises) == ((), 1)
 
 
-def test_a_promise_that_was_kept_before_the_watch_shows_it_is_no_drift(
+def test_a_reservation_that_was_used_before_the_watch_shows_it_is_no_drift(
     cache: ClusterCache,
 ) -> None:
     pod = make_pod("p")

@@ -1,4 +1,4 @@
-"""Whatever events and promises come in whatever order, the cache equals what is worked out anew.
+"""Whatever events and reservations come, in any order, the cache equals what is worked out anew.
 
 :mod:`tests.cache.events`, :mod:`tests.cache.group_events` and :mod:`tests.cache.decisions` are the
 steps, :mod:`tests.cache.checks` is what must hold after each, :mod:`tests.cache.naive` is the model
@@ -17,7 +17,7 @@ from tests.cache.decisions import Decisions
 from tests.cache.events import Events
 from tests.cache.group_events import GroupEvents
 from tests.cache.machine import GROUPS, NODES
-from tests.cache.naive import Promises
+from tests.cache.naive import Reservations
 from tests.scale import examples
 
 
@@ -48,7 +48,7 @@ class CacheMachine(Events, GroupEvents, Decisions, Checks):
             self.create_pod(data=data)
         for _ in range(3):
             self.reserve(data=data, late=0.0)
-        for uid in sorted(Promises.read(self.cache).members):
+        for uid in sorted(Reservations.read(self.cache).members):
             for what in data.draw(st.sampled_from([(), ("assume",), ("assume", "binding")])):
                 self.call(PodUid(uid), what)
 

@@ -8,13 +8,13 @@ from app.model.ids import GroupKey
 from app.model.plan import Placement, Plan
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase
-from tests.core.worlds import pod_of, residents_of, sum_of, with_gangs
-from tests.residents import Resident, make_residents
+from tests.core.worlds import placed_pods_of, pod_of, sum_of, with_gangs
+from tests.placed_pods import PlacedPod, make_placed_pods
 
 
 def applied(snapshot: Snapshot, plan: Plan) -> Snapshot:
     """``snapshot`` with all that ``plan`` decided published; slots are no pods yet."""
-    used, placed_pods = snapshot.used.copy(), residents_of(snapshot)
+    used, placed_pods = snapshot.used.copy(), placed_pods_of(snapshot)
     ports = dict(snapshot.ports)
     given: dict[GroupKey, list[Placement]] = {}
     for decided in plan.placed:
@@ -23,7 +23,7 @@ def applied(snapshot: Snapshot, plan: Plan) -> Snapshot:
             task, row = placement.task, snapshot.table.index[placement.node]
             used[row] += task.request
             ports[row] = ports.get(row, frozenset()) | frozenset(task.shape.host_ports)
-            placed_pods.append(Resident.of(pod_of(f"{decided.gang}/{task.name}", task.shape), row))
+            placed_pods.append(PlacedPod.of(pod_of(f"{decided.gang}/{task.name}", task.shape), row))
     admitted = set(plan.admitted)
     after = [
         _after(gang, given.get(gang.key, ()), snapshot, admitted=gang.key in admitted)
@@ -34,7 +34,7 @@ def applied(snapshot: Snapshot, plan: Plan) -> Snapshot:
             snapshot,
             generation=snapshot.generation + 1,
             used=used,
-            placed_pods=make_residents(placed_pods),
+            placed_pods=make_placed_pods(placed_pods),
             ports=ports,
         ),
         after,

@@ -126,18 +126,18 @@ def confirm_all(snapshot: Snapshot, *names: str) -> tuple[list[str], list[str]]:
     return [key.partition("/")[2] for key in left.admitted], names_of(left.placed)
 
 
-def test_who_is_let_in_is_voted_on_again_and_is_not_placed_when_it_is_not() -> None:
+def test_an_admitted_gang_is_voted_on_again_and_is_not_placed_when_it_is_refused() -> None:
     assert confirm_all(wanting("a", "b", limit=8), "a", "b") == (["a", "b"], ["a", "b"])
     assert confirm_all(wanting("a", "b", limit=7), "a", "b") == (["a"], ["a"])
     assert confirm_all(wanting("a", "b", limit=3), "a", "b") == ([], [])
 
 
-def test_who_was_let_in_on_demand_meanwhile_is_not_voted_on_nor_counted_twice() -> None:
-    let_in = wanting("a", limit=1, phase=GroupPhase.INQUEUE)
-    assert confirm_all(let_in, "a") == (["a"], ["a"])
+def test_a_gang_admitted_on_demand_meanwhile_is_not_voted_on_nor_counted_twice() -> None:
+    admitted = wanting("a", limit=1, phase=GroupPhase.INQUEUE)
+    assert confirm_all(admitted, "a") == (["a"], ["a"])
 
 
-def test_who_had_room_made_for_it_is_let_in_without_a_vote() -> None:
+def test_a_gang_with_nominated_room_is_admitted_without_a_vote() -> None:
     before = wanting("a", limit=1, min_member=1)
     (gang,) = before.pending
     made = {gang.key: {gang.waiting[0].uid: NominatedRoom(NodeName("n"), done=True)}}
@@ -145,7 +145,7 @@ def test_who_had_room_made_for_it_is_let_in_without_a_vote() -> None:
     assert confirm_all(replace(before, nominated_room=made), "a") == (["a"], ["a"])
 
 
-def test_who_is_gone_or_whose_queue_is_is_not_let_in() -> None:
+def test_a_gang_that_is_gone_or_whose_queue_is_is_not_admitted() -> None:
     assert confirm_all(wanting("a"), "a", "b") == (["a"], ["a"])
     assert confirm_all(wanting("a", queue=QueueName("gone")), "a") == ([], [])
 
@@ -197,7 +197,7 @@ def fighting(draw: st.DrawFn, name: str) -> Gang:
 
 @pytest.mark.parametrize("actions", [("enqueue", "allocate"), ("allocate", "enqueue", "allocate")])
 @given(data=st.data(), count=st.integers(1, 6), weight=st.integers(1, 3))
-def test_while_nothing_changed_every_decision_stands_and_what_was_lent_too(
+def test_while_nothing_changed_every_decision_stands_and_what_was_borrowed_too(
     actions: tuple[str, ...], data: st.DataObject, count: int, weight: int
 ) -> None:
     gangs = tuple(data.draw(fighting(f"g{i}")) for i in range(count))
@@ -236,7 +236,7 @@ def lent(**changed: Any) -> list[str]:
     return names_of(confirmed(decided, by, snapshot=new, now=NOW).placed)
 
 
-def test_what_was_lent_stands_within_what_its_queue_may_really_hold() -> None:
+def test_what_was_borrowed_stands_within_what_its_queue_may_really_hold() -> None:
     assert lent() == ["g"]
     assert lent(capability=make_amounts(cpu=5000)) == []
     assert lent(state=QueueState.CLOSED) == []

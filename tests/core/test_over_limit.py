@@ -38,7 +38,7 @@ def policies(*plugins: str | PluginConf) -> Policies:
 
 @dataclass(frozen=True)
 class Placed:
-    """A gang that holds ``cpu`` cores and ``gib``: promised at ``since``, or fixed without."""
+    """A gang that holds ``cpu`` cores and ``gib``: reserved at ``since``, or fixed without."""
 
     name: str
     cpu: int
@@ -60,7 +60,7 @@ def world(placed: Sequence[Placed], *queues: Queue) -> Snapshot:
     return make_snapshot(nodes=NODES, gangs=tuple(gangs), queues=queues)
 
 
-def promises_of(placed: Sequence[Placed], snapshot: Snapshot) -> list[Revocable]:
+def reservations_of(placed: Sequence[Placed], snapshot: Snapshot) -> list[Revocable]:
     keys = {gang.name: key for key, gang in snapshot.gangs.items()}
     return [
         Revocable(keys[p.name], (f"uid-{p.name}",), p.held, p.since, whole=True)
@@ -70,7 +70,7 @@ def promises_of(placed: Sequence[Placed], snapshot: Snapshot) -> list[Revocable]
 
 
 def decide(placed: Sequence[Placed], snapshot: Snapshot, by: Policies) -> Relieved:
-    has_reservations = promises_of(placed, snapshot)
+    has_reservations = reservations_of(placed, snapshot)
     queue_of = {each.gang: snapshot.gangs[each.gang].queue for each in has_reservations}
     return relief(
         snapshot,
@@ -122,7 +122,7 @@ def test_one_that_fits_beside_those_that_stay_does_not_go_in_vain() -> None:
     assert goes(placed, q(1)) == ["big"]
 
 
-def test_of_those_promised_together_the_lower_rank_goes() -> None:
+def test_of_places_reserved_together_those_of_the_lower_rank_go() -> None:
     placed = [Placed("a", 1, since=1.0), Placed("b", 1, since=1.0, priority=1)]
     assert goes(placed, q(1)) == ["a"]
 
@@ -207,8 +207,8 @@ def test_what_stays_is_within_the_limits_or_could_not_be_taken_back(
         return max(0, *(held[name] - cpu for name, cpu in most.items() if cpu is not None), 0)
 
     assert all(each.since is not None for each in placed if each.name in gone)
-    of_promises = {each.queue for each in placed if each.since is not None}
-    assert decided.over == {leaf for leaf in of_promises if too_much(placed, leaf)}
+    of_reservations = {each.queue for each in placed if each.since is not None}
+    assert decided.over == {leaf for leaf in of_reservations if too_much(placed, leaf)}
     for leaf in LEAVES:
         assert too_much(stay, leaf) <= too_much(fixed, leaf)
     for each in placed:

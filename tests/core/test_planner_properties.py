@@ -70,10 +70,10 @@ def test_every_place_is_one_that_the_member_may_have_and_has_room_in(
             row = world.snapshot.table.index[placement.node]
             assert reference.feasible(placement.task, row)
             reference.placed.append((gang, placement.task, row))
-    check_rooms(world.snapshot, decided)
+    check_node_usage(world.snapshot, decided)
 
 
-def check_rooms(snapshot: Snapshot, decided: Plan) -> None:
+def check_node_usage(snapshot: Snapshot, decided: Plan) -> None:
     """No node holds more than it has, of anything that was put there now."""
     taken = np.zeros_like(snapshot.used)
     for each in decided.placed:
@@ -300,7 +300,7 @@ def test_cycle_after_cycle_nothing_is_given_twice_or_taken_back(world: World, ro
         assert not served & set(uids)
         admitted |= set(decided.admitted)
         served |= set(uids)
-        check_rooms(snapshot, decided)
+        check_node_usage(snapshot, decided)
         snapshot = applied(snapshot, decided)
 
 
@@ -342,6 +342,6 @@ def test_a_gang_on_demand_gets_no_more_than_a_cycle_could_give_it(world: World) 
         decided = plan_gang(world.snapshot, world.by, key=gang.key, now=NOW, shapes=None)
         assert {each.gang for each in decided.placed} <= {gang.key}
         assert set(decided.admitted) <= {gang.key}
-        check_rooms(world.snapshot, decided)
+        check_node_usage(world.snapshot, decided)
         got = given_to(decided, gang)
         assert not got or gang.counts.ready + len(got) >= gang.min_member

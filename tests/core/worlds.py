@@ -1,7 +1,7 @@
 """Hypothesis strategies: small clusters with queues and gangs that fight for them.
 
-Nodes, shapes and residents are those of the placement tests; here come queues with limits, gangs in
-every state, and the configurations that a cycle is run with.
+Nodes, shapes and placed pods are those of the placement tests; here come queues with limits, gangs
+in every state, and the configurations that a cycle is run with.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from tests.builders import make_gang, make_pod, make_queue, make_task
 from tests.core.actions.rigs import BARE, HELM, policies
 from tests.core.placement.strategies import Theme, shapes, snapshots
 from tests.core.plugins.sessions import amounts_of
-from tests.residents import Resident, make_residents, read_residents
+from tests.placed_pods import PlacedPod, make_placed_pods, read_placed_pods
 
 NOW = 1.0
 PARENTS = {"top": "", "left": "top", "right": "top", "alone": ""}
@@ -228,7 +228,7 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
     """A cluster with gangs and queues, and a configuration."""
     known = draw(st.lists(shapes(theme), min_size=1, max_size=3))
     snapshot = draw(snapshots(theme, known))
-    used, placed_pods = snapshot.used.copy(), residents_of(snapshot)
+    used, placed_pods = snapshot.used.copy(), placed_pods_of(snapshot)
     ports = {row: set(taken) for row, taken in snapshot.ports.items()}
     found: list[Gang] = []
     for number in range(draw(st.integers(1, 5))):
@@ -236,12 +236,14 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
         found.append(gang)
         for count, each in enumerate(held):
             used[each.row] += snapshot.axis.vector(each.shape.requests)
-            placed_pods.append(Resident.of(pod_of(f"{gang.name}-old{count}", each.shape), each.row))
+            placed_pods.append(
+                PlacedPod.of(pod_of(f"{gang.name}-old{count}", each.shape), each.row)
+            )
             ports.setdefault(each.row, set()).update(each.shape.host_ports)
     base = replace(
         snapshot,
         used=used,
-        placed_pods=make_residents(placed_pods),
+        placed_pods=make_placed_pods(placed_pods),
         ports={row: frozenset(taken) for row, taken in ports.items()},
         queues=dict(snapshot.queues) | {queue.name: queue for queue in draw(queues())},
         nominated_room=draw(nominated_room(found, snapshot)),
@@ -250,9 +252,9 @@ def worlds(draw: st.DrawFn, theme: Theme) -> World:
     return World(draw(st.sampled_from(tuple(CONFIGURED))), with_gangs(base, found))
 
 
-def residents_of(snapshot: Snapshot) -> list[Resident]:
+def placed_pods_of(snapshot: Snapshot) -> list[PlacedPod]:
     """The pods that are there, as inter-pod rules see them."""
-    return read_residents(snapshot.placed_pods, nodes=len(snapshot.table.nodes))
+    return read_placed_pods(snapshot.placed_pods, nodes=len(snapshot.table.nodes))
 
 
 def pod_of(name: str, shape: PodShape) -> Any:
@@ -311,7 +313,7 @@ def shuffled(snapshot: Snapshot, order: Any) -> Snapshot:
         pending=tuple(mixed(again.pending)),
         queues=dict(mixed(snapshot.queues.items())),
         usage=dict(mixed(again.usage.items())),
-        placed_pods=make_residents(mixed(residents_of(snapshot))),
+        placed_pods=make_placed_pods(mixed(placed_pods_of(snapshot))),
         ports=dict(mixed(snapshot.ports.items())),
         nominated_room=dict(mixed(snapshot.nominated_room.items())),
     )

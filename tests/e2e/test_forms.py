@@ -64,7 +64,7 @@ def test_form_b_schedules_all_and_sends_only_ours(stage: Stage) -> None:
         assert not place.bound("next")
 
 
-def test_form_c_schedules_all_and_keeps_others_off_promised_room(stage: Stage) -> None:
+def test_form_c_schedules_all_and_keeps_foreign_pods_off_reserved_room(stage: Stage) -> None:
     rig = stage.rig(Setting(form="c"))
     with Place(rig) as place:
         place.add_nodes(1, cpu="4")

@@ -93,7 +93,7 @@ def test_nobody_takes_the_room_of_a_gang_one_of_whose_claims_is_later_than_its_b
 
 
 @pytest.mark.parametrize("place", [IMPATIENT], indirect=True)
-def test_a_gang_whose_claim_never_comes_gives_way(place: Place, claims: LateClaims) -> None:
+def test_a_gang_whose_claim_never_comes_loses_its_places(place: Place, claims: LateClaims) -> None:
     submit_with_one_claim(place, claims)
     place.add_gang("rival", SIZE - 1)
     place.wait_bound("rival", SIZE - 1)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.real
 PROTECTED = 'pumice_extender_answers_total{answer="protect",verb="filter"}'
 
 
-def test_a_pod_alone_that_names_no_queue_is_in_the_default_one(stage: Stage) -> None:
+def test_a_single_pod_that_names_no_queue_is_in_the_default_one(stage: Stage) -> None:
     rig = stage.rig(Setting(flags=("--default-queue=research",)))
     try:
         with Place(rig) as place:

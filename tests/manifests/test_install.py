@@ -403,7 +403,7 @@ def test_a_pod_without_the_mark_is_refused_by_a_policy_that_is_bound() -> None:
     assert binding["spec"]["validationActions"] == ["Deny"]
 
 
-def test_a_failing_gate_lets_pods_in() -> None:
+def test_a_failing_gate_admits_pods() -> None:
     policy = installed("MutatingAdmissionPolicy", "gate-pods.pumice.sh", "")
 
     assert policy["spec"]["failurePolicy"] == "Ignore"

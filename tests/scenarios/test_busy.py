@@ -69,7 +69,7 @@ def test_what_waits_is_shared_by_weight_whoever_was_admitted_first(place: Place)
     )
 
 
-def test_what_an_entitled_gang_is_too_large_for_is_lent_and_told(place: Place) -> None:
+def test_what_an_entitled_gang_is_too_large_for_is_borrowed_and_told(place: Place) -> None:
     place.add_nodes(1, cpu="8")
     mine, other = place.add_queue("mine"), place.add_queue("other")
     add(place, "first", 4, mine)

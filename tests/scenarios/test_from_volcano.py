@@ -19,7 +19,7 @@ def least(pods: int) -> dict[str, Any]:
     }
 
 
-def test_a_group_that_its_controllers_made_is_let_in(place: Place) -> None:
+def test_a_group_that_its_controllers_made_is_admitted(place: Place) -> None:
     place.add_nodes(2, cpu="4")
     place.add_gang("made", 8, spec={"minResources": least(8)})
     place.wait_bound("made", 8)

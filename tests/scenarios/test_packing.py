@@ -46,7 +46,7 @@ def test_the_members_of_a_gang_share_a_node_and_the_next_gang_fills_it(place: Pl
 
 
 @pytest.mark.parametrize("gated", [True, False], ids=["gated", "ungated"])
-def test_pods_alone_fill_a_node_before_the_next(place: Place, *, gated: bool) -> None:
+def test_single_pods_fill_a_node_before_the_next(place: Place, *, gated: bool) -> None:
     place.add_nodes(4, cpu="2")
     for number in range(4):
         pod = workloads.pod(f"pod-{number}")

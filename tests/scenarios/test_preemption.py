@@ -34,7 +34,7 @@ def names_left(place: Place, group: str) -> list[str]:
     return sorted(pod["metadata"]["name"] for pod in place.bound(group))
 
 
-def test_a_single_pod_gives_way_to_a_more_urgent_one(place: Place, urgent: str) -> None:
+def test_a_single_pod_is_evicted_for_a_more_urgent_one(place: Place, urgent: str) -> None:
     place.add_nodes(1, cpu="1")
     place.submit_one(workloads.pod("plain"))
     place.wait_pod_bound("plain")
@@ -44,7 +44,7 @@ def test_a_single_pod_gives_way_to_a_more_urgent_one(place: Place, urgent: str) 
 
 
 @pytest.mark.parametrize("submit", [submit_urgent, submit_urgent_behind_queue_gate])
-def test_no_more_pods_give_way_than_have_to(
+def test_no_more_pods_are_evicted_than_have_to_be(
     place: Place, urgent: str, submit: Callable[..., None]
 ) -> None:
     """kube-scheduler comes again as soon as the victim is gone, which the extender may not know."""
@@ -60,7 +60,9 @@ def test_no_more_pods_give_way_than_have_to(
         place.wait_bound("low", 6)
 
 
-def test_nobody_gives_way_for_others_that_wait_and_are_as_urgent(place: Place, urgent: str) -> None:
+def test_no_pod_is_evicted_for_others_that_wait_and_are_as_urgent(
+    place: Place, urgent: str
+) -> None:
     place.add_nodes(3, cpu="2")
     place.add_gang("low", 3, minimum=1, cpu="2")
     place.wait_bound("low", 3)

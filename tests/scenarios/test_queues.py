@@ -92,7 +92,7 @@ def test_a_pod_waits_for_the_one_that_it_replaces_and_says_so(place: Place) -> N
     place.wait_pod_bound("new")
 
 
-def test_a_gang_that_never_fits_its_queue_is_not_let_in(place: Place) -> None:
+def test_a_gang_that_never_fits_its_queue_is_not_admitted(place: Place) -> None:
     place.add_nodes(2, cpu="4")
     small = place.add_queue("small", capability={"cpu": "2"})
     place.add_gang("big", 3, spec={"queue": small, "minResources": {"cpu": "3"}})
@@ -105,7 +105,7 @@ def test_a_gang_that_never_fits_its_queue_is_not_let_in(place: Place) -> None:
     assert event["type"] == "Normal"
 
 
-def test_a_larger_capability_lets_the_waiting_gang_in(place: Place) -> None:
+def test_a_larger_capability_admits_the_waiting_gang(place: Place) -> None:
     place.add_nodes(1, cpu="4")
     small = place.add_queue("small", capability={"cpu": "1"})
     place.add_gang("gang", 3, spec={"queue": small})
@@ -115,7 +115,9 @@ def test_a_larger_capability_lets_the_waiting_gang_in(place: Place) -> None:
     place.wait_bound("gang", 3)
 
 
-def test_a_lowered_capability_takes_back_what_a_held_gang_was_promised(place: Place) -> None:
+def test_a_lowered_capability_takes_back_the_reservations_of_a_gang_at_the_barrier(
+    place: Place,
+) -> None:
     place.add_nodes(1, cpu="4")
     small = place.add_queue("small", capability={"cpu": "3"})
     place.add_group("gang", 3, queue=small)

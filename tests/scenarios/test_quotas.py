@@ -80,7 +80,7 @@ def test_a_group_waits_until_its_namespace_has_room(place: Place) -> None:
     place.wait_phase("second", "Inqueue")
 
 
-def test_a_larger_quota_lets_the_group_in(place: Place) -> None:
+def test_a_larger_quota_admits_the_group(place: Place) -> None:
     place.add_nodes(1, cpu="8")
     set_quota(place, requests__cpu="1")
     place.add_group("gang", 2, minResources={"cpu": "2"})
@@ -90,7 +90,7 @@ def test_a_larger_quota_lets_the_group_in(place: Place) -> None:
     place.wait_phase("gang", "Inqueue")
 
 
-def test_a_group_that_was_let_in_keeps_its_part_until_its_pods_exist(place: Place) -> None:
+def test_an_admitted_group_keeps_its_part_until_its_pods_exist(place: Place) -> None:
     """As for two jobs one after the other: their pods are made once they are let in."""
     place.add_nodes(1, cpu="8")
     set_quota(place, requests__cpu="3", pods="3")

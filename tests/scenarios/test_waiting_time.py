@@ -22,7 +22,7 @@ def scheduler_conf() -> str:
     return CONF
 
 
-def test_a_group_that_has_waited_long_enough_is_let_in(place: Place) -> None:
+def test_a_group_that_has_waited_long_enough_is_admitted(place: Place) -> None:
     place.add_nodes(1, cpu="2")
     place.add_gang("holder", 2, spec={"minResources": {"cpu": "2"}})
     place.wait_bound("holder", 2)

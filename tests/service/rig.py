@@ -356,7 +356,7 @@ class Rig:
         return self.planning.last_plan.refusals
 
     def place(self, name: str) -> str:
-        """The promised node, empty without one."""
+        """The reserved node, empty without one."""
         return self.member(name).node
 
     def has_reservations(self) -> int:

@@ -118,7 +118,7 @@ def test_a_deleted_lease_is_held_by_nobody() -> None:
     assert not activity.active
 
 
-def test_a_replica_that_does_not_lead_promises_and_writes_nothing() -> None:
+def test_a_replica_that_does_not_lead_reserves_and_writes_nothing() -> None:
     async def scenario() -> None:
         rig = replica()
         lead(rig, "host-b")
@@ -137,7 +137,7 @@ def test_a_replica_that_does_not_lead_promises_and_writes_nothing() -> None:
     run(scenario())
 
 
-def test_a_replica_that_loses_the_lead_gives_its_promises_back_and_falls_silent() -> None:
+def test_a_replica_that_loses_the_lead_gives_its_reservations_back_and_falls_silent() -> None:
     async def scenario() -> None:
         rig = replica()
         lead(rig, "host-a")

@@ -1,4 +1,4 @@
-"""A PodGroup is changed, or is another one of the same name, while room is promised to its gang."""
+"""A PodGroup is changed, or is another one of the same name, while room is reserved to its gang."""
 
 import asyncio
 from collections.abc import Callable
@@ -143,7 +143,7 @@ def test_no_member_loses_its_place_by_any_other_change(fields: dict[str, Any]) -
 # --- another group of the same name ---------------------------------------------------------------
 
 
-def test_a_group_made_anew_is_let_in_before_its_members_are_bound() -> None:
+def test_a_group_made_anew_is_admitted_before_its_members_are_bound() -> None:
     async def scenario() -> None:
         rig = await planned_gang()
         call = rig.bind("g-0")
@@ -299,7 +299,7 @@ def test_a_plan_for_what_the_group_was_is_not_published(
     run(scenario())
 
 
-def test_a_group_made_anew_is_not_let_in_by_a_plan_for_the_one_before() -> None:
+def test_a_group_made_anew_is_not_admitted_by_a_plan_for_the_one_before() -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
         rig.queue(make_queue("full", capability=make_amounts(cpu=1000)))

@@ -23,7 +23,7 @@ def pods_of_a_new_namespace() -> Rig:
     return rig
 
 
-def test_pods_alone_do_not_get_more_than_the_queue_of_their_namespace_may_hold() -> None:
+def test_single_pods_do_not_get_more_than_the_queue_of_their_namespace_may_hold() -> None:
     async def scenario() -> None:
         rig = pods_of_a_new_namespace()
         await rig.cycle()

@@ -72,7 +72,7 @@ def test_room_is_held_for_nobody_who_was_only_nominated() -> None:
     ids=["gated", "ungated", "every node was struck out", "it may evict nobody"],
 )
 def test_its_nomination_is_taken_back_when_it_has_no_place(fields: dict[str, Any]) -> None:
-    """kube-scheduler keeps that room too, and would refuse the node to whom we promise it.
+    """kube-scheduler keeps that room too, and would refuse a pod that it is reserved for.
 
     It leaves a nomination as it is where it evicts nobody.
     """
@@ -132,7 +132,7 @@ def test_a_pod_that_was_refused_before_a_restart_is_woken_when_it_gets_its_place
     run(scenario())
 
 
-def test_a_pod_alone_that_was_let_in_before_another_led_is_voted_on_again() -> None:
+def test_a_single_pod_that_was_admitted_before_another_led_is_voted_on_again() -> None:
     async def scenario() -> None:
         rig = replica()
         rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))

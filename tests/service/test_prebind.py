@@ -168,7 +168,7 @@ def test_who_is_in_prebind_alone_keeps_its_place() -> None:
     run(scenario())
 
 
-def test_the_gang_that_gave_way_says_who_it_waits_for() -> None:
+def test_the_gang_that_lost_its_places_says_what_it_waits_for() -> None:
     async def scenario() -> None:
         rig = await planned_gang()
         waits = "kube-scheduler waits for volumes or devices of pod default/g-1"

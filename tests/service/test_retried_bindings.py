@@ -355,7 +355,7 @@ def test_a_role_whose_minimum_is_bound_does_not_make_up_for_another(
     run(scenario())
 
 
-def test_a_pod_alone_goes_on_as_long_as_its_node_takes_it() -> None:
+def test_a_single_pod_goes_on_as_long_as_its_node_takes_it() -> None:
     async def scenario() -> None:
         for cordoned in (False, True):
             rig = Rig()
@@ -372,7 +372,7 @@ def test_a_pod_alone_goes_on_as_long_as_its_node_takes_it() -> None:
     run(scenario())
 
 
-def test_a_pod_alone_goes_on_when_it_is_given_a_pod_group_meanwhile() -> None:
+def test_a_single_pod_goes_on_when_it_is_given_a_pod_group_meanwhile() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1")

@@ -88,7 +88,7 @@ def test_a_more_important_pod_goes_before_it() -> None:
     run(scenario())
 
 
-def test_it_is_let_in_before_others_can_claim_the_room() -> None:
+def test_it_is_admitted_before_others_can_claim_the_room() -> None:
     """While its victims are there another could be let in, as more is let in than there is room."""
 
     async def scenario() -> None:
@@ -111,7 +111,7 @@ def test_it_is_let_in_before_others_can_claim_the_room() -> None:
     run(scenario())
 
 
-def test_it_stays_let_in_when_limits_change_while_that_is_planned() -> None:
+def test_it_stays_admitted_when_limits_change_while_that_is_planned() -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
         rig.node("n1", cpu=10_000)

@@ -147,7 +147,7 @@ def test_many_that_fit_no_node_are_not_planned_again_and_again() -> None:
     run(scenario())
 
 
-def test_changes_of_nodes_let_in_no_more_of_them() -> None:
+def test_changes_of_nodes_admit_no_more_of_them() -> None:
     """Their claims would come back together when a node comes that could take them."""
 
     async def scenario() -> None:

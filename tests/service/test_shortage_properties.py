@@ -124,7 +124,7 @@ async def bind_all(
 
 @examples(60)
 @given(tries=TRIES, shortages=SHORTAGES, in_flight=IN_FLIGHT)
-def test_pods_alone_stop_only_where_they_must(
+def test_single_pods_stop_only_where_they_must(
     tries: list[list[Fate]], shortages: list[Shortage], in_flight: int
 ) -> None:
     async def scenario() -> None:

@@ -55,7 +55,7 @@ async def ends_well(rig: Rig, bound: Iterable[str]) -> None:
 
 
 @pytest.mark.parametrize("how", ["smaller", "taken"])
-def test_members_beyond_the_minimum_give_way_as_many_as_must(how: str) -> None:
+def test_places_beyond_the_minimum_fall_as_many_as_must(how: str) -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n", cpu=4000)
@@ -73,7 +73,7 @@ def test_members_beyond_the_minimum_give_way_as_many_as_must(how: str) -> None:
     run(scenario())
 
 
-def test_one_gang_gives_way_and_the_other_is_bound_whole() -> None:
+def test_one_gang_loses_its_places_and_the_other_is_bound_whole() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n", cpu=4000)
@@ -92,7 +92,7 @@ def test_one_gang_gives_way_and_the_other_is_bound_whole() -> None:
     run(scenario())
 
 
-def test_a_pod_alone_gives_way_to_a_gang_that_was_begun() -> None:
+def test_a_single_pod_loses_its_place_to_a_gang_that_was_begun() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n", cpu=4000)

@@ -52,7 +52,7 @@ def mine(rig: Rig, name: str, *, cpu: int, queue: str = "default", node: str = "
 # Room on the node
 
 
-def test_room_that_is_promised_to_a_gang_is_not_free_for_others() -> None:
+def test_room_that_is_reserved_for_a_gang_is_not_free_for_others() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1", cpu=4000)
@@ -83,7 +83,7 @@ def test_what_the_victims_give_back_is_enough() -> None:
     run(scenario())
 
 
-def test_what_the_pod_itself_was_promised_is_its_own() -> None:
+def test_what_is_reserved_for_the_pod_itself_is_its_own() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1", cpu=4000)
@@ -384,7 +384,7 @@ def test_a_group_that_goes_away_is_no_reason_to_evict() -> None:
     run(scenario())
 
 
-def test_a_group_that_is_not_let_in_before_the_victims_go_may_preempt() -> None:
+def test_a_group_that_is_not_admitted_before_the_victims_go_may_preempt() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1", "n2", cpu=2000)

@@ -294,7 +294,7 @@ def test_a_queue_may_not_shrink_below_those_under_it() -> None:
     assert changed("a", nearer, capability={"cpu": 4}).allowed
 
 
-def test_a_queue_may_not_have_less_than_its_children_are_promised() -> None:
+def test_a_queue_may_not_have_less_than_its_children_are_guaranteed() -> None:
     message = changed("middle", deserved={"cpu": 3}, guarantee=guaranteed(cpu=2)).message
     assert message == (
         "spec.guarantee: queue middle validation failed: sum of children's guarantee (cpu 3) "

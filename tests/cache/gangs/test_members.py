@@ -85,7 +85,7 @@ def test_what_the_api_server_says_goes_before_our_stage(
         (Stage.BINDING, True, False),
     ],
 )
-def test_a_promise_can_be_taken_back_until_its_binding_is_sent(
+def test_a_reservation_can_be_taken_back_until_its_binding_is_sent(
     stage: Stage, reserved: bool, revocable: bool
 ) -> None:
     one = member(make_pod(), stage)

@@ -69,7 +69,7 @@ def test_a_call_of_bind_was_for_the_group_that_it_leaves(rig: Rig) -> None:
     assert rig.lost() == [("a", "pod moved to another group")]
 
 
-def test_the_group_is_let_in_and_wants_nothing_more(rig: Rig) -> None:
+def test_the_group_is_admitted_and_has_nothing_pending(rig: Rig) -> None:
     make_group(rig)
     join(rig)
     assert rig.cache.groups[MADE].phase is GroupPhase.INQUEUE

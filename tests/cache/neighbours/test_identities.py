@@ -122,7 +122,7 @@ def test_a_pod_that_wants_nothing_keeps_off_those_that_do_not_want_it(
     assert rig.where("web") == [left]
 
 
-def test_where_nobody_wants_it_no_room_is_promised(rig: Rig) -> None:
+def test_where_no_pod_wants_it_no_room_is_reserved(rig: Rig) -> None:
     for node in ("n0", "n1"):
         rig.pod(f"lonely-{node}", rule(apart="web"), node=node)
     rig.pod("web", PLAIN, app="web")

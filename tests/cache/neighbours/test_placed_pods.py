@@ -10,7 +10,7 @@ from app.model.ids import NodeName
 from app.model.placed_pods import PlacedPods
 from app.model.shape import LabelSelector, Operator, PodShape, PodTerm, Requirement
 from tests.builders import make_node, make_shape, make_table
-from tests.residents import read_residents
+from tests.placed_pods import read_placed_pods
 
 NODES = ("a", "b")
 
@@ -40,7 +40,7 @@ class Rig:
         return self.pod_table.placed_pods(self.table, frozenset(asked))
 
     def apps(self) -> list[tuple[str | None, int]]:
-        placed_pods = read_residents(self.told("app"), nodes=len(self.table.nodes))
+        placed_pods = read_placed_pods(self.told("app"), nodes=len(self.table.nodes))
         return sorted(((one.labels.get("app"), one.node) for one in placed_pods), key=str)
 
 

@@ -81,7 +81,7 @@ def test_equal_holders_change_nodes_and_no_sum_changes(
     assert not node_usage.promised_nodes()
 
 
-def test_a_promise_that_is_kept_changes_no_sum(node_usage: NodeUsage) -> None:
+def test_a_reservation_that_is_used_changes_no_sum(node_usage: NodeUsage) -> None:
     charge(node_usage, "a", reserved=True)
     assert node_usage.promised_nodes() == {N}
     assert not charge(node_usage, "a", reserved=False)
@@ -96,7 +96,7 @@ def test_what_is_releasing_is_still_used(node_usage: NodeUsage) -> None:
     assert (used[:, 0].tolist(), releasing[:, 0].tolist()) == ([0, 1000], [0, 1000])
 
 
-def test_only_a_node_that_promised_what_it_lacks_is_short(node_usage: NodeUsage) -> None:
+def test_only_a_node_with_reservations_of_what_it_lacks_is_short(node_usage: NodeUsage) -> None:
     charge(node_usage, "a", M, TWO)
     charge(node_usage, "b", M, ONE)
     assert idle(node_usage, M) == -1000

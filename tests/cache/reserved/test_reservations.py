@@ -28,7 +28,7 @@ def rig() -> Rig:
 # --- getting a place ------------------------------------------------------------------------------
 
 
-def test_a_place_is_charged_from_the_promise_until_the_pod_is_done(rig: Rig) -> None:
+def test_a_place_is_charged_from_the_reservation_until_the_pod_is_done(rig: Rig) -> None:
     pod = rig.pod("a")
     assert rig.used("n") == 0
     rig.stage("a", Stage.BINDING)
@@ -374,7 +374,7 @@ def test_a_pod_that_waits_is_missed_by_nobody(rig: Rig) -> None:
     assert rig.lost() == []
 
 
-def test_the_latest_promise_goes_first_when_room_is_taken(rig: Rig) -> None:
+def test_the_latest_reservation_goes_first_when_room_is_taken(rig: Rig) -> None:
     for name in "ab":
         rig.pod(name)
     rig.stage("a", Stage.PLANNED)
@@ -393,7 +393,7 @@ def test_a_pod_bound_elsewhere_moves_its_charge(rig: Rig) -> None:
     assert rig.lost() == []
 
 
-def test_a_pod_bound_elsewhere_squeezes_the_one_that_was_promised_that_room(rig: Rig) -> None:
+def test_a_pod_bound_elsewhere_squeezes_the_one_that_the_room_was_reserved_for(rig: Rig) -> None:
     pod = rig.pod("a")
     rig.pod("b")
     assert rig.place(a="n", b="m")
@@ -460,7 +460,7 @@ def test_who_got_a_place_and_did_not_come_is_overdue(rig: Rig) -> None:
     assert (late.key, uids) == (KEY, ("uid-a",))
 
 
-def test_a_pod_of_another_group_leaves_its_promise_behind(rig: Rig) -> None:
+def test_a_pod_of_another_group_leaves_its_reservation_behind(rig: Rig) -> None:
     pod = rig.pod("a")
     rig.stage("a", Stage.PLANNED)
     rig.cache.set_pod(replace(pod, annotations={GROUP_ANNOTATION: "h"}), now=rig.now)
@@ -637,7 +637,7 @@ def test_a_group_is_given_up_until_it_changes(
 # --- a resource that nobody knew ------------------------------------------------------------------
 
 
-def test_a_new_resource_changes_no_promise(rig: Rig) -> None:
+def test_a_new_resource_changes_no_reservation(rig: Rig) -> None:
     rig.pod("a")
     rig.stage("a", Stage.PLANNED)
     gpu = PodShape(requests=make_amounts(cpu=1000, pods=1, **{"nvidia.com/gpu": 1}))

@@ -1,4 +1,4 @@
-"""What can be taken back of promises, together or one by one, and when to look at that."""
+"""What can be taken back of reservations, together or one by one, and when to look at that."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -178,7 +178,7 @@ def alone(rig: Rig, group: str = "") -> Any:
     return replace(pod, annotations={GROUP_ANNOTATION: group})
 
 
-def a_place_is_promised(rig: Rig) -> None:
+def a_place_is_reserved(rig: Rig) -> None:
     assert rig.place(waits="n")
 
 
@@ -211,7 +211,7 @@ def a_binding_fails(rig: Rig) -> None:
         (the_namespace_names_a_queue, True),
         (a_pod_moves_to_a_group_of_its_queue, False),
         (a_pod_moves_to_another_queue, True),
-        (a_place_is_promised, False),
+        (a_place_is_reserved, False),
         (a_held_call_ends, False),
         (a_binding_fails, True),
     ],

@@ -96,7 +96,7 @@ class Rig:
         return self.cache.shortages.room_of(self.member(name))
 
 
-def test_the_last_that_came_gives_way_and_no_more_than_must() -> None:
+def test_the_latest_reservation_falls_and_no_more_than_must() -> None:
     rig = Rig()
     rig.alone("p", "q", "r")
     rig.shrink(2000)
@@ -105,7 +105,7 @@ def test_the_last_that_came_gives_way_and_no_more_than_must() -> None:
     assert rig.void() == {"q", "r"}
 
 
-def test_a_large_one_makes_it_needless_that_small_ones_give_way() -> None:
+def test_the_fall_of_a_large_reservation_spares_small_ones() -> None:
     rig = Rig()
     rig.alone("large", cpu=3000)
     rig.alone("small")
@@ -113,7 +113,7 @@ def test_a_large_one_makes_it_needless_that_small_ones_give_way() -> None:
     assert rig.void() == {"large"}
 
 
-def test_all_give_way_that_ask_for_what_nobody_can_have() -> None:
+def test_all_reservations_fall_of_what_there_is_none_of() -> None:
     """But not who asks for something else."""
     rig = Rig()
     gpu = PodShape(requests=make_amounts(cpu=1000, pods=1, **{GPU: 1}))
@@ -219,7 +219,7 @@ def test_one_that_may_arrive_does_not_take_its_gang_along() -> None:
     assert rig.void() == {"a1"}
 
 
-def test_one_that_is_bound_never_gives_way() -> None:
+def test_the_place_of_a_bound_member_never_falls() -> None:
     rig = Rig()
     rig.alone("p", "q")
     rig.answer(Answer.YES, "q")
@@ -238,7 +238,7 @@ def test_who_stays_waits_until_it_is_known_of_one_that_is_void() -> None:
 
 
 @pytest.mark.parametrize("shown", [False, True])
-def test_another_gives_way_for_one_that_is_bound_all_the_same(shown: bool) -> None:
+def test_another_reservation_falls_for_a_member_that_is_bound_all_the_same(shown: bool) -> None:
     rig = Rig()
     rig.gang("a", 2, elsewhere=[0])
     rig.alone("q")

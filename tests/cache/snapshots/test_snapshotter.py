@@ -26,7 +26,7 @@ from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase, PodGroup, PriorityClass
 from tests.builders import make_amounts, make_node, make_pod, make_queue, make_shape, make_task
 from tests.cache.unwalkable import Unwalkable
-from tests.residents import Resident, read_residents
+from tests.placed_pods import PlacedPod, read_placed_pods
 
 KEY = group_key("default", "g")
 PORT = HostPort("0.0.0.0", "TCP", 80)
@@ -92,9 +92,9 @@ class Rig:
     def now(self, *, running: bool = False) -> Snapshot:
         return self._snapshotter.snapshot(running=running)
 
-    def placed_pods(self) -> list[Resident]:
+    def placed_pods(self) -> list[PlacedPod]:
         snapshot = self.now()
-        return read_residents(snapshot.placed_pods, nodes=len(snapshot.table.nodes))
+        return read_placed_pods(snapshot.placed_pods, nodes=len(snapshot.table.nodes))
 
     def rows(self, key: str) -> dict[str | None, int]:
         """Where those with each value of a label are."""
@@ -117,7 +117,7 @@ def test_members_that_are_shown_are_those_of_a_group_that_is_there(rig: Rig) -> 
     assert {task.name: task.shown for task in gang.queue_first} == {"hidden": False, "seen": True}
 
 
-def test_what_is_taken_and_what_is_promised_is_used(rig: Rig) -> None:
+def test_what_is_taken_and_what_is_reserved_is_used(rig: Rig) -> None:
     rig.foreign("x", "a")
     rig.pod("p")
     rig.place("p", "b")
@@ -211,20 +211,20 @@ def test_a_gang_is_in_part_while_some_are_bound_and_a_minimum_is_not_reached(
     assert rig.now().gangs[KEY].partial is partial
 
 
-def test_pods_alone_are_groups_of_one_in_the_queue_they_name(rig: Rig) -> None:
+def test_single_pods_are_groups_of_one_in_the_queue_they_name(rig: Rig) -> None:
     rig.pod("p", annotations={QUEUE_ANNOTATION: "q"})
     [solo] = [gang for gang in rig.now().pending if gang.solo]
     assert (solo.min_member, solo.queue, solo.phase) == (1, "q", GroupPhase.NEW)
     assert rig.now().usage[QueueName("q")].groups == 1
 
 
-def test_a_pod_alone_that_names_no_queue_is_in_the_default_one() -> None:
+def test_a_single_pod_that_names_no_queue_is_in_the_default_one() -> None:
     rig = Rig(default_queue="research")
     rig.pod("p", annotations={})
     assert rig.now().usage[QueueName("research")].groups == 1
 
 
-def test_residents_are_listed_only_while_a_pod_looks_at_others(rig: Rig) -> None:
+def test_placed_pods_are_listed_only_while_a_pod_looks_at_others(rig: Rig) -> None:
     rig.foreign("x", "a", labels={"app": "x"}, annotations={})
     rig.pod("p", labels={"app": "p"})
     rig.place("p", "b")
@@ -317,7 +317,7 @@ def test_the_pods_of_others_matter_only_by_their_anti_affinity(rig: Rig) -> None
     assert rig.now().inter_pod
 
 
-def test_host_ports_are_taken_by_pods_promises_and_slots(rig: Rig) -> None:
+def test_host_ports_are_taken_by_pods_reservations_and_slots(rig: Rig) -> None:
     rig.pod("p", shape=PORTED)
     assert rig.now().ports == {}
     rig.place("p", "a")

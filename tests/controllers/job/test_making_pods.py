@@ -80,7 +80,7 @@ def test_there_are_no_pods_before_the_group_is_admitted() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown"])
-def test_why_a_job_that_was_let_in_waits_is_told_too(phase: str) -> None:
+def test_why_an_admitted_job_waits_is_told_too(phase: str) -> None:
     async def scenario(rig: Rig) -> None:
         rig.start()
         rig.submit(_GANG)

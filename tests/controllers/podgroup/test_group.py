@@ -45,7 +45,7 @@ def group(item: Object, its_owner: Object | None = None, *, inherit: bool = True
     return group_for(item, its_owner, inherit=inherit)
 
 
-def test_a_pod_alone_owns_its_group() -> None:
+def test_a_single_pod_owns_its_group() -> None:
     made = group(pod())
 
     assert name(made) == "podgroup-pod-uid"

@@ -107,7 +107,7 @@ def test_gangs_of_a_queue_go_in_their_order(first: dict[str, Any], second: dict[
     assert cycle(other, one, nodes=cores(4)).order == ["one"]
 
 
-def test_gangs_that_have_their_minimum_give_way_to_those_that_do_not() -> None:
+def test_gangs_that_have_their_minimum_come_after_those_that_do_not() -> None:
     waiting = members("has", 1)
     has = make_gang(
         "has",
@@ -373,7 +373,7 @@ def test_a_gang_is_not_told_that_it_is_in_its_own_way() -> None:
     assert cycle(gang, nodes=cores(3)).refusal("g").holders == ()
 
 
-def test_nor_is_a_pod_alone_that_is_called_by_its_name() -> None:
+def test_nor_is_a_single_pod_that_is_called_by_its_name() -> None:
     alone = replace(gang_of("p", 1, cpu=4), key=GroupKey("default/pod:uid-p"), solo=True)
     outcome = cycle(replace(alone, min_request=vector(cpu=4)), nodes=cores(3))
     assert outcome.plan.refused[alone.key].holders == ()

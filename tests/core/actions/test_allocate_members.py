@@ -304,7 +304,7 @@ def test_an_action_that_comes_again_gives_nobody_a_second_place(minimum: int) ->
     assert outcome.members("g") == ["g-0", "g-1", "g-2"]
 
 
-def test_an_action_that_comes_again_serves_who_was_let_in_between() -> None:
+def test_an_action_that_comes_again_serves_gangs_that_were_admitted_between() -> None:
     late = policies(BARE, ("allocate", "enqueue", "allocate"))
     outcome = cycle(
         team("g", members("g", 2), 2, phase=GroupPhase.PENDING), nodes=cores(8), by=late

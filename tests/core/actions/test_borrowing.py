@@ -101,7 +101,7 @@ def test_what_a_queue_deserves_is_its_own_first() -> None:
     assert sum(name.startswith("fish") for name in outcome.order) == 5
 
 
-def test_what_an_entitled_gang_is_too_large_for_is_lent_to_others() -> None:
+def test_what_an_entitled_gang_is_too_large_for_is_borrowed_by_others() -> None:
     whale = of("a", "whale", 6, created=1.0)
     fish = [of("b", f"fish-{number}", 1, created=2.0) for number in range(9)]
     outcome = shared(whale, *fish)
@@ -137,7 +137,7 @@ def test_no_capability_is_exceeded_by_borrowing() -> None:
     assert outcome.refusal("more").cause in (Cause.QUEUE_OVERUSED, Cause.QUEUE_QUOTA)
 
 
-def test_what_another_queue_is_guaranteed_is_never_lent() -> None:
+def test_what_another_queue_is_guaranteed_is_never_borrowed() -> None:
     queues = (make_queue("a"), make_queue("b", guarantee=amounts_of(cpu=3)))
     outcome = shared(of("a", "large", 8), of("a", "fits", 7, created=1.0), queues=queues)
     assert outcome.order == ["fits"]
@@ -159,14 +159,14 @@ def test_members_beyond_the_minimum_borrow_after_all_minimums() -> None:
     assert len(shared(elastic).nodes("elastic")) == 9
 
 
-def test_on_demand_nothing_is_lent() -> None:
+def test_on_demand_nothing_is_borrowed() -> None:
     old, young = of("a", "old", 6, created=1.0), of("b", "young", 6, created=2.0)
     outcome = shared(old, young, on_demand="old")
     assert outcome.order == []
     assert outcome.refusal("old").cause is Cause.QUEUE_OVERUSED
 
 
-def test_what_a_gang_borrows_is_told_with_the_queue_that_lends_it() -> None:
+def test_what_a_gang_borrows_is_told_with_the_queue_that_it_borrows_from() -> None:
     whale = of("a", "whale", 6, created=1.0)
     fish = [of("b", f"fish-{number}", 1, created=2.0 + number) for number in range(9)]
     loans = shared(whale, *fish).plan.loans

@@ -139,7 +139,7 @@ def test_a_gang_that_lacks_members_holds_no_other_of_its_queue_back() -> None:
     assert outcome.refusal("lacks").cause is Cause.NOT_ENOUGH_TASKS
 
 
-def test_what_is_collected_is_not_lent() -> None:
+def test_what_is_collected_is_not_borrowed() -> None:
     large, small = of("a", "large", 8), of("b", "small", 6)
     held = running("b", 10)
     nodes = cores(8, 8)

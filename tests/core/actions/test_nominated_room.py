@@ -283,7 +283,7 @@ def test_a_queue_gets_no_more_than_it_may_have() -> None:
     assert outcome.members("new") == ["new-0", "new-1"]
 
 
-def test_who_is_let_in_without_a_vote_is_so_in_the_order_of_names() -> None:
+def test_gangs_admitted_without_a_vote_are_so_in_the_order_of_names() -> None:
     one, two = (
         alone(name, created=1, phase=GroupPhase.PENDING, min_request=vector(cpu=1))
         for name in ("one", "two")

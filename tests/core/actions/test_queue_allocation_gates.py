@@ -177,7 +177,7 @@ def test_a_gang_whose_queue_is_closed_stays_hidden(plugin: str) -> None:
     assert not outcome.plan.shown
 
 
-def test_a_queue_keeps_no_room_for_members_of_a_gang_that_is_not_let_in() -> None:
+def test_a_queue_keeps_no_room_for_members_of_a_gang_that_is_not_admitted() -> None:
     """It is kept out by the claims of those that are, who would wait for it in turn."""
     out = claiming(2, cpu=3, shown=True)
     small = asking("small", 4, created=1.0)
@@ -325,7 +325,7 @@ def test_a_hidden_gang_without_room_keeps_no_equal_one_that_is_shown_out() -> No
     assert outcome.refusal("hidden").cause is Cause.QUEUE_QUOTA
 
 
-def test_a_gang_that_was_shown_before_it_is_let_in_keeps_no_equal_one_out() -> None:
+def test_a_gang_that_was_shown_before_it_is_admitted_keeps_no_equal_one_out() -> None:
     """Nothing is kept for it yet, and what is kept for the other it does not get."""
     seen: dict[str, Any] = {"shape": sized(3), "queue_first": True, "shown": True}
     new = all_of("new", members("new", 1, **seen), phase=GroupPhase.PENDING)

@@ -251,7 +251,7 @@ def test_two_policies_of_one_name_break_nothing() -> None:
 
 @pytest.mark.parametrize("tiers", [(), (PluginConf("priority"),)], ids=["none", "priority"])
 def test_it_holds_without_the_gang_plugin_too(tiers: tuple[PluginConf, ...]) -> None:
-    """The promise is that of whole gangs, whatever is configured."""
+    """What is placed are whole gangs, whatever is configured."""
     gang = parted("0011", size=2, least=2, minimum=1)
     outcome = cycle(gang, nodes=cores(3), by=policies((tiers, ("predicates",))))
     assert placed(outcome, gang) == {}

@@ -224,7 +224,7 @@ def test_slots_without_requests_are_placed_by_allocate() -> None:
     assert len(cycle(gang, nodes=cores(1)).members("g")) == 2
 
 
-def test_a_gang_with_a_missing_and_a_gated_member_is_not_promised_room() -> None:
+def test_a_gang_with_a_missing_and_a_gated_member_gets_no_slots() -> None:
     waiting = members("g", 1)
     counts = replace(counts_of(waiting), pending=2, gated=1)
     gang = make_gang("g", waiting=waiting, min_member=3, counts=counts)

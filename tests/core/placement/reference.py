@@ -15,7 +15,7 @@ from app.model.ids import NO_NODE
 from app.model.node import Node, Taint
 from app.model.shape import HostPort, LabelSelector, NodeTerm, PodShape, PodTerm, Spread
 from app.model.snapshot import Snapshot, Veto
-from tests.residents import read_residents
+from tests.placed_pods import read_placed_pods
 
 MIB = 1 << 20
 
@@ -46,7 +46,7 @@ class Reference:
     def pods(self) -> list[Seen]:
         pods = [
             Seen(r.node, r.namespace, r.labels, r.shape, not r.staying)
-            for r in read_residents(self.snapshot.placed_pods, nodes=len(self.nodes))
+            for r in read_placed_pods(self.snapshot.placed_pods, nodes=len(self.nodes))
         ]
         for gang, task, row in self.placed:
             namespace, labels = task.shape.spread_identity or (gang.namespace, ())

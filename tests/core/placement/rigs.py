@@ -13,7 +13,7 @@ from app.model.node import Node
 from app.model.shape import LabelSelector, Operator, PodShape, Requirement
 from app.model.snapshot import Snapshot
 from tests.builders import make_gang, make_pod, make_shape, make_snapshot, make_table, make_task
-from tests.residents import Resident, make_residents
+from tests.placed_pods import PlacedPod, make_placed_pods
 
 HOST = "kubernetes.io/hostname"
 
@@ -28,14 +28,14 @@ class Rig:
         scoring: Scoring | None = None,
         predicates: Predicates | None = None,
         cache: ShapeCache | None = None,
-        placed_pods: Sequence[Resident] = (),
+        placed_pods: Sequence[PlacedPod] = (),
         node_rules: Sequence[NodeRule] = (),
         node_scores: Sequence[NodeScore] = (),
         **snapshot: Any,
     ) -> None:
         table = make_table(tuple(nodes))
         self.snapshot: Snapshot = make_snapshot(
-            table=table, placed_pods=make_residents(placed_pods), **snapshot
+            table=table, placed_pods=make_placed_pods(placed_pods), **snapshot
         )
         self.ledger = Ledger(self.snapshot)
         self.placer = Placer(
@@ -86,13 +86,13 @@ class Rig:
         return {count.text: count.nodes for count in refusal.nodes}
 
 
-def resident(
+def placed_pod(
     name: str, node: int, *, shape: PodShape | None = None, app: str = "", **fields: Any
-) -> Resident:
+) -> PlacedPod:
     """A pod on the node of row ``node``."""
     labels = {"app": app} if app else {}
     pod = make_pod(name, uid=PodUid(name), shape=shape or make_shape(), labels=labels, **fields)
-    return Resident.of(pod, node)
+    return PlacedPod.of(pod, node)
 
 
 def app_is(*apps: str) -> LabelSelector:

@@ -25,7 +25,7 @@ from app.model.shape import (
 from app.model.snapshot import Snapshot, Veto
 from app.model.workload import Namespace
 from tests.builders import make_amounts, make_node, make_pod, make_snapshot, make_table, make_task
-from tests.residents import Resident, make_residents
+from tests.placed_pods import PlacedPod, make_placed_pods
 
 GPU = "example.com/gpu"
 IMAGES = ("nginx:1", "tf:2", "busybox:latest")
@@ -180,7 +180,7 @@ def shapes(draw: st.DrawFn, theme: Theme) -> PodShape:
 
 
 @st.composite
-def placed_pods(draw: st.DrawFn, count: int, theme: Theme) -> tuple[Resident, ...]:
+def placed_pods(draw: st.DrawFn, count: int, theme: Theme) -> tuple[PlacedPod, ...]:
     """Pods on the first ``count`` nodes, or on one that is gone (in the row after them)."""
     found = []
     for number in range(draw(st.integers(0, 5))):
@@ -195,13 +195,13 @@ def placed_pods(draw: st.DrawFn, count: int, theme: Theme) -> tuple[Resident, ..
             shape=shape,
             deleting=draw(st.integers(0, 3)) == 3,
         )
-        found.append(Resident.of(pod, draw(st.integers(0, count))))
+        found.append(PlacedPod.of(pod, draw(st.integers(0, count))))
     return tuple(found)
 
 
 @st.composite
 def snapshots(draw: st.DrawFn, theme: Theme, known: Sequence[PodShape] = ()) -> Snapshot:
-    """A cluster of a few nodes with residents; vetoes are about ``known`` shapes."""
+    """A cluster of a few nodes with placed pods; vetoes are about ``known`` shapes."""
     count = draw(st.integers(1, 6))
     table = make_table(
         tuple(draw(nodes(f"n{i}", theme)) for i in range(count)),
@@ -210,12 +210,12 @@ def snapshots(draw: st.DrawFn, theme: Theme, known: Sequence[PodShape] = ()) -> 
     living = draw(placed_pods(count, theme))
     used = np.zeros_like(table.allocatable)
     listening: dict[int, frozenset[HostPort]] = {}
-    for resident in (one for one in living if one.node < count):
-        shape = resident.shape
-        used[resident.node] += table.axis.vector(shape.requests)
+    for placed_pod in (one for one in living if one.node < count):
+        shape = placed_pod.shape
+        used[placed_pod.node] += table.axis.vector(shape.requests)
         if shape.host_ports:
-            before = listening.get(resident.node, frozenset())
-            listening[resident.node] = before | frozenset(shape.host_ports)
+            before = listening.get(placed_pod.node, frozenset())
+            listening[placed_pod.node] = before | frozenset(shape.host_ports)
     vetoes = [
         Veto(shape, NodeName(f"n{draw(st.integers(0, count))}"))
         for shape in known
@@ -224,7 +224,7 @@ def snapshots(draw: st.DrawFn, theme: Theme, known: Sequence[PodShape] = ()) -> 
     return make_snapshot(
         table=table,
         used=used,
-        placed_pods=make_residents(living),
+        placed_pods=make_placed_pods(living),
         inter_pod=True,
         ports=listening,
         vetoes=frozenset(vetoes),

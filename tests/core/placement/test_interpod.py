@@ -8,8 +8,8 @@ from app.core.policy import Predicates, Scoring
 from app.model.shape import LabelSelector, Operator, PodTerm, Requirement
 from app.model.workload import Namespace
 from tests.builders import make_node, make_pod, make_shape
-from tests.core.placement.rigs import HOST, Rig, app_is, pod_shape, resident
-from tests.residents import Resident
+from tests.core.placement.rigs import HOST, Rig, app_is, placed_pod, pod_shape
+from tests.placed_pods import PlacedPod
 from tests.running import Runs, make_running
 
 NODES = (
@@ -25,7 +25,7 @@ def term(app: str, key: str = "zone", **fields: Any) -> PodTerm:
 
 
 def test_affinity_wants_the_domain_of_a_matching_pod() -> None:
-    rig = Rig(NODES, placed_pods=(resident("w", 0, app="web"),), inter_pod=True)
+    rig = Rig(NODES, placed_pods=(placed_pod("w", 0, app="web"),), inter_pod=True)
     assert rig.names(pod_shape("db", pod_affinity=(term("web"),))) == ["a1", "a2"]
     assert rig.names(pod_shape("db", pod_affinity=(term("web", HOST),))) == ["a1"]
     assert rig.names(pod_shape("db", pod_affinity=(term("cache"),))) == []
@@ -42,18 +42,18 @@ def test_the_first_pod_of_a_group_may_start_it_where_the_labels_are() -> None:
 def test_a_group_is_not_started_twice_because_its_label_is_on_another_key() -> None:
     both = pod_shape("web", pod_affinity=(term("web"), term("web", "rack")))
     nodes = (*NODES, make_node("r1", labels={"zone": "c", "rack": "r"}))
-    rig = Rig(nodes, placed_pods=(resident("w", 0, app="web"),), inter_pod=True)
+    rig = Rig(nodes, placed_pods=(placed_pod("w", 0, app="web"),), inter_pod=True)
     assert rig.names(both) == []
 
 
 def test_affinity_terms_must_hold_for_the_same_pod() -> None:
     both = pod_shape("db", pod_affinity=(term("web"), PodTerm("zone", app_is("web", "db"), ())))
-    rig = Rig(NODES, placed_pods=(resident("w", 0, app="web"),), inter_pod=True)
+    rig = Rig(NODES, placed_pods=(placed_pod("w", 0, app="web"),), inter_pod=True)
     assert rig.names(both) == []
 
 
 def test_anti_affinity_keeps_out_of_the_domain() -> None:
-    rig = Rig(NODES, placed_pods=(resident("w", 0, app="web"),), inter_pod=True)
+    rig = Rig(NODES, placed_pods=(placed_pod("w", 0, app="web"),), inter_pod=True)
     assert rig.names(pod_shape("db", pod_anti_affinity=(term("web"),))) == ["b1", "x1"]
     assert rig.names(pod_shape("db", pod_anti_affinity=(term("web", HOST),))) == ["a2", "b1", "x1"]
 
@@ -70,7 +70,7 @@ def test_an_evicted_pod_keeps_nobody_away_until_that_is_rolled_back() -> None:
     there = make_pod("w", shape=lonely, labels={"app": "web"})
     rig = Rig(
         NODES,
-        placed_pods=(Resident.of(there, 0),),
+        placed_pods=(PlacedPod.of(there, 0),),
         running=make_running([Runs(there, 0)]),
         inter_pod=True,
     )
@@ -93,9 +93,9 @@ def test_an_evicted_pod_keeps_nobody_away_until_that_is_rolled_back() -> None:
     assert names() == before
 
 
-def test_a_residents_anti_affinity_keeps_others_away() -> None:
+def test_a_placed_pods_anti_affinity_keeps_others_away() -> None:
     lonely = pod_shape("web", pod_anti_affinity=(term("db"),))
-    rig = Rig(NODES, placed_pods=(resident("w", 0, app="web", shape=lonely),), inter_pod=True)
+    rig = Rig(NODES, placed_pods=(placed_pod("w", 0, app="web", shape=lonely),), inter_pod=True)
     assert rig.names(pod_shape("db")) == ["b1", "x1"]
     assert rig.names(pod_shape("web")) == ["a1", "a2", "b1", "x1"]
     assert rig.verdicts(pod_shape("db", node_selector=(("zone", "a"),))) == {
@@ -132,7 +132,7 @@ def test_anti_affinity_of_a_task_placed_before_anybody_asked_counts() -> None:
 def test_a_term_looks_into_its_namespaces_only(looks: dict[str, Any], refused: bool) -> None:
     rig = Rig(
         NODES,
-        placed_pods=(resident("w", 2, app="web", namespace="other"),),
+        placed_pods=(placed_pod("w", 2, app="web", namespace="other"),),
         inter_pod=True,
         namespaces={"other": Namespace("other", {"t": "r"}, {})},
     )
@@ -142,25 +142,25 @@ def test_a_term_looks_into_its_namespaces_only(looks: dict[str, Any], refused: b
 
 def test_a_term_without_selector_selects_no_pod() -> None:
     nobody = PodTerm("zone", None, ("default",))
-    rig = Rig(NODES, placed_pods=(resident("w", 0, app="web"),), inter_pod=True)
+    rig = Rig(NODES, placed_pods=(placed_pod("w", 0, app="web"),), inter_pod=True)
     assert rig.names(pod_shape("db", pod_anti_affinity=(nobody,))) == ["a1", "a2", "b1", "x1"]
     assert rig.names(pod_shape("db", pod_affinity=(nobody,))) == []
 
 
 def test_preferred_terms_are_scaled_to_a_hundred() -> None:
-    placed_pods = (resident("w", 0, app="web"), resident("d", 2, app="db"))
+    placed_pods = (placed_pod("w", 0, app="web"), placed_pod("d", 2, app="db"))
     rig = Rig(NODES, placed_pods=placed_pods, inter_pod=True, scoring=Scoring(pod_affinity=2))
     liking = pod_shape("x", preferred_pods=((3, term("web")), (-1, term("db"))))
     assert rig.scores(liking) == [200.0, 200.0, 0.0, 50.0]
     assert rig.find(liking) == "a1"
 
 
-def test_residents_preferences_draw_the_task_to_them() -> None:
+def test_the_preferences_of_placed_pods_draw_the_task_to_them() -> None:
     fond = pod_shape("web", preferred_pods=((5, term("db", HOST)),))
     needing = pod_shape("web", pod_affinity=(term("db", HOST),))
     rig = Rig(
         NODES,
-        placed_pods=(resident("f", 1, shape=fond), resident("n", 3, shape=needing)),
+        placed_pods=(placed_pod("f", 1, shape=fond), placed_pod("n", 3, shape=needing)),
         inter_pod=True,
         scoring=Scoring(pod_affinity=1),
     )

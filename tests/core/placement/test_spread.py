@@ -7,8 +7,8 @@ from app.model.ids import NodeName
 from app.model.node import Taint
 from app.model.shape import LabelSelector, PodShape, Spread
 from tests.builders import make_node, make_pod
-from tests.core.placement.rigs import HOST, Rig, app_is, pod_shape, resident
-from tests.residents import Resident
+from tests.core.placement.rigs import HOST, Rig, app_is, placed_pod, pod_shape
+from tests.placed_pods import PlacedPod
 from tests.running import Runs, make_running
 
 NODES = (
@@ -39,7 +39,7 @@ def test_a_domain_may_lead_by_the_skew_only() -> None:
 
 
 def test_nodes_without_the_label_are_told_apart_from_full_domains() -> None:
-    rig = Rig(NODES, placed_pods=(resident("w", 0, app="web"),), inter_pod=True)
+    rig = Rig(NODES, placed_pods=(placed_pod("w", 0, app="web"),), inter_pod=True)
     assert rig.verdicts(web(spread(min_domains=3), cpu=9000)) == {
         "node(s) didn't match pod topology spread constraints": 2,
         "node(s) didn't match pod topology spread constraints (missing required label)": 1,
@@ -54,7 +54,7 @@ def test_constraints_all_hold() -> None:
 
 
 def test_a_selector_that_takes_everything_counts_nothing() -> None:
-    rig = Rig(NODES, placed_pods=(resident("w", 0, app="web"),), inter_pod=True)
+    rig = Rig(NODES, placed_pods=(placed_pod("w", 0, app="web"),), inter_pod=True)
     shape = web(spread(selector=LabelSelector()))
     assert [rig.put_found(shape) for _ in range(3)] == ["a1", "a1", "a1"]
 
@@ -68,9 +68,9 @@ def test_fewer_domains_than_wanted_count_as_an_empty_one() -> None:
 
 def test_terminating_pods_and_other_namespaces_do_not_count() -> None:
     placed_pods = (
-        resident("w1", 0, app="web", deleting=True),
-        resident("w2", 0, app="web", namespace="other"),
-        resident("w3", 0, app="db"),
+        placed_pod("w1", 0, app="web", deleting=True),
+        placed_pod("w2", 0, app="web", namespace="other"),
+        placed_pod("w3", 0, app="db"),
     )
     rig = Rig(NODES, placed_pods=placed_pods, inter_pod=True)
     assert rig.names(web(spread())) == ["a1", "a2", "b1"]
@@ -83,7 +83,7 @@ def test_an_evicted_pod_counts_no_more_unless_it_did_not_as_it_terminates() -> N
     ]
     rig = Rig(
         NODES,
-        placed_pods=[Resident.of(pod, 0) for pod in pods],
+        placed_pods=[PlacedPod.of(pod, 0) for pod in pods],
         running=make_running(Runs(pod, 0) for pod in pods),
         inter_pod=True,
     )
@@ -97,7 +97,7 @@ def test_an_evicted_pod_counts_no_more_unless_it_did_not_as_it_terminates() -> N
 
 
 def test_excluded_nodes_are_no_domains_unless_the_policy_ignores_that() -> None:
-    placed_pods = (resident("w", 0, app="web"),)
+    placed_pods = (placed_pod("w", 0, app="web"),)
     in_a = (("zone", "a"),)
     rig = Rig(NODES, placed_pods=placed_pods, inter_pod=True)
     assert rig.names(web(spread(), node_selector=in_a)) == ["a1", "a2"]
@@ -106,14 +106,14 @@ def test_excluded_nodes_are_no_domains_unless_the_policy_ignores_that() -> None:
 
 def test_tainted_nodes_are_domains_unless_the_policy_honors_taints() -> None:
     tainted = make_node("b1", labels={"zone": "b"}, taints=(Taint("gpu", "", "NoSchedule"),))
-    placed_pods = (resident("w", 0, app="web"),)
+    placed_pods = (placed_pod("w", 0, app="web"),)
     rig = Rig((*NODES[:2], tainted), placed_pods=placed_pods, inter_pod=True)
     assert rig.names(web(spread())) == []
     assert rig.names(web(spread(honor_taints=True))) == ["a1", "a2"]
 
 
 def test_a_pin_makes_its_node_the_only_domain() -> None:
-    placed_pods = tuple(resident(f"w{i}", 0, app="web") for i in range(3))
+    placed_pods = tuple(placed_pod(f"w{i}", 0, app="web") for i in range(3))
     rig = Rig(NODES, placed_pods=placed_pods, inter_pod=True)
     pinned = NodeName("a1")
     assert rig.find(web(spread())) == "b1"
@@ -127,7 +127,7 @@ def test_a_pin_makes_its_node_the_only_domain() -> None:
 
 
 def test_soft_constraints_prefer_the_emptier_domain() -> None:
-    placed_pods = (resident("w1", 0, app="web"), resident("w2", 0, app="web"))
+    placed_pods = (placed_pod("w1", 0, app="web"), placed_pod("w2", 0, app="web"))
     rig = Rig(NODES, placed_pods=placed_pods, inter_pod=True, scoring=Scoring(topology_spread=2))
     shape = web(spread(hard=False))
     assert rig.scores(shape) == [0.0, 0.0, 200.0, 0.0]

@@ -1,4 +1,4 @@
-"""Terms that residents carry are found by label, and kept from one snapshot to the next."""
+"""Terms that placed pods carry are found by label, and kept from one snapshot to the next."""
 
 import numpy as np
 from hypothesis import given

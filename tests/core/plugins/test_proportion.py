@@ -339,7 +339,7 @@ class TestAllocation:
         assert refusal.shortfalls == (Shortfall("cpu", asked=1000, free=0, limit=2000),)
         assert refusal.detail == "queue resource quota insufficient: insufficient cpu"
 
-    def test_pods_alone_are_never_short(self) -> None:
+    def test_single_pods_are_never_short(self) -> None:
         hooks, _ = open_plugin("proportion", snapshot_of())
         assert hooks.allocatable
         assert hooks.allocatable(QueueName("default"), sized_task(cpu=0, gib=0)) is None

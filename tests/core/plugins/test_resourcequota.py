@@ -102,7 +102,7 @@ def test_limits_count_where_a_quota_limits_them() -> None:
     assert refusal.shortfalls == (Shortfall("limits.cpu", asked=4000, free=3000, limit=4000),)
 
 
-def test_limits_that_the_cycle_let_in_count() -> None:
+def test_limits_of_groups_that_the_cycle_admitted_count() -> None:
     hooks = opened(limit_of(4))
     assert hooks.enqueued
     hooks.enqueued(limited("one", cpu=3))
@@ -111,7 +111,7 @@ def test_limits_that_the_cycle_let_in_count() -> None:
 
 
 @pytest.mark.parametrize("created", [0, 1, 3, 4, 6])
-def test_pods_and_promises_of_one_group_take_its_limits_once(created: int) -> None:
+def test_pods_and_reservations_of_one_group_take_its_limits_once(created: int) -> None:
     """Whether the quota's status knows its pods by now or not."""
     first = limited("first", cpu=4, counts=Counts(running=created))
     for counted in (0, min(created, 4)):

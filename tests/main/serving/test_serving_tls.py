@@ -80,10 +80,12 @@ def test_a_server_takes_a_new_pair_when_both_files_are_there(
     assert taken() == 1
 
 
-def test_clients_of_a_new_authority_are_let_in_beside_those_of_the_old_one(tmp_path: Path) -> None:
-    first, second, stranger = (Authority(tmp_path / n) for n in folders(tmp_path, 3))
+def test_clients_of_a_new_authority_are_accepted_beside_those_of_the_old_one(
+    tmp_path: Path,
+) -> None:
+    first, second, foreign = (Authority(tmp_path / n) for n in folders(tmp_path, 3))
     pair = first.server("extender")
-    clients = [each.client("scheduler", user="s") for each in (first, second, stranger)]
+    clients = [each.client("scheduler", user="s") for each in (first, second, foreign)]
     files = CertificateFiles(pair.certificate, pair.key, tmp_path / "clients.crt")
     assert files.client_authority is not None
     files.client_authority.write_bytes(first.certificate.read_bytes())
@@ -91,19 +93,19 @@ def test_clients_of_a_new_authority_are_let_in_beside_those_of_the_old_one(tmp_p
     context.verify_mode = ssl.CERT_REQUIRED
     files.load_into(context)
 
-    def let_in() -> list[bool]:
+    def accepted() -> list[bool]:
         return [greeted(context, shown=client) for client in clients]
 
     async def scenario() -> None:
         assert files.client_authority is not None
         following = asyncio.create_task(follow_files(files, context))
-        assert let_in() == [True, False, False]
+        assert accepted() == [True, False, False]
         files.client_authority.write_bytes(b"")
         await asyncio.sleep(3)
-        assert let_in() == [True, False, False]
+        assert accepted() == [True, False, False]
         files.client_authority.write_bytes(second.certificate.read_bytes())
         await asyncio.sleep(3)
-        assert let_in() == [True, True, False]
+        assert accepted() == [True, True, False]
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
 

@@ -265,7 +265,7 @@ def test_svc_makes_a_headless_service(
     assert spec.get("publishNotReadyAddresses", False) is published
 
 
-def test_svc_lets_only_the_job_in(ground: Ground, stored: Stored) -> None:
+def test_svc_keeps_all_but_the_job_out(ground: Ground, stored: Stored) -> None:
     of_job = {"podSelector": {"matchLabels": _of_job("svc", ground)}}
     assert stored.others[NETWORK_POLICIES]["svc"]["spec"] == {
         **of_job,

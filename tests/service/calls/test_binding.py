@@ -23,7 +23,7 @@ def placed(name: str = "p", *, limits: Limits | None = None, nodes: int = 2) -> 
     return rig
 
 
-def test_a_pod_alone_is_bound_at_once_to_its_place() -> None:
+def test_a_single_pod_is_bound_at_once_to_its_place() -> None:
     async def scenario() -> None:
         rig = placed()
         await rig.cycle()
@@ -379,7 +379,7 @@ def test_a_bind_nobody_came_back_from_is_given_up_in_time() -> None:
 # --- pods that are not known ----------------------------------------------------------------------
 
 
-def stranger(rig: Rig, *, scheduler: str, **fields: str) -> Call:
+def foreign_pod(rig: Rig, *, scheduler: str, **fields: str) -> Call:
     """A Bind call for a pod that the watch has not shown."""
     pod = make_pod("x", scheduler=scheduler, **fields)
     rig.api.pods[pod.key] = pod
@@ -389,7 +389,7 @@ def stranger(rig: Rig, *, scheduler: str, **fields: str) -> Call:
 def test_a_pod_of_another_scheduler_is_bound_for_it_where_such_pods_are_sent() -> None:
     async def scenario() -> None:
         rig = placed(limits=Limits(binds_foreign=True))
-        call = stranger(rig, scheduler="default-scheduler")
+        call = foreign_pod(rig, scheduler="default-scheduler")
         await settle()
         assert call.answer == ""
         assert rig.api.bound() == {"x": "n1"}
@@ -400,7 +400,7 @@ def test_a_pod_of_another_scheduler_is_bound_for_it_where_such_pods_are_sent() -
 def test_elsewhere_a_pod_of_another_scheduler_is_not_bound() -> None:
     async def scenario() -> None:
         rig = placed()
-        call = stranger(rig, scheduler="default-scheduler")
+        call = foreign_pod(rig, scheduler="default-scheduler")
         await settle()
         assert "--bind-foreign-pods" in str(call.answer)
         assert rig.api.bound() == {}
@@ -411,7 +411,7 @@ def test_elsewhere_a_pod_of_another_scheduler_is_not_bound() -> None:
 def test_a_pod_of_ours_that_the_watch_has_not_shown_waits() -> None:
     async def scenario() -> None:
         rig = placed()
-        call = stranger(rig, scheduler="volcano")
+        call = foreign_pod(rig, scheduler="volcano")
         await settle()
         assert call.answer == "pod is not planned yet"
         assert rig.api.bound() == {}
@@ -434,11 +434,11 @@ def test_a_pod_that_does_not_exist_any_more_is_not_bound(uid: str) -> None:
     run(scenario())
 
 
-def test_a_stranger_that_cannot_be_looked_at_is_an_error() -> None:
+def test_a_foreign_pod_that_cannot_be_looked_at_is_an_error() -> None:
     async def scenario() -> None:
         rig = placed()
         rig.api.fails["read"] = [FAILING]
-        call = stranger(rig, scheduler="other")
+        call = foreign_pod(rig, scheduler="other")
         await settle()
         assert call.answer == "500: internal error"
 

@@ -101,7 +101,7 @@ def test_so_does_the_one_of_the_role_that_is_needed() -> None:
     run(scenario())
 
 
-def test_a_group_that_is_not_let_in_waits() -> None:
+def test_a_group_that_is_not_admitted_waits() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1")
@@ -473,7 +473,7 @@ def guarded() -> Rig:
     return rig
 
 
-def test_others_pass_untouched_while_nothing_is_promised() -> None:
+def test_foreign_pods_pass_untouched_while_nothing_is_reserved() -> None:
     async def scenario() -> None:
         rig = guarded()
         assert rig.filter("x") == Everything()
@@ -481,7 +481,7 @@ def test_others_pass_untouched_while_nothing_is_promised() -> None:
     run(scenario())
 
 
-def test_others_may_not_take_promised_room() -> None:
+def test_foreign_pods_may_not_take_reserved_room() -> None:
     async def scenario() -> None:
         rig = guarded()
         await rig.cycle()
@@ -493,7 +493,7 @@ def test_others_may_not_take_promised_room() -> None:
     run(scenario())
 
 
-def test_others_that_fit_beside_the_promise_pass() -> None:
+def test_foreign_pods_that_fit_beside_the_reservation_pass() -> None:
     async def scenario() -> None:
         rig = guarded()
         await rig.cycle()
@@ -504,7 +504,7 @@ def test_others_that_fit_beside_the_promise_pass() -> None:
     run(scenario())
 
 
-def test_others_that_ask_for_what_nobody_was_promised_pass() -> None:
+def test_foreign_pods_that_ask_for_what_is_not_reserved_pass() -> None:
     """The gang has all memory; a pod that asks for none is not kept off."""
 
     async def scenario() -> None:

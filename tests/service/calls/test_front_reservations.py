@@ -320,7 +320,7 @@ def test_slots_and_pods_of_others_are_not_for_it() -> None:
     run(scenario())
 
 
-def test_pods_alone_that_are_only_guided_have_more_than_one_answer() -> None:
+def test_single_pods_that_are_only_guided_have_more_than_one_answer() -> None:
     async def scenario() -> None:
         rig = Rig(Limits(hint=PlacementHint.GUIDE))
         front = Front(rig)

@@ -1,4 +1,4 @@
-"""When promises that nobody uses are given back, so that others can have the room."""
+"""When reservations that are not used are given back, so that others can have the room."""
 
 import pytest
 

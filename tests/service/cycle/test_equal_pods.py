@@ -164,7 +164,7 @@ def test_where_all_nodes_are_offered_the_policies_choose(nodes: list[str]) -> No
     assert rig.planning.log.at_once == 0
 
 
-def test_a_cycle_that_promises_something_leaves_them_known() -> None:
+def test_a_cycle_that_reserves_something_leaves_them_known() -> None:
     rig = taught(rig_of())
     comes(rig, "planned")
     asyncio.run(rig.cycle())
@@ -174,7 +174,7 @@ def test_a_cycle_that_promises_something_leaves_them_known() -> None:
     assert (rig.planning.log.on_demand, rig.planning.log.at_once) == (1, 1)
 
 
-def test_what_a_gang_was_promised_meanwhile_is_counted() -> None:
+def test_what_is_reserved_for_a_gang_meanwhile_is_counted() -> None:
     rig = rig_of()
     limit(rig, "a", 10)
     taught(rig)

@@ -232,7 +232,7 @@ def test_pods_that_somebody_else_bound_push_out_what_is_only_planned() -> None:
     run(scenario())
 
 
-def test_a_pod_alone_that_moves_into_the_queue_pushes_out_what_is_only_planned() -> None:
+def test_a_single_pod_that_moves_into_the_queue_pushes_out_what_is_only_planned() -> None:
     async def scenario() -> None:
         rig = small(3)
         run_alone(rig, queue="wide")
@@ -264,7 +264,7 @@ def test_a_queue_above_is_lowered() -> None:
     run(scenario())
 
 
-def test_limits_that_a_new_configuration_counts_hold_for_what_was_promised() -> None:
+def test_limits_that_a_new_configuration_counts_apply_to_what_was_reserved() -> None:
     async def scenario() -> None:
         rig = small(1)
         without = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n'

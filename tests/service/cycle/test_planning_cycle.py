@@ -102,7 +102,7 @@ def test_a_plain_pod_does_not_wait_for_what_its_own_group_asks_for() -> None:
     run(scenario())
 
 
-def test_the_groups_of_plain_pods_are_not_all_let_in_before_their_pods_are_told() -> None:
+def test_the_groups_of_plain_pods_are_not_all_admitted_before_their_pods_are_told() -> None:
     """An empty one claims nothing, and there is room, stretched, for two only."""
 
     async def scenario() -> None:
@@ -127,7 +127,7 @@ def test_the_groups_of_plain_pods_are_not_all_let_in_before_their_pods_are_told(
     run(scenario())
 
 
-def test_a_node_that_goes_away_meanwhile_is_not_promised() -> None:
+def test_a_node_that_goes_away_meanwhile_is_not_reserved() -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
         rig.node("n1")
@@ -155,7 +155,7 @@ def test_a_gang_that_lost_a_member_meanwhile_is_planned_again_at_once() -> None:
     run(scenario())
 
 
-def test_room_that_somebody_takes_meanwhile_is_not_promised_twice() -> None:
+def test_room_that_is_taken_meanwhile_is_not_reserved_twice() -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
         rig.node("n1")
@@ -270,7 +270,7 @@ def test_queues_below_one_limit_do_not_exceed_it_together() -> None:
 
 @examples(60)
 @given(st.data())
-def test_no_interleaving_promises_more_than_there_is(data: st.DataObject) -> None:
+def test_no_interleaving_reserves_more_than_there_is(data: st.DataObject) -> None:
     """Cycles, Filter calls and new room in any order: no node and no queue over its limit."""
     steps = data.draw(
         st.lists(st.tuples(st.sampled_from("fcnx"), st.integers(0, 5)), min_size=3, max_size=25)

@@ -59,7 +59,7 @@ def wants_in(rig: Rig, name: str, *, cpu: int = 4000, created: float = 10.0) -> 
     )
 
 
-def let_in(rig: Rig) -> list[str]:
+def admitted(rig: Rig) -> list[str]:
     """Names of the groups that are."""
     groups = rig.cache.groups.values()
     return [g.key.partition("/")[2] for g in groups if g.phase is GroupPhase.INQUEUE]
@@ -175,7 +175,7 @@ def test_a_cluster_that_becomes_smaller_meanwhile_holds_less() -> None:
 # --- who is let in --------------------------------------------------------------------------------
 
 
-def test_who_is_let_in_on_demand_meanwhile_takes_the_place_of_others() -> None:
+def test_a_gang_admitted_on_demand_meanwhile_takes_the_place_of_others() -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
         rig.node("n1", cpu=64_000)
@@ -189,9 +189,9 @@ def test_who_is_let_in_on_demand_meanwhile_takes_the_place_of_others() -> None:
             rig.filter("late-0")
 
         await during_a_cycle(rig, ask)
-        assert let_in(rig) == ["late"]
+        assert admitted(rig) == ["late"]
         await rig.cycle()
-        assert let_in(rig) == ["late"]
+        assert admitted(rig) == ["late"]
         assert rig.refusals[rig.key("w000")].cause is Cause.QUEUE_QUOTA
 
     run(scenario())
@@ -210,7 +210,7 @@ def test_who_is_let_in_on_demand_meanwhile_takes_the_place_of_others() -> None:
         ),
     ],
 )
-def test_nobody_is_let_in_that_would_not_be_by_now(happens: Callable[[Rig], None]) -> None:
+def test_no_gang_is_admitted_that_would_not_be_by_now(happens: Callable[[Rig], None]) -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
         rig.parts.configuration.load(VOTES)
@@ -218,17 +218,17 @@ def test_nobody_is_let_in_that_would_not_be_by_now(happens: Callable[[Rig], None
         rig.queue(make_queue("q", capability=FOUR))
         wants_in(rig, "g")
         await during_a_cycle(rig, lambda: happens(rig))
-        assert let_in(rig) == []
+        assert admitted(rig) == []
         assert rig.has_reservations() == 0, "no slots are kept for who is not let in"
         assert rig.cache.signals.dirty, "it is looked at again at once"
         await rig.cycle()
-        assert let_in(rig) == []
+        assert admitted(rig) == []
         assert rig.refusals[rig.key("g")]
 
     run(scenario())
 
 
-def test_who_fits_besides_what_changed_meanwhile_is_let_in() -> None:
+def test_a_gang_that_fits_besides_what_changed_meanwhile_is_admitted() -> None:
     async def scenario() -> None:
         rig = Rig(ALWAYS_YIELD)
         rig.node("n1", cpu=64_000)
@@ -236,13 +236,13 @@ def test_who_fits_besides_what_changed_meanwhile_is_let_in() -> None:
         wants_in(rig, "first")
         wants_in(rig, "second", created=20.0)
         await during_a_cycle(rig, lambda: queue(capability=make_amounts(cpu=5000))(rig))
-        assert let_in(rig) == ["first"]
+        assert admitted(rig) == ["first"]
         assert rig.has_reservations() == 1
 
     run(scenario())
 
 
-def test_a_gang_cut_in_half_is_let_in_whatever_changed() -> None:
+def test_a_gang_cut_in_half_is_admitted_whatever_changed() -> None:
     """A crash lost that it was: its rest is not voted on again."""
 
     async def scenario() -> None:
@@ -253,7 +253,7 @@ def test_a_gang_cut_in_half_is_let_in_whatever_changed() -> None:
         rig.pod("half-0", group="half", node=NodeName("n1"))
         rig.pod("half-1", group="half")
         await during_a_cycle(rig, lambda: queue(capability=make_amounts(cpu=3000))(rig))
-        assert let_in(rig) == ["half"]
+        assert admitted(rig) == ["half"]
         assert rig.place("half-1") == "n1"
 
     run(scenario())
@@ -269,7 +269,7 @@ def test_without_a_vote_only_a_closed_queue_keeps_anybody_out() -> None:
             wants_in(rig, name, cpu=6000)
             rig.pod(f"{name}-0", group=name)
         await during_a_cycle(rig, lambda: queue(capability=make_amounts(cpu=4000))(rig))
-        assert let_in(rig) == ["a", "b"]
+        assert admitted(rig) == ["a", "b"]
         assert rig.has_reservations() == 2
 
     run(scenario())

@@ -94,7 +94,7 @@ def test_the_gate_opens_with_a_pin_or_after_a_nomination(
 
 @pytest.mark.parametrize("hint", [PlacementHint.AUTO, PlacementHint.PIN])
 def test_a_pod_made_in_place_of_a_refused_one_is_not_pinned_again(hint: PlacementHint) -> None:
-    """Where others take promised room it would lose one place after the other."""
+    """Where others take reserved room it would lose one place after the other."""
 
     async def scenario() -> None:
         rig = Rig(Limits(hint=hint))

@@ -1,4 +1,4 @@
-"""A nomination does not outlive the promise it told of."""
+"""A nomination does not outlive the reservation it told of."""
 
 from dataclasses import replace
 

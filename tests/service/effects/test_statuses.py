@@ -411,7 +411,7 @@ def test_a_group_that_is_being_deleted_is_left_alone() -> None:
     run(scenario())
 
 
-def test_a_pod_alone_has_no_group_to_write() -> None:
+def test_a_single_pod_has_no_group_to_write() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1")

@@ -252,7 +252,7 @@ def test_deleting_what_was_never_seen_does_nothing(rig: Rig, case: Case) -> None
     assert rig.shown() == []
 
 
-def test_a_pod_that_is_deleted_unreadable_gives_its_room_and_its_promise_back(rig: Rig) -> None:
+def test_a_pod_that_is_deleted_unreadable_gives_its_room_and_its_reservation_back(rig: Rig) -> None:
     rig.see("nodes", make_node("n"))
     rig.see("podgroups", group())
     bound, planned = foreign("f", "n"), member("p")
@@ -331,7 +331,7 @@ def test_a_deleted_group_leaves_its_pods_waiting_for_it(rig: Rig) -> None:
     assert rig.cache.groups[KEY].phase is GroupPhase.PENDING
 
 
-def test_a_promise_survives_a_listing_that_names_its_pod(rig: Rig) -> None:
+def test_a_reservation_survives_a_listing_that_names_its_pod(rig: Rig) -> None:
     pod = member("p")
     rig.see("nodes", make_node("n"))
     rig.see("podgroups", group())

@@ -237,7 +237,7 @@ def test_members_that_are_just_being_created_are_not_missed() -> None:
     run(scenario())
 
 
-def test_a_group_that_is_let_in_before_its_pods_has_nothing_to_complain_of() -> None:
+def test_a_group_that_is_admitted_before_its_pods_has_nothing_to_complain_of() -> None:
     async def scenario() -> None:
         rig = Rig()
         rig.node("n1")
@@ -367,7 +367,7 @@ def test_they_are_no_reason_for_a_group_that_waits_for_something_else() -> None:
     run(scenario())
 
 
-def test_a_pod_alone_that_holds_what_others_lack_is_called_by_its_name() -> None:
+def test_a_single_pod_that_holds_what_others_lack_is_called_by_its_name() -> None:
     """It may have no PodGroup yet; by a UID nobody finds it."""
 
     async def scenario() -> None:

@@ -12,7 +12,7 @@ from app.model.shape import PodShape
 
 
 @dataclass(frozen=True, slots=True)
-class Resident:
+class PlacedPod:
     """A pod, or room for one; ``node`` indexes the table. ``staying``: it is not terminating."""
 
     shape: PodShape
@@ -22,12 +22,12 @@ class Resident:
     staying: bool = True
 
     @classmethod
-    def of(cls, pod: Pod, node: int) -> "Resident":
+    def of(cls, pod: Pod, node: int) -> "PlacedPod":
         """A pod that has a place."""
         return cls(pod.shape, pod.namespace, pod.labels, node, staying=not pod.deleting)
 
 
-def make_residents(found: Iterable[Resident], *, asked: Iterable[str] = ("app",)) -> PlacedPods:
+def make_placed_pods(found: Iterable[PlacedPod], *, asked: Iterable[str] = ("app",)) -> PlacedPods:
     """The columns of ``found``, of their labels those with keys that are ``asked`` for."""
     those = list(found)
     return PlacedPods(
@@ -42,7 +42,7 @@ def make_residents(found: Iterable[Resident], *, asked: Iterable[str] = ("app",)
 NO_RULES = PodShape(requests=())
 
 
-def read_residents(placed_pods: PlacedPods, *, nodes: int) -> list[Resident]:
+def read_placed_pods(placed_pods: PlacedPods, *, nodes: int) -> list[PlacedPod]:
     """Those on one of that many nodes, of their shapes the rules that they carry."""
     labels = {key: _values(column) for key, column in placed_pods.labels.items()}
     columns = zip(
@@ -53,7 +53,7 @@ def read_residents(placed_pods: PlacedPods, *, nodes: int) -> list[Resident]:
         strict=True,
     )
     return [
-        Resident(
+        PlacedPod(
             shape=terms or NO_RULES,
             namespace=home or "",
             labels={k: value for k, of in labels.items() if (value := of[row]) is not None},
