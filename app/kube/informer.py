@@ -26,7 +26,6 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from app.kube import errors
-from app.kube.backoff import Backoff
 from app.kube.config import Connection
 from app.kube.lines import LineSplitter
 from app.kube.source import GATHER_S, Source
@@ -57,6 +56,8 @@ SHORTEST_WATCH_S: Final = 1.0
 SILENCE_S: Final = 120.0
 REPORTED_LIMIT: Final = 1024
 STOP_S: Final = 1.0
+BACKOFF_BASE_S: Final = 0.2
+BACKOFF_CAP_S: Final = 8.0
 ABSENT_S: Final = 300.0
 """After how long an optional kind that was missing is asked for again."""
 
@@ -83,6 +84,24 @@ class Watched(Generic[T]):
     """How long an event may wait for others."""
     optional: bool = False
     """Whether there is none of it where it is not served, or we may not read it."""
+
+
+class Backoff:
+    """Waits double from ``BACKOFF_BASE_S`` to ``BACKOFF_CAP_S``, each less up to a half of that."""
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
+        self._failures = 0
+
+    def next(self) -> float:
+        """One more failure: seconds to wait."""
+        whole = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(self._failures, 16))
+        self._failures += 1
+        return whole * (0.5 + 0.5 * self._random())
+
+    def reset(self) -> None:
+        """Begin with the first delay again, as requests succeed again."""
+        self._failures = 0
 
 
 class Informer(Generic[T]):

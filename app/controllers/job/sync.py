@@ -1,9 +1,9 @@
 """Which pods of a job are missing, and which are too much."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.controllers.job import counts, depends, machine
+from app.controllers.job import counts, machine
 from app.controllers.job.counts import Counts
 from app.controllers.job.machine import Keep
 from app.controllers.job.members import Member, by_task
@@ -34,10 +34,27 @@ def missing(job: Job, members: Sequence[Member]) -> list[Replica]:
     return [
         replica
         for task in job.tasks
-        if depends.is_ready(job, task, of)
+        if is_ready(job, task, of)
         for replica in (Replica(task, index) for index in range(task.replicas))
         if pod_name(job, replica) not in taken
     ]
+
+
+def is_ready(job: Job, task: Task, members: Mapping[str, Sequence[Member]]) -> bool:
+    """Whether what the task depends on is up; ``members`` by their task."""
+    wanted = task.depends_on
+    if wanted is None:
+        return True
+    up = (_is_up(job.task(name), members.get(name, ())) for name in wanted.names)
+    return any(up) if wanted.any_of and len(wanted.names) > 1 else all(up)
+
+
+def _is_up(task: Task | None, members: Sequence[Member]) -> bool:
+    """Whether ``task`` has its minimum up; one that does not exist keeps no other waiting."""
+    if task is None:
+        return True
+    up = sum(not member.deleting and member.is_up for member in members)
+    return up >= task.minimum
 
 
 def too_much(job: Job, members: Sequence[Member]) -> list[Member]:

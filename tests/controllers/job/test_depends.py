@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.controllers.job import depends
+from app.controllers.job import sync
 from app.controllers.job.members import by_task
 from tests.controllers.job.jobs import make_job, make_pod, of
 from tests.controllers.job.rig import task
@@ -24,7 +24,7 @@ def _is_ready(depends_on: Any, *pods: Any, least: int | None = 2) -> bool:
             ]
         }
     )
-    return depends.is_ready(job, job.tasks[2], by_task(of(*pods)))
+    return sync.is_ready(job, job.tasks[2], by_task(of(*pods)))
 
 
 @pytest.mark.parametrize(
