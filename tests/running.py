@@ -10,7 +10,7 @@ from app.model.parts import Part
 from app.model.placed_pods import Codes, frozen
 from app.model.pod import Pod
 from app.model.resources import Vector
-from app.model.running import NO_GROUP, Running
+from app.model.running import NO_GROUP, PodKind, Protection, Running
 from tests.builders import AXIS
 
 NO_PART = Part("")
@@ -26,6 +26,9 @@ class Runs:
     queue: QueueName | None = None
     part: Part = NO_PART
     counted: bool = False
+    protected: Protection = Protection.NONE
+    saved: float = 0.0
+    """Its last checkpoint; 0: none."""
 
     @property
     def request(self) -> Vector:
@@ -49,5 +52,10 @@ def make_running(found: Iterable[Runs]) -> Running:
         counted=np.array([one.counted for one in those], dtype=np.bool_),
         bound=np.array([bool(one.pod.node) for one in those], dtype=np.bool_),
         releasing=np.array([one.pod.deleting for one in those], dtype=np.bool_),
-        preemptable=np.array([one.pod.preemptable for one in those], dtype=np.bool_),
+        protected=np.array([one.protected for one in those], dtype=np.int8),
+        saved=np.array([one.saved or one.pod.started for one in those]),
+        grace=np.array([one.pod.grace for one in those]),
+        kinds=Codes.of(
+            [PodKind(one.gang, one.part, one.request.tobytes(), one.pod.priority) for one in those]
+        ),
     )

@@ -97,12 +97,12 @@ def key_of_tasks(tiers: Tiers[TaskKey], _opening: Opening) -> TaskKey:
         by_plugins = [k(task) for k in keys]
         # Whoever must be near others comes when these have their places.
         follows = bool(task.shape.pod_affinity)
-        return (*by_plugins, follows, _trailing_number(task.name), task.created, task.name)
+        return (*by_plugins, follows, trailing_number(task.name), task.created, task.name)
 
     return key
 
 
-def _trailing_number(name: str) -> int:
+def trailing_number(name: str) -> int:
     """The index at the end of a member's name; names without one come last."""
     last = name.rpartition("-")[2]
     return int(last) if last.isascii() and last.isdigit() else _NO_NUMBER

@@ -21,10 +21,11 @@ import numpy as np
 from app.core.combining import Opening, Tiers
 from app.core.ledger import Ledger
 from app.core.policy import Candidate, EvictionRule, Preemptor, VictimQueueCompare
-from app.core.protection.disruptions import Disruptions
+from app.core.protection.disruptions import JOB_BUDGET, Disruptions
 from app.model.ids import QueueName
 from app.model.reason import Spared
-from app.model.resources import Rows
+from app.model.resources import Mask, Rows
+from app.model.snapshot import Snapshot
 
 SAME_PRIORITY = "same priority"
 HIGHER_PRIORITY = "higher priority"
@@ -62,14 +63,15 @@ class Judgement:
     tier: int | None
     spared: tuple[Spared, ...]
     _rules: Mapping[int, str]
+    _kinds: Rows
     _evicting: "Evicting"
 
     def rule(self, at: int) -> str:
         """The plugins whose rules let the candidate at that position go, joined by ``+``.
 
-        Raises ``KeyError`` for one that may not go.
+        It is one of those ``allowed``.
         """
-        return self._rules[at]
+        return self._rules[int(self._kinds[at])]
 
     def still_allows(self, rows: Collection[int]) -> bool:
         """Whether all candidates at these positions may go together, as the ledger stands now.
@@ -78,6 +80,13 @@ class Judgement:
         that decided is asked, and what holds in all tiers.
         """
         return self._evicting.still_allows(self, rows)
+
+    def allows_together(self, units: Iterable[Collection[int]]) -> bool:
+        """Whether these units may go one after the other, each as those before it leave the ledger.
+
+        Of units in the same order, fewer may go whenever more may. The ledger is as before.
+        """
+        return self._evicting.allow_together(self, units)
 
 
 class Evicting:
@@ -89,74 +98,133 @@ class Evicting:
         self._binding = [rule for tier in tiers for rule in tier if rule.binds]
         self._disruptions = Disruptions(opening.ledger, now=opening.now)
 
-    def judge(self, preemptor: Preemptor, rows: Iterable[int], *, below: int = -1) -> Judgement:
+    def judge(self, preemptor: Preemptor, rows: Rows, *, below: int = -1) -> Judgement:
         """Which of the candidates at these positions of ``snapshot.running`` may go.
 
         ``below``: only tiers after that one are asked, as what it let go was not enough. Raises
         ``KeyError`` for a pod without a group here.
         """
-        found = [Candidate.of(self._ledger.snapshot, at) for at in rows]
-        spared: Counter[str] = Counter()
-        left: list[Candidate] = []
-        for candidate in found:
-            protection = self._protection(preemptor, candidate)
+        judged = _Judged(self._ledger.snapshot, rows)
+        for reason, mask in self._disruptions.spared(rows):
+            judged.spare(mask, reason)
+        for kind, sample in judged.samples.items():
+            protection = self._bound(preemptor, sample)
+            if not protection and self._disruptions.is_spared_by_job(sample.at):
+                protection = JOB_BUDGET
             if protection:
-                spared[protection] += 1
-            else:
-                left.append(candidate)
-        refused: dict[int, str] = {}
+                judged.spare(judged.kinds == kind, protection)
         for number, tier in enumerate(self._tiers):
-            if number <= below:
-                continue
-            rules: dict[int, str] = {}
-            for candidate in left:
-                answer = _answer(tier, preemptor, candidate)
-                if answer.rules:
-                    rules[candidate.at] = answer.rules
-                elif answer.spared:
-                    refused.setdefault(candidate.at, answer.spared)
-            if rules:
-                spared.update(refused.get(c.at, NO_RULE) for c in left if c.at not in rules)
-                return self._judgement(preemptor, number, rules, spared)
-        spared.update(refused.get(c.at, NO_RULE) for c in left)
-        return self._judgement(preemptor, None, {}, spared)
+            if number > below and judged.ask(tier, preemptor):
+                return judged.judgement(preemptor, number, self)
+        return judged.judgement(preemptor, None, self)
 
     def still_allows(self, judgement: Judgement, rows: Collection[int]) -> bool:
         """See :meth:`Judgement.still_allows`."""
         if judgement.tier is None or not self._disruptions.allow(rows):
             return False
         tier, preemptor = self._tiers[judgement.tier], judgement.preemptor
+        kinds = self._ledger.snapshot.running.kinds.codes
+        asked: set[int] = set()
         for at in rows:
             candidate = Candidate.of(self._ledger.snapshot, at)
-            if self._bound(preemptor, candidate) or not _answer(tier, preemptor, candidate).rules:
+            if any(rule.by_pod and rule.allows(preemptor, candidate) is False for rule in tier):
                 return False
+            if kinds[at] not in asked:
+                asked.add(kinds[at])
+                if self._bound(preemptor, candidate):
+                    return False
+                if not _answer(tier, preemptor, candidate).rules:
+                    return False
         return True
 
-    def _judgement(
-        self,
-        preemptor: Preemptor,
-        tier: int | None,
-        rules: Mapping[int, str],
-        spared: Mapping[str, int],
-    ) -> Judgement:
-        return Judgement(
-            preemptor,
-            np.array(list(rules), dtype=np.intp),
-            tier,
-            tuple(Spared(reason, pods) for reason, pods in sorted(spared.items())),
-            rules,
-            self,
-        )
-
-    def _protection(self, preemptor: Preemptor, candidate: Candidate) -> str:
-        """What spares the candidate in all tiers; empty: nothing does."""
-        return self._bound(preemptor, candidate) or self._disruptions.spares(candidate.at)
+    def allow_together(self, judgement: Judgement, units: Iterable[Collection[int]]) -> bool:
+        """See :meth:`Judgement.allows_together`."""
+        with self._ledger.trial():
+            for unit in units:
+                if not self.still_allows(judgement, unit):
+                    return False
+                for at in unit:
+                    self._ledger.evict(at)
+        return True
 
     def _bound(self, preemptor: Preemptor, candidate: Candidate) -> str:
         for rule in self._binding:
             if rule.allows(preemptor, candidate) is False:
                 return rule.spares
         return ""
+
+
+class _Judged:
+    """What is known of the candidates at ``rows`` so far, most of it by their kinds."""
+
+    def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
+        self._snapshot = snapshot
+        self._rows = rows
+        self.kinds = snapshot.running.kinds.codes[rows]
+        different, first = np.unique(self.kinds, return_index=True)
+        self.samples = {
+            kind: Candidate.of(snapshot, at)
+            for kind, at in zip(different.tolist(), rows[first].tolist(), strict=True)
+        }
+        self._open = np.ones(len(rows), dtype=np.bool_)
+        self._spared: Counter[str] = Counter()
+        self._refused: dict[int, str] = {}
+        self._rules: dict[int, str] = {}
+
+    def spare(self, mask: Mask, reason: str) -> None:
+        """Those of the ``mask`` may not go."""
+        count = int((mask & self._open).sum())
+        if count:
+            self._spared[reason] += count
+            self._open &= ~mask
+
+    def ask(self, tier: Sequence[EvictionRule], preemptor: Preemptor) -> bool:
+        """Whether the ``tier`` lets some candidate go."""
+        rules: dict[int, str] = {}
+        for kind in np.unique(self.kinds[self._open]).tolist():
+            answer = _answer(tier, preemptor, self.samples[kind])
+            if answer.rules:
+                rules[kind] = answer.rules
+            elif answer.spared:
+                self._refused.setdefault(kind, answer.spared)
+        goes = self._open & np.isin(self.kinds, list(rules))
+        spared: Counter[str] = Counter()
+        for rule in tier:
+            if rule.by_pod:
+                for at in np.flatnonzero(goes).tolist():
+                    candidate = Candidate.of(self._snapshot, int(self._rows[at]))
+                    if rule.allows(preemptor, candidate) is False:
+                        goes[at] = False
+                        spared[rule.spares] += 1
+                        self._refused.setdefault(int(self.kinds[at]), rule.spares)
+        if not goes.any():
+            return False
+        self._rules = rules
+        self._spared += spared
+        allowed = np.isin(self.kinds, list(rules))
+        self._close(self._open & ~allowed)
+        self._open = goes
+        return True
+
+    def judgement(self, preemptor: Preemptor, tier: int | None, evicting: Evicting) -> Judgement:
+        """What was found."""
+        if tier is None:
+            self._close(self._open)
+            self._open = np.zeros(len(self._rows), dtype=np.bool_)
+        return Judgement(
+            preemptor=preemptor,
+            allowed=self._rows[self._open],
+            tier=tier,
+            spared=tuple(Spared(reason, pods) for reason, pods in sorted(self._spared.items())),
+            _rules=self._rules,
+            _kinds=self._snapshot.running.kinds.codes,
+            _evicting=evicting,
+        )
+
+    def _close(self, mask: Mask) -> None:
+        kinds, counts = np.unique(self.kinds[mask], return_counts=True)
+        for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
+            self._spared[self._refused.get(kind, NO_RULE)] += count
 
 
 def by_tiers(tiers: Tiers[EvictionRule], opening: Opening) -> Evicting:
@@ -183,7 +251,7 @@ def _answer(tier: Sequence[EvictionRule], preemptor: Preemptor, candidate: Candi
         return _Answer(spared=rank.value)
     said_yes: list[EvictionRule] = []
     for rule in tier:
-        said = rule.allows(preemptor, candidate)
+        said = None if rule.by_pod else rule.allows(preemptor, candidate)
         if said is False:
             return _Answer(spared=rule.spares)
         if said:

@@ -28,6 +28,11 @@ PREEMPTABLE = "volcano.sh/preemptable"
 """Annotation, or label, that says whether others may take the pod's place."""
 
 
+LAST_CHECKPOINT = "volcano.sh/last-checkpoint-time"
+"""Annotation: when the pod last saved its work (RFC 3339)."""
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation that kubelets put on their static pods."""
+
 GATHERING = frozenset(
     {
         ("apps/v1", "ReplicaSet"),
@@ -109,6 +114,8 @@ class Pod:
     complaint: str = ""
     refused_for: str = ""
     preempted: bool = False
+    grace: float = 30.0
+    """The seconds that the pod may take to end once it is told to."""
 
     @property
     def key(self) -> str:
@@ -141,6 +148,17 @@ class Pod:
         """
         said = self.annotations.get(PREEMPTABLE, self.labels.get(PREEMPTABLE))
         return said is None or boolean(said) is True
+
+    @property
+    def is_static(self) -> bool:
+        """Whether a kubelet made the pod from a file; the API server only mirrors it."""
+        of_node = self.owner is not None and self.owner.kind == "Node"
+        return of_node or MIRROR in self.annotations
+
+    @property
+    def is_of_daemon_set(self) -> bool:
+        """Whether a DaemonSet made the pod for its node."""
+        return self.owner is not None and self.owner.kind == "DaemonSet"
 
     @property
     def queue_first(self) -> bool:

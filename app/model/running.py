@@ -6,6 +6,8 @@ by its position, which is the same in every column.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,34 @@ NO_GROUP = GroupKey("")
 """The group of pods of other schedulers."""
 
 
+class Protection(IntEnum):
+    """Why a pod is not evicted for others, whatever the conf says; of several reasons the first."""
+
+    NONE = 0
+    FOREIGN = 1
+    """The pod is of another scheduler."""
+    SYSTEM = 2
+    """The cluster itself depends on the pod."""
+    STATIC = 3
+    """A kubelet made the pod from a file."""
+    DAEMON_SET = 4
+    UNBOUND = 5
+    """The pod has no node yet: its Binding may be under way."""
+    ENDING = 6
+    """The pod terminates, or is over, or its node is not heard of."""
+    UNPREEMPTABLE = 7
+    """The pod says itself that it is not preemptable."""
+
+
+class PodKind(NamedTuple):
+    """What rules look at that do not look at the single pod; ``request`` are bytes of a vector."""
+
+    gang: GroupKey
+    part: Part
+    request: bytes
+    priority: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Running:
     """``P`` pods that run, are bound, or have a node reserved; arrays are read-only.
@@ -28,8 +58,11 @@ class Running:
     value for pods of other schedulers. ``requests`` has shape ``(P, R)``. ``priorities`` are those
     of tasks, ``created`` and ``started`` (0: not yet) seconds since the epoch. The masks tell of a
     pod: ``counted``, that its room counts as its group's allocation; ``bound``, that it has a node
-    in the API server; ``releasing``, that it terminates; ``preemptable``, that it may be evicted
-    for others. ``parts`` is what members count for, ``index`` the position of each.
+    in the API server; ``releasing``, that it terminates. ``protected`` has a code of
+    :class:`Protection`. ``saved`` is when a pod saved its work last, in seconds since the epoch: at
+    its last checkpoint, without one at its start (0: it has not started); ``grace`` are the seconds
+    that it may take to end. ``parts`` is what members count for, ``kinds`` tells pods apart as far
+    as most rules do, ``index`` is the position of each.
     """
 
     pods: tuple[Pod, ...]
@@ -45,7 +78,10 @@ class Running:
     counted: NDArray[np.bool_]
     bound: NDArray[np.bool_]
     releasing: NDArray[np.bool_]
-    preemptable: NDArray[np.bool_]
+    protected: NDArray[np.int8]
+    saved: NDArray[np.float64]
+    grace: NDArray[np.float64]
+    kinds: Codes[PodKind]
 
     def __len__(self) -> int:
         return len(self.pods)
@@ -69,6 +105,9 @@ NOT_ASKED = Running(
     counted=_no_flags(),
     bound=_no_flags(),
     releasing=_no_flags(),
-    preemptable=_no_flags(),
+    protected=np.zeros(0, dtype=np.int8),
+    saved=np.zeros(0),
+    grace=np.zeros(0),
+    kinds=Codes.of(()),
 )
 """What a snapshot has that was made for no question about evictions."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.core.evicting import HIGHER_PRIORITY, NO_RULE, SAME_PRIORITY, Evicting, Judgement
@@ -50,7 +51,7 @@ def judge(
     snapshot: Snapshot, *tiers: tuple[Hooks, ...], by: Preemptor | None = None, **more: Any
 ) -> Judgement:
     evicting, _ = opened(snapshot, *tiers, **more)
-    return evicting.judge(by or preemptor(NEW), range(len(snapshot.running)))
+    return evicting.judge(by or preemptor(NEW), np.arange(len(snapshot.running)))
 
 
 def names(judgement: Judgement, snapshot: Snapshot) -> dict[str, str]:
@@ -95,11 +96,11 @@ class TestTiers:
 
     def test_tiers_below_the_one_that_decided_are_asked_on_demand(self) -> None:
         evicting, _ = opened(THREE, (rule("x", {"a-0": True}),), (rule("y", YES),))
-        first = evicting.judge(preemptor(NEW), range(3))
+        first = evicting.judge(preemptor(NEW), np.arange(3))
         assert first.tier == 0
-        second = evicting.judge(preemptor(NEW), range(3), below=first.tier)
+        second = evicting.judge(preemptor(NEW), np.arange(3), below=first.tier)
         assert set(names(second, THREE)) == {"a-0", "b-0", "c-0"}
-        assert evicting.judge(preemptor(NEW), range(3), below=1).tier is None
+        assert evicting.judge(preemptor(NEW), np.arange(3), below=1).tier is None
 
     def test_a_no_that_binds_counts_in_every_tier(self) -> None:
         binding = rule("share", {"a-0": False, "b-0": True}, binds=True)
@@ -149,7 +150,7 @@ class TestProtection:
         budget = DisruptionBudget("default", "b", LabelSelector(), allowed=2)
         snapshot = cluster(runs("g", 4), waits=(NEW,), budgets=(budget,))
         evicting, ledger = opened(snapshot, self.TIER)
-        found = evicting.judge(preemptor(NEW), range(4))
+        found = evicting.judge(preemptor(NEW), np.arange(4))
 
         assert len(found.allowed) == 4
         assert found.still_allows((0, 1))
@@ -187,7 +188,7 @@ class TestProtection:
         ):
             snapshot = cluster(runner, waits=(NEW,))
             evicting, ledger = opened(snapshot, self.TIER)
-            found = evicting.judge(preemptor(NEW), range(4))
+            found = evicting.judge(preemptor(NEW), np.arange(4))
             if not goes:
                 assert found.spared == (Spared(JOB_BUDGET, 4),)
                 continue

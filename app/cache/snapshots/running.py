@@ -13,16 +13,21 @@ from numpy.typing import NDArray
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import PLACED_KINDS
 from app.cache.neighbours.codes import LiveCodes
+from app.core.protection.rules import is_of_the_system
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.parts import Part
 from app.model.placed_pods import Codes
-from app.model.pod import Pod
+from app.model.pod import LAST_CHECKPOINT, Pod, TaskStatus
 from app.model.resources import Vector
-from app.model.running import NO_GROUP, Running
+from app.model.running import NO_GROUP, PodKind, Protection, Running
 from app.model.snapshot import NodeTable
+from app.wire import times
+from app.wire.errors import DecodeError
 
 V = TypeVar("V")
 S = TypeVar("S", bound=np.generic)
+
+_EVICTABLE = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING})
 
 SPARE = 64
 """Positions for pods to come, at first."""
@@ -128,8 +133,10 @@ class _Columns:
         self._nodes = LiveCodes[NodeName]((), size=size)
         self._queues = LiveCodes[QueueName]((), size=size)
         self._priorities = np.zeros(size, dtype=np.int64)
-        self._times = np.zeros((2, size))
-        self._flags = np.zeros((4, size), dtype=np.bool_)
+        self._kinds = LiveCodes[PodKind]((), size=size)
+        self._times = np.zeros((4, size))
+        self._flags = np.zeros((3, size), dtype=np.bool_)
+        self._protected = np.zeros(size, dtype=np.int8)
         self._requests = np.zeros((size, width), dtype=np.int64)
         self._told: tuple[NodeTable, Running] | None = None
         for one in found:
@@ -152,8 +159,10 @@ class _Columns:
         self._nodes.put(at, one.node)
         self._queues.put(at, one.queue)
         self._priorities[at] = one.priority
-        self._times[:, at] = pod.created, pod.started
-        self._flags[:, at] = one.counted, bool(pod.node), one.releasing, pod.preemptable
+        self._kinds.put(at, PodKind(one.gang, one.part, one.request.tobytes(), one.priority))
+        self._times[:, at] = pod.created, pod.started, _saved(pod), pod.grace
+        self._flags[:, at] = one.counted, bool(pod.node), one.releasing
+        self._protected[at] = _protection(one)
         self._requests[at] = one.request
 
     def drop(self, uid: PodUid) -> None:
@@ -168,9 +177,10 @@ class _Columns:
         _fill_gap(self._pods, at)
         _fill_gap(self._gangs, at)
         _fill_gap(self._parts, at)
-        for codes in (self._nodes, self._queues):
-            codes.move(last, at)
-        for numbers in (self._priorities, self._times, self._flags):
+        self._nodes.move(last, at)
+        self._queues.move(last, at)
+        self._kinds.move(last, at)
+        for numbers in (self._priorities, self._times, self._flags, self._protected):
             numbers[..., at] = numbers[..., last]
         self._requests[at] = self._requests[last]
 
@@ -182,9 +192,9 @@ class _Columns:
 
     def _tell(self, table: NodeTable) -> Running:
         count = len(self._pods)
-        created, started = _copy(self._times[:, :count])
-        counted, bound, releasing, preemptable = _copy(self._flags[:, :count])
-        nodes, queues = self._nodes.told(), self._queues.told()
+        created, started, saved, grace = _copy(self._times[:, :count])
+        counted, bound, releasing = _copy(self._flags[:, :count])
+        nodes, queues, kinds = self._nodes.told(), self._queues.told(), self._kinds.told()
         beyond = len(table.nodes)
         rows = np.array([table.index.get(name, beyond) for name in nodes.values], dtype=np.intp)
         return Running(
@@ -201,17 +211,48 @@ class _Columns:
             counted=counted,
             bound=bound,
             releasing=releasing,
-            preemptable=preemptable,
+            protected=_copy(self._protected[:count]),
+            saved=saved,
+            grace=grace,
+            kinds=Codes(kinds.codes[:count], kinds.values),
         )
 
     def _widen(self, size: int) -> None:
         more = size - len(self._requests)
         self._nodes.widen(size)
         self._queues.widen(size)
+        self._kinds.widen(size)
         self._priorities = np.pad(self._priorities, (0, more))
         self._times = np.pad(self._times, ((0, 0), (0, more)))
         self._flags = np.pad(self._flags, ((0, 0), (0, more)))
+        self._protected = np.pad(self._protected, (0, more))
         self._requests = np.pad(self._requests, ((0, more), (0, 0)))
+
+
+def _saved(pod: Pod) -> float:
+    """When the pod saved its work last; a checkpoint from before its start is of another pod."""
+    said = pod.annotations.get(LAST_CHECKPOINT)
+    if said is None or not pod.started:
+        return pod.started
+    try:
+        return max(pod.started, times.parse(said))
+    except DecodeError:
+        return pod.started
+
+
+def _protection(one: _RunningPod) -> Protection:
+    """Why the pod is never evicted for others."""
+    pod = one.pod
+    holds = (
+        (one.queue is None, Protection.FOREIGN),
+        (is_of_the_system(pod), Protection.SYSTEM),
+        (pod.is_static, Protection.STATIC),
+        (pod.is_of_daemon_set, Protection.DAEMON_SET),
+        (not pod.node, Protection.UNBOUND),
+        (one.releasing or pod.status not in _EVICTABLE, Protection.ENDING),
+        (not pod.preemptable, Protection.UNPREEMPTABLE),
+    )
+    return next((protection for is_so, protection in holds if is_so), Protection.NONE)
 
 
 def _fill_gap(column: list[V], at: int) -> None:

@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cached_property
 
+import numpy as np
+
 from app.core.ledger import Ledger
 from app.core.protection.job_budgets import may_be_missing
 from app.core.protection.run_time import has_run_for, minimum_run_time
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, PodUid
+from app.model.resources import Mask, Rows
 
 POD_BUDGET = "protected by a PodDisruptionBudget"
 JOB_BUDGET = "protected by a job disruption budget"
@@ -29,28 +32,46 @@ class Disruptions:
         times = {n: minimum_run_time(q) for n, q in ledger.snapshot.queues.items()}
         self._run_times = {name: seconds for name, seconds in times.items() if seconds}
 
-    def spares(self, at: int) -> str:
-        """What protects the pod at that position by itself; empty: nothing does."""
-        if not self._has_run(at):
-            return RUN_TIME
-        return self._spared_by_budget((at,))
+    def spared(self, rows: Rows) -> list[tuple[str, Mask]]:
+        """What protects the pods at ``rows`` by themselves, and which of them (shape ``(C,)``)."""
+        found = []
+        if self._run_times:
+            found.append((RUN_TIME, ~self._have_run(rows)))
+        if self._budgets:
+            pods = self._ledger.snapshot.running.pods
+            used_up = frozenset().union(*map(self._covers, self._used_up()))
+            covered = [pods[at].uid in used_up for at in rows.tolist()] if used_up else False
+            found.append((POD_BUDGET, np.full(len(rows), covered)))
+        return found
+
+    def is_spared_by_job(self, at: int) -> bool:
+        """Whether no member of the gang of that pod may be missing."""
+        return self._exceed_a_job_budget((at,))
 
     def allow(self, rows: Collection[int]) -> bool:
         """Whether all of these may go together."""
-        return all(map(self._has_run, rows)) and not self._spared_by_budget(rows)
+        if self._run_times and not self._have_run(np.array(list(rows), dtype=np.intp)).all():
+            return False
+        return not (self._exceed_a_budget(rows) or self._exceed_a_job_budget(rows))
 
-    def _spared_by_budget(self, rows: Collection[int]) -> str:
-        if self._exceed_a_budget(rows):
-            return POD_BUDGET
-        return JOB_BUDGET if self._exceed_a_job_budget(rows) else ""
-
-    def _has_run(self, at: int) -> bool:
-        if not self._run_times:
-            return True
+    def _have_run(self, rows: Rows) -> Mask:
         running = self._ledger.snapshot.running
-        gang = self._ledger.snapshot.gangs.get(running.gangs[at])
-        least = self._run_times.get(gang.queue, 0.0) if gang is not None else 0.0
-        return has_run_for(float(running.started[at]), least=least, now=self._now)
+        least = np.zeros(len(running.queues.values) + 1)
+        for name, seconds in self._run_times.items():
+            code = running.queues.values.get(name)
+            if code is not None:
+                least[code] = seconds
+        started = running.started[rows]
+        return has_run_for(started, least=least[running.queues.codes[rows]], now=self._now)
+
+    def _used_up(self) -> list[DisruptionBudget]:
+        evicted = self._ledger.evicted
+        return [
+            budget
+            for budgets in self._budgets.values()
+            for budget in budgets
+            if len(self._covers(budget) & evicted) >= budget.allowed
+        ]
 
     def _exceed_a_budget(self, rows: Collection[int]) -> bool:
         """A pod that terminates takes nothing from a budget any more."""

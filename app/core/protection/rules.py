@@ -4,13 +4,14 @@ from collections.abc import Mapping
 
 from app.core.protection.victim import Victim
 from app.model.ids import QueueName
+from app.model.pod import Pod
 from app.model.workload import Queue
 
 SYSTEM_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE = "kube-system"
 
 
-def is_of_the_system(victim: Victim) -> bool:
+def is_of_the_system(victim: Victim | Pod) -> bool:
     """Whether the cluster itself depends on the pod (volcano.md §3.6, conformance)."""
     return victim.namespace == SYSTEM_NAMESPACE or victim.priority_class in SYSTEM_CLASSES
 

@@ -3,8 +3,14 @@
 The time is an annotation of the queue: a number of seconds, or a duration such as ``1h30m``.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.kit.durations import parse_duration
+from app.model.resources import Mask
 from app.model.workload import Queue
+
+Times = NDArray[np.float64]
 
 MINIMUM_RUN_TIME = "pumice.sh/minimum-run-time"
 
@@ -29,10 +35,11 @@ def minimum_run_time(queue: Queue) -> float:
         return 0.0
 
 
-def has_run_for(started: float, *, least: float, now: float) -> bool:
-    """Whether a pod has run for ``least`` seconds; one that has not started (0) has run for none.
+def has_run_for(started: Times, *, least: Times, now: float) -> Mask:
+    """Which pods have run for ``least`` seconds; one that has not started (0) has run for none.
 
-    Times are seconds since the epoch.
+    Times are seconds since the epoch, all of shape ``(C,)``.
     """
-    ran = max(now - started, 0.0) if started else 0.0
-    return ran >= least
+    ran = np.where(started > 0, np.maximum(now - started, 0.0), 0.0)
+    mask: Mask = ran >= least
+    return mask

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, Struct
 
-from app.model.pod import Owner
+from app.model.pod import MIRROR, Owner
 from app.wire.errors import DecodeError, Reader
 from app.wire.interning import Interned
 from app.wire.times import Moment
@@ -29,7 +29,7 @@ KEPT_PREFIXES = (
     "pumice.sh/",
     "hccl/",
 )
-KEPT_KEYS = frozenset({"sla-waiting-time"})
+KEPT_KEYS = frozenset({"sla-waiting-time", MIRROR})
 
 _INTERNED_LENGTH = 2048
 """Bytes of JSON; longer labels and annotations are nearly always an object's own."""

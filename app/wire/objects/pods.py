@@ -25,6 +25,7 @@ class _PodJson(Struct, gc=False):
 
 
 _read: Reader[_PodJson] = Reader(_PodJson)
+_DEFAULT_GRACE_S = 30.0
 _NO_STATUS = StatusJson()
 _PREEMPTED = b'"PreemptionByScheduler"'
 """The reason of the condition `DisruptionTarget` of such a pod. Conditions are not read for it."""
@@ -65,6 +66,7 @@ def decode_pod(text: Bytes) -> Pod:
         complaint=complaint,
         refused_for=refused_for,
         preempted=bool(spec.node_name) and _PREEMPTED in bytes(status.conditions),
+        grace=_grace(spec),
     )
 
 
@@ -72,6 +74,12 @@ def decode_charge(text: Bytes) -> Amounts:
     """What a pod is charged on its node, without a look at all else; raises `DecodeError`."""
     json = _read(text)
     return charge(json.spec, _resizing(json))
+
+
+def _grace(spec: SpecJson) -> float:
+    """As the API server has it: less than one second means one, nothing means the default."""
+    seconds = spec.termination_grace_period_seconds
+    return _DEFAULT_GRACE_S if seconds is None else max(float(seconds), 1.0)
 
 
 def _resizing(json: _PodJson) -> Resize | None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from app.core.ledger import Ledger
 from app.model.ids import NodeName, PodUid, QueueName
 from app.model.parts import SubGroupPolicy
-from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, TASK_SPEC
-from app.model.running import NOT_ASKED, Running
+from app.model.pod import GROUP_ANNOTATION, QUEUE_ANNOTATION, TASK_SPEC, Owner
+from app.model.running import NOT_ASKED, Protection, Running
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase
 from tests.builders import make_amounts, make_node, make_queue, make_shape
@@ -117,7 +117,10 @@ def rows(running: Running) -> dict[str, dict[str, Any]]:
             "counted": bool(running.counted[at]),
             "bound": bool(running.bound[at]),
             "releasing": bool(running.releasing[at]),
-            "preemptable": bool(running.preemptable[at]),
+            "protected": int(running.protected[at]),
+            "saved": float(running.saved[at]),
+            "grace": float(running.grace[at]),
+            "kind": list(running.kinds.values)[running.kinds.codes[at]],
         }
         for at, pod in enumerate(running.pods)
     }
@@ -173,6 +176,70 @@ def happen(rig: Rig, step: str, name: str, number: int) -> None:
         rig.cache.set_node(make_node("c", extra={f"example.com/{name}": 1}))
     elif step == "node":
         rig.cache.drop_node(NodeName("a")) if number % 2 else rig.cache.set_node(make_node("a"))
+
+
+OF_NODE = Owner("v1", "Node", "a", "1")
+OF_SET = Owner("apps/v1", "DaemonSet", "d", "2")
+
+
+@pytest.mark.parametrize(
+    ("fields", "protection"),
+    [
+        ({}, Protection.NONE),
+        ({"phase": "Pending"}, Protection.NONE),
+        ({"priority_class": "system-node-critical"}, Protection.SYSTEM),
+        ({"namespace": "kube-system"}, Protection.SYSTEM),
+        ({"owner": OF_NODE}, Protection.STATIC),
+        ({"annotations": {"kubernetes.io/config.mirror": "x"}}, Protection.STATIC),
+        ({"owner": OF_SET}, Protection.DAEMON_SET),
+        ({"deleting": True}, Protection.ENDING),
+        ({"phase": "Unknown"}, Protection.ENDING),
+        ({"labels": {"volcano.sh/preemptable": "false"}}, Protection.UNPREEMPTABLE),
+        ({"scheduler": "default-scheduler"}, Protection.FOREIGN),
+        ({"owner": OF_SET, "deleting": True}, Protection.DAEMON_SET),
+    ],
+)
+def test_a_pod_says_why_it_is_never_evicted(
+    rig: Rig, fields: dict[str, Any], protection: Protection
+) -> None:
+    rig.pod("p", **({"node": NodeName("a"), "phase": "Running"} | fields))
+    assert rig.now(running=True).running.protected.tolist() == [protection]
+
+
+def test_a_pod_with_a_place_that_is_not_bound_yet_is_not_evicted(rig: Rig) -> None:
+    rig.pod("p")
+    rig.place("p", "a")
+    assert rig.now(running=True).running.protected.tolist() == [Protection.UNBOUND]
+
+
+@pytest.mark.parametrize(
+    ("said", "saved"),
+    [
+        (None, 100.0),
+        ("1970-01-01T00:03:20Z", 200.0),
+        ("1970-01-01T01:03:20+01:00", 200.0),
+        ("1970-01-01T00:00:10Z", 100.0),
+        ("yesterday", 100.0),
+        ("1970-01-01 00:03", 100.0),
+    ],
+)
+def test_work_is_saved_at_the_start_and_at_the_last_checkpoint(
+    rig: Rig, said: str | None, saved: float
+) -> None:
+    annotations = {} if said is None else {"volcano.sh/last-checkpoint-time": said}
+    rig.pod("p", node=NodeName("a"), started=100.0, annotations=annotations, grace=5.0)
+    rig.pod("q", node=NodeName("a"), annotations=annotations)
+    running = rig.now(running=True).running
+    assert running.saved.tolist() == [saved, 0.0]
+    assert running.grace.tolist() == [5.0, 30.0]
+
+
+def test_a_checkpoint_is_seen_when_the_pod_says_so(rig: Rig) -> None:
+    pod = rig.pod("p", node=NodeName("a"), started=100.0, annotations={})
+    assert rig.now(running=True).running.saved.tolist() == [100.0]
+    said = {"volcano.sh/last-checkpoint-time": "1970-01-01T00:03:20Z"}
+    rig.cache.set_pod(replace(pod, annotations=said), now=2.0)
+    assert rig.now(running=True).running.saved.tolist() == [200.0]
 
 
 def test_rows_of_pods_that_went_are_filled_from_the_end(rig: Rig) -> None:

@@ -219,7 +219,10 @@ def running_of(cluster: Cluster) -> Running:
         counted=np.ones(count, dtype=np.bool_),
         bound=np.ones(count, dtype=np.bool_),
         releasing=np.zeros(count, dtype=np.bool_),
-        preemptable=np.ones(count, dtype=np.bool_),
+        protected=np.zeros(count, dtype=np.int8),
+        saved=np.zeros(count),
+        grace=np.zeros(count),
+        kinds=Codes.of([None] * count),
     )
 
 

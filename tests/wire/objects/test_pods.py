@@ -142,6 +142,16 @@ def test_the_start_time_and_the_preemption_policy_are_read() -> None:
     assert not found.preempts
 
 
+@pytest.mark.parametrize(
+    ("spec", "grace"),
+    [({}, 30.0), ({"terminationGracePeriodSeconds": 5}, 5.0)]
+    + [({"terminationGracePeriodSeconds": odd}, 1.0) for odd in (0, -3)]
+    + [({"terminationGracePeriodSeconds": None}, 30.0)],
+)
+def test_the_time_to_end_is_that_of_the_api_server(spec: dict[str, Any], grace: float) -> None:
+    assert decoded(**spec).grace == grace
+
+
 def test_null_is_the_same_as_absent() -> None:
     nothing = {
         "metadata": {"name": "p", "uid": "u", "labels": None, "annotations": None}

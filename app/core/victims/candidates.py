@@ -1,0 +1,186 @@
+"""Which pods an action may look at for a preemptor, and why it passes over others.
+
+A gang preempts pods of its own queue: those of other gangs, or, inside itself, members of lower
+priority. It reclaims pods of other queues that give pods away (``reclaimable``). What is protected
+whatever the conf says (:class:`~app.model.running.Protection`) is counted for the reason only.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.combining import trailing_number
+from app.core.ledger import Ledger
+from app.core.points import Opened
+from app.core.policy import Candidate, Preemptor
+from app.model.booleans import boolean
+from app.model.gang import Gang
+from app.model.ids import GroupKey, PodUid, QueueName
+from app.model.pod import PREEMPTABLE
+from app.model.reason import Spared
+from app.model.resources import Mask, Rows
+from app.model.running import Protection, Running
+from app.model.snapshot import Snapshot
+
+PROTECTED: Mapping[Protection, str] = {
+    Protection.FOREIGN: "of other schedulers",
+    Protection.SYSTEM: "that the cluster itself needs",
+    Protection.STATIC: "static",
+    Protection.DAEMON_SET: "of DaemonSets",
+    Protection.UNBOUND: "not bound yet",
+    Protection.ENDING: "about to end",
+    Protection.UNPREEMPTABLE: "not preemptable",
+}
+"""What is said of pods after their number."""
+NOT_RECLAIMABLE = "of queues that are not reclaimable"
+GONE = "evicted already"
+STUCK = "that do not go"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """``rows`` are positions in ``snapshot.running``, shape ``(C,)``; ``count`` has all looked at.
+
+    ``spared`` says why the others may not go.
+    """
+
+    rows: Rows
+    count: int
+    spared: tuple[Spared, ...]
+
+
+def candidates(ledger: Ledger, preemptor: Preemptor, *, inside: bool = False) -> Candidates:
+    """The pods that may go for ``preemptor`` as far as no plugin is asked.
+
+    ``inside``: members of its own gang. For an action that reclaims they are of other queues. Pods
+    of other schedulers are looked at as well, and never among the ``rows``.
+    """
+    snapshot = ledger.snapshot
+    running = snapshot.running
+    looked_at = _scope(snapshot, preemptor, inside=inside)
+    left = looked_at.copy()
+    spared: list[Spared] = []
+
+    def spare(mask: Mask, reason: str) -> None:
+        count = int((mask & left).sum())
+        if count:
+            spared.append(Spared(reason, count))
+            left[mask] = False
+
+    for protection, reason in PROTECTED.items():
+        spare(running.protected == protection, reason)
+    spare(_unpreemptable_by_group(snapshot), PROTECTED[Protection.UNPREEMPTABLE])
+    if preemptor.action.reclaims:
+        spare(_of_unreclaimable_queues(snapshot), NOT_RECLAIMABLE)
+    spare(_among(running, ledger.evicted), GONE)
+    spare(_among(running, snapshot.stuck), STUCK)
+    rows: Rows = np.flatnonzero(left)
+    return Candidates(rows, int(looked_at.sum()), _summed(spared))
+
+
+def in_victim_order(
+    opened: Opened, snapshot: Snapshot, preemptor: Preemptor, rows: Rows
+) -> list[Candidate]:
+    """The pods at ``rows``, those that go first in front (volcano.md §3.3, victim ordering).
+
+    Queues are told apart by the plugins, else the one that holds most of its share comes first;
+    gangs and members stand in the reverse of their order. Of members whose plugins' numbers are the
+    same, the one that saved its work last comes first.
+    """
+    found = [Candidate.of(snapshot, at) for at in rows.tolist()]
+    of_queues = _ranks_of_queues(opened, preemptor, {one.gang.queue for one in found})
+    gangs = {one.gang.key: one.gang for one in found}
+    last_first = sorted(gangs.values(), key=opened.gang_key, reverse=True)
+    of_gangs = {gang.key: rank for rank, gang in enumerate(last_first)}
+    running = snapshot.running
+    columns = [_latest_first(found), -running.saved[rows]]
+    columns += [order(running, rows) for order in reversed(opened.victim_order)]
+    columns.append(np.array([of_gangs[one.gang.key] for one in found]))
+    columns.append(np.array([of_queues[one.gang.queue] for one in found]))
+    return [found[at] for at in np.lexsort(columns).tolist()]
+
+
+def _latest_first(found: Sequence[Candidate]) -> NDArray[np.float64]:
+    """A rank for each, in the reverse of the order in which members get their places."""
+
+    def place(at: int) -> tuple[int, float, str]:
+        pod = found[at].pod
+        return trailing_number(pod.name), pod.created, pod.name
+
+    ranks = np.zeros(len(found))
+    ranks[sorted(range(len(found)), key=place, reverse=True)] = np.arange(len(found))
+    return ranks
+
+
+def _ranks_of_queues(
+    opened: Opened, preemptor: Preemptor, queues: set[QueueName]
+) -> dict[QueueName, int]:
+    def compare(left: QueueName, right: QueueName) -> int:
+        said = opened.victim_queue_order(preemptor, left, right)
+        return said or -opened.queue_order(left, right)
+
+    in_order = sorted(sorted(queues), key=cmp_to_key(compare))
+    return {name: rank for rank, name in enumerate(in_order)}
+
+
+def _scope(snapshot: Snapshot, preemptor: Preemptor, *, inside: bool) -> Mask:
+    running, gang = snapshot.running, preemptor.gang
+    own = np.array([key == gang.key for key in _gangs(running)], dtype=np.bool_)
+    of_own_gang: Mask = np.append(own, False)[running.kinds.codes]
+    if inside:
+        return of_own_gang
+    code = running.queues.values.get(gang.queue)
+    of_own_queue = np.zeros(len(running), dtype=np.bool_)
+    if code is not None:
+        of_own_queue = running.queues.codes == code
+    foreign = running.protected == Protection.FOREIGN
+    scope: Mask = foreign | (of_own_queue ^ preemptor.action.reclaims)
+    scope &= ~of_own_gang
+    return scope
+
+
+def _of_unreclaimable_queues(snapshot: Snapshot) -> Mask:
+    queues = snapshot.running.queues
+    keeps = [
+        (queue := snapshot.queues.get(name)) is not None and not queue.reclaimable
+        for name in queues.values
+    ]
+    mask: Mask = np.array([*keeps, False], dtype=np.bool_)[queues.codes]
+    return mask
+
+
+def _unpreemptable_by_group(snapshot: Snapshot) -> Mask:
+    """Members of groups that say for all of them that they are not preemptable."""
+    keeps: dict[GroupKey, bool] = {}
+    for key in _gangs(snapshot.running):
+        if key not in keeps:
+            keeps[key] = _is_kept(snapshot.gangs.get(key))
+    flags = [keeps[key] for key in _gangs(snapshot.running)]
+    mask: Mask = np.array([*flags, False], dtype=np.bool_)[snapshot.running.kinds.codes]
+    return mask
+
+
+def _is_kept(gang: Gang | None) -> bool:
+    said = None if gang is None else gang.annotations.get(PREEMPTABLE)
+    return said is not None and boolean(said) is not True
+
+
+def _gangs(running: Running) -> list[GroupKey]:
+    """That of each kind, in the order of codes."""
+    return [kind.gang for kind in running.kinds.values]
+
+
+def _among(running: Running, uids: Collection[PodUid]) -> Mask:
+    mask = np.zeros(len(running), dtype=np.bool_)
+    mask[[running.index[uid] for uid in uids if uid in running.index]] = True
+    return mask
+
+
+def _summed(spared: list[Spared]) -> tuple[Spared, ...]:
+    sums: dict[str, int] = {}
+    for each in spared:
+        sums[each.reason] = sums.get(each.reason, 0) + each.pods
+    return tuple(Spared(reason, pods) for reason, pods in sums.items())
