@@ -56,7 +56,8 @@ def find(seen: Seen, memory: Memory, *, now: float) -> Answer:
     )
     memory.forget_but(happened)
     announced: list[Delayed] = []
-    refused: list[str] = []
+    problem = seen.job.stranded_problem
+    refused = [problem] if problem and memory.refuses(problem) else []
     waits: list[float] = []
     due: Due | None = None
     for about in happened:

@@ -93,7 +93,12 @@ class JobController:
         jobs, groups = JobWriter(api, known), GroupWriter(api, fresh[POD_GROUPS])
         pods = PodWriter(api, fresh[PODS], clock=clock)
         preparation = Preparation(
-            api=api, reader=reader, jobs=jobs, groups=groups, read_plugins=read_plugins
+            api=api,
+            reader=reader,
+            jobs=jobs,
+            groups=groups,
+            read_plugins=read_plugins,
+            clock=clock,
         )
         self._events = events
         self._clock = clock

@@ -7,7 +7,8 @@ so a controller that starts anew finds it again.
 event         is there while                                 and goes away because
 ============= ============================================== ==================================
 PodFailed     a pod of this version has failed, also one     the version grows; it gets our mark
-              that others delete: its kubelet says so
+              that others delete: its kubelet says so;
+              but none that Pumice evicts
 PodEvicted    a pod of this version is deleted by others,    the version grows; it gets our mark;
               or the status counts more than are there       the status is written anew
 PodPending    a pod of this version is pending               it no longer is
@@ -17,6 +18,8 @@ TaskFailed    the containers of a task restarted too often   the version grows; 
 Unknown       the PodGroup is in that phase                  a kill takes the PodGroup
 JobUpdated    the PodGroup is of another size of the job     a sync brings it up to date, once no
                                                              policy is to answer later
+Stranded      the PodGroup says since when it runs below     a sync brings it up to date; a kill
+              its minimum                                    takes the PodGroup
 ============= ============================================== ==================================
 
 The second kind of PodEvicted needs every deletion of our own to be preceded by a status that no
@@ -31,7 +34,7 @@ from app.controllers.job import completion, policies
 from app.controllers.job.members import Member, by_task
 from app.controllers.job.policies import Happening
 from app.controllers.job.view import UNLIMITED_RETRIES, Job, Task, moment
-from app.controllers.job.vocabulary import JOB_SIZE, Event, Phase
+from app.controllers.job.vocabulary import JOB_SIZE, STRANDED_SINCE, Event, Phase
 from app.wire import unstructured
 from app.wire.unstructured import Object
 
@@ -116,7 +119,7 @@ def _events(job: Job, member: Member, task: Task) -> Iterator[Event]:
         yield Event.POD_EVICTED
     elif member.phase == "Pending":
         yield Event.POD_PENDING
-    if member.phase == "Failed":
+    if member.phase == "Failed" and not member.is_victim:
         yield Event.POD_FAILED
 
 
@@ -155,6 +158,9 @@ def _of_group(job: Job, group: Object) -> Iterator[Happening]:
         yield Happening(Event.UNKNOWN, at=_since_when(status))
     if unstructured.annotations(group).get(JOB_SIZE, job.size) != job.size:
         yield Happening(Event.JOB_UPDATED)
+    since = moment(unstructured.annotations(group).get(STRANDED_SINCE))
+    if since and job.stranded is not None:
+        yield Happening(Event.STRANDED, at=since)
 
 
 def _since_when(status: Mapping[str, object]) -> float:

@@ -3,20 +3,35 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from app.controllers.job.view import Job, Task
-from app.controllers.job.vocabulary import ACCEPTED_COMMAND, JOB_SIZE, PARTITION_ID
+from app.controllers.job import policies
+from app.controllers.job.view import Job, Task, moment
+from app.controllers.job.vocabulary import (
+    ACCEPTED_COMMAND,
+    JOB_SIZE,
+    PARTITION_ID,
+    STRANDED_SINCE,
+)
 from app.core.gangs.job_minimum import Part, pods_needed
 from app.model.ids import FILLED_IN
 from app.model.pod import TASK_SPEC
 from app.model.reached import REACHED
-from app.wire import quantity, unstructured
+from app.model.workload import EVICTION_ENDS, JOB_ENDS
+from app.wire import quantity, times, unstructured
 from app.wire.kinds import POD_GROUPS
 from app.wire.unstructured import Key, Object
 
 _SET_ONCE: Final = "queue"
 """A job's never changes, and for `default` admission may have put the namespace's there."""
+_OURS: Final = (EVICTION_ENDS, STRANDED_SINCE)
+"""Annotations that go when they are not true any more."""
 _NOT_COPIED: Final = frozenset(
-    {"kubectl.kubernetes.io/last-applied-configuration", ACCEPTED_COMMAND, FILLED_IN, REACHED}
+    {
+        "kubectl.kubernetes.io/last-applied-configuration",
+        ACCEPTED_COMMAND,
+        FILLED_IN,
+        REACHED,
+        *_OURS,
+    }
 )
 
 
@@ -75,7 +90,7 @@ def pod_group(job: Job, *, name: str, priorities: Mapping[str, int]) -> Object:
             "name": name,
             "namespace": job.key.namespace,
             "labels": dict(unstructured.labels(job.item)),
-            "annotations": {**annotations, JOB_SIZE: job.size},
+            "annotations": {**annotations, JOB_SIZE: job.size, **_ends(job)},
             "ownerReferences": [unstructured.controlled_by(job.item)],
         },
         "spec": _spec(job, priorities),
@@ -106,6 +121,20 @@ def change(stored: Object, wanted: Object) -> Object | None:
     }
     made = {key: value for key, value in (("metadata", metadata), ("spec", spec)) if value}
     return made or None
+
+
+def _ends(job: Job) -> dict[str, str]:
+    return {EVICTION_ENDS: JOB_ENDS} if policies.ends_with_a_pod(job) else {}
+
+
+def stranded_since(job: Job, stored: Object | None, *, now: float) -> dict[str, str]:
+    """The annotation of a group that runs below its minimum, where the job is to be told of it."""
+    if stored is None or job.stranded is None:
+        return {}
+    if unstructured.status(stored).get("phase") != "Unknown":
+        return {}
+    before = unstructured.annotations(stored).get(STRANDED_SINCE, "")
+    return {STRANDED_SINCE: before if moment(before) else times.seconds(now)}
 
 
 def _spec(job: Job, priorities: Mapping[str, int]) -> Object:
@@ -175,6 +204,7 @@ def _covers(stored: Any, wanted: Any) -> bool:
     return bool(stored == wanted)
 
 
-def _missing(wanted: Object, stored: Object, kind: str) -> dict[str, str]:
-    there = unstructured.metadata(stored).get(kind) or {}
-    return {k: v for k, v in wanted["metadata"][kind].items() if there.get(k) != v}
+def _missing(wanted: Object, stored: Object, kind: str) -> dict[str, str | None]:
+    there, now = unstructured.metadata(stored).get(kind) or {}, wanted["metadata"][kind]
+    gone: dict[str, str | None] = {key: None for key in _OURS if key in there and key not in now}
+    return {**gone, **{key: value for key, value in now.items() if there.get(key) != value}}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from app.controllers.job.view import moment
 from app.controllers.job.vocabulary import (
@@ -14,8 +14,11 @@ from app.controllers.job.vocabulary import (
 )
 from app.model.pod import GATE, TASK_SPEC
 from app.model.reason import LOST_PLACE
-from app.wire import unstructured
+from app.wire import evicted, unstructured
 from app.wire.unstructured import Object
+
+_EVICTION: Final = ("DisruptionTarget", "EvictionByEvictionAPI")
+"""Type and reason of the condition by which the API server tells of an eviction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,17 @@ class Member:
     def evicted(self) -> float:
         """When the pod's predecessor was evicted, if it was."""
         return moment(unstructured.annotations(self.item).get(EVICTED_AT))
+
+    @property
+    def is_victim(self) -> bool:
+        """Whether Pumice has evicted the pod for others: that the pod fails then is not its fault.
+
+        Our mark alone does not tell: the eviction may not have followed.
+        """
+        if not evicted.read(unstructured.annotations(self.item), uid=self.uid):
+            return False
+        conditions = unstructured.status(self.item).get("conditions") or ()
+        return any(map(_is_eviction, conditions))
 
     @property
     def settled(self) -> bool:
@@ -176,6 +190,10 @@ def _is_refusal(condition: Mapping[str, Any]) -> bool:
     # kube-scheduler tries a pod whose Bind failed again after a pause that grows, and only then
     # finds that there is no room, or no such node.
     return condition.get("reason") == "Unschedulable" or condition.get("message") in LOST_PLACE
+
+
+def _is_eviction(condition: Mapping[str, Any]) -> bool:
+    return (condition.get("type"), condition.get("reason")) == _EVICTION
 
 
 def pinned_node(spec: Mapping[str, Any]) -> str:

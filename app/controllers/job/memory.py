@@ -61,6 +61,8 @@ class Memory:
     """What policies ask for in vain, as people were told."""
     _told: tuple[str, float] = ("", float("-inf"))
     """Why the job waits, as users were told last, and when; empty: it does not any more."""
+    _stranded: str = ""
+    """Since when the gang runs below its minimum, as people were told last."""
     _refused_since: float | None = None
     _absent_since: float | None = None
 
@@ -156,6 +158,11 @@ class Memory:
             for place, delay in self.delays.items()
             if not delay.ends_with(action, about)
         }
+
+    def strands(self, text: str) -> bool:
+        """Whether people are to be told now that the gang runs below its minimum."""
+        is_news, self._stranded = text != self._stranded, text
+        return is_news
 
     def refused_s(self, now: float) -> float:
         """The API server refuses what the job needs: for how long it has."""

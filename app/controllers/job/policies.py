@@ -8,9 +8,17 @@ policy that says for how long. What a policy asks for and cannot have, it is tol
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from app.controllers.job.view import Job, Policy
 from app.controllers.job.vocabulary import ANY, TARGETED, Action, Event
+
+_BY_NAME: Final = frozenset({Event.JOB_UPDATED, Event.STRANDED})
+"""Happenings that ``*`` does not stand for."""
+_ENDING: Final = frozenset(
+    {Action.RESTART_JOB, Action.ABORT_JOB, Action.TERMINATE_JOB, Action.COMPLETE_JOB}
+)
+"""Actions that end all pods of a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,12 @@ def decide(job: Job, happening: Happening) -> Decision | None:
     return None
 
 
+def ends_with_a_pod(job: Job) -> bool:
+    """Whether the eviction of a pod of some task ends all pods of the job, now or later."""
+    decided = (decide(job, Happening(Event.POD_EVICTED, task=task.name)) for task in job.tasks)
+    return any(each is not None and each.action in _ENDING for each in decided)
+
+
 def refusal(job: Job, happening: Happening) -> str:
     """Why what a policy asks for cannot be done, wherever the job is in its life; else empty."""
     for policy in _policies(job, happening.task):
@@ -76,7 +90,7 @@ def refusal(job: Job, happening: Happening) -> str:
 
 def are_there_any(job: Job) -> bool:
     """Whether anything that happens could matter to a policy."""
-    return job.has_policies
+    return job.has_policies or job.stranded is not None
 
 
 def _policies(job: Job, name: str) -> Iterator[Policy]:
@@ -84,12 +98,14 @@ def _policies(job: Job, name: str) -> Iterator[Policy]:
     if task is not None:
         yield from task.policies
     yield from job.policies
+    if job.stranded is not None:
+        yield job.stranded
 
 
 def _matches(policy: Policy, happening: Happening) -> bool:
     event = happening.event
     named = event.value in policy.events
-    any_of_them = ANY in policy.events and event is not Event.JOB_UPDATED
+    any_of_them = ANY in policy.events and event not in _BY_NAME
     if named or any_of_them:
         return event is not Event.POD_PENDING or policy.timeout_s is not None
     return policy.exit_code is not None and policy.exit_code == happening.exit_code

@@ -15,7 +15,7 @@ from app.controllers.job.memory import Memory
 from app.controllers.job.reader import Reader, Seen
 from app.controllers.job.view import Job
 from app.controllers.job.vocabulary import JOB_FORWARDING, JOB_SIZE
-from app.controllers.ports import Api, ApiError, Failure
+from app.controllers.ports import Api, ApiError, Clock, Failure
 from app.controllers.requests import is_stored
 from app.jobplugins.catalogue import JobPlugins
 from app.wire import unstructured
@@ -56,6 +56,7 @@ class Preparation:
     jobs: JobWriter
     groups: GroupWriter
     read_plugins: ReadPlugins
+    clock: Clock
 
     def plugins(self, job: Job) -> JobPlugins:
         """The plugins of a job; raises `PluginError`."""
@@ -138,9 +139,11 @@ class Preparation:
         """``owed``: the size in it stays an older one, so that the answer cannot be forgotten."""
         name = unstructured.name(stored) if stored is not None else group.keys(job)[0].name
         wanted = group.pod_group(job, name=name, priorities=self.reader.priorities())
+        annotations = wanted["metadata"]["annotations"]
+        annotations.update(group.stranded_since(job, stored, now=self.clock()))
         if owed:
             before = unstructured.annotations(stored or {})
-            wanted["metadata"]["annotations"][JOB_SIZE] = before.get(JOB_SIZE, "unknown")
+            annotations[JOB_SIZE] = before.get(JOB_SIZE, "unknown")
         try:
             return await self.groups.write(wanted, stored)
         except ApiError as error:

@@ -30,13 +30,13 @@ from app.controllers.job.reader import Reader, Seen, without
 from app.controllers.job.slots import Dealer, Slots, SlotSource
 from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.sync import Replica
-from app.controllers.job.view import Job
-from app.controllers.job.vocabulary import Phase
+from app.controllers.job.view import Job, moment
+from app.controllers.job.vocabulary import STRANDED_SINCE, Phase
 from app.controllers.ports import ApiError, Clock, Events, Failure
 from app.jobplugins.plugin import PodOfJob
 from app.jobplugins.rules.problems import PluginError
 from app.model.pod import TASK_SPEC
-from app.wire import unstructured
+from app.wire import times, unstructured
 from app.wire.findings import Findings
 from app.wire.pod_types import check_types
 from app.wire.unstructured import Object
@@ -109,7 +109,7 @@ class Syncing:
         problem = problem or failed
         made: Sequence[Object] = ()
         if found is not None:
-            await self._tell_waiting(job, found, memory)
+            await self._tell_of_group(job, found, memory)
             if group.is_admitted(found):
                 made, failed = await self._create(seen, found, memory)
                 problem = failed if failed is not None and failed.told else problem or failed
@@ -250,10 +250,14 @@ class Syncing:
         spec = replica.task.template.get("spec") or {}
         return (spec.get("schedulerName") or job.scheduler) in self.schedulers
 
-    async def _tell_waiting(self, job: Job, found: Object, memory: Memory) -> None:
+    async def _tell_of_group(self, job: Job, found: Object, memory: Memory) -> None:
+        """Tell why the group waits, and since when it is stranded, where that is news."""
         text = group.waiting_message(job, found)
         if memory.tells(text, self.clock()):
             await self.events.record(job.item, "Warning", "PodGroupPending", text)
+        why = _stranded(job, found)
+        if why is not None and memory.strands(why.message):
+            await self.events.record(job.item, "Warning", why.reason, why.message)
 
     async def _conclude(
         self, seen: Seen, created: Sequence[Object], problem: Problem | None
@@ -262,7 +266,9 @@ class Syncing:
         seen = self.reader.still(job, seen)
         counted = sync.count_without_surplus(job, with_taken(seen.members, created))
         phase = machine.after_sync(job, job.phase, counted)
-        why = NOTHING if problem is None else Why(problem.reason, problem.message)
+        why = _stranded(job, seen.group) or NOTHING
+        if problem is not None:
+            why = Why(problem.reason, problem.message)
         if phase is Phase.FAILED:
             text = (
                 f"{counted.succeeded} of {job.replicas} pods succeeded, {counted.failed} failed;"
@@ -283,6 +289,16 @@ class Syncing:
         await self.events.record(job.item, "Warning", reason, text)
         refused = any(error.failure is Failure.REFUSED for error in errors)
         return Problem(reason, text, refused=refused)
+
+
+def _stranded(job: Job, group: Object | None) -> Why | None:
+    """Since when the gang has run below its minimum, and what follows; None: it does not."""
+    since = moment(unstructured.annotations(group or {}).get(STRANDED_SINCE))
+    if not since or job.stranded is None:
+        return None
+    due = times.seconds(since + (job.stranded.timeout_s or 0.0))
+    text = f"the gang has run below its minimum since {times.seconds(since)}"
+    return Why("Stranded", f"{text}; {job.stranded.action} follows at {due}")
 
 
 def _problem_of(unready: Unready) -> Problem:

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from app.controllers.job.vocabulary import JOB_FORWARDING, Phase
+from app.controllers.job.vocabulary import (
+    JOB_FORWARDING,
+    STRANDED_ACTION,
+    STRANDED_AFTER,
+    Action,
+    Event,
+    Phase,
+)
 from app.kit.durations import parse_duration
 from app.wire import times, unstructured
 from app.wire.errors import DecodeError
@@ -15,6 +22,14 @@ from app.wire.unstructured import Key, Object
 
 DEFAULT_RETRIES: Final = 3
 UNLIMITED_RETRIES: Final = -1
+
+
+_RESTART: Final = "restart"
+_STRANDED: Final[Mapping[str, Action]] = {
+    _RESTART: Action.RESTART_JOB,
+    "release": Action.ABORT_JOB,
+}
+"""What :data:`STRANDED_ACTION` may say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +179,26 @@ class Job:
     def policies(self) -> tuple[Policy, ...]:
         """The policies of the job as a whole."""
         return _policies(self.spec)
+
+    @cached_property
+    def stranded(self) -> Policy | None:
+        """The answer to a gang that runs below its minimum for too long; None: there is none."""
+        said = unstructured.annotations(self.item)
+        action = _STRANDED.get(said.get(STRANDED_ACTION, _RESTART))
+        timeout_s = _seconds(said.get(STRANDED_AFTER, ""))
+        if action is None or timeout_s is None or timeout_s < 0:
+            return None
+        return Policy(action.value, frozenset({Event.STRANDED.value}), None, timeout_s)
+
+    @property
+    def stranded_problem(self) -> str:
+        """Why the annotations about that ask for nothing, as people are told; else empty."""
+        said = unstructured.annotations(self.item)
+        if self.stranded is not None or not {STRANDED_AFTER, STRANDED_ACTION} & said.keys():
+            return ""
+        if said.get(STRANDED_ACTION, _RESTART) not in _STRANDED:
+            return f"annotation {STRANDED_ACTION}: use one of {', '.join(sorted(_STRANDED))}"
+        return f"annotation {STRANDED_AFTER}: use a duration such as 1h30m"
 
     @cached_property
     def has_policies(self) -> bool:
