@@ -5,6 +5,7 @@ from logging import getLogger
 import typer
 
 from app.cli import (
+    check_eviction,
     controllers,
     crds,
     explain,
@@ -56,6 +57,7 @@ for name, commands in vcctl.GROUPS.items():
     app.add_typer(commands, name=name)
 app.add_typer(top.app, name="top")
 app.command("explain", cls=Command)(explain.explain)
+app.command("check-eviction", epilog=check_eviction.CODES)(check_eviction.check_eviction)
 
 
 @app.command("version")

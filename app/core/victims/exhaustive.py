@@ -5,6 +5,7 @@ number is tried first: its units are those that are preferred as victims.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,8 @@ def solve_exactly(problem: Problem, freed: Freed) -> Solution | NoSolution:
     """
     steps = Steps(_STEPS)
     refused: list[int] = []
-    for number in _in_order(problem, freed):
+    forbidden: list[int] = []
+    for number in _in_order(problem, freed, forbidden):
         chosen = _chosen(problem.units, number)
         free = problem.room + freed.by(_flags(number, len(problem.units)), nodes=len(problem.room))
         packed = pack(free, problem.wanted, steps)
@@ -47,15 +49,19 @@ def solve_exactly(problem: Problem, freed: Freed) -> Solution | NoSolution:
         hint = packed if isinstance(packed, tuple) else None
         places = problem.prove(chosen, hint)
         if places is not None:
-            return _solution(problem, freed, number, places=places, refused=refused)
+            found = _solution(problem, freed, number, places=places, refused=refused)
+            return replace(found, forbidden=tuple(_positions(each) for each in forbidden))
         refused.append(number)
         if len(refused) >= _MOST_PROOFS:
             break
     return NoSolution()
 
 
-def _in_order(problem: Problem, freed: Freed) -> Iterator[int]:
-    """Compatible sets that exceed no bound on places, the cheapest first."""
+def _in_order(problem: Problem, freed: Freed, forbidden: list[int]) -> Iterator[int]:
+    """Compatible sets that exceed no bound on places, the cheapest first.
+
+    Those that are not compatible are ``forbidden``.
+    """
     units = problem.units
     sets = np.arange(1 << len(units), dtype=np.int64)
     sets = sets[_is_sensible(sets, units)]
@@ -67,6 +73,7 @@ def _in_order(problem: Problem, freed: Freed) -> Iterator[int]:
         if problem.compatible(_chosen(units, number)):
             yield number
         else:
+            forbidden.append(number)
             sets = sets[(sets & number) != number]
 
 
@@ -149,6 +156,10 @@ def _places_on_one(free: Matrix, wanted: Wanted, node: int) -> Counts:
 
 def _chosen(units: Sequence[Unit], number: int) -> tuple[Unit, ...]:
     return tuple(unit for at, unit in enumerate(units) if number >> at & 1)
+
+
+def _positions(number: int) -> tuple[int, ...]:
+    return tuple(at for at in range(MOST_UNITS) if number >> at & 1)
 
 
 def _flags(number: int, count: int) -> NDArray[np.bool_]:

@@ -107,13 +107,15 @@ class Witness:
 class Solution:
     """The ``units`` go, then the preemptor has its ``places``. One witness per unit.
 
-    No unit can be spared. ``exact``: no other compatible set costs less.
+    No unit can be spared. ``exact``: no other compatible set costs less. ``forbidden`` are sets of
+    positions in the problem's units that cost less and are not compatible.
     """
 
     units: tuple[Unit, ...]
     places: Places
     witnesses: tuple[Witness, ...]
     exact: bool
+    forbidden: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
