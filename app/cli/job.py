@@ -53,7 +53,7 @@ def run(
     requests: Requests = DEFAULT_AMOUNTS,
     limits: Limits = DEFAULT_AMOUNTS,
     scheduler: Annotated[
-        str, typer.Option("--scheduler", "-S", help="Who schedules it.")
+        str, typer.Option("--scheduler", "-S", help="The scheduler of its pods.")
     ] = "volcano",
     queue: Annotated[str, typer.Option("--queue", "-q", help="The queue it goes to.")] = "",
     command: Words = "",

@@ -64,7 +64,7 @@ def submit(
     scheduler: Annotated[
         str,
         typer.Option(
-            "--scheduler", "-S", envvar="VOLCANO_SCHEDULER_NAME", help="Who schedules it."
+            "--scheduler", "-S", envvar="VOLCANO_SCHEDULER_NAME", help="The scheduler of its pods."
         ),
     ] = "volcano",
     command: Words = "",

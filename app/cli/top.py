@@ -16,7 +16,7 @@ from app.kube import errors
 from app.wire.kinds import NODES, PODS, QUEUES
 from app.wire.unstructured import name
 
-app = group("Who holds how much.")
+app = group("How much queues hold.")
 
 _FULL, _NEARLY = 100, 80
 

@@ -32,7 +32,8 @@ def webhooks(  # noqa: PLR0917 - one parameter per flag, all given by name
     ] = None,
     tls_private_key_file: Annotated[Path | None, typer.Option(help="Its key.")] = None,
     ca_cert_file: Annotated[
-        Path | None, typer.Option(help="Who signed it, to be told to the API server.")
+        Path | None,
+        typer.Option(help="The authority that signed it, to be told to the API server."),
     ] = None,
     public_url: Annotated[
         str | None,

@@ -172,7 +172,7 @@ class _Judged:
         self._rules: dict[int, str] = {}
 
     def spare(self, mask: Mask, reason: str) -> None:
-        """Those of the ``mask`` may not go."""
+        """Spare the pods of ``mask``, which may not go."""
         count = int((mask & self._open).sum())
         if count:
             self._spared[reason] += count

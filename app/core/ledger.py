@@ -70,7 +70,7 @@ class Ledger:
         self.moved: list[Gang] = []
         """Gangs whose account changed, as often as it did (roll-backs append too)."""
         self.admitted: list[Gang] = []
-        """Gangs that :meth:`admit` let in during this cycle, in that order."""
+        """Gangs that :meth:`admit` admitted during this cycle, in that order."""
         self.journal: list[Entry] = []
         self.epoch = 0
         """Grows whenever room or quota has grown otherwise than by what the journal holds."""

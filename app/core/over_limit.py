@@ -26,25 +26,25 @@ from app.model.ids import QueueName
 from app.model.plan import Revocable
 from app.model.snapshot import Snapshot
 
-PromisesIn = Callable[[Collection[QueueName]], Iterable[Revocable]]
+ReservationsIn = Callable[[Collection[QueueName]], Iterable[Revocable]]
 """What can be taken back of the gangs in these queues; all of it counts in the snapshot."""
 
 
-class Relieved(NamedTuple):
+class GivenBack(NamedTuple):
     """``over`` are queues that hold too much, or are below one that does; ``given_back`` goes."""
 
     over: frozenset[QueueName]
     given_back: tuple[Revocable, ...] = ()
 
 
-def relief(
+def give_back(
     snapshot: Snapshot,
     policies: Policies,
     *,
     queues: Iterable[QueueName],
-    reservations_in: PromisesIn,
+    reservations_in: ReservationsIn,
     now: float,
-) -> Relieved:
+) -> GivenBack:
     """Which of ``queues`` hold too much, and which reservations there have to go.
 
     Of equally old reservations those of the gang of lower rank go, and of one gang the later ones.
@@ -54,14 +54,14 @@ def relief(
     opened = open_policies(policies, ledger, now=now, explain=False)
     over = frozenset(queue for queue in queues if opened.excess(queue).any())
     if not over:
-        return Relieved(over)
+        return GivenBack(over)
     gangs = snapshot.gangs
     ranked = sorted(
         reservations_in(over), key=lambda each: (each.since, opened.gang_key(gangs[each.gang]))
     )
     for each in ranked:
         ledger.charge(gangs[each.gang].queue, -each.request)
-    return Relieved(over, tuple(each for each in ranked if not _takes_up(each, ledger, opened)))
+    return GivenBack(over, tuple(each for each in ranked if not _takes_up(each, ledger, opened)))
 
 
 def _takes_up(reserve: Revocable, ledger: Ledger, opened: Opened) -> bool:

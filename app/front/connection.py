@@ -66,7 +66,7 @@ class Client(asyncio.Protocol):
         Bind call that is held must be given up then. Only a client that sends very much goes
         unread."""
         self._lags = False
-        """Whether it does not take its answers: nothing more is read then until it does."""
+        """Whether the client does not take its answers: nothing more is read then until it does."""
         self._is_there = self._leaves = self._ends = False
         self._loop = asyncio.get_running_loop()
         self._last = self._loop.time()

@@ -45,7 +45,7 @@ class Checks(Machine):
         }
         assert actual == expected
         reserved = {taken.node for taken in expected.values() if taken.reserved}
-        assert node_usage.promised_nodes() == reserved
+        assert node_usage.reserved_nodes() == reserved
         used, releasing = node_usage.sorted_used()
         zero = np.zeros((len(self.api.nodes), len(node_usage.axis)), dtype=np.int64)
         sums, going = zero.copy(), zero.copy()

@@ -59,10 +59,10 @@ class Events(Machine):
         with self.step():
             self.feed.upsert("nodes", node)
 
-    @precondition(lambda self: self.promised_nodes())
+    @precondition(lambda self: self.reserved_nodes())
     @rule(data=st.data(), by=st.sampled_from([1000, 2000]))
     def a_node_shrinks_below_what_is_reserved(self, data: st.DataObject, by: int) -> None:
-        node = self.api.nodes[data.draw(st.sampled_from(self.promised_nodes()))]
+        node = self.api.nodes[data.draw(st.sampled_from(self.reserved_nodes()))]
         taken = list(self.api.taken(Reservations.read(self.cache)).values())
         room = dict(node.allocatable)
         used = sum(dict(t.requests).get("cpu", 0) for t in taken if t.node == node.name)
@@ -72,10 +72,10 @@ class Events(Machine):
         with self.step():
             self.feed.upsert("nodes", smaller)
 
-    @precondition(lambda self: self.promised_nodes())
+    @precondition(lambda self: self.reserved_nodes())
     @rule(data=st.data(), more=st.sampled_from([500, 1000, 2000]))
     def others_take_reserved_room(self, data: st.DataObject, more: int) -> None:
-        name = data.draw(st.sampled_from(self.promised_nodes()))
+        name = data.draw(st.sampled_from(self.reserved_nodes()))
         taken = list(self.api.taken(Reservations.read(self.cache)).values())
         cpu = max(0, self.api.idle(name, taken)["cpu"]) + more
         self.births += 1

@@ -298,7 +298,7 @@ class Machine(RuleBasedStateMachine):
         places = Reservations.read(self.cache).members
         return [pod for uid, pod in self.api.pods.items() if uid in places and not pod.grouped]
 
-    def promised_nodes(self) -> list[NodeName]:
+    def reserved_nodes(self) -> list[NodeName]:
         """Nodes on which places are kept."""
         return sorted(
             {place.node for place in Reservations.read(self.cache).places()} & {*self.api.nodes}

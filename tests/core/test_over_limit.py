@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.over_limit import Relieved, relief
+from app.core.over_limit import GivenBack, give_back
 from app.core.policy import Policies
 from app.core.tiers import build
 from app.model.conf import PluginConf, SchedulerConf
@@ -69,10 +69,10 @@ def reservations_of(placed: Sequence[Placed], snapshot: Snapshot) -> list[Revoca
     ]
 
 
-def decide(placed: Sequence[Placed], snapshot: Snapshot, by: Policies) -> Relieved:
+def decide(placed: Sequence[Placed], snapshot: Snapshot, by: Policies) -> GivenBack:
     has_reservations = reservations_of(placed, snapshot)
     queue_of = {each.gang: snapshot.gangs[each.gang].queue for each in has_reservations}
-    return relief(
+    return give_back(
         snapshot,
         by,
         queues=set(queue_of.values()),

@@ -48,7 +48,7 @@ class Registry:
         node_usage.grown = self._widen
         self._unviewed: dict[GroupKey, Group] = {}
         self._is_behind = False
-        """Whether one of these is no pod alone, or other than just on its way."""
+        """Whether one of these is no single pod, or is other than just on its way."""
         self._views = GangViews()
         self._parts: dict[GroupKey, Part] = {}
         self._sums = QueueSums()

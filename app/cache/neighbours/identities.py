@@ -26,9 +26,9 @@ class Identities:
     def __init__(self) -> None:
         self._asked: frozenset[str] = frozenset()
         self._views: dict[GroupKey, tuple[Gang, Gang]] = {}
-        """Those made last, each behind the view that it was made of."""
+        """Views made last, each behind the view that it was made of."""
         self._shapes: Interned[object, tuple[PodShape, PodShape]] = Interned(limit=_SHAPES_KEPT)
-        """The same for shapes; the first is kept so that its id is not used again."""
+        """Shapes made last; the first is kept so that its id is not used again."""
 
     def of(
         self, gangs: Iterable[Gang], groups: Mapping[GroupKey, Group], *, asked: frozenset[str]

@@ -11,7 +11,7 @@ class Rules:
         self.pods_with_rules = PodsWithRules()
         """Pods of ours and slots with a rule about other pods."""
         self.repelling = PodsWithRules()
-        """Pods of others that keep ours off."""
+        """Foreign pods that keep ours off."""
         self.ports: dict[str, frozenset[HostPort]] = {}
         """Host ports of those that ask for some."""
 

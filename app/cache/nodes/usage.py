@@ -1,4 +1,4 @@
-"""How much of every node is taken, by whom.
+"""How much of every node is taken, by which pods and slots.
 
 A *charge* says: this holder (a pod or a slot) takes this vector on this node. A holder has at most
 one charge, so nothing can be counted twice, whatever order events come in; charging again moves it.
@@ -61,19 +61,21 @@ class NodeUsage:
         self.grown: Callable[[], None] | None = None
         """Called after the axis grew: vectors that others keep are too short now."""
         self.moved: list[Callable[[str], None]] = []
-        """Called for a holder that has a charge now, or on another node, or none any more, or whose
-        charge is no promise any more, or one that somebody acts on, or nobody any more; and
-        when its pod says something else."""
+        """Called for a holder whose charge, or whose pod, says something else than before.
+
+        The charge is new, gone or on another node, or is no reservation any more, or one that is
+        acted on.
+        """
         self.kept_on: Collection[NodeName] = ()
         """Nodes some of whose idle room is kept back for pods that others are evicted for."""
         self.kept_back: Callable[[NodeName, GroupKey], Vector] | None = None
         """How much there is kept back from a group, shape ``(R,)``."""
         self.charges_made = 0
-        """How often somebody took room, or was promised it, who did not have as much before."""
+        """How often a holder took or was reserved room that it did not have before."""
         self._rows: dict[NodeName, int] = {}
         self._free_rows: list[int] = []
         self._holders: dict[NodeName, set[str]] = {}
-        self._promises: dict[NodeName, int] = {}
+        self._reserved_on: dict[NodeName, int] = {}
         self._used = np.zeros((64, len(self.axis)), dtype=np.int64)
         self._releasing = np.zeros_like(self._used)
         self._allocatable = np.zeros_like(self._used)
@@ -97,7 +99,7 @@ class NodeUsage:
             return known
         self._cover(name for name, _ in values)
         if len(self._vectors) >= VECTORS_KEPT:
-            self._vectors.clear()  # those in use live on with who uses them
+            self._vectors.clear()  # those in use live on with their users
         vector = self._vectors[values] = read_only(self.axis.vector(values))
         return vector
 
@@ -201,7 +203,7 @@ class NodeUsage:
             same = old.node == node and old.request == request
             if same and old.releasing == releasing:
                 if old.reserved != reserved:
-                    self._count_promise(node, 1 if reserved else -1)
+                    self._count_reservation(node, 1 if reserved else -1)
                     self.charges[holder] = Charge(node, request, old.vector, reserved, releasing)
                     self.tell(holder)
                 return False
@@ -214,7 +216,7 @@ class NodeUsage:
             self._releasing[row] += vector
         self._holders.setdefault(node, set()).add(holder)
         if reserved:
-            self._count_promise(node, 1)
+            self._count_reservation(node, 1)
         self.charges[holder] = Charge(node, request, vector, reserved, releasing)
         self.tell(holder)
         return True
@@ -230,7 +232,7 @@ class NodeUsage:
             self._releasing[row] -= old.vector
         self._holders[old.node].discard(holder)
         if old.reserved:
-            self._count_promise(old.node, -1)
+            self._count_reservation(old.node, -1)
         self._vacate(old.node)
         self.tell(holder)
         return True
@@ -247,28 +249,28 @@ class NodeUsage:
         self.tell(other)
 
     def tell(self, holder: str) -> None:
-        """Let those know who follow charges."""
+        """Tell followers of charges of ``holder``."""
         for tell in self.moved:
             tell(holder)
 
-    def _count_promise(self, node: NodeName, by: int) -> None:
-        count = self._promises.get(node, 0) + by
+    def _count_reservation(self, node: NodeName, by: int) -> None:
+        count = self._reserved_on.get(node, 0) + by
         if count:
-            self._promises[node] = count
+            self._reserved_on[node] = count
         else:
-            del self._promises[node]
+            del self._reserved_on[node]
 
     def holders(self, node: NodeName) -> frozenset[str]:
-        """Who has a charge on ``node``."""
+        """The holders of charges on ``node``."""
         return frozenset(self._holders.get(node, ()))
 
-    def promised_nodes(self) -> frozenset[NodeName]:
-        """Nodes with room promised to pods that are not bound yet."""
-        return frozenset(self._promises)
+    def reserved_nodes(self) -> frozenset[NodeName]:
+        """Nodes with room reserved for pods that are not bound yet."""
+        return frozenset(self._reserved_on)
 
     def is_short(self, node: NodeName) -> bool:
-        """Whether ``node`` has promised something of which it has less than nothing."""
-        if node not in self._promises or node not in self.nodes or (self.idle(node) >= 0).all():
+        """Whether reservations on ``node`` ask for something of which it has less than nothing."""
+        if node not in self._reserved_on or node not in self.nodes or (self.idle(node) >= 0).all():
             return False
         return any(
             self.is_squeezed(holder)

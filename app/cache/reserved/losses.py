@@ -158,7 +158,7 @@ class Losses:
             if shape is None:
                 self._follow_closed(holder)
                 continue
-            if single is not None and self._node_usage.takes(node, shape) and single.lets_in(shape):
+            if single is not None and self._node_usage.takes(node, shape) and single.takes(shape):
                 continue
             if not self.lose(holder, why, by=Stimulus.WATCH):
                 # its Binding is under way: if that fails it is lost

@@ -11,7 +11,7 @@ from app.cache.decisions import Decisions
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Answer, Member, Stage
 from app.cache.nodes.usage import NodeUsage
-from app.cache.reserved.victims_of_shortage import who_gives_way
+from app.cache.reserved.victims_of_shortage import victims_of
 from app.model.ids import GroupKey, NodeName, PodUid
 
 
@@ -43,7 +43,7 @@ class Shortages:
         there = list(self._under_way(node))
         free = self._node_usage.free(node, without={m.pod.uid for m in there if m.void})
         stay = ((member, self._groups[member.group]) for member in there if not member.void)
-        for member in who_gives_way(stay, -free):
+        for member in victims_of(stay, -free):
             self._decisions.avoid(member, why=why)
 
     def room_of(self, member: Member) -> Shortage:

@@ -93,7 +93,7 @@ class _Gang:
         return Loss.A_GANG if keeps_minimum(self.before, self.leaving) else Loss.NOTHING
 
 
-def who_gives_way(under_way: Iterable[tuple[Member, Group]], lacking: Vector) -> list[Member]:
+def victims_of(under_way: Iterable[tuple[Member, Group]], lacking: Vector) -> list[Member]:
     """The members ``under_way`` to one node whose places become void.
 
     ``lacking`` is what the node has too little of, shape ``(R,)``: of what is not above zero there

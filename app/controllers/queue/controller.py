@@ -181,7 +181,7 @@ class QueueController:
             await self._warn(queue, action, "the root queue cannot be closed")
             return
         try:
-            wanted = next_step(self._standing(queue), action)
+            wanted = next_step(self._facts(queue), action)
         except ParentShut:
             parent = parent_of(queue)
             await self._warn(
@@ -198,7 +198,7 @@ class QueueController:
         if name(queue) != ROOT and not spec(queue).get("parent"):
             await self._change(queue, {"spec": {"parent": ROOT}})
 
-    def _standing(self, queue: Object) -> QueueFacts:
+    def _facts(self, queue: Object) -> QueueFacts:
         parent = self._stores[QUEUES].get(Key("", parent_of(queue)))
         return QueueFacts(
             state=state_of(queue),

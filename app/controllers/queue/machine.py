@@ -69,30 +69,30 @@ class ParentShut(Exception):
     """A queue cannot be opened below a queue that is shut."""
 
 
-def next_step(standing: QueueFacts, action: Action) -> Wanted:
+def next_step(facts: QueueFacts, action: Action) -> Wanted:
     """Where ``action`` leads; ParentShut when it cannot be done."""
-    shut_above = standing.parent is not None and standing.parent.is_shut
+    shut_above = facts.parent is not None and facts.parent.is_shut
     if action is Action.OPEN:
         if shut_above:
             raise ParentShut
-        return Wanted(State.OPEN, _opened(standing))
+        return Wanted(State.OPEN, _opened(facts))
     if action is Action.CLOSE:
-        return Wanted(_closed(standing), standing.mark)
-    if shut_above and not standing.state.is_shut:
-        return Wanted(_closed(standing), Mark.BY_PARENT)
-    if standing.mark is Mark.BY_PARENT and not shut_above:
+        return Wanted(_closed(facts), facts.mark)
+    if shut_above and not facts.state.is_shut:
+        return Wanted(_closed(facts), Mark.BY_PARENT)
+    if facts.mark is Mark.BY_PARENT and not shut_above:
         return Wanted(State.OPEN, Mark.REOPENED)
-    if standing.state is State.CLOSING:
-        return Wanted(_closed(standing), standing.mark)
-    return Wanted(standing.state, standing.mark)
+    if facts.state is State.CLOSING:
+        return Wanted(_closed(facts), facts.mark)
+    return Wanted(facts.state, facts.mark)
 
 
-def _closed(standing: QueueFacts) -> State:
-    drained = standing.state is State.CLOSED or not standing.has_groups
+def _closed(facts: QueueFacts) -> State:
+    drained = facts.state is State.CLOSED or not facts.has_groups
     return State.CLOSED if drained else State.CLOSING
 
 
-def _opened(standing: QueueFacts) -> Mark:
+def _opened(facts: QueueFacts) -> Mark:
     """What was open already has not been opened."""
-    was_shut = standing.state is not State.OPEN or standing.mark is Mark.BY_PARENT
-    return Mark.REOPENED if was_shut else standing.mark
+    was_shut = facts.state is not State.OPEN or facts.mark is Mark.BY_PARENT
+    return Mark.REOPENED if was_shut else facts.mark

@@ -71,7 +71,7 @@ class Question(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def of_residents(self, placed_pods: "PlacedPodIndex") -> Counts:
+    def of_placed_pods(self, placed_pods: "PlacedPodIndex") -> Counts:
         """The summed weights per node, shape ``(N,)``."""
 
     def of(self, pod: Seen, namespaces: Namespaces) -> int:
@@ -88,7 +88,7 @@ class Matching:
     terms: tuple[PodTerm, ...]
     staying: bool = False
 
-    def of_residents(self, placed_pods: "PlacedPodIndex") -> Counts:
+    def of_placed_pods(self, placed_pods: "PlacedPodIndex") -> Counts:
         """See :class:`Question`."""
         mask = placed_pods.staying if self.staying else np.ones(len(placed_pods), dtype=np.bool_)
         for term in self.terms:
@@ -115,7 +115,7 @@ class Carried:
     target: Identity
     topology_key: str
 
-    def of_residents(self, placed_pods: "PlacedPodIndex") -> Counts:
+    def of_placed_pods(self, placed_pods: "PlacedPodIndex") -> Counts:
         """See :class:`Question`."""
         terms = placed_pods.terms(self.side)
         weights = np.zeros(len(terms.shapes) + 1, dtype=np.int64)
@@ -215,6 +215,6 @@ class PlacedPodIndex:
         """The answer to ``question`` per node; not to be written to."""
         counts = self._counts.get(question)
         if counts is None:
-            counts = self._counts[question] = question.of_residents(self)
+            counts = self._counts[question] = question.of_placed_pods(self)
             counts.setflags(write=False)
         return counts

@@ -13,7 +13,7 @@ class SingleNode:
         self._taints = node.taints
         self._selectors = NodeSelectors((node,))
 
-    def lets_in(self, shape: PodShape) -> bool:
+    def takes(self, shape: PodShape) -> bool:
         """Whether no taint repels ``shape``, and its selector and required affinity match."""
         if first_repelling(self._taints, shape.tolerations) is not None:
             return False

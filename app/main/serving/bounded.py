@@ -38,7 +38,7 @@ class Bounded(OneWrite):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.since = self.loop.time()
-        """When it was opened, or when its last request was over."""
+        """When the connection was opened, or when its last request was over."""
         self.has_asked = False
         """Whether a whole request has come on it."""
         self._opened: float | None = None

@@ -1,8 +1,8 @@
 """Which of many nodes to ask the planner about: each question costs, and the event loop waits.
 
 What a node's victims give back is compared first: when some were not enough, others that give no
-more of anything are not either. And at most :data:`TRIES` are asked about, fewer when many others
-wait for places that they evicted for, as each question is about those too. The first go in
+more of anything are not either. And at most :data:`QUESTIONS` are asked about, fewer when many
+others wait for places that they evicted for, as each question is about those too. The first go in
 kube-scheduler's order; but what is short may be the quota of a queue, and those that it prefers
 need not be of that queue, so the others are those that give back most to it.
 """
@@ -13,7 +13,7 @@ from app.core.protection.victim import Victim
 from app.model.amounts import Amounts
 from app.model.ids import NodeName, QueueName
 
-TRIES = 8
+QUESTIONS = 8
 LEAST = 2
 _MANY = 64
 """From how many rivals on a question is about twice as dear."""
@@ -24,9 +24,9 @@ Freed = Mapping[tuple[str, str, str], int]
 _CLUSTER, _QUEUE, _NAMESPACE = "cluster", "queue", "namespace"
 
 
-def tries_with(rivals: int) -> int:
+def questions_with(rivals: int) -> int:
     """How many questions may be asked when each plans for so many others too."""
-    return max(LEAST, TRIES * _MANY // (_MANY + rivals))
+    return max(LEAST, QUESTIONS * _MANY // (_MANY + rivals))
 
 
 def freed_by(victims: Iterable[Victim], *, namespace: str) -> Freed:
@@ -51,14 +51,14 @@ def first_accepted(
     *,
     queue: QueueName,
     asked: Amounts,
-    tries: int = TRIES,
+    questions: int = QUESTIONS,
 ) -> NodeName | None:
     """The first node that is accepted; ``freed`` is in the order to prefer."""
     search = _Search(freed, accepts)
-    found = search.among(freed, limit=tries // 2)
+    found = search.among(freed, limit=questions // 2)
     if found is None and search.cut_short:
         best = sorted(freed, key=lambda node: _lacks(freed[node], queue, asked))
-        found = search.among(best, limit=tries)
+        found = search.among(best, limit=questions)
     return found
 
 

@@ -370,7 +370,7 @@ class Filtering:
     def _guard(self, pod: Pod, names: Sequence[NodeName]) -> Answer:
         """The answer for a foreign pod (form C): it may not take room that is reserved."""
         node_usage = self._cache.node_usage
-        reserved = node_usage.promised_nodes().union(node_usage.kept_on)
+        reserved = node_usage.reserved_nodes().union(node_usage.kept_on)
         if not reserved:
             return Everything()
         request = node_usage.vector(pod.shape.requests)

@@ -123,11 +123,11 @@ class FrontReservations:
 
     def _note(self, holder: str) -> None:
         charge = self.cache.node_usage.charges.get(holder)
-        is_promise = charge is not None and charge.reserved
-        if not is_promise and holder not in self._known:
+        is_reservation = charge is not None and charge.reserved
+        if not is_reservation and holder not in self._known:
             return
         self._noted.add(holder)
-        if is_promise or charge is None:
+        if is_reservation or charge is None:
             self.news()
 
     def _place(self, uid: PodUid) -> PodPlace | None:

@@ -44,7 +44,7 @@ from app.core.protection.victim import Victim, VictimGang
 from app.core.victims.cost import cost_of
 from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import Pod
-from app.service.calls.candidate_order import first_accepted, freed_by, tries_with
+from app.service.calls.candidate_order import first_accepted, freed_by, questions_with
 from app.service.calls.catching_up import LateGroups
 from app.service.cycle.allowed_victims import AllowedVictims, Losses
 from app.service.cycle.queries import Queries
@@ -175,8 +175,10 @@ class Preemption:
             )
             for node, victims in standing.items()
         }
-        tries = tries_with(len(rivals))
-        return first_accepted(freed, has, queue=queue, asked=pod.shape.requests, tries=tries)
+        questions = questions_with(len(rivals))
+        return first_accepted(
+            freed, has, queue=queue, asked=pod.shape.requests, questions=questions
+        )
 
     def _rivals(self, losses: Losses) -> dict[PodUid, NodeName]:
         """Who else is to come where: nominated after an eviction, or about to be.

@@ -20,7 +20,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.cache.reserved.revocable import is_under_way, revocable, stands_without
 from app.cache.snapshots.snapshotter import Snapshotter
-from app.core.over_limit import relief
+from app.core.over_limit import give_back
 from app.core.policy import Policies
 from app.model.plan import Revocable
 from app.service.configuration import Configuration
@@ -51,7 +51,7 @@ class GiveBackOverLimit:
 
     def _look(self, reserved: Sequence[Group], policies: Policies, now: float) -> bool:
         """Give back what must be; returns whether there may soon be more of that."""
-        decided = relief(
+        decided = give_back(
             self.snapshotter.snapshot(),
             policies,
             queues={group.queue for group in reserved},

@@ -78,14 +78,14 @@ def test_equal_holders_change_nodes_and_no_sum_changes(
     node_usage.discharge("a")
     node_usage.discharge("b")
     assert (idle(node_usage, N), idle(node_usage, M)) == (4000, 2000)
-    assert not node_usage.promised_nodes()
+    assert not node_usage.reserved_nodes()
 
 
 def test_a_reservation_that_is_used_changes_no_sum(node_usage: NodeUsage) -> None:
     charge(node_usage, "a", reserved=True)
-    assert node_usage.promised_nodes() == {N}
+    assert node_usage.reserved_nodes() == {N}
     assert not charge(node_usage, "a", reserved=False)
-    assert node_usage.promised_nodes() == frozenset()
+    assert node_usage.reserved_nodes() == frozenset()
     assert idle(node_usage) == 3000
 
 

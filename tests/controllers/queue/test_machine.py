@@ -43,17 +43,17 @@ def test_an_action_leads_to_a_state(
     state: State, action: Action, has_groups: bool, wanted: State
 ) -> None:
     for parent in (None, State.OPEN, State.UNKNOWN):
-        standing = QueueFacts(state, has_groups=has_groups, parent=parent, mark=Mark.NONE)
+        facts = QueueFacts(state, has_groups=has_groups, parent=parent, mark=Mark.NONE)
 
-        assert next_step(standing, action).state is wanted
+        assert next_step(facts, action).state is wanted
 
 
 @pytest.mark.parametrize("mark", list(Mark))
 @pytest.mark.parametrize("state", [State.CLOSING, State.CLOSED, State.UNKNOWN])
 def test_what_is_opened_is_marked_as_not_shut_by_its_parent(state: State, mark: Mark) -> None:
-    standing = QueueFacts(state, has_groups=False, parent=State.OPEN, mark=mark)
+    facts = QueueFacts(state, has_groups=False, parent=State.OPEN, mark=mark)
 
-    assert next_step(standing, Action.OPEN).mark is Mark.REOPENED
+    assert next_step(facts, Action.OPEN).mark is Mark.REOPENED
 
 
 @pytest.mark.parametrize("mark", [Mark.NONE, Mark.REOPENED])
@@ -62,9 +62,9 @@ def test_what_is_opened_is_marked_as_not_shut_by_its_parent(state: State, mark: 
     [(State.OPEN, Action.OPEN), *((state, Action.CLOSE) for state in State)],
 )
 def test_what_is_not_opened_keeps_its_mark(state: State, action: Action, mark: Mark) -> None:
-    standing = QueueFacts(state, has_groups=False, parent=State.OPEN, mark=mark)
+    facts = QueueFacts(state, has_groups=False, parent=State.OPEN, mark=mark)
 
-    assert next_step(standing, action).mark is mark
+    assert next_step(facts, action).mark is mark
 
 
 @pytest.mark.parametrize(
@@ -83,24 +83,24 @@ def test_a_queue_shuts_below_a_parent_that_is_shut(
     state: State, mark: Mark, has_groups: bool, wanted: Wanted
 ) -> None:
     for parent in (State.CLOSING, State.CLOSED):
-        standing = QueueFacts(state, has_groups=has_groups, parent=parent, mark=mark)
+        facts = QueueFacts(state, has_groups=has_groups, parent=parent, mark=mark)
 
-        assert next_step(standing, Action.SYNC) == wanted
+        assert next_step(facts, Action.SYNC) == wanted
 
 
 @pytest.mark.parametrize("state", [State.CLOSING, State.CLOSED])
 @pytest.mark.parametrize("action", [Action.SYNC, Action.OPEN])
 def test_what_the_parent_had_shut_opens_with_it(state: State, action: Action) -> None:
-    standing = QueueFacts(state, has_groups=True, parent=State.OPEN, mark=Mark.BY_PARENT)
+    facts = QueueFacts(state, has_groups=True, parent=State.OPEN, mark=Mark.BY_PARENT)
 
-    assert next_step(standing, action) == Wanted(State.OPEN, Mark.REOPENED)
+    assert next_step(facts, action) == Wanted(State.OPEN, Mark.REOPENED)
 
 
 @pytest.mark.parametrize("mark", [Mark.NONE, Mark.REOPENED])
 def test_what_somebody_else_had_shut_stays_shut(mark: Mark) -> None:
-    standing = QueueFacts(State.CLOSED, has_groups=False, parent=State.OPEN, mark=mark)
+    facts = QueueFacts(State.CLOSED, has_groups=False, parent=State.OPEN, mark=mark)
 
-    assert next_step(standing, Action.SYNC) == Wanted(State.CLOSED, mark)
+    assert next_step(facts, Action.SYNC) == Wanted(State.CLOSED, mark)
 
 
 @pytest.mark.parametrize("parent", [State.CLOSING, State.CLOSED])
@@ -110,7 +110,7 @@ def test_nothing_opens_below_a_parent_that_is_shut(parent: State, state: State) 
         next_step(QueueFacts(state, has_groups=False, parent=parent, mark=Mark.NONE), Action.OPEN)
 
 
-_standings = st.builds(
+_facts = st.builds(
     QueueFacts,
     state=st.sampled_from(State),
     has_groups=st.booleans(),
@@ -119,28 +119,28 @@ _standings = st.builds(
 )
 
 
-@given(_standings, st.sampled_from(Action))
-def test_when_nothing_changes_nothing_more_happens(standing: QueueFacts, action: Action) -> None:
+@given(_facts, st.sampled_from(Action))
+def test_when_nothing_changes_nothing_more_happens(facts: QueueFacts, action: Action) -> None:
     try:
-        wanted = next_step(standing, action)
+        wanted = next_step(facts, action)
     except ParentShut:
         return
-    reached = QueueFacts(wanted.state, standing.has_groups, standing.parent, wanted.mark)
+    reached = QueueFacts(wanted.state, facts.has_groups, facts.parent, wanted.mark)
     again = next_step(reached, Action.SYNC)
-    settled = QueueFacts(again.state, standing.has_groups, standing.parent, again.mark)
+    settled = QueueFacts(again.state, facts.has_groups, facts.parent, again.mark)
 
     assert next_step(settled, Action.SYNC) == again
     if action is Action.SYNC:
         assert again == wanted
 
 
-@given(_standings)
+@given(_facts)
 def test_a_queue_is_closed_only_when_it_is_empty_and_shut_below_a_shut_parent(
-    standing: QueueFacts,
+    facts: QueueFacts,
 ) -> None:
-    wanted = next_step(standing, Action.SYNC)
+    wanted = next_step(facts, Action.SYNC)
 
-    if standing.parent is not None and standing.parent.is_shut:
+    if facts.parent is not None and facts.parent.is_shut:
         assert wanted.state.is_shut
-    if wanted.state is State.CLOSED and standing.has_groups:
-        assert standing.state is State.CLOSED
+    if wanted.state is State.CLOSED and facts.has_groups:
+        assert facts.state is State.CLOSED

@@ -7,7 +7,7 @@ import pytest
 
 from app.model.ids import NodeName, PodUid
 from app.model.pod import QUEUE_ANNOTATION
-from app.service.calls.candidate_order import LEAST, TRIES, tries_with
+from app.service.calls.candidate_order import LEAST, QUESTIONS, questions_with
 from app.service.calls.preemption import Candidate
 from app.service.cycle.what_if import WhatIf
 from tests.builders import make_amounts, make_queue, make_shape
@@ -99,16 +99,16 @@ def test_no_more_nodes_are_tried_than_the_limit(full: FullQueue) -> None:
         for number in range(50):
             full.victim(f"n{number:02}", cpu=4000 - 10 * number, memory=1 + number)
         assert full.chosen(cpu=3000) == []
-        assert len(full.asked) == TRIES
-        assert len(set(full.asked)) == TRIES
+        assert len(full.asked) == QUESTIONS
+        assert len(set(full.asked)) == QUESTIONS
 
     run(scenario())
 
 
 def test_the_more_rivals_each_question_is_about_the_fewer_are_asked() -> None:
-    assert tries_with(0) == TRIES
-    assert LEAST < tries_with(50) < TRIES
-    assert tries_with(10_000) == LEAST
+    assert questions_with(0) == QUESTIONS
+    assert LEAST < questions_with(50) < QUESTIONS
+    assert questions_with(10_000) == LEAST
 
 
 def test_what_goes_in_any_case_gives_nothing_back_a_second_time(full: FullQueue) -> None:
