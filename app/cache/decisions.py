@@ -300,6 +300,10 @@ class Decisions:
                 },
             )
 
+    def note_member(self, member: Member, after: str, *, by: Stimulus, why: str) -> None:
+        """Tell what happened to a member that changes nothing of its place."""
+        self._note(member, state_of(member), after, member.charged_node, by=by, why=why)
+
     def _go(
         self,
         member: Member,

@@ -201,6 +201,7 @@ class ExtenderProcess:
         tasks = [
             parts.planning.loop.run(),
             parts.actuator.run(),
+            parts.evicting.run(),
             parts.owners.run(OWNERS_ASKED_AT_ONCE),
             self._audit(),
             ensure_queues(parts.cache, self._ports, tried=self._queues_tried),

@@ -23,6 +23,8 @@ from app.service.cycle.allowed_victims import AllowedVictims
 from app.service.cycle.cool_down import forgive, give_back_unusable
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.equal_pods import EqualPods
+from app.service.cycle.evicted_room import EvictedRoom
+from app.service.cycle.evictions import Evictions
 from app.service.cycle.expiry import Expiry
 from app.service.cycle.heirs import Heirs
 from app.service.cycle.last_plan import LastPlan
@@ -37,9 +39,11 @@ from app.service.cycle.planning_cycle import PlanningCycle
 from app.service.cycle.publishing import Publisher
 from app.service.cycle.queries import Queries
 from app.service.cycle.refused import Refused
+from app.service.cycle.stored_intents import StoredIntents
 from app.service.cycle.vetoes import Vetoes
 from app.service.effects.actuator import Actuator, log_failure
 from app.service.effects.corrections import Corrections
+from app.service.effects.evictions import EvictionWorker
 from app.service.effects.gates import Gates
 from app.service.effects.pod_reasons import PodReasons
 from app.service.effects.queue_allocation_gates import QueueAllocationGates
@@ -90,6 +94,7 @@ class Parts:
     binding: Binding
     preemption: Preemption
     actuator: Actuator
+    evicting: EvictionWorker
     owners: Owners
     feed: Feed
     audit: Callable[[], Awaitable[Audit]]
@@ -109,7 +114,12 @@ def assemble(
     configuration = Configuration()
     barrier = Barrier(cache, limits=limits, clock=clock)
     planning = _planning(
-        cache, configuration=configuration, activity=activity, limits=limits, clock=clock
+        cache,
+        store=ports,
+        configuration=configuration,
+        activity=activity,
+        limits=limits,
+        clock=clock,
     )
     last_plan, allowed_victims = planning.last_plan, planning.allowed_victims
     reasons = Reasons(cache=cache, last_plan=last_plan, limits=limits, clock=clock)
@@ -168,6 +178,9 @@ def assemble(
         limits=limits,
         clock=clock,
     )
+    evicting, room = _evicting(
+        cache, planning, ports=ports, activity=activity, limits=limits, clock=clock
+    )
     told = planning.publisher.told
     heirs = Heirs(cache, activity=activity, limits=limits, clock=clock, told=told)
     owners = Owners(
@@ -181,12 +194,20 @@ def assemble(
         filtering.after_cycle,
         partial(forgive, cache),
         lambda _changed: heirs.expire(clock()),
+        lambda _changed: room.settle(),
+        evicting.after_cycle,
     ]
-    planning.leadership.stood_by += [barrier.settle, status.forget, actuator.stood_by]
+    planning.leadership.stood_by += [
+        barrier.settle,
+        status.forget,
+        actuator.stood_by,
+        planning.evictions.stand_by,
+    ]
 
     def settled(changed: Iterable[GroupKey]) -> None:
         planning.leadership.follow()
         heirs.settle()
+        room.settle()
         give_back_unusable(cache, changed)
         barrier.settle(changed)
         actuator.housed()
@@ -217,15 +238,46 @@ def assemble(
             clock=clock,
         ),
         actuator=actuator,
+        evicting=evicting,
         owners=owners,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),
         audit=partial(compare, cache, ports),
     )
 
 
+def _evicting(
+    cache: ClusterCache,
+    planning: PlanningParts,
+    *,
+    ports: Ports,
+    activity: Activity,
+    limits: Limits,
+    clock: Clock,
+) -> tuple[EvictionWorker, EvictedRoom]:
+    worker = EvictionWorker(
+        cache,
+        planning.evictions,
+        ports=ports,
+        activity=activity,
+        limits=limits,
+        clock=clock,
+        failed=log_failure,
+    )
+    room = EvictedRoom(
+        cache=cache,
+        evictions=planning.evictions,
+        activity=activity,
+        limits=limits,
+        clock=clock,
+        take=planning.publisher.take,
+    )
+    return worker, room
+
+
 def _planning(
     cache: ClusterCache,
     *,
+    store: IntentStore,
     configuration: Configuration,
     activity: Activity,
     limits: Limits,
@@ -234,7 +286,7 @@ def _planning(
     vetoes, allowed_victims = Vetoes(keep_s=limits.veto_s), AllowedVictims(cache, clock=clock)
     snapshotter, expiry, log = Snapshotter(cache), Expiry(cache, limits), CycleLog()
     refused, pace = Refused(cache), Pace(limits, log)
-    last_plan = LastPlan(cache, refused)
+    last_plan, evictions = LastPlan(cache, refused), Evictions(cache=cache, limits=limits)
     source = PlannerInput(snapshotter, configuration, vetoes, allowed_victims)
     queries = Queries(
         cache=cache,
@@ -256,6 +308,7 @@ def _planning(
         snapshotter=snapshotter,
         last_plan=last_plan,
         expiry=expiry,
+        evictions=evictions,
         log=log,
         limits=limits,
     )
@@ -271,6 +324,7 @@ def _planning(
         over_limit=GiveBackOverLimit(cache, configuration, snapshotter),
         equal_pods=equal_pods,
         publisher=publisher,
+        intents=StoredIntents(evictions=evictions, store=store, leadership=leadership, clock=clock),
         last_plan=last_plan,
         leadership=leadership,
         pace=pace,
@@ -284,6 +338,7 @@ def _planning(
         equal_pods=equal_pods,
         publisher=publisher,
         refused=refused,
+        evictions=evictions,
         cycle=cycle,
         pace=pace,
         log=log,
@@ -298,6 +353,7 @@ def _planning(
         leadership=leadership,
         pace=pace,
         expiry=expiry,
+        evictions=evictions,
         vetoes=vetoes,
         allowed_victims=allowed_victims,
         log=log,

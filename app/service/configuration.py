@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from app.core.conf_error import ConfError
 from app.core.policy import Policies
 from app.core.tiers import build
+from app.model.eviction import EvictionAction
 from app.telemetry import metrics
 from app.wire.scheduler_conf import DEFAULT_CONF, parse_scheduler_conf
 
 log = logging.getLogger(__name__)
+
+_PREEMPTING = (EvictionAction.PREEMPT, EvictionAction.GANG_PREEMPT)
 
 
 def policies_of(text: str) -> Policies:
@@ -47,6 +50,16 @@ class Configuration:
         """What an operator should know."""
         refused = (f"scheduler configuration refused: {self.problem}",) if self.problem else ()
         return refused + self.policies.conf.warnings
+
+    @property
+    def evicts(self) -> bool:
+        """Whether some action evicts pods."""
+        return any(action.value in self.policies.conf.actions for action in EvictionAction)
+
+    @property
+    def preempts(self) -> bool:
+        """Whether the planner makes room inside queues, so that kube-scheduler is not to."""
+        return any(action.value in self.policies.conf.actions for action in _PREEMPTING)
 
     @property
     def packs(self) -> bool:

@@ -57,6 +57,17 @@ class Limits:
     """How long a Binding is tried again while the API server fails."""
     burst_s: float = 0.02
     """Between two bursts of Bindings."""
+    evictions_per_s: float = 100.0
+    """The pods of one plan go at once; many plans together no faster than this."""
+    victim_s: float = 60.0
+    """A victim that is still there so long after its grace period does not go: other pods are
+    looked for, once. So long a PodDisruptionBudget may forbid an eviction."""
+    intent_s: float = 30.0
+    """A plan whose intent is not stored by then is given up: no pod was evicted."""
+    wasted_base_s: float = 10.0
+    """After evictions in vain none are decided on for the group for so long, twice as long each
+    time."""
+    wasted_max_s: float = 600.0
     bindings_in_flight: int = 64
     """How many Bindings are under way at most: as many as there are connections for them.
 

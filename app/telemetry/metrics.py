@@ -158,3 +158,27 @@ RECONCILE_FAILURES = Counter(
     ("controller",),
     registry=REGISTRY,
 )
+
+EVICTIONS = Counter(
+    "pumice_evictions",
+    "Pods evicted, by action and by the plugin whose rule let them go.",
+    ("action", "rule"),
+    registry=REGISTRY,
+)
+EVICTION_PLANS = Counter(
+    "pumice_eviction_plans",
+    "Decisions to evict, by action and by what became of them so far.",
+    ("action", "outcome"),
+    registry=REGISTRY,
+)
+EVICTIONS_WASTED = Counter(
+    "pumice_evictions_wasted",
+    "Pods evicted for a group that did not get the room, by why.",
+    ("why",),
+    registry=REGISTRY,
+)
+EVICTIONS_GUARDED = Counter(
+    "pumice_evictions_guarded",
+    "Decisions to evict that were dropped, as the same jobs lose pods again and again.",
+    registry=REGISTRY,
+)

@@ -234,6 +234,7 @@ class Rig:
         self.cache = self.parts.cache
         self.planning = self.parts.planning
         self.clock = by
+        self.planning.evictions.take_up({}, now=0.0)
         for name in ("root", "default"):
             self.queue(make_queue(name))
         self.see("namespaces", Namespace("default", {}, {}))
@@ -436,4 +437,9 @@ def running(*work: Coroutine[Any, Any, None]) -> Iterator[None]:
 def working(rig: Rig) -> AbstractContextManager[None]:
     """Cycles run, owners are asked and effects are carried out."""
     parts = rig.parts
-    return running(parts.planning.loop.run(), parts.actuator.run(), parts.owners.run(1))
+    return running(
+        parts.planning.loop.run(),
+        parts.actuator.run(),
+        parts.evicting.run(),
+        parts.owners.run(1),
+    )

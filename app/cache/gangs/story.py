@@ -34,6 +34,8 @@ class Stimulus(StrEnum):
     """Enough members of the gang have come to Bind."""
     BINDING = "binding"
     """What became of a Binding."""
+    EVICTION = "eviction"
+    """Pods are evicted, for the member's gang or of it."""
     TAKEN_BACK = "taken back"
     """We took it back."""
     WATCH = "watch"

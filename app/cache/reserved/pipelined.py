@@ -195,7 +195,8 @@ class Pipelined:
             needs[place.node] = needs[place.node] + request if place.node in needs else request
         for node, need in needs.items():
             leaving = frozenset(v.uid for v in plan.victims if v.node == node)
-            free = usage.idle(node) + self._coming(node, leaving) - self._awaited(node)
+            free = usage.idle(node) + self._coming(node, leaving)
+            free -= self._awaited(node, besides=plan.preemptor)
             if not (free >= need)[need > 0].all():
                 return False
         return True

@@ -8,7 +8,7 @@ lasts as long as any other (:mod:`app.service.cycle.expiry`).
 Of a member that has failed it shows a moment later whether its owner makes another one: then it
 deletes the failed one, or creates the other. If it does neither, the room goes to others.
 
-What kube-scheduler evicts for another pod leaves nothing to its gang: that pod is to have the room.
+What is evicted for other pods leaves nothing to its gang: those pods are to have the room.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,8 @@ class Heirs:
             return
         for each in vacated:
             group = self.cache.groups.get(each.group)
-            if group is not None and _inherits(group, each.pod):
+            evicted = self.cache.pipelined.is_victim(each.pod.uid)
+            if group is not None and not evicted and _inherits(group, each.pod):
                 self._keep(group, each)
 
     def expire(self, now: float) -> None:

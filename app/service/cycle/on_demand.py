@@ -16,6 +16,7 @@ from app.model.ids import GroupKey, NodeName
 from app.model.plan import GangPlacement, Placement
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.equal_pods import EqualPods
+from app.service.cycle.evictions import Evictions
 from app.service.cycle.pace import Pace
 from app.service.cycle.planner_input import PlannerInput
 from app.service.cycle.planning_cycle import PlanningCycle
@@ -39,6 +40,7 @@ class OnDemand:
     equal_pods: EqualPods
     publisher: Publisher
     refused: Refused
+    evictions: Evictions
     cycle: PlanningCycle
     pace: Pace
     log: CycleLog
@@ -52,7 +54,9 @@ class OnDemand:
         that was given room since: it does not wait.
         """
         group = self.cache.groups.get(key)
-        if group is None or not group.known:
+        if group is None or not group.known or not self.evictions.loaded:
+            return False
+        if self.evictions.of(key) is not None:
             return False
         if self.refused.stands(group) and not anew:
             return False
@@ -78,7 +82,7 @@ class OnDemand:
     def at_once(self, member: Member, names: Sequence[NodeName]) -> bool:
         """Reserve one of the offered nodes for a single pod; True if that took no plan."""
         group, now = self.cache.groups[member.group], self.clock()
-        if not self.equal_pods.covers(group, now=now):
+        if not self.evictions.loaded or not self.equal_pods.covers(group, now=now):
             return False
         node = self.queries.best_of(member, names, least=len(self.cache.registry.pending))
         if node is None:

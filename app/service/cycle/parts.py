@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from app.service.cycle.allowed_victims import AllowedVictims
 from app.service.cycle.cycle_log import CycleLog
+from app.service.cycle.evictions import Evictions
 from app.service.cycle.expiry import Expiry
 from app.service.cycle.last_plan import LastPlan
 from app.service.cycle.leadership import Leadership
@@ -29,6 +30,7 @@ class PlanningParts:
     leadership: Leadership
     pace: Pace
     expiry: Expiry
+    evictions: Evictions
     vetoes: Vetoes
     allowed_victims: AllowedVictims
     log: CycleLog

@@ -23,6 +23,8 @@ class PlannerInput:
     def token(self, now: float) -> SnapshotToken:
         """A snapshot with vetoes and the room kept for preemptors, and the policies."""
         snapshot = self.snapshotter.snapshot(
-            vetoes=self.vetoes.active(now=now), preemptors=self.allowed_victims.preemptors()
+            vetoes=self.vetoes.active(now=now),
+            preemptors=self.allowed_victims.preemptors(),
+            running=self.configuration.evicts,
         )
         return SnapshotToken(snapshot, self.configuration.policies)

@@ -31,6 +31,7 @@ from app.service.cycle.over_limit import GiveBackOverLimit
 from app.service.cycle.pace import Pace
 from app.service.cycle.planner_input import PlannerInput
 from app.service.cycle.publishing import Publisher
+from app.service.cycle.stored_intents import StoredIntents
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.telemetry import metrics
@@ -52,6 +53,7 @@ class PlanningCycle:
     over_limit: GiveBackOverLimit
     equal_pods: EqualPods
     publisher: Publisher
+    intents: StoredIntents
     last_plan: LastPlan
     leadership: Leadership
     pace: Pace
@@ -65,6 +67,9 @@ class PlanningCycle:
 
     async def run(self) -> None:
         """One cycle."""
+        if not await self.intents.are_taken_up():
+            self.pace.put_off()
+            return
         started = self.clock()
         self.expiry.expire(started)
         self.equal_pods.cycle_begins()

@@ -23,12 +23,15 @@ from app.model.ids import GroupKey
 from app.model.plan import GangPlacement, Plan
 from app.model.snapshot import Snapshot
 from app.service.configuration import Configuration
+from app.service.cycle.bearable_plans import unbearable
 from app.service.cycle.cool_down import start_cool_down
 from app.service.cycle.cycle_log import CycleLog
+from app.service.cycle.evictions import Evictions
 from app.service.cycle.expiry import Expiry
 from app.service.cycle.last_plan import LastPlan
 from app.service.cycle.snapshot_token import SnapshotToken
 from app.service.limits import Limits
+from app.telemetry import metrics
 
 Published = Callable[[GangPlacement], None]
 
@@ -47,6 +50,7 @@ class Publisher:
     snapshotter: Snapshotter
     last_plan: LastPlan
     expiry: Expiry
+    evictions: Evictions
     log: CycleLog
     limits: Limits
     told: list[Published] = field(default_factory=list)
@@ -72,7 +76,28 @@ class Publisher:
         taken = [p for p in standing.placed if self.take(p, now=now, generation=generation)]
         self.log.stale += len(plan.placed) - len(taken)
         self._count({each.gang for each in wanted.placed} - {each.gang for each in taken}, now)
-        return len(taken) < len(wanted.placed) or len(standing.admitted) < len(wanted.admitted)
+        dropped = self._begin_evictions(plan, token.snapshot, now)
+        lost = len(taken) < len(wanted.placed) or len(standing.admitted) < len(wanted.admitted)
+        return lost or dropped
+
+    def _begin_evictions(self, plan: Plan, snapshot: Snapshot, now: float) -> bool:
+        """Take up the evictions that the live cluster bears; whether some are to be planned anew.
+
+        Those of groups that pause are not: they would be decided on again at once.
+        """
+        again = False
+        for each in plan.evictions:
+            gang = snapshot.gangs.get(each.preemptor)
+            if self.evictions.pauses_for(each, now=now):
+                continue
+            why = unbearable(each, gang, self.cache)
+            if why:
+                log.info("evictions dropped", extra={"group": each.preemptor, "why": why})
+                metrics.EVICTION_PLANS.labels(each.action, "dropped").inc()
+                again = True
+            else:
+                self.evictions.begin(each, gang, now=now, generation=plan.generation)
+        return again
 
     def set_aside(self, plan: Plan, snapshot: Snapshot) -> None:
         """Take groups out of planning that no end of other pods helps, if that holds still."""
@@ -113,6 +138,7 @@ class Publisher:
     def _as_planned(self, plan: Plan, snapshot: Snapshot) -> Plan:
         """Of those only whose PodGroup is the same and asks for the same by now."""
         pending = self.cache.registry.pending
+        begun = self.cache.pipelined.preemptors()
 
         def asks_like_then(key: GroupKey) -> bool:
             group, gang = self.cache.groups.get(key), snapshot.gangs.get(key)
@@ -121,7 +147,11 @@ class Publisher:
         return replace(
             plan,
             admitted=tuple(key for key in plan.admitted if asks_like_then(key)),
-            placed=tuple(p for p in plan.placed if p.gang in pending and asks_like_then(p.gang)),
+            placed=tuple(
+                p
+                for p in plan.placed
+                if p.gang in pending and p.gang not in begun and asks_like_then(p.gang)
+            ),
         )
 
     def _confirmed(self, plan: Plan, token: SnapshotToken, now: float) -> Plan:

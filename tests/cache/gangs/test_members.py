@@ -107,7 +107,16 @@ NEWS: dict[str, Any] = {
     "nominated": NodeName("n"),
     "owner": Owner("v1", "Job", "j", "u"),
 }
-SETTLED = {"uid", "namespace", "name", "scheduler", "created", "priority_class", "preempts"}
+SETTLED = {
+    "uid",
+    "namespace",
+    "name",
+    "scheduler",
+    "created",
+    "priority_class",
+    "preempts",
+    "grace",
+}
 """Cannot change in a pod's life."""
 NO_NEWS: dict[str, Any] = {
     "resource_version": "2",

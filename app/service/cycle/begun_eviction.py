@@ -1,0 +1,100 @@
+"""One eviction plan that has begun, and how far it has come.
+
+::
+
+    decided -> written -> evicting -> placed -> bound
+       |          |           |          |
+       +----------+-----------+----------+-> given up
+
+* *decided*: the live cluster bears the plan, and the room of its places is kept back.
+* *written*: its intent is stored. A process that ends from now on leaves it to the next one.
+* *evicting*: the first eviction has been asked for.
+* *placed*: all victims have gone, and the places are an ordinary reservation.
+* *bound*: its gang has its minimum on nodes; a plan for no gang ends when its victims have gone.
+* *given up*: victims that have not been asked to go stay.
+
+The intent is deleted when the plan is bound or given up, and not before: until then a process that
+ends would lose the room.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from app.model.eviction import Intent, VictimPod
+from app.model.gang import Gang
+from app.model.ids import GroupKey, PodUid
+
+
+class Step(StrEnum):
+    """How far a plan has come (metric label)."""
+
+    DECIDED = "decided"
+    WRITTEN = "written"
+    EVICTING = "evicting"
+    PLACED = "placed"
+    BOUND = "bound"
+    GIVEN_UP = "given up"
+
+
+class Fate(StrEnum):
+    """How far a victim has come, as long as it has room."""
+
+    TO_GO = "to go"
+    GOING = "going"
+    """The API server has accepted its eviction, or deletes the pod anyway."""
+    FORBIDDEN = "kept by a PodDisruptionBudget"
+    REFUSED = "kept by the API server"
+
+
+@dataclass(slots=True, eq=False)
+class BegunEviction:
+    """``gang`` is its preemptor as it was when the plan began; None: it has none.
+
+    ``since`` is when the plan came to its ``step`` (seconds since the epoch). ``attempted``: the
+    intent may be stored; ``stored``: it is. ``evicted`` counts the evictions that were accepted.
+    ``there`` are who had room on the nodes of the places when it began, ``told`` the groups of
+    victims for which there is an event.
+    """
+
+    name: str
+    intent: Intent
+    gang: Gang | None
+    since: float
+    step: Step = Step.DECIDED
+    attempted: bool = False
+    stored: bool = False
+    evicted: int = 0
+    there: frozenset[str] = frozenset()
+    told: set[GroupKey] = field(default_factory=set)
+    why: str = ""
+    """Why it was given up."""
+    fates: dict[PodUid, Fate] = field(default_factory=dict)
+    fate_since: dict[PodUid, float] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left of it but its intent."""
+        return self.step in (Step.BOUND, Step.GIVEN_UP)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its places are pipelined still."""
+        return self.step in (Step.DECIDED, Step.WRITTEN, Step.EVICTING)
+
+    def go(self, step: Step, *, now: float, why: str = "") -> None:
+        """Come to that step; ``why`` it is given up."""
+        self.step, self.since = step, now
+        self.why = why or self.why
+
+    def meets(self, uid: PodUid, fate: Fate, *, now: float) -> None:
+        """A victim has come so far; for how long counts from the first time."""
+        if self.fates.get(uid) is not fate:
+            self.fates[uid] = fate
+            self.fate_since[uid] = now
+
+    def to_evict(self) -> Iterator[VictimPod]:
+        """Victims that are to be asked to go now: none before the intent is stored."""
+        if self.stored and self.waits:
+            again = (Fate.TO_GO, Fate.FORBIDDEN)
+            yield from (v for v in self.intent.victims if self.fates[v.uid] in again)
