@@ -45,7 +45,9 @@ def make_running(found: Iterable[Runs]) -> Running:
         gangs=tuple(one.gang for one in those),
         parts=tuple(one.part for one in those),
         queues=Codes.of([one.queue for one in those]),
-        requests=np.array([one.request for one in those]).reshape(len(those), len(AXIS)),
+        requests=np.array([one.request for one in those], dtype=np.int64).reshape(
+            len(those), len(AXIS)
+        ),
         priorities=np.array([one.pod.priority for one in those], dtype=np.int64),
         created=np.array([one.pod.created for one in those]),
         started=np.array([one.pod.started for one in those]),

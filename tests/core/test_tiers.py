@@ -409,7 +409,7 @@ class TestBuilding:
 
     def test_arguments_that_no_plugin_reads_are_told(self) -> None:
         tiers = (
-            (PluginConf("gang"), PluginConf("capacity", arguments={"ancestorReclaimLevel": 1})),
+            (PluginConf("gang"), PluginConf("capacity", arguments={"ancestorReclaimLvl": 1})),
             (
                 PluginConf("predicates", arguments=dict.fromkeys(RULES, True)),
                 PluginConf("binpack", arguments={"binpack.resources.nvidia.com/gpu": 2}),
@@ -420,7 +420,7 @@ class TestBuilding:
         conf = SchedulerConf(actions=(), tiers=tiers, warnings=("plugin tdm has no effect",))
         assert build(conf).conf.warnings == (
             "plugin tdm has no effect",
-            "tier 1, plugin 2 (capacity): argument ancestorReclaimLevel has no effect",
+            "tier 1, plugin 2 (capacity): argument ancestorReclaimLvl has no effect",
             "tier 2, plugin 1 (predicates): argument predicate.CacheEnable has no effect",
             "tier 2, plugin 2 (binpack): argument binpack.resources.nvidia.com/gpu has no effect",
             "tier 2, plugin 3 (nodeorder): argument podaffinty has no effect",

@@ -10,13 +10,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from app.core.arguments import Arguments
+from app.core.conf_error import ConfError
 from app.core.ledger import Ledger
 from app.core.policy import (
     PERMIT,
     Ballot,
+    Candidate,
+    EvictionRule,
     Hooks,
     IsBelowShare,
     OpenPlugin,
+    Preemptor,
     QueueCompare,
     QueueShare,
     Session,
@@ -25,6 +30,7 @@ from app.core.policy import (
 )
 from app.core.shares import hierarchy, limits
 from app.core.shares.borrowing import borrowing_of
+from app.core.shares.reclaiming import Reclaiming
 from app.core.shares.shares import Share, share_of
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
@@ -38,10 +44,24 @@ QueueRank = Callable[[QueueName], tuple[float, bool]]
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
-    """Reads ``borrowing`` and ``borrowing.patience``; ``enableHierarchy`` turns the tree on."""
+    """Reads its arguments; ``enableHierarchy`` turns the tree on.
+
+    ``ancestorReclaimLevel`` (default 0) is how many ancestors of a queue may take room for it;
+    ``borrowing`` and ``borrowing.patience`` are those of :mod:`app.core.shares.borrowing`.
+    """
     borrowing = borrowing_of(conf)
-    open_queues = _open_tree if conf.enabled("enableHierarchy") else _open_flat
-    return lambda session: replace(open_queues(session), borrowing=borrowing)
+    level = Arguments(conf).integer("ancestorReclaimLevel", 0)
+    if level < 0:
+        raise ConfError(f"plugin {conf.name}: argument ancestorReclaimLevel: {level} is below 0")
+
+    def open_(session: Session) -> Hooks:
+        if conf.enabled("enableHierarchy"):
+            hooks = _open_tree(session, level=level)
+        else:
+            hooks = _open_flat(session)
+        return replace(hooks, borrowing=borrowing)
+
+    return open_
 
 
 def _open_flat(session: Session) -> Hooks:
@@ -65,7 +85,7 @@ def _open_flat(session: Session) -> Hooks:
         tree=False,
     )
     rank = _rank(quota, deserved)
-    return Hooks(
+    hooks = Hooks(
         queue_order=_flat_order(ledger, rank),
         enqueueable=quota.enqueueable,
         admissible=quota.admissible,
@@ -75,9 +95,10 @@ def _open_flat(session: Session) -> Hooks:
         is_below_share=_below_share(quota, deserved),
         standings=_standings(quota, deserved, rank),
     )
+    return _taking(hooks, quota, Reclaiming(ledger, deserved, quota.held, quota.line))
 
 
-def _open_tree(session: Session) -> Hooks:
+def _open_tree(session: Session, *, level: int) -> Hooks:
     ledger = session.ledger
     fault = hierarchy.find_fault(ledger)
     if fault is not None:
@@ -94,7 +115,7 @@ def _open_tree(session: Session) -> Hooks:
         tree=True,
     )
     rank = _rank(quota, tree.deserved)
-    return Hooks(
+    hooks = Hooks(
         queue_order=_tree_order(ledger, tree, rank),
         enqueueable=quota.enqueueable,
         admissible=quota.admissible,
@@ -103,6 +124,9 @@ def _open_tree(session: Session) -> Hooks:
         excess=quota.excess,
         is_below_share=_below_share(quota, tree.deserved),
         standings=_standings(quota, tree.deserved, rank),
+    )
+    return _taking(
+        hooks, quota, Reclaiming(ledger, tree.deserved, quota.held, quota.line, level=level)
     )
 
 
@@ -150,11 +174,16 @@ class Quota:
         What its queue, and in a tree every queue above, keeps for others that only lack a node is
         not free (volcano.md §3.6); nor is what terminating pods have there, until they are gone.
         """
-        return self._fit(self.real.__getitem__, queue, task)
+        return self._fit(self.real.__getitem__, queue, task, task.request)
+
+    def takes(self, preemptor: Preemptor) -> Refusal | None:
+        """The same for all that ``preemptor`` asks for."""
+        first = preemptor.tasks[0]
+        return self._fit(self.real.__getitem__, preemptor.gang.queue, first, preemptor.asked)
 
     def permitted(self, queue: QueueName, task: Task) -> Refusal | None:
-        """The same, were the cluster large enough."""
-        return self._fit(self.given, queue, task)
+        """Whether one more ``task`` fits, were the cluster large enough."""
+        return self._fit(self.given, queue, task, task.request)
 
     def excess(self, queue: QueueName) -> Vector:
         """By how much the queue, or in a tree one above it, holds more than it is given."""
@@ -165,7 +194,11 @@ class Quota:
         return over
 
     def _fit(
-        self, limit_of: Callable[[QueueName], Vector], queue: QueueName, task: Task
+        self,
+        limit_of: Callable[[QueueName], Vector],
+        queue: QueueName,
+        task: Task,
+        asked: Vector,
     ) -> Refusal | None:
         line = self.lines.get(queue)
         if line is None:
@@ -177,10 +210,14 @@ class Quota:
             if kept is not None:
                 held = held + kept
             limit = limit_of(name)
-            refusal = self._compare(name, task.request, held=held, limit=limit, terminating=going)
+            refusal = self._compare(name, asked, held=held, limit=limit, terminating=going)
             if refusal is not None:
                 return refusal
         return None
+
+    def line(self, queue: QueueName) -> tuple[QueueName, ...]:
+        """The queues whose limits count for it; none for a queue that takes no groups."""
+        return self.lines.get(queue, ())
 
     def held(self, name: QueueName) -> Vector:
         """What the groups that count for the queue hold."""
@@ -222,6 +259,34 @@ class Quota:
         )
         queue = self.ledger.snapshot.queues[name]
         return limits.over_limit(queue, lack, rivals=self.rivals(queue))
+
+
+def _taking(hooks: Hooks, quota: Quota, reclaiming: Reclaiming) -> Hooks:
+    """``hooks``, and what queues take from one another."""
+
+    def preemptive(preemptor: Preemptor) -> Refusal | None:
+        return quota.takes(preemptor) or reclaiming.objection(preemptor)
+
+    def evictable(preemptor: Preemptor, candidate: Candidate) -> bool | None:
+        return reclaiming.may_go(preemptor, candidate) if preemptor.action.reclaims else None
+
+    queues = quota.ledger.snapshot.queues
+
+    def victims_first(preemptor: Preemptor, left: QueueName, right: QueueName) -> int:
+        """Those of lower priority, then those whose line meets that of the preemptor deeper."""
+        own = preemptor.gang.queue
+        return (queues[left].priority - queues[right].priority) or (
+            reclaiming.common(own, right) - reclaiming.common(own, left)
+        )
+
+    spares = "of queues that hold no more than they deserve"
+    return replace(
+        hooks,
+        preemptive=preemptive,
+        reclaimable=EvictionRule("capacity", reclaiming.may_go, spares, binds=True),
+        unified_evictable=EvictionRule("capacity", evictable, spares, binds=True),
+        victim_queue_order=victims_first,
+    )
 
 
 def _rank(quota: Quota, deserved: Mapping[QueueName, Vector]) -> QueueRank:
@@ -311,4 +376,9 @@ def _refuse_all(fault: Refusal) -> Hooks:
     def allocatable(_queue: QueueName, _task: Task) -> Refusal | None:
         return fault
 
-    return Hooks(enqueueable=enqueueable, allocatable=allocatable, permitted=allocatable)
+    return Hooks(
+        enqueueable=enqueueable,
+        allocatable=allocatable,
+        permitted=allocatable,
+        preemptive=lambda _preemptor: fault,
+    )

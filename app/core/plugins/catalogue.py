@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from app.core.plugins import (
     binpack,
     capacity,
+    cdp,
     conformance,
     drf,
     gang,
     nodeorder,
     overcommit,
+    pdb,
     predicates,
     priority,
     proportion,
@@ -22,11 +24,13 @@ from app.core.policy import Configure
 PLUGINS: Mapping[str, Configure] = {
     "binpack": binpack.configure,
     "capacity": capacity.configure,
+    "cdp": cdp.configure,
     "conformance": conformance.configure,
     "drf": drf.configure,
     "gang": gang.configure,
     "nodeorder": nodeorder.configure,
     "overcommit": overcommit.configure,
+    "pdb": pdb.configure,
     "predicates": predicates.configure,
     "priority": priority.configure,
     "proportion": proportion.configure,
@@ -37,13 +41,11 @@ PLUGINS: Mapping[str, Configure] = {
 
 INERT_PLUGINS = frozenset(
     {
-        "cdp",
         "deviceshare",
         "extender",
         "network-topology-aware",
         "nodegroup",
         "numa-aware",
-        "pdb",
         "rescheduling",
         "task-topology",
         "tdm",

@@ -1,7 +1,8 @@
 """conformance: protects system pods from eviction; it has no say in who is placed.
 
-The rule is :func:`app.core.protection.rules.is_of_the_system`, which the guard of the stock
-preemption applies whether the conf names this plugin or not.
+The rule is :func:`app.core.protection.rules.is_of_the_system`. It holds in all tiers, and whether
+or not the conf names this plugin: for the actions that evict and for the guard of the stock
+preemption.
 """
 
 from app.core.policy import Hooks, OpenPlugin, Session

@@ -1,15 +1,23 @@
 """drf: the group with the smaller dominant share of the cluster goes first.
 
+A gang takes room of another one in its queue if its share, with all that it asks for, stays smaller
+than that of the other one without the pod: equals leave one another alone.
+
 With ``enableHierarchy`` queues are ordered too, by the hierarchical shares of
-:mod:`app.core.shares.hdrf`.
+:mod:`app.core.shares.hdrf`, and take room from one another by the same rule where their paths part.
 """
 
-from app.core.policy import Hooks, OpenPlugin, Session
+from dataclasses import replace
+
+from app.core.policy import Candidate, EvictionRule, Hooks, OpenPlugin, Preemptor, Session
 from app.core.shares.borrowing import borrowing_of
-from app.core.shares.hdrf import ShareTree
+from app.core.shares.hdrf import Exchanges, ShareTree
 from app.core.shares.shares import share_of
 from app.model.conf import PluginConf
 from app.model.gang import Gang
+
+EQUAL = 1e-6
+"""Shares that differ by no more are equal."""
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
@@ -24,7 +32,36 @@ def configure(conf: PluginConf) -> OpenPlugin:
         def order(gang: Gang) -> float:
             return share(ledger.gang(gang).allocated)
 
-        compare = ShareTree(ledger).compare if hierarchical else None
-        return Hooks(gang_order=order, queue_order=compare, borrowing=borrowing)
+        def may_go(preemptor: Preemptor, candidate: Candidate) -> bool | None:
+            if candidate.gang.key == preemptor.gang.key:
+                return None
+            mine = share(ledger.gang(preemptor.gang).allocated + preemptor.asked)
+            its = share(ledger.gang(candidate.gang).allocated - candidate.request)
+            return mine + EQUAL < its
+
+        spares = "of groups with no larger share"
+        hooks = Hooks(
+            gang_order=order,
+            borrowing=borrowing,
+            preemptable=EvictionRule("drf", may_go, spares, among_equals=True),
+        )
+        return _with_queues(hooks, ShareTree(ledger)) if hierarchical else hooks
 
     return open_
+
+
+def _with_queues(hooks: Hooks, tree: ShareTree) -> Hooks:
+    """``hooks``, and queues that are ordered and give room by their places in the ``tree``."""
+    exchanges = Exchanges(tree, margin=EQUAL)
+    spares = "of queues with no larger share"
+    reclaimable = EvictionRule("drf", exchanges.may_go, spares, binds=True)
+
+    def evictable(preemptor: Preemptor, candidate: Candidate) -> bool | None:
+        return exchanges.may_go(preemptor, candidate) if preemptor.action.reclaims else None
+
+    return replace(
+        hooks,
+        queue_order=tree.compare,
+        reclaimable=reclaimable,
+        unified_evictable=EvictionRule("drf", evictable, spares, binds=True),
+    )

@@ -13,7 +13,18 @@ argument ``borrowing`` is false (:mod:`app.core.actions.allocate`).
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, QueueShare, Session, Vote
+from app.core.policy import (
+    PERMIT,
+    Ballot,
+    Candidate,
+    EvictionRule,
+    Hooks,
+    OpenPlugin,
+    Preemptor,
+    QueueShare,
+    Session,
+    Vote,
+)
 from app.core.shares import limits
 from app.core.shares.borrowing import borrowing_of
 from app.core.shares.entitlements import Entitlement, entitlements
@@ -21,7 +32,9 @@ from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import Cause, Refusal
-from app.model.resources import ResourceAxis, Vector
+from app.model.resources import PODS_COLUMN, ResourceAxis, Vector
+
+SPARES = "of queues that hold no more than they deserve"
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
@@ -42,6 +55,9 @@ def configure(conf: PluginConf) -> OpenPlugin:
             is_below_share=queues.is_below_share,
             borrowing=borrowing,
             standings=queues.standing,
+            preemptive=queues.preemptive,
+            reclaimable=EvictionRule("proportion", queues.reclaimable, SPARES, binds=True),
+            unified_evictable=EvictionRule("proportion", queues.evictable, SPARES, binds=True),
         )
 
     return open_
@@ -89,21 +105,45 @@ class Proportion:
 
     def allocatable(self, queue: QueueName, task: Task) -> Refusal | None:
         """Whether the queue deserves one more ``task``, and may hold it beside what terminates."""
+        return self._beyond_share(queue, task.request)
+
+    def preemptive(self, preemptor: Preemptor) -> Refusal | None:
+        """Whether the queue deserves all that ``preemptor`` asks for."""
+        return self._beyond_share(preemptor.gang.queue, preemptor.asked)
+
+    def reclaimable(self, preemptor: Preemptor, candidate: Candidate) -> bool | None:
+        """Whether the pod's queue holds more than it deserves of what goes from one to the other.
+
+        None where both are of the same queue.
+        """
+        queue = candidate.gang.queue
+        if queue == preemptor.gang.queue:
+            return None
+        self._follow_admissions()
+        held = self._ledger.queue(queue).allocated
+        over = held > self._entitlement(queue).deserved
+        over &= (candidate.request > 0) & (preemptor.asked > 0)
+        over[PODS_COLUMN] = False
+        return bool(over.any())
+
+    def evictable(self, preemptor: Preemptor, candidate: Candidate) -> bool | None:
+        """The same, for actions that reclaim."""
+        return self.reclaimable(preemptor, candidate) if preemptor.action.reclaims else None
+
+    def _beyond_share(self, queue: QueueName, asked: Vector) -> Refusal | None:
         self._follow_admissions()
         held = self._ledger.queue(queue).allocated
         deserved = self._entitlement(queue).deserved
-        short = limits.exceeding(task.request, held=held, limit=deserved)
+        short = limits.exceeding(asked, held=held, limit=deserved)
         going = self._ledger.terminating(queue, below=False)
         if not short and going is None:
             return None
         over_quota = self._compare_with(
-            self._real[queue], queue, asked=task.request, held=held, terminating=going
+            self._real[queue], queue, asked=asked, held=held, terminating=going
         )
         if over_quota is not None or not short:
             return over_quota
-        lack = limits.shortfalls(
-            short, axis=self._axis, asked=task.request, held=held, limit=deserved
-        )
+        lack = limits.shortfalls(short, axis=self._axis, asked=asked, held=held, limit=deserved)
         return limits.no_room(queue, lack, cause=Cause.QUEUE_OVERUSED)
 
     def borrowable(self, queue: QueueName, task: Task) -> Refusal | None:

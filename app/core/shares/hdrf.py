@@ -11,18 +11,19 @@ The tree is built at the first comparison and then follows :attr:`Ledger.moved`:
 above a changed leaf are worked out again, all of them when a resource runs out or comes back.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.core.ledger import Ledger
+from app.core.policy import Candidate, Preemptor
 from app.core.shares.shares import share_of
 from app.model.decimals import decimal
 from app.model.gang import Gang
 from app.model.ids import QueueName
-from app.model.resources import Matrix
+from app.model.resources import Matrix, Vector
 from app.model.workload import Queue
 
 _HIERARCHY = "volcano.sh/hierarchy"
@@ -76,6 +77,36 @@ class ShareTree:
                 return -1 if a.weighted < b.weighted else 1
         return 0
 
+    def shares(self, queue: QueueName, *, gang: Gang, more: Vector) -> Mapping[str, float]:
+        """Weighted shares on the path of ``queue`` if ``gang`` held so much more, or less.
+
+        By the path down to each name, the queue's own last.
+        """
+        self._refresh()
+        row = self._row.get(gang.key)
+        if row is None:
+            return self._weighted(queue)
+        leaves = self._leaves
+        held, asked = leaves.allocated[row].copy(), leaves.request[row].copy()
+        leaves.allocated[row] = held + more
+        leaves.request[row] = np.maximum(asked + np.minimum(more, 0), leaves.allocated[row])
+        self._follow([row])
+        found = self._weighted(queue)
+        leaves.allocated[row], leaves.request[row] = held, asked
+        self._follow([row])
+        return found
+
+    def _weighted(self, queue: QueueName) -> Mapping[str, float]:
+        known = self._ledger.snapshot.queues.get(queue)
+        at, path, found = self._root, "", {}
+        for name in _path(known) if known is not None else ():
+            below = at.children.get(name)
+            if below is None:
+                break
+            at, path = below, f"{path}/{name}"
+            found[path] = at.weighted
+        return found
+
     def _refresh(self) -> None:
         if not self._built:
             self._build()
@@ -91,6 +122,10 @@ class ShareTree:
                 row, account = self._row[key], self._ledger.gang(gang)
                 self._leaves.allocated[row] = account.allocated
                 self._leaves.request[row] = gang.request - account.lost
+        self._follow(rows)
+
+    def _follow(self, rows: Sequence[int]) -> None:
+        """The leaves of ``rows`` have changed."""
         if self._leaves.saturate(self._total, rows):
             self._work_out_all(self._root)
         else:
@@ -163,6 +198,38 @@ class ShareTree:
             return np.zeros(len(allocated))
         shares: NDArray[np.float64] = (allocated[:, has] / self._total[has]).max(axis=1)
         return shares
+
+
+@dataclass(slots=True, eq=False)
+class Exchanges:
+    """What queues take from one another: a queue takes while its branch stays the smaller one.
+
+    The branches are those just below where the paths of both queues part, with all that the taker
+    asks for on one side and without the pod on the other; they differ by more than ``margin``.
+    How the taker stands is looked at once: what is evicted for it does not make its branch smaller.
+    """
+
+    tree: ShareTree
+    margin: float
+    _taker: tuple[Preemptor, Mapping[str, float]] | None = field(default=None, init=False)
+
+    def may_go(self, preemptor: Preemptor, candidate: Candidate) -> bool | None:
+        """Whether the pod's queue gives it to that of ``preemptor``; None: it is the same one."""
+        queue = candidate.gang.queue
+        if queue == preemptor.gang.queue:
+            return None
+        mine = self._standing(preemptor)
+        its = self.tree.shares(queue, gang=candidate.gang, more=-candidate.request)
+        for (left, share), (right, other) in zip(mine.items(), its.items(), strict=False):
+            if left != right:
+                return share + self.margin < other
+        return False
+
+    def _standing(self, preemptor: Preemptor) -> Mapping[str, float]:
+        if self._taker is None or self._taker[0] is not preemptor:
+            gang, asked = preemptor.gang, preemptor.asked
+            self._taker = preemptor, self.tree.shares(gang.queue, gang=gang, more=asked)
+        return self._taker[1]
 
 
 @dataclass(slots=True, eq=False)
