@@ -29,7 +29,7 @@ def check(certificate: Any) -> list[Violation]:
         gone = [at for at, unit in enumerate(c["units"]) if unit["witness"]]
         checks = (_units, _rules, _rule_of_reclaim, _sums, _places, _witnesses)
         return [found for each in checks for found in each(c, gone)]
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
@@ -230,7 +230,7 @@ def _bounds(c: Value, gone: Units) -> Iterator[Bound]:
     rooms, asked, needs, usable = _rooms(c, gone), c["asked"], c["needs"], set[str]()
     for at, shape in enumerate(c["shapes"]):
         nodes, takes = shape["nodes"], shape["takes"].items()
-        fits = {name: max(min(rooms[name][r] // n for r, n in takes), 0) for name in nodes}
+        fits = {name: max(min(rooms[name][r] // n for r, n in takes if n), 0) for name in nodes}
         usable.update(name for name, count in fits.items() if count)
         yield ("members", str(at), "", shape["elsewhere"] + sum(fits.values()), needs[at])
     for r, need in asked.items():
