@@ -21,7 +21,9 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import enqueue
 from app.core.actions.minimum import is_reached
 from app.core.actions.ports import NodeFinder
+from app.core.actions.preempt import gangpreempt, preempt
 from app.core.actions.queue_allocation_gates import keep_room_for_shown, newly_shown
+from app.core.actions.reclaim import gangreclaim, reclaim
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
@@ -42,7 +44,15 @@ ACTIONS: Mapping[str, Callable[[Cycle], Steps]] = {
     "allocate": allocate,
     "backfill": backfill,
 }
-"""The actions there are; others in a configuration are warned about when it is read."""
+"""The actions that give free room."""
+
+EVICTING: Mapping[str, Callable[[Cycle], Steps]] = {
+    "preempt": preempt,
+    "gangpreempt": gangpreempt,
+    "reclaim": reclaim,
+    "gangreclaim": gangreclaim,
+}
+"""Those that take room back. On demand, and for questions, no pod is evicted."""
 
 _PIECE = 256
 """Groups looked at between two yields when all actions have run."""
@@ -52,7 +62,14 @@ def plan_steps(
     snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None
 ) -> Generator[None, None, Plan]:
     """A whole cycle, in pieces. ``now`` is seconds since the epoch; ``shapes`` outlives cycles."""
-    cycle = _open(snapshot, policies, pending=snapshot.pending, now=now, find=_placer(shapes))
+    cycle = _open(
+        snapshot,
+        policies,
+        pending=snapshot.pending,
+        now=now,
+        find=_placer(shapes),
+        shapes=shapes,
+    )
     cycle.holders = Holders(cycle.ledger)
     yield
     yield from _run(cycle)
@@ -172,12 +189,15 @@ class _Found:
         return None
 
 
-Find = Callable[[Ledger, Opened, bool], NodeFinder]
-"""Makes a finder; the last argument tells whether room that is about to be free counts as free."""
+Find = Callable[[Ledger, Opened], NodeFinder]
 
 
-def _placer(shapes: ShapeCache | None) -> Find:
-    def find(ledger: Ledger, opened: Opened, ahead: bool) -> Placer:
+def _placer(
+    shapes: ShapeCache | None, *, ahead: bool = False
+) -> Callable[[Ledger, Opened], Placer]:
+    """``ahead``: room that is about to be free counts as free."""
+
+    def find(ledger: Ledger, opened: Opened) -> Placer:
         return Placer(
             ledger,
             predicates=opened.predicates,
@@ -198,6 +218,7 @@ def _open(
     pending: Sequence[Gang],
     now: float,
     find: Find,
+    shapes: ShapeCache | None = None,
     explain: bool = True,
     evicted: Sequence[int] = (),
 ) -> Cycle:
@@ -213,10 +234,10 @@ def _open(
         now=now,
         ledger=ledger,
         opened=opened,
-        finder=find(ledger, opened, False),
+        finder=find(ledger, opened),
         line=lineage.lines(ledger, policies.conf),
         holders=None,
-        open_ahead=lambda: find(ledger, opened, True),
+        open_ahead=lambda: _placer(shapes, ahead=True)(ledger, opened),
         begun=waits,
         pipelines=bool(evicted),
     )
@@ -229,7 +250,7 @@ def _plan_run(cycle: Cycle) -> Generator[None, None, Plan]:
 
 def _run(cycle: Cycle) -> Steps:
     for name in cycle.actions:
-        action = ACTIONS.get(name)
+        action = ACTIONS.get(name) or (EVICTING.get(name) if cycle.is_full else None)
         if action is not None:
             yield from action(cycle)
     cycle.give_up_earmarks()

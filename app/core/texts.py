@@ -119,8 +119,8 @@ def describe(refusal: Refusal) -> str:
         parts.append(_plain(refusal, subject))
     if refusal.holders:
         parts.append("held by " + ", ".join(_holder(h) for h in refusal.holders))
-    if refusal.no_victims is not None:
-        parts.append(_no_victims(refusal.no_victims))
+    told = [each for each in refusal.no_victims if each.candidates or each.bound]
+    parts += map(_no_victims, told or refusal.no_victims[:1])
     if refusal.never is not None:
         parts.append(NEVER[refusal.never])
     return "; ".join(parts)

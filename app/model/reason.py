@@ -158,5 +158,5 @@ class Refusal:
     """Of a group: how many members of its minimum find no place while the others would."""
     never: Never | None = None
     """Why no end of other pods helps; None: it may."""
-    no_victims: NoVictims | None = None
-    """Why no eviction helps; None: no eviction was asked about, or it is not needed."""
+    no_victims: tuple[NoVictims, ...] = ()
+    """Why no eviction helps, of each action that was asked."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.core.placement.statics import ShapeCache
-from app.core.planner import ACTIONS, plan, plan_gang, plan_steps
+from app.core.planner import ACTIONS, EVICTING, plan, plan_gang, plan_steps
 from app.core.plugins import catalogue
 from app.model.gang import Gang
 from app.model.ids import NodeName, group_key
@@ -27,7 +27,7 @@ from tests.core.actions.rigs import (
 
 
 def test_the_actions_that_a_configuration_may_name_exist() -> None:
-    assert ACTIONS.keys() == catalogue.ACTIONS
+    assert ACTIONS.keys() | EVICTING.keys() == catalogue.ACTIONS
 
 
 def test_nothing_in_nothing_out() -> None:

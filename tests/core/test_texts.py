@@ -4,7 +4,7 @@ import pytest
 
 from app.core.texts import describe, filter_text
 from app.kit.quantities import amount_text
-from app.model.reason import Cause, Holder, NodeCount, Refusal, Shortfall
+from app.model.reason import Cause, Holder, NodeCount, NoVictims, Refusal, Shortfall, Spared
 
 GIB = 1 << 30
 
@@ -145,3 +145,19 @@ def test_the_texts_for_filter_differ() -> None:
 )
 def test_amounts_are_written_as_people_write_them(resource: str, amount: int, text: str) -> None:
     assert amount_text(resource, amount) == text
+
+
+def test_a_refusal_tells_how_many_candidates_each_rule_spares() -> None:
+    none = NoVictims(
+        "preempt",
+        12,
+        (Spared("same priority", 7), Spared("protected by a PodDisruptionBudget", 2)),
+        "without them cpu 2 is free, and the members ask 3",
+    )
+    refusal = Refusal(
+        Cause.NO_NODE_FITS, detail="no", no_victims=(none, NoVictims("reclaim", 0, ()))
+    )
+    assert describe(refusal) == (
+        "no; preempt: 12 candidates: 7 same priority, 2 protected by a PodDisruptionBudget; "
+        "without them cpu 2 is free, and the members ask 3"
+    )

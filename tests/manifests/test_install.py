@@ -23,6 +23,7 @@ from app.wire.scheduler_conf import parse_scheduler_conf
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ROOT / "manifests"
 CONF = ROOT / "scheduler-config" / "volcano-scheduler.conf"
+PREEMPTING = ROOT / "scheduler-config" / "volcano-scheduler-preempting.conf"
 HOW = "kubectl kustomize manifests > manifests/install.yaml"
 
 Document = dict[str, Any]
@@ -139,7 +140,9 @@ def test_the_extender_reads_its_conf_from_volcanos_config_map() -> None:
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
     mounts = {mount["mountPath"]: mount for mount in extender["volumeMounts"]}
 
-    assert config_map["data"] == {CONF.name: CONF.read_text(encoding="utf-8")}
+    assert config_map["data"] == {
+        path.name: path.read_text(encoding="utf-8") for path in (CONF, PREEMPTING)
+    }
     assert "--scheduler-conf=/etc/pumice/volcano-scheduler.conf" in extender["args"]
     # A file mounted by subPath would never see a change.
     assert "subPath" not in mounts["/etc/pumice"]
@@ -155,6 +158,16 @@ def test_the_conf_that_is_installed_packs_nodes_besides_what_is_built_in() -> No
         ["priority", "gang", "conformance"],
         ["overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"],
     ]
+
+
+def test_the_conf_beside_it_takes_room_back_and_lets_gangs_go_only_whole() -> None:
+    conf = parse_scheduler_conf(PREEMPTING.read_text(encoding="utf-8"))
+    assert conf.warnings == ()
+    assert conf.actions == ("enqueue", "allocate", "preempt", "reclaim", "backfill")
+    gang = conf.plugin("gang")
+    assert gang is not None
+    assert not gang.enabled("enablePreemptable")
+    assert not gang.enabled("enableReclaimable")
 
 
 def test_scheduler_and_extender_agree_on_port_and_scheduler_name() -> None:

@@ -88,11 +88,7 @@ def test_the_configuration_of_volcanos_own_tests_is_read_with_warnings() -> None
     assert conf.actions == ("enqueue", "allocate", "backfill", "reclaim", "preempt")
     assert predicates is not None
     assert predicates.arguments == {"predicate.DynamicResourceAllocationEnable": True}
-    assert conf.warnings == (
-        "action reclaim is not implemented: it has no effect",
-        "action preempt is not implemented: it has no effect",
-        "plugin network-topology-aware is not implemented: it has no effect",
-    )
+    assert conf.warnings == ("plugin network-topology-aware is not implemented: it has no effect",)
     build(conf)
 
 

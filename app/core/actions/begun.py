@@ -32,13 +32,14 @@ def count_on(ledger: Ledger) -> Mapping[GroupKey, Refusal]:
 
 def waits_for(gang: Gang, going: list[str]) -> Refusal:
     """Why ``gang``, which has places, waits: the pods ``going`` still have room there."""
+    kept = "room is kept for the group"
+    if not going:
+        return Refusal(Cause.PIPELINED, where=gang.key, detail=kept)
     named = ", ".join(sorted(going)[:_NAMED])
     more = f" and {len(going) - _NAMED} more" if len(going) > _NAMED else ""
     pods = "1 pod" if len(going) == 1 else f"{len(going)} pods"
-    detail = f"room is kept for the group; it waits for {pods} to go"
-    return Refusal(
-        Cause.PIPELINED, where=gang.key, detail=f"{detail}: {named}{more}" if going else detail
-    )
+    detail = f"{kept}; it waits for {pods} to go: {named}{more}"
+    return Refusal(Cause.PIPELINED, where=gang.key, detail=detail)
 
 
 def _evict(ledger: Ledger, plan: EvictionPlan) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from app.core.actions.futility import Futility
 from app.core.actions.outlook import Judge
-from app.core.actions.ports import NodeFinder
+from app.core.actions.ports import NodeFinder, RoomFinder
 from app.core.actions.turns import Line
 from app.core.entries import Moment, Placed
 from app.core.holders import Holders
@@ -23,7 +23,7 @@ from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.plan import Collected, GangPlacement, Loan, Placement, Plan
-from app.model.reason import Cause, Refusal
+from app.model.reason import Cause, NoVictims, Refusal
 from app.model.resources import Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
@@ -51,7 +51,7 @@ class Cycle:
     finder: NodeFinder
     line: Callable[[QueueName], Line]
     holders: Holders | None
-    open_ahead: Callable[[], NodeFinder]
+    open_ahead: Callable[[], RoomFinder]
     begun: Mapping[GroupKey, Refusal]
     pipelines: bool = False
     futile: Futility = field(init=False)
@@ -72,7 +72,7 @@ class Cycle:
     _collected: list[Collected] = field(default_factory=list)
     _earmarked: list[tuple[QueueName, Vector]] = field(default_factory=list)
     _evictions: list[EvictionPlan] = field(default_factory=list)
-    _ahead: NodeFinder | None = None
+    _ahead: RoomFinder | None = None
 
     def __post_init__(self) -> None:
         self._judge = Judge(self.snapshot)
@@ -99,13 +99,18 @@ class Cycle:
         finally:
             self._beyond_shares, self.futile = False, before
 
+    @property
+    def room_ahead(self) -> RoomFinder:
+        """Finds nodes where room that is about to be free counts as free."""
+        if self._ahead is None:
+            self._ahead = self.open_ahead()
+        return self._ahead
+
     @contextmanager
     def ahead(self) -> Iterator[None]:
         """Inside, room that is about to be free counts as free, and places are pipelined."""
         before = self.finder, self.futile, self.pipelines
-        if self._ahead is None:
-            self._ahead = self.open_ahead()
-        self.finder, self.futile, self.pipelines = self._ahead, Futility(self.ledger), True
+        self.finder, self.futile, self.pipelines = self.room_ahead, Futility(self.ledger), True
         try:
             yield
         finally:
@@ -180,8 +185,7 @@ class Cycle:
 
     def try_place(self, gang: Gang, task: Task) -> Refusal | None:
         """Give ``task`` the best node on the ledger, or say why that cannot be."""
-        limits = self.opened.borrowable if self._beyond_shares else self.opened.allocatable
-        refusal = limits(gang.queue, task)
+        refusal = self._limit(gang, task)
         if refusal is not None:
             return refusal
         row = self.finder.find(gang, task)
@@ -189,6 +193,14 @@ class Cycle:
             return self.finder.explain(gang, task)
         self.place(gang, task, row)
         return None
+
+    def may_place(self, gang: Gang, task: Task, row: int) -> bool:
+        """Whether ``task`` may have the node of ``row``, by limits and rules."""
+        return self._limit(gang, task) is None and self.finder.fits(gang, task, row)
+
+    def _limit(self, gang: Gang, task: Task) -> Refusal | None:
+        limits = self.opened.borrowable if self._beyond_shares else self.opened.allocatable
+        return limits(gang.queue, task)
 
     def place(self, gang: Gang, task: Task, row: int) -> None:
         """Give ``task`` room on the node of ``row``: idle room, or what is about to be free."""
@@ -231,6 +243,11 @@ class Cycle:
             return
         self.begun = {**self.begun, gang.key: waits}
         self._refused[gang.key] = waits
+
+    def note_no_victims(self, gang: Gang, found: tuple[NoVictims, ...]) -> None:
+        """Say in the reason of ``gang`` why no eviction helps."""
+        refusal = self._refused[gang.key]
+        self._refused[gang.key] = replace(refusal, no_victims=refusal.no_victims + found)
 
     def block(self, request: Vector, *, node: int) -> None:
         """Keep that room of the node of row ``node`` from all tasks of this cycle."""

@@ -56,7 +56,7 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     failure = cycle.futile.recall(demand)
     if failure is None:
         in_order = followers_last(cycle.snapshot, tasks)
-        one_by_one = _MemberAttempt(cycle, backlog, in_order, need.copy())
+        one_by_one = MemberAttempt(cycle, backlog, in_order, need.copy())
         failure = yield from _try(cycle, one_by_one)
         if failure is None:
             return True
@@ -135,7 +135,7 @@ def _too_few(cycle: Cycle, gang: Gang, need: Need, extra: Sequence[Task]) -> Ref
 
 
 @dataclass(slots=True, eq=False)
-class _MemberAttempt(Attempt):
+class MemberAttempt(Attempt):
     """Member by member."""
 
     _untried: Counter[str] | None = None

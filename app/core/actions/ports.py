@@ -5,7 +5,7 @@ from typing import Protocol
 
 from app.model.gang import Gang, Task
 from app.model.reason import Never, Refusal
-from app.model.resources import Matrix
+from app.model.resources import Mask, Matrix
 
 
 class NodeFinder(Protocol):
@@ -28,3 +28,10 @@ class NodeFinder(Protocol):
 
     def never(self, task: Task) -> Never | None:
         """Why no node could take ``task`` even if nothing ran there; None: one could."""
+
+
+class RoomFinder(NodeFinder, Protocol):
+    """Finds nodes where room that is about to be free counts as free."""
+
+    def admits(self, task: Task) -> Mask:
+        """The nodes that ``task`` may go to, whatever runs there, shape ``(N,)``."""

@@ -198,13 +198,16 @@ class Placer:
         for task in tasks:
             alike.setdefault((id(task.shape), task.pinned), []).append(task)
         return room_to_keep(
-            [Wanted(self._admits(some[0]), some[0].request, len(some)) for some in alike.values()],
+            [Wanted(self.admits(some[0]), some[0].request, len(some)) for some in alike.values()],
             free=self._room,
             allocatable=self._snapshot.table.allocatable,
         )
 
-    def _admits(self, task: Task) -> Mask:
-        """The nodes that ``task`` may go to, whatever runs there."""
+    def admits(self, task: Task) -> Mask:
+        """The nodes that ``task`` may go to, whatever runs there, shape ``(N,)``.
+
+        Rules about other pods and those of plugins are left out.
+        """
         standing = self._standing(task)
         mask = standing.fit.mask
         if standing.vetoed is not None:

@@ -54,9 +54,12 @@ INERT_PLUGINS = frozenset(
 )
 """Plugins of Volcano that are accepted and do nothing."""
 
-ACTIONS = frozenset({"enqueue", "allocate", "backfill"})
+EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim"})
+"""Actions that take room back."""
 
-INERT_ACTIONS = frozenset({"gangpreempt", "gangreclaim", "preempt", "reclaim", "shuffle"})
+ACTIONS = frozenset({"enqueue", "allocate", "backfill"}) | EVICTING
+
+INERT_ACTIONS = frozenset({"shuffle"})
 """Actions of Volcano that are accepted and do nothing."""
 
 SWITCHES = frozenset(

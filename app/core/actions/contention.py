@@ -1,0 +1,196 @@
+"""Room for a gang at the cost of others: what preempt, reclaim and their gang forms have in common.
+
+A gang that was refused for room only, and lacks its minimum, may be the preemptor. Pods that the
+plugins let go are its candidates, in units that go together. The solver looks for the units that
+cost least and leave places for the whole minimum, which the planner proves on the ledger
+(:mod:`app.core.actions.proof`). Only then the plan has an eviction, with its certificate; the
+places are pipelined, and are kept from all others from then on.
+
+What no eviction can give is told in the reason of the gang: how many candidates there were, which
+rule spares how many, and what is lacking even without the others.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from app.core.actions import futility
+from app.core.actions.backlog import Backlog
+from app.core.actions.begun import waits_for
+from app.core.actions.cycle import Cycle, Steps
+from app.core.actions.minimum import is_reached
+from app.core.actions.proof import Places, Proof
+from app.core.actions.turns import Turns
+from app.core.actions.victim_search import VictimSearch
+from app.core.entries import Moment
+from app.core.evicting import Evicting, Judgement
+from app.core.gangs import slots
+from app.core.gangs.need import Need
+from app.core.policy import Preemptor
+from app.core.victims.candidates import candidates
+from app.core.victims.problem import Solution
+from app.model.eviction import EvictionAction, EvictionPlan, PipelinedPlace, VictimPod
+from app.model.gang import Gang, Task
+from app.model.reason import Cause, NoVictims
+
+_ROOM = frozenset(
+    {
+        Cause.NOT_ENOUGH_RESOURCES,
+        Cause.NO_NODE_FITS,
+        Cause.CLUSTER_OVERUSED,
+        Cause.QUEUE_OVERUSED,
+        Cause.QUEUE_QUOTA,
+        Cause.QUEUE_ROOM,
+        Cause.COLLECTING,
+    }
+)
+"""Causes that the end of other pods may take away."""
+
+_PIECE = 32
+"""Groups looked at between two yields."""
+
+
+def contend(cycle: Cycle, action: EvictionAction) -> Steps:
+    """Evict for gangs that lack their minimum, queue by queue and gang by gang."""
+    turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
+    contest = _Contest(cycle, action)
+    for number, gang in enumerate(cycle.pending):
+        if _may_preempt(cycle, gang):
+            turns.add(Backlog(gang))
+        if number % _PIECE == 0:
+            yield
+    turns.start()
+    while (queue := turns.queue()) is not None:
+        backlog = turns.take(queue)
+        yield from backlog.sort(cycle.unserved(backlog.gang), key=cycle.opened.task_key)
+        contest.evict_for(backlog)
+        turns.done(queue)
+        yield
+
+
+def _may_preempt(cycle: Cycle, gang: Gang) -> bool:
+    """Whether ``gang`` waits for room only, for a minimum whose members are known."""
+    refusal = cycle.refusal_of(gang)
+    if refusal is None or refusal.cause not in _ROOM or refusal.never is not None:
+        return False
+    if not gang.preempts or gang.key in cycle.begun or gang.key in cycle.snapshot.paused:
+        return False
+    if is_reached(cycle, gang):
+        return False
+    return not slots.has_guessed_slots(gang) and cycle.opened.starving(gang)
+
+
+@dataclass(slots=True, eq=False)
+class _Contest:
+    """One action of one cycle; ``failed`` remembers what equal gangs did not get."""
+
+    cycle: Cycle
+    action: EvictionAction
+    failed: dict[Hashable, tuple[Moment, tuple[NoVictims, ...]]] = field(default_factory=dict)
+
+    def evict_for(self, backlog: Backlog) -> None:
+        """Evict for one gang, or say in its reason why no eviction helps."""
+        cycle, gang = self.cycle, backlog.gang
+        proof = Proof(cycle, gang, self.action, backlog.tasks)
+        if not proof.tasks:
+            return
+        demand = self._demand(gang, proof.tasks)
+        known = self.failed.get(demand) if demand is not None else None
+        if known is not None and cycle.ledger.is_as_at(known[0]):
+            cycle.note_no_victims(gang, known[1])
+            return
+        found = self._search(proof)
+        if found:
+            cycle.note_no_victims(gang, found)
+        if found and demand is not None:
+            self.failed[demand] = cycle.ledger.moment(), found
+
+    def _demand(self, gang: Gang, tasks: Sequence[Task]) -> Hashable | None:
+        """What the outcome depends on beside the ledger; None: on the gang itself."""
+        if gang.counts.tasks > len(gang.waiting) or gang.sub_groups:
+            return None
+        ledger = self.cycle.ledger
+        need = Need.of(gang, ledger.gang(gang))
+        demand = futility.demand_of(ledger, gang.queue, tasks, need=need)
+        if demand is None:
+            return None
+        keys = self.cycle.plugin_keys(gang, tasks)
+        return demand.what, demand.members, gang.priority, self.cycle.in_play(gang), keys
+
+    def _search(self, proof: Proof) -> tuple[NoVictims, ...]:
+        """Look for victims and evict them; why there are none, or nothing: none is needed any more.
+
+        Pods of other gangs are looked at first, then members of the gang itself.
+        """
+        cycle, action = self.cycle, self.action
+        if cycle.opened.standings is not None:
+            cycle.opened.standings(proof.gang.queue)  # worked out while no pod is evicted
+        preemptor = Preemptor(action, proof.gang, proof.tasks, proof.asked)
+        refused = self._may_not_reclaim(preemptor) if action.reclaims else ""
+        if refused:
+            return (NoVictims(action.value, 0, (), refused),)
+        places = proof.places(())
+        if places is not None:
+            proof.keep((), places)  # others must not count on what is about to be free as well
+            return ()
+        none: list[NoVictims] = []
+        for inside in (False, True) if self._may_preempt_inside(proof) else (False,):
+            found = candidates(cycle.ledger, preemptor, inside=inside)
+            judgement = self._rules().judge(preemptor, found.rows)
+            search = VictimSearch(cycle, proof, preemptor, judgement)
+            outcome = search.run()
+            if isinstance(outcome, Solution):
+                self._evict(proof, judgement, search, outcome)
+                return ()
+            if not inside or found.count:
+                spared = (*found.spared, *judgement.spared)
+                lacking = search.lacking(outcome)
+                none.append(NoVictims(action.value, found.count, spared, lacking))
+        return tuple(none)
+
+    def _may_preempt_inside(self, proof: Proof) -> bool:
+        """Whether members of the gang itself may have to go for others of it."""
+        counts = proof.gang.counts
+        return not self.action.reclaims and counts.bound + counts.running > 0
+
+    def _may_not_reclaim(self, preemptor: Preemptor) -> str:
+        """Why the queue takes nothing from other queues; empty: it may."""
+        opened = self.cycle.opened
+        if opened.standings is None:
+            return "no plugin says what queues deserve"
+        if opened.preemptive(preemptor) is None:
+            return ""
+        return f"queue {preemptor.gang.queue} would hold more than it deserves"
+
+    def _rules(self) -> Evicting:
+        opened = self.cycle.opened
+        if self.action is EvictionAction.PREEMPT:
+            return opened.preemptable
+        if self.action is EvictionAction.RECLAIM:
+            return opened.reclaimable
+        return opened.unified_evictable
+
+    def _evict(
+        self, proof: Proof, judgement: Judgement, search: VictimSearch, solution: Solution
+    ) -> None:
+        cycle, gang = self.cycle, proof.gang
+        victims = [at for unit in solution.units for at in unit.pods]
+        places = search.places_of(solution)
+        admits = not cycle.in_play(gang)
+        proof.keep(victims, places)
+        if admits:
+            cycle.admit(gang)
+        cycle.ledger.commit(gang)
+        pods = tuple(self._victim(at, judgement.rule(at)) for at in victims)
+        kept = self._pipelined(places)
+        plan = EvictionPlan(self.action, gang.key, pods, kept, admits)
+        cycle.evict(plan, gang, waits_for(gang, [f"{pod.namespace}/{pod.name}" for pod in pods]))
+
+    def _victim(self, at: int, rule: str) -> VictimPod:
+        snapshot = self.cycle.snapshot
+        pod, key = snapshot.running.pods[at], snapshot.running.gangs[at]
+        queue = snapshot.gangs[key].queue
+        return VictimPod(pod.uid, pod.namespace, pod.name, pod.node, key, queue, rule)
+
+    def _pipelined(self, places: Places) -> tuple[PipelinedPlace, ...]:
+        nodes = self.cycle.snapshot.table.nodes
+        return tuple(PipelinedPlace(task, nodes[row].name, task.exchange) for task, row in places)

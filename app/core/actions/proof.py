@@ -1,0 +1,179 @@
+"""The proof that comes before an eviction: places for the whole minimum of the preemptor.
+
+Pods are evicted on the ledger inside a trial, and the minimum is placed there as ``allocate`` would
+place it, on room that is free then: under the limits of its queue, the rules of the nodes and those
+about other pods. Nothing stays of it.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.core.actions import refusals
+from app.core.actions.attempt import Attempt
+from app.core.actions.backlog import Backlog, followers_last
+from app.core.actions.cycle import Cycle
+from app.core.actions.minimum import MemberAttempt
+from app.core.actions.sub_groups import UnitAttempt
+from app.core.entries import Placed
+from app.core.gangs import slots
+from app.core.gangs.need import Need
+from app.core.gangs.units import units
+from app.model.eviction import EvictionAction
+from app.model.gang import Gang, Task
+from app.model.ids import NodeName
+from app.model.reason import Cause, Refusal
+from app.model.resources import Vector
+
+Places = tuple[tuple[Task, int], ...]
+"""Members and slots with the rows of their nodes."""
+Hint = Mapping[tuple[int, NodeName], Sequence[int]]
+"""Rows of nodes by the identity of a member's shape and by its pin."""
+
+
+@dataclass(slots=True, eq=False)
+class Proof:
+    """Proofs for one gang, whose waiting members stand in their order.
+
+    ``refusal`` is why the last proof failed; None: it did not.
+    """
+
+    cycle: Cycle
+    gang: Gang
+    action: EvictionAction
+    waiting: Sequence[Task]
+    refusal: Refusal | None = None
+    tasks: tuple[Task, ...] = field(init=False)
+    """The members and slots that the minimum takes first."""
+
+    def __post_init__(self) -> None:
+        need = self._need()
+        if self.gang.sub_groups:
+            self.tasks = tuple(self._of_units(need))
+        else:
+            self.tasks = tuple(need.needed_first(self._all())[: need.members])
+
+    @property
+    def asked(self) -> Vector:
+        """What :attr:`tasks` request together, shape ``(R,)``."""
+        nothing = np.zeros(len(self.cycle.snapshot.axis), dtype=np.int64)
+        return sum((task.request for task in self.tasks), nothing)
+
+    def places(self, victims: Sequence[int], *, hint: Hint | None = None) -> Places | None:
+        """Places for the minimum once the pods at these positions are gone; None: there are none.
+
+        ``hint`` has rows of nodes to try first.
+        """
+        with self.cycle.ledger.trial():
+            return self._carry_out(victims, hint)
+
+    def keep(self, victims: Sequence[int], places: Places) -> None:
+        """Evict these pods on the ledger, and give these places, for good."""
+        ledger = self.cycle.ledger
+        for at in victims:
+            ledger.evict(at)
+        for task, row in places:
+            ledger.pipeline(self.gang, task, node=row)
+        for row in dict.fromkeys(row for _, row in places):
+            ledger.keep_for_pipelined(row)
+
+    def _carry_out(self, victims: Sequence[int], hint: Hint | None) -> Places | None:
+        cycle, ledger = self.cycle, self.cycle.ledger
+        before = ledger.queue(self.gang.queue).tree_allocated
+        for at in victims:
+            ledger.evict(at)
+        inside = not self.action.reclaims
+        with cycle.ahead(), cycle.beyond_shares(allowed=inside and cycle.opened.borrows):
+            self.refusal = self._shut_out()
+            if self.refusal is not None:
+                return None
+            placed = self._place_at(hint) if hint is not None else None
+            placed = placed or self._place()
+        if placed is None:
+            return None
+        self.refusal = self._takes_too_much(before)
+        if self.refusal is not None:
+            return None
+        return tuple((entry.task, entry.node) for entry in placed)
+
+    def _shut_out(self) -> Refusal | None:
+        """Why a group that waits for admission would not be admitted with its places.
+
+        All that its ``minResources`` ask for must be free then. What the whole cluster has free is
+        asked of the nodes, as the pods are evicted for that.
+        """
+        cycle, gang = self.cycle, self.gang
+        if cycle.in_play(gang):
+            return None
+        refusal = cycle.opened.admissible(gang)
+        if refusal is not None and refusal.cause is not Cause.CLUSTER_OVERUSED:
+            return refusal
+        asked = self.asked
+        if gang.min_request is not None:
+            asked = np.maximum(asked, gang.min_request)
+        if (asked <= cycle.free()).all():
+            return None
+        return refusals.of_sum(cycle, gang, asked)
+
+    def _place(self) -> Sequence[Placed] | None:
+        cycle, gang, need = self.cycle, self.gang, self._need()
+        start = len(cycle.ledger.journal)
+        tasks = followers_last(cycle.snapshot, self.tasks)
+        backlog = Backlog(gang, deque(tasks))
+        kind = UnitAttempt if gang.sub_groups else MemberAttempt
+        attempt: Attempt = kind(cycle, backlog, tasks, need)
+        for _ in attempt.run():
+            pass
+        if not attempt.succeeded:
+            self.refusal = attempt.first or refusals.kept_back(gang)
+            return None
+        return cycle.ledger.placed_since(start)
+
+    def _place_at(self, hint: Hint) -> Sequence[Placed] | None:
+        """The minimum on those nodes, if every limit and rule allows that; else nothing stays."""
+        cycle, gang, need = self.cycle, self.gang, self._need()
+        rows = {alike: deque(some) for alike, some in hint.items()}
+        with cycle.ledger.trial() as trial:
+            for task in self.tasks:
+                left = rows[id(task.shape), task.pinned]
+                if not left or not cycle.may_place(gang, task, left[0]):
+                    return None
+                cycle.place(gang, task, left.popleft())
+                need.place(task.role)
+            if not (need.met and cycle.opened.gang_ready(gang)):
+                return None
+            trial.keep()
+            return cycle.ledger.placed_since(trial.start)
+
+    def _takes_too_much(self, before: Vector) -> Refusal | None:
+        """Why the exchange may not be: a queue that holds more than its share would grow."""
+        opened, queue = self.cycle.opened, self.gang.queue
+        after = self.cycle.ledger.queue(queue).tree_allocated
+        if (after <= before).all() or opened.is_below_share(queue, np.zeros_like(after)):
+            return None
+        return Refusal(Cause.QUEUE_OVERUSED, where=queue)
+
+    def _need(self) -> Need:
+        return Need.of(self.gang, self.cycle.ledger.gang(self.gang))
+
+    def _of_units(self, need: Need) -> Iterator[Task]:
+        """The members of the first units that the minimum of a gang that is parted takes."""
+        account = self.cycle.ledger.gang(self.gang)
+        for unit in units(self.gang, account, self._all()):
+            policy = unit.sub_group.policy if unit.sub_group is not None else ""
+            if need.met or not (policy in need.policies or need.takes(unit.tasks[0].role)):
+                continue
+            for task in need.needed_first(list(unit.tasks))[: unit.lacks]:
+                need.place(task.role)
+                yield task
+            if unit.sub_group is not None:
+                need.make_whole(unit.sub_group)
+
+    def _all(self) -> list[Task]:
+        cycle = self.cycle
+        return [
+            *self.waiting,
+            *slots.slots_of(self.gang, cycle.snapshot, made=cycle.slot_shapes),
+        ]

@@ -1,0 +1,120 @@
+"""The search for the victims of one gang: the solver's problem, and the ledger's answers to it."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from app.core.actions.cycle import Cycle
+from app.core.actions.proof import Places, Proof
+from app.core.evicting import Judgement
+from app.core.policy import Preemptor
+from app.core.victims.candidates import in_victim_order
+from app.core.victims.problem import Bound, BoundKind, NoSolution, Problem, Solution, Wanted
+from app.core.victims.problem import Places as Rows
+from app.core.victims.solver import solve
+from app.core.victims.units import Unit, lost_work, units_of
+from app.kit.quantities import amount_text
+from app.model.gang import Task
+from app.model.ids import NodeName
+
+_Alike = tuple[int, NodeName]
+"""What equal members have in common: the identity of their shape, and their pin."""
+
+
+class VictimSearch:
+    """Looks for the units that ``judgement`` lets go for the gang of ``proof``."""
+
+    def __init__(
+        self, cycle: Cycle, proof: Proof, preemptor: Preemptor, judgement: Judgement
+    ) -> None:
+        self._cycle = cycle
+        self._proof = proof
+        self._preemptor = preemptor
+        self._judgement = judgement
+        alike: defaultdict[_Alike, list[Task]] = defaultdict(list)
+        for task in proof.tasks:
+            alike[id(task.shape), task.pinned].append(task)
+        self._alike = alike
+        snapshot = cycle.snapshot
+        self._lost = lost_work(
+            snapshot.running, total=snapshot.total, saved=snapshot.running.saved, now=cycle.now
+        )
+        self._problem = self._posed()
+
+    def run(self) -> Solution | NoSolution:
+        """What the solver finds."""
+        return solve(self._problem)
+
+    def places_of(self, solution: Solution) -> Places:
+        """The places of ``solution``, on which all filters agree."""
+        victims = [at for unit in solution.units for at in unit.pods]
+        found = self._proof.places(victims, hint=self._hint(solution.places))
+        if found is None:
+            raise AssertionError(f"{self._proof.gang.key} has no places where it had some")
+        return found
+
+    def lacking(self, outcome: NoSolution) -> str:
+        """What there is too little of even without all candidates; empty: none may go."""
+        if not self._problem.units:
+            return ""
+        bound = outcome.bound
+        return "without them no places for all members" if bound is None else self._told(bound)
+
+    def _told(self, bound: Bound) -> str:
+        if bound.kind is BoundKind.PLACES:
+            return f"without them there are places for {bound.there} of {bound.asked} members"
+        name = self._cycle.snapshot.axis.names[bound.resource]
+        asked, there = amount_text(name, bound.asked), amount_text(name, bound.there)
+        if bound.kind is BoundKind.NODE:
+            return f"without them no node has more than {name} {there}, and a member asks {asked}"
+        return f"without them {name} {there} is free, and the members ask {asked}"
+
+    def _posed(self) -> Problem:
+        cycle, snapshot = self._cycle, self._cycle.snapshot
+        finder = cycle.room_ahead
+        units = units_of(
+            in_victim_order(cycle.opened, snapshot, self._preemptor, self._judgement.allowed),
+            snapshot.running,
+            account_of=cycle.ledger.gang,
+            lost=self._lost,
+        )
+        wanted = [
+            Wanted(finder.admits(some[0]), some[0].request, len(some))
+            for some in self._alike.values()
+        ]
+        return Problem(
+            units=units,
+            running=snapshot.running,
+            room=cycle.ledger.future_idle.copy(),
+            wanted=wanted,
+            compatible=self._compatible,
+            prove=self._prove,
+        )
+
+    def _compatible(self, units: Sequence[Unit]) -> bool:
+        ledger = self._cycle.ledger
+        with ledger.trial():
+            for unit in units:
+                if not self._judgement.still_allows(unit.pods):
+                    return False
+                for at in unit.pods:
+                    ledger.evict(at)
+        return True
+
+    def _prove(self, units: Sequence[Unit], hint: Rows | None) -> Rows | None:
+        victims = [at for unit in units for at in unit.pods]
+        found = self._proof.places(victims, hint=None if hint is None else self._hint(hint))
+        return None if found is None else _rows(self._grouped(found))
+
+    def _hint(self, rows: Rows) -> Mapping[_Alike, Sequence[int]]:
+        return dict(zip(self._alike, rows, strict=True))
+
+    def _grouped(self, places: Places) -> list[list[tuple[Task, int]]]:
+        """``places`` by what members are alike, as the problem has them."""
+        grouped: dict[_Alike, list[tuple[Task, int]]] = {alike: [] for alike in self._alike}
+        for task, row in places:
+            grouped[id(task.shape), task.pinned].append((task, row))
+        return list(grouped.values())
+
+
+def _rows(grouped: Sequence[Sequence[tuple[Task, int]]]) -> Rows:
+    return tuple(tuple(row for _, row in some) for some in grouped)

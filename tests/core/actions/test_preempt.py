@@ -1,0 +1,219 @@
+"""preempt: a gang takes the room of pods of lower priority in its queue."""
+
+from dataclasses import replace
+
+from app.model.conf import PluginConf
+from app.model.eviction import EvictionAction
+from app.model.gang import Gang
+from app.model.reason import Cause
+from app.model.running import Protection
+from app.model.workload import GroupPhase
+from tests.builders import make_gang
+from tests.core.actions.rigs import cores, gang_of, members, newcomer, policies, sized, vector
+from tests.core.contended import (
+    RunningGang,
+    contended,
+    eviction_for,
+    foreign_pod,
+    places,
+    running_gang,
+    terminating,
+    victims,
+)
+
+ACTIONS = ("enqueue", "allocate", "preempt", "backfill")
+WHOLE = PluginConf("gang", switches={"enablePreemptable": False})
+BY = policies((("priority", WHOLE, "conformance"), ("predicates",)), ACTIONS)
+"""Gangs may be victims, whole."""
+SURPLUS = policies((("priority", "gang", "conformance"), ("predicates",)), ACTIONS)
+"""Only members beyond a minimum may be."""
+
+SHARED = policies(
+    (("priority", WHOLE, "conformance"), ("overcommit", "predicates", "proportion")), ACTIONS
+)
+
+
+def singles(count: int, *, nodes: int) -> list[RunningGang]:
+    """Single pods of one core, spread over the nodes."""
+    return [running_gang(f"low{i}", [i % nodes]) for i in range(count)]
+
+
+def test_a_gang_takes_the_room_of_a_lower_one_whole() -> None:
+    high, low = gang_of("high", 2, priority=9), running_gang("low", [0, 1])
+    outcome = contended(high, running=[low], nodes=cores(1, 1), by=BY)
+    plan = eviction_for(outcome, "high")
+    assert plan.action is EvictionAction.PREEMPT
+    assert victims(outcome) == {"low-0", "low-1"}
+    assert set(places(plan).values()) == {"n0", "n1"}
+    assert {victim.rule for victim in plan.victims} == {"priority"}
+
+
+def test_a_preemptor_is_told_that_it_waits_for_its_victims() -> None:
+    high, low = gang_of("high", 1, priority=9), running_gang("low", [0])
+    outcome = contended(high, running=[low], nodes=cores(1), by=BY)
+    assert outcome.refusal("high").cause is Cause.PIPELINED
+    assert outcome.text("high").endswith("it waits for 1 pod to go: default/low-0")
+
+
+def test_a_gang_of_the_same_priority_is_never_evicted() -> None:
+    high, low = gang_of("high", 2, priority=9), running_gang("low", [0, 1], priority=9)
+    outcome = contended(high, running=[low], nodes=cores(1, 1), by=BY)
+    assert victims(outcome) == set()
+    assert outcome.text("high").endswith("preempt: 2 candidates: 2 same priority")
+
+
+def test_no_more_pods_go_than_are_needed() -> None:
+    high = gang_of("high", 1, priority=9)
+    outcome = contended(high, running=singles(8, nodes=2), nodes=cores(4, 4), by=BY)
+    assert len(victims(outcome)) == 1
+
+
+def test_a_member_of_four_cores_takes_four_single_cores_of_one_node() -> None:
+    high = gang_of("high", 1, cpu=4, priority=9)
+    outcome = contended(high, running=singles(12, nodes=3), nodes=cores(4, 4, 4), by=BY)
+    nodes = {victim.node for plan in outcome.plan.evictions for victim in plan.victims}
+    assert (len(victims(outcome)), len(nodes)) == (4, 1)
+
+
+def test_nothing_goes_where_the_whole_minimum_has_no_place_all_the_same() -> None:
+    high, low = gang_of("high", 3, priority=9), running_gang("low", [0, 1])
+    stays = foreign_pod("stays", 2)
+    outcome = contended(high, running=[low], foreign=[stays], nodes=cores(1, 1, 1), by=BY)
+    assert victims(outcome) == set()
+    assert outcome.text("high").endswith("without them cpu 2 is free, and the members ask 3")
+
+
+def test_members_beyond_a_minimum_go_before_a_gang_that_would_end() -> None:
+    high = gang_of("high", 1, priority=9)
+    elastic, tight = running_gang("elastic", [0, 0], minimum=1), running_gang("tight", [1, 1])
+    outcome = contended(high, running=[tight, elastic], nodes=cores(2, 2), by=BY)
+    assert victims(outcome) <= {"elastic-0", "elastic-1"}
+    assert len(victims(outcome)) == 1
+
+
+def test_with_the_gang_plugin_a_gang_at_its_minimum_stays() -> None:
+    high, low = gang_of("high", 1, priority=9), running_gang("low", [0, 0])
+    outcome = contended(high, running=[low], nodes=cores(2), by=SURPLUS)
+    assert victims(outcome) == set()
+
+
+def test_a_gang_whose_owner_ends_all_members_goes_whole_though_it_has_more() -> None:
+    high = gang_of("high", 1, priority=9)
+    low = running_gang("low", [0, 0, 0], minimum=1, ends_whole=True)
+    outcome = contended(high, running=[low], nodes=cores(3), by=BY)
+    assert victims(outcome) == {"low-0", "low-1", "low-2"}
+
+
+def test_a_gang_that_never_preempts_waits() -> None:
+    high, low = gang_of("high", 1, priority=9, preempts=False), running_gang("low", [0])
+    outcome = contended(high, running=[low], nodes=cores(1), by=BY)
+    assert victims(outcome) == set()
+
+
+def test_a_pod_that_is_not_preemptable_stays() -> None:
+    high = gang_of("high", 1, priority=9)
+    low = running_gang("low", [0], protected=Protection.UNPREEMPTABLE)
+    outcome = contended(high, running=[low], nodes=cores(1), by=BY)
+    assert outcome.text("high").endswith("preempt: 1 candidate: 1 not preemptable")
+
+
+def test_members_beyond_the_minimum_never_evict() -> None:
+    runs = running_gang("high", [0], minimum=1, priority=9).gang
+    high = replace(
+        runs, waiting=members("more", 1), counts=replace(runs.counts, pending=1), min_member=1
+    )
+    low = running_gang("low", [1])
+    outcome = contended(high, running=[low], nodes=cores(1, 1), by=BY)
+    assert victims(outcome) == set()
+
+
+def test_room_that_is_about_to_be_free_is_waited_for_instead() -> None:
+    high = gang_of("high", 1, priority=9)
+    going, low = terminating(running_gang("going", [0])), running_gang("low", [1])
+    outcome = contended(high, running=[going, low], nodes=cores(1, 1), by=BY)
+    assert victims(outcome) == set()
+
+
+def test_two_preemptors_do_not_count_on_the_same_room() -> None:
+    one, two = gang_of("one", 1, priority=9), gang_of("two", 1, priority=8)
+    outcome = contended(one, two, running=singles(2, nodes=2), nodes=cores(1, 1), by=BY)
+    assert victims(outcome) == {"low0-0", "low1-0"}
+    where = [places(eviction_for(outcome, name)).values() for name in ("one", "two")]
+    assert sorted(node for nodes in where for node in nodes) == ["n0", "n1"]
+
+
+def test_room_that_a_preemptor_counts_on_is_kept_from_those_planned_after_it() -> None:
+    by = policies((("priority", WHOLE), ("predicates",)), (*ACTIONS, "allocate"))
+    high = gang_of("high", 1, cpu=2, priority=9)
+    low, small = running_gang("low", [0], cpu=1), gang_of("small", 1)
+    outcome = contended(high, small, running=[low], nodes=cores(2), by=by)
+    assert victims(outcome) == set(), "the small one has the idle core before anybody is evicted"
+    crowded = contended(high, running=[low], nodes=cores(2), by=by)
+    assert victims(crowded) == {"low-0"}
+
+
+def test_a_member_of_higher_priority_takes_the_room_of_one_of_its_own_gang() -> None:
+    runs = running_gang("mixed", [0], priority=1, task_priority=1)
+    wanted = members("mixed-lead", 1, role="lead", priority=5)
+    mixed = replace(
+        runs.gang,
+        waiting=wanted,
+        min_member=1,
+        role_minimum={"lead": 1},
+        role_valid={"": 1, "lead": 1},
+        role_shapes={"lead": sized(1)},
+        counts=replace(runs.gang.counts, pending=1),
+        request=runs.gang.request + wanted[0].request,
+    )
+    outcome = contended(
+        replace(mixed, role_minimum={"lead": 1}),
+        running=[],
+        foreign=runs.runs,
+        nodes=cores(1),
+        by=BY,
+    )
+    assert victims(outcome) == {"mixed-0"}
+
+
+def test_a_group_without_pods_is_admitted_by_the_decision_that_makes_room_for_it() -> None:
+    high = newcomer(
+        "high", cpu=2, priority=9, min_member=2, role_shapes={"": sized(1)}, role_minimum={}
+    )
+    outcome = contended(high, running=singles(2, nodes=2), nodes=cores(1, 1), by=SHARED)
+    assert victims(outcome) == {"low0-0", "low1-0"}
+    assert outcome.admitted == ["high"]
+    assert eviction_for(outcome, "high").admits
+
+
+def test_guessed_slots_never_evict() -> None:
+    high = newcomer("high", cpu=2, priority=9, min_member=2)
+    outcome = contended(high, running=singles(2, nodes=2), nodes=cores(1, 1), by=BY)
+    assert victims(outcome) == set()
+
+
+def test_a_group_whose_minimum_fits_but_whose_min_resources_do_not_evicts_nothing() -> None:
+    high = newcomer("high", cpu=2, priority=9, min_member=1, role_shapes={"": sized(1)})
+    stays = foreign_pod("stays", 1)
+    outcome = contended(
+        high, running=singles(1, nodes=1), foreign=[stays], nodes=cores(1, 1), by=SHARED
+    )
+    assert victims(outcome) == set()
+    assert outcome.admitted == []
+
+
+def with_slots(name: str) -> Gang:
+    """A gang that was admitted and whose pods do not exist."""
+    return make_gang(
+        name,
+        phase=GroupPhase.INQUEUE,
+        min_request=vector(cpu=2),
+        role_shapes={"": sized(1)},
+        min_member=2,
+        priority=9,
+    )
+
+
+def test_slots_of_a_template_evict_before_any_pod_exists() -> None:
+    outcome = contended(with_slots("high"), running=singles(2, nodes=2), nodes=cores(1, 1), by=BY)
+    assert victims(outcome) == {"low0-0", "low1-0"}
+    assert all(place.task.is_slot for place in eviction_for(outcome, "high").places)
