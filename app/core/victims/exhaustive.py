@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.victims.bounds import Counts, first_bound, places_on
-from app.core.victims.freed import Freed
+from app.core.victims.covers import subset_sums
 from app.core.victims.packing import NotPacked, Steps, pack
 from app.core.victims.problem import (
     NoSolution,
     Places,
-    Problem,
     Solution,
     Wanted,
     Witness,
     WitnessKind,
 )
+from app.core.victims.stock import Stock
 from app.core.victims.units import NO_PRIORITY, Unit
 from app.model.resources import Matrix
 
@@ -31,25 +31,25 @@ _MOST_PROOFS = 256
 Sets = NDArray[np.int64]
 
 
-def solve_exactly(problem: Problem, freed: Freed) -> Solution | NoSolution:
+def solve_exactly(stock: Stock) -> Solution | NoSolution:
     """The cheapest compatible set with a placement, of at most :data:`MOST_UNITS` units.
 
     As far as room is concerned that is exact. Sets that ``prove`` refuses are passed over; after
     too many of them the search ends.
     """
-    steps = Steps(_STEPS)
+    problem, steps = stock.problem, Steps(_STEPS)
     refused: list[int] = []
     forbidden: list[int] = []
-    for number in _in_order(problem, freed, forbidden):
+    for number in _in_order(stock, forbidden):
         chosen = _chosen(problem.units, number)
-        free = problem.room + freed.by(_flags(number, len(problem.units)), nodes=len(problem.room))
+        free = stock.free_without(_flags(number, len(problem.units)))
         packed = pack(free, problem.wanted, steps)
         if packed is NotPacked.IMPOSSIBLE:
             continue
         hint = packed if isinstance(packed, tuple) else None
         places = problem.prove(chosen, hint)
         if places is not None:
-            found = _solution(problem, freed, number, places=places, refused=refused)
+            found = _solution(stock, number, places=places, refused=refused)
             return replace(found, forbidden=tuple(_positions(each) for each in forbidden))
         refused.append(number)
         if len(refused) >= _MOST_PROOFS:
@@ -57,15 +57,15 @@ def solve_exactly(problem: Problem, freed: Freed) -> Solution | NoSolution:
     return NoSolution()
 
 
-def _in_order(problem: Problem, freed: Freed, forbidden: list[int]) -> Iterator[int]:
+def _in_order(stock: Stock, forbidden: list[int]) -> Iterator[int]:
     """Compatible sets that exceed no bound on places, the cheapest first.
 
     Those that are not compatible are ``forbidden``.
     """
-    units = problem.units
+    problem, units = stock.problem, stock.problem.units
     sets = np.arange(1 << len(units), dtype=np.int64)
     sets = sets[_is_sensible(sets, units)]
-    sets = sets[_have_places(sets, problem, freed)]
+    sets = sets[_have_places(sets, stock)]
     sets = sets[_order(sets, units)]
     while len(sets):
         number = int(sets[0])
@@ -111,10 +111,11 @@ def _order(sets: Sets, units: Sequence[Unit]) -> NDArray[np.intp]:
     return np.lexsort((sets, pods, lost, priority, gangs))
 
 
-def _have_places(sets: Sets, problem: Problem, freed: Freed) -> NDArray[np.bool_]:
+def _have_places(sets: Sets, stock: Stock) -> NDArray[np.bool_]:
     """Whether nodes have enough places for each shape by itself, node by node for all sets."""
     enough = np.ones(len(sets), dtype=np.bool_)
-    touched = np.unique(freed.nodes)
+    problem, by_node = stock.problem, stock.by_node
+    touched = np.unique(by_node.nodes)
     others = np.ones(len(problem.room), dtype=np.bool_)
     others[touched] = False
     there = [
@@ -122,9 +123,9 @@ def _have_places(sets: Sets, problem: Problem, freed: Freed) -> NDArray[np.bool_
         for each in problem.wanted
     ]
     for node in touched.tolist():
-        entries = np.flatnonzero(freed.nodes == node)
-        part = _part_of(sets, freed.units[entries].tolist())
-        free = problem.room[node] + subset_sums(freed.amounts[entries])
+        entries = by_node.of(node)
+        part = _part_of(sets, by_node.units[entries].tolist())
+        free = problem.room[node] + subset_sums(by_node.amounts[entries])
         for places, each in zip(there, problem.wanted, strict=True):
             places += _places_on_one(free, each, node)[part]
     for places, each in zip(there, problem.wanted, strict=True):
@@ -138,14 +139,6 @@ def _part_of(sets: Sets, units: Sequence[int]) -> Sets:
     for at, unit in enumerate(units):
         parts |= _bit(sets, unit) << at
     return parts
-
-
-def subset_sums(amounts: Matrix) -> Matrix:
-    """The sums of all subsets of the rows of ``amounts``, by number, the empty one first."""
-    sums = np.zeros((1, amounts.shape[1]), dtype=np.int64)
-    for amount in amounts:
-        sums = np.concatenate((sums, sums + amount))
-    return sums
 
 
 def _places_on_one(free: Matrix, wanted: Wanted, node: int) -> Counts:
@@ -166,15 +159,14 @@ def _flags(number: int, count: int) -> NDArray[np.bool_]:
     return np.array([number >> at & 1 for at in range(count)], dtype=np.bool_)
 
 
-def _solution(
-    problem: Problem, freed: Freed, number: int, *, places: Places, refused: Sequence[int]
-) -> Solution:
+def _solution(stock: Stock, number: int, *, places: Places, refused: Sequence[int]) -> Solution:
+    problem = stock.problem
     witnesses: list[Witness] = []
     for at in range(len(problem.units)):
         if not number >> at & 1:
             continue
         rest = _flags(number & ~(1 << at), len(problem.units))
-        bound = first_bound(problem.room + freed.by(rest, nodes=len(problem.room)), problem.wanted)
+        bound = first_bound(stock.free_without(rest), problem.wanted)
         if bound is not None:
             witnesses.append(Witness(WitnessKind.BOUND, bound))
         elif any(not other >> at & 1 for other in refused):

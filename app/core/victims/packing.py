@@ -10,7 +10,7 @@ from enum import Enum, auto
 
 import numpy as np
 
-from app.core.victims.bounds import places_on
+from app.core.victims.bounds import Counts, places_on
 from app.core.victims.problem import Places, Wanted
 from app.model.resources import Matrix
 
@@ -40,7 +40,7 @@ class Steps:
 
 def pack(free: Matrix, wanted: Sequence[Wanted], steps: Steps) -> Places | NotPacked:
     """Places for all of ``wanted`` where so much is ``free``, shape ``(N, R)``."""
-    order = _largest_first(free, wanted)
+    order = largest_first(free, wanted)
     found = _greedily(free, wanted, order)
     if found is not None:
         return found
@@ -51,7 +51,7 @@ def pack(free: Matrix, wanted: Sequence[Wanted], steps: Steps) -> Places | NotPa
     return _Search(free, wanted, order, steps).run()
 
 
-def _largest_first(free: Matrix, wanted: Sequence[Wanted]) -> list[int]:
+def largest_first(free: Matrix, wanted: Sequence[Wanted]) -> list[int]:
     """Positions in ``wanted``: those with the fewest places for their number first."""
     slack = [int(places_on(free, each).sum()) - each.count for each in wanted]
     total = np.maximum(free, 0).sum(axis=0) + 1
@@ -59,22 +59,30 @@ def _largest_first(free: Matrix, wanted: Sequence[Wanted]) -> list[int]:
     return sorted(range(len(wanted)), key=lambda at: (-sizes[at], slack[at], at))
 
 
+def tightest_first(places: Counts, count: int) -> Counts:
+    """How many of ``count`` members each node takes that has so many ``places``, shape ``(N,)``.
+
+    Nodes with the fewest places are filled first. Fewer than ``count`` if there are not enough.
+    """
+    order = np.argsort(places, kind="stable")
+    before = np.cumsum(places[order]) - places[order]
+    taken = np.zeros_like(places)
+    taken[order] = np.clip(count - before, 0, places[order])
+    return taken
+
+
 def _greedily(free: Matrix, wanted: Sequence[Wanted], order: Sequence[int]) -> Places | None:
     """Each shape in turn on the nodes that have the fewest places for it."""
-    left = free.copy() if len(wanted) > 1 else free
+    left = free
     rows: list[tuple[int, ...]] = [()] * len(wanted)
     for at in order:
         each = wanted[at]
-        places = places_on(left, each)
-        nodes = np.flatnonzero(places)
-        nodes = nodes[np.argsort(places[nodes], kind="stable")]
-        upto = np.cumsum(places[nodes])
-        if each.count > (int(upto[-1]) if len(upto) else 0):
+        taken = tightest_first(places_on(left, each), each.count)
+        if int(taken.sum()) < each.count:
             return None
-        taken = np.minimum(places[nodes], np.maximum(each.count - (upto - places[nodes]), 0))
         if len(wanted) > 1:
-            left[nodes] -= taken[:, None] * each.request
-        rows[at] = tuple(np.repeat(nodes, taken).tolist())
+            left = left - taken[:, None] * each.request
+        rows[at] = tuple(np.repeat(np.arange(len(taken)), taken).tolist())
     return tuple(rows)
 
 

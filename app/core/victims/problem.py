@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.core.victims.units import Unit
-from app.model.resources import Mask, Matrix, Vector
+from app.model.resources import Mask, Matrix, Rows, Vector
 from app.model.running import Running
 
 Places = tuple[tuple[int, ...], ...]
@@ -38,6 +38,10 @@ class Wanted:
     request: Vector
     count: int
     per_node: int | None = None
+
+    def on(self, nodes: Rows) -> "Wanted":
+        """The same where there are only these ``nodes``."""
+        return Wanted(self.mask[nodes], self.request, self.count, self.per_node)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

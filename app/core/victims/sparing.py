@@ -4,132 +4,127 @@ Units go back one by one, those that cost the most first. As what has no room wi
 has none with fewer gone, each is asked about once.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import numpy as np
 
-from app.core.victims.bounds import places_on
-from app.core.victims.freed import Freed
+from app.core.victims.bounds import Counts, places_on
 from app.core.victims.packing import NotPacked, Steps, pack
-from app.core.victims.problem import (
-    Bound,
-    BoundKind,
-    Places,
-    Problem,
-    Solution,
-    Wanted,
-    Witness,
-    WitnessKind,
-)
-from app.core.victims.units import Unit, cost_of
-from app.model.resources import Matrix, Rows
+from app.core.victims.problem import Bound, BoundKind, Places, Solution, Witness, WitnessKind
+from app.core.victims.stock import Stock
+from app.core.victims.units import cost_of
+from app.model.resources import Matrix
 
 _STEPS = 200
 """Of the search for a packing without one unit."""
 
 
 class Tally:
-    """What is free, and how many places nodes have, while units go and come back."""
+    """What is free, and how many places nodes have, while some of the ``chosen`` units stay."""
 
-    def __init__(self, problem: Problem, freed: Freed, chosen: Collection[int]) -> None:
-        self._wanted = problem.wanted
-        self._freed = freed
-        flags = np.zeros(len(problem.units), dtype=np.bool_)
-        flags[list(chosen)] = True
-        self.free: Matrix = problem.room + freed.by(flags, nodes=len(problem.room))
-        places = [places_on(self.free, each) for each in problem.wanted]
-        self._totals = [int(each.sum()) for each in places]
-        self._places = places
+    def __init__(self, stock: Stock, chosen: Collection[int]) -> None:
+        self.left = set(chosen)
+        self._stock = stock
+        self._wanted = stock.problem.wanted
+        self._free: Matrix = stock.free_without(stock.flags(chosen))
+        self._places = [places_on(self._free, each) for each in self._wanted]
 
-    def bound_without(self, unit: int) -> Bound | None:
-        """The bound that is exceeded when ``unit`` stays; None: there are places enough."""
-        nodes, free = self._without(unit)
+    def bounds(self) -> dict[int, Bound]:
+        """For each unit the bound that is exceeded when it alone stays, if one is."""
+        entries = self._stock.by_unit
+        those = np.flatnonzero(self._stock.flags(self.left)[entries.units])
+        units, nodes = entries.units[those], entries.nodes[those]
+        free = self._free[nodes] - entries.amounts[those]
+        found: dict[int, Bound] = {}
         for at, each in enumerate(self._wanted):
-            there = self._totals[at] - int(self._places[at][nodes].sum())
-            there += int(places_on(free, _on(each, nodes)).sum())
-            if there < each.count:
-                return Bound(BoundKind.PLACES, at, -1, each.count, there)
-        return None
+            fewer = self._places[at][nodes] - places_on(free, each.on(nodes))
+            lost: Counts = np.zeros(len(self._stock.problem.units), dtype=np.int64)
+            np.add.at(lost, units, fewer)
+            there = int(self._places[at].sum()) - lost
+            for unit in np.flatnonzero((there < each.count) & (lost > 0)).tolist():
+                bound = Bound(BoundKind.PLACES, at, -1, each.count, int(there[unit]))
+                found.setdefault(unit, bound)
+        return found
+
+    def is_bound(self, unit: int) -> bool:
+        """Whether a bound is exceeded when ``unit`` stays."""
+        entries = self._stock.by_unit.of(unit)
+        nodes = self._stock.by_unit.nodes[entries]
+        free = self._free[nodes] - self._stock.by_unit.amounts[entries]
+        for places, each in zip(self._places, self._wanted, strict=True):
+            there = int(places.sum()) - int(places[nodes].sum())
+            if there + int(places_on(free, each.on(nodes)).sum()) < each.count:
+                return True
+        return False
 
     def free_without(self, unit: int) -> Matrix:
         """What is free of all nodes when ``unit`` stays, shape ``(N, R)``."""
-        nodes, there = self._without(unit)
-        free = self.free.copy()
-        free[nodes] = there
+        entries = self._stock.by_unit.of(unit)
+        free = self._free.copy()
+        free[self._stock.by_unit.nodes[entries]] -= self._stock.by_unit.amounts[entries]
         return free
 
     def give_back(self, unit: int) -> None:
         """Let ``unit`` stay."""
-        nodes, free = self._without(unit)
-        self.free[nodes] = free
-        for at, each in enumerate(self._wanted):
-            places = self._places[at]
-            self._totals[at] -= int(places[nodes].sum())
-            places[nodes] = places_on(free, _on(each, nodes))
-            self._totals[at] += int(places[nodes].sum())
+        self.left.remove(unit)
+        nodes = self._stock.by_unit.nodes[self._stock.by_unit.of(unit)]
+        self._free = self.free_without(unit)
+        for places, each in zip(self._places, self._wanted, strict=True):
+            places[nodes] = places_on(self._free[nodes], each.on(nodes))
 
-    def _without(self, unit: int) -> tuple[Rows, Matrix]:
-        """The nodes of ``unit``, and what is free there when it stays."""
-        first, last = self._freed.starts[unit], self._freed.starts[unit + 1]
-        nodes = self._freed.nodes[first:last]
-        return nodes, self.free[nodes] - self._freed.amounts[first:last]
+    def doubtful(self) -> list[int]:
+        """The units that no bound needs, the one that is spared most gladly first.
 
-
-def _on(wanted: Wanted, nodes: Rows) -> Wanted:
-    return Wanted(wanted.mask[nodes], wanted.request, wanted.count, wanted.per_node)
-
-
-def costliest_first(units: Sequence[Unit], chosen: Collection[int]) -> list[int]:
-    """``chosen`` positions in ``units``, the one that is spared most gladly in front."""
-    return sorted(chosen, key=lambda at: (cost_of((units[at],)), at), reverse=True)
+        A unit that a bound needs is needed all the more when others come back.
+        """
+        units, needed = self._stock.problem.units, self.bounds()
+        return sorted(
+            (unit for unit in self.left if unit not in needed),
+            key=lambda at: (cost_of((units[at],)), at),
+            reverse=True,
+        )
 
 
-def without_needless(problem: Problem, freed: Freed, chosen: Collection[int]) -> list[int]:
+def without_needless(stock: Stock, chosen: Collection[int]) -> list[int]:
     """``chosen`` units without those that all members have room without, as far as it shows."""
-    tally = Tally(problem, freed, chosen)
-    kept: list[int] = []
-    for unit in costliest_first(problem.units, chosen):
-        if tally.bound_without(unit) is None and _is_packed(problem, tally.free_without(unit)):
+    tally = Tally(stock, chosen)
+    for unit in tally.doubtful():
+        if not tally.is_bound(unit) and _is_packed(stock, tally.free_without(unit)):
             tally.give_back(unit)
-        else:
-            kept.append(unit)
-    return sorted(kept)
+    return sorted(tally.left)
 
 
-def _is_packed(problem: Problem, free: Matrix) -> bool:
-    if len(problem.wanted) == 1:
-        return True
-    return not isinstance(pack(free, problem.wanted, Steps(_STEPS)), NotPacked)
+def _is_packed(stock: Stock, free: Matrix) -> bool:
+    wanted = stock.problem.wanted
+    return len(wanted) == 1 or not isinstance(pack(free, wanted, Steps(_STEPS)), NotPacked)
 
 
-def settled(problem: Problem, freed: Freed, chosen: Collection[int], places: Places) -> Solution:
+def settled(stock: Stock, chosen: Collection[int], places: Places) -> Solution:
     """The solution of ``chosen`` units, which have been proven, without those that can be spared.
 
     Where no bound needs a unit the planner is asked whether it finds places without it.
     """
-    tally = Tally(problem, freed, chosen)
-    left = set(chosen)
-    for unit in costliest_first(problem.units, chosen):
-        if tally.bound_without(unit) is not None:
+    problem, tally = stock.problem, Tally(stock, chosen)
+    for unit in tally.doubtful():
+        if tally.is_bound(unit):
             continue
         packed = pack(tally.free_without(unit), problem.wanted, Steps(_STEPS))
         if packed is NotPacked.IMPOSSIBLE:
             continue
         hint = packed if isinstance(packed, tuple) else None
-        rest = [problem.units[at] for at in sorted(left - {unit})]
-        found = problem.prove(rest, hint)
+        found = problem.prove(stock.units(tally.left - {unit}), hint)
         if found is not None:
             places = found
-            left.remove(unit)
             tally.give_back(unit)
-    order = sorted(left)
-    bounds = [tally.bound_without(unit) for unit in order]
+    order, bounds = sorted(tally.left), tally.bounds()
     return Solution(
-        units=tuple(problem.units[at] for at in order),
+        units=tuple(stock.units(order)),
         places=places,
         witnesses=tuple(
-            Witness(WitnessKind.PLANNER) if bound is None else Witness(WitnessKind.BOUND, bound)
-            for bound in bounds
+            Witness(WitnessKind.BOUND, bounds[unit])
+            if unit in bounds
+            else Witness(WitnessKind.PLANNER)
+            for unit in order
         ),
         exact=False,
     )

@@ -6,7 +6,7 @@ more than its minimum gives units of both sorts: any ``spare`` of its pods, or a
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from itertools import chain, compress
 from typing import NamedTuple
 
 import numpy as np
@@ -26,14 +26,13 @@ _LONGEST_S = 1e8
 _MILLIONTHS = 1e6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Unit:
+class Unit(NamedTuple):
     """``pods`` are positions in ``snapshot.running``, in ascending order.
 
-    ``whole``: they are all members of ``gang``. ``ends_gang``: by that a gang of more than one
-    ends. ``spare``: so many units of the gang that are not ``whole`` may go together. ``priority``
-    is the highest of a pod and its group. ``lost`` is the work that is lost, in millionths of the
-    cluster times seconds (:func:`lost_work`).
+    ``ends_gang``: by their loss a gang of more than one ends. ``whole``: they are all members of
+    ``gang``. ``spare``: so many units of the gang that are not ``whole`` may go together.
+    ``priority`` is the highest of a pod and its group. ``lost`` is the work that is lost, in
+    millionths of the cluster times seconds (:func:`lost_work`).
     """
 
     pods: tuple[int, ...]
@@ -97,25 +96,22 @@ def units_of(
     of_gang: dict[GroupKey, list[Candidate]] = defaultdict(list)
     for candidate in candidates:
         of_gang[candidate.gang.key].append(candidate)
-    sizes = Counter(
-        gang
-        for gang, gone in zip(running.gangs, running.releasing.tolist(), strict=True)
-        if not gone
-    )
+    sizes = Counter(compress(running.gangs, (~running.releasing).tolist()))
     found: dict[int, list[Unit]] = {}
     for members in of_gang.values():
         gang = members[0].gang
-        account = account_of(gang)
-        singles, spare = _singles(members, running, account)
+        singles, spare = _singles(members, account_of)
         for one in singles:
-            found[one.at] = [_unit(one, work, spare=spare)]
-        if len(members) == sizes[gang.key] and (gang.ends_whole or not gang.is_of_one):
-            found.setdefault(members[-1].at, []).append(_whole(members, work))
-    return tuple(unit for candidate in candidates for unit in found.get(candidate.at, ()))
+            found[one.at] = [_single(one, work, spare=spare)]
+        may_end = gang.ends_whole or not gang.is_of_one
+        if may_end and len(members) == sizes[gang.key]:
+            whole = _whole(members, work, spare=spare)
+            found.setdefault(members[-1].at, []).append(whole)
+    return tuple(chain.from_iterable(found[one.at] for one in candidates if one.at in found))
 
 
 def _singles(
-    members: Sequence[Candidate], running: Running, account: GangAccount
+    members: Sequence[Candidate], account_of: Callable[[Gang], GangAccount]
 ) -> tuple[Sequence[Candidate], int]:
     """The members that may go by themselves, and how many of them at most."""
     gang = members[0].gang
@@ -123,12 +119,13 @@ def _singles(
         return (), 0
     if gang.is_of_one:
         return members, len(members)
+    account = account_of(gang)
     spare = account.ready - gang.min_member
     if spare <= 0:
         return (), 0
-    parts = {running.parts[one.at] for one in members}
+    parts = {one.part for one in members}
     free = {part for part in parts if _can_do_without(part, gang, account)}
-    return [one for one in members if running.parts[one.at] in free], spare
+    return [one for one in members if one.part in free], spare
 
 
 def _can_do_without(part: Part, gang: Gang, account: GangAccount) -> bool:
@@ -144,7 +141,7 @@ def _can_do_without(part: Part, gang: Gang, account: GangAccount) -> bool:
     return not gang.lacking_of_policies(whole)
 
 
-def _unit(one: Candidate, lost: Sequence[int], *, spare: int) -> Unit:
+def _single(one: Candidate, lost: Sequence[int], *, spare: int) -> Unit:
     return Unit(
         pods=(one.at,),
         gang=one.gang.key,
@@ -156,14 +153,14 @@ def _unit(one: Candidate, lost: Sequence[int], *, spare: int) -> Unit:
     )
 
 
-def _whole(members: Sequence[Candidate], lost: Sequence[int]) -> Unit:
+def _whole(members: Sequence[Candidate], lost: Sequence[int], *, spare: int) -> Unit:
     gang = members[0].gang
     return Unit(
         pods=tuple(sorted(one.at for one in members)),
         gang=gang.key,
         ends_gang=len(members) > 1 or not gang.is_of_one,
         whole=True,
-        spare=0,
+        spare=spare,
         priority=max(gang.priority, *(one.priority for one in members)),
         lost=sum(lost[one.at] for one in members),
     )

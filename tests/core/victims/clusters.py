@@ -5,6 +5,7 @@ Nothing here is of the solver: sets, costs and placements are worked out one by 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -35,7 +36,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Group:
-    """What runs; ``minimum`` of them stay, or none does. All but the ``held`` may go."""
+    """Pods that run; ``minimum`` of them stay, or none does."""
 
     members: tuple[Member, ...]
     minimum: int = 1
@@ -69,21 +70,25 @@ class Cluster:
     asks: tuple[Ask, ...]
     caps: tuple[Cap, ...] = ()
 
-    @property
+    @cached_property
     def pods(self) -> list[tuple[int, Member]]:
         """The group of each pod, and the pod."""
         return [(at, pod) for at, group in enumerate(self.groups) for pod in group.members]
 
-    def mine(self, group: int) -> list[int]:
-        """The numbers of the pods of one group."""
-        return [number for number, (of, _) in enumerate(self.pods) if of == group]
+    @cached_property
+    def mine(self) -> list[list[int]]:
+        """The numbers of the pods of each group."""
+        found: list[list[int]] = [[] for _ in self.groups]
+        for number, (of, _) in enumerate(self.pods):
+            found[of].append(number)
+        return found
 
     # --- what may go -----------------------------------------------------------------------------
 
     def may_go(self, gone: frozenset[int]) -> bool:
         """Whether every group keeps its minimum or goes whole, and no cap is exceeded."""
         for at, group in enumerate(self.groups):
-            mine = self.mine(at)
+            mine = self.mine[at]
             left = len([pod for pod in mine if pod not in gone])
             if left not in (0, len(mine)) and left < group.minimum:
                 return False
@@ -93,7 +98,7 @@ class Cluster:
         """Groups of more than one that end, highest priority, lost work, pods."""
         ended, highest, lost = 0, LOWEST, 0
         for at, group in enumerate(self.groups):
-            mine = [pod for pod in self.mine(at) if pod in gone]
+            mine = [pod for pod in self.mine[at] if pod in gone]
             if mine:
                 highest = max(highest, group.priority)
             left = len(group.members) - len(mine)
@@ -187,7 +192,7 @@ def units_of(cluster: Cluster) -> list[Unit]:
     """The units of its groups, in the order of the groups."""
     units: list[Unit] = []
     for at, group in enumerate(cluster.groups):
-        mine, size = cluster.mine(at), len(group.members)
+        mine, size = cluster.mine[at], len(group.members)
         key = GroupKey(f"g{at}")
         spare = size if group.minimum <= 1 else size - group.minimum
         if spare > 0:

@@ -1,0 +1,84 @@
+"""Of many units a set is found that no unit can be spared from."""
+
+from collections.abc import Sequence
+
+from hypothesis import assume, given
+
+from app.core.victims.exhaustive import MOST_UNITS
+from app.core.victims.problem import NoSolution, Solution, WitnessKind
+from app.core.victims.solver import solve
+from app.core.victims.units import cost_of
+from tests.core.victims.clusters import (
+    Ask,
+    Asked,
+    Cluster,
+    Group,
+    Member,
+    clusters,
+    gone_with,
+)
+from tests.scale import examples
+
+MANY = clusters(pods=24, least=13)
+WITHOUT_CAPS = clusters(pods=24, least=13, caps=False)
+
+
+@given(cluster=MANY)
+@examples(200)
+def test_no_unit_can_be_spared(cluster: Cluster) -> None:
+    asked = Asked(cluster)
+    problem = asked.problem
+    assume(len(problem.units) > MOST_UNITS)
+    solution = solve(problem)
+    assume(isinstance(solution, Solution))
+    assert isinstance(solution, Solution)
+    gone = gone_with(solution.units)
+    assert cluster.may_go(gone)
+    assert cluster.holds(solution.places, gone)
+    assert cost_of(solution.units) == cluster.cost(gone)
+    assert len(solution.witnesses) == len(solution.units)
+    for unit, witness in zip(solution.units, solution.witnesses, strict=True):
+        assert cluster.placed(gone - set(unit.pods)) is None
+        assert (witness.bound is not None) is (witness.kind is WitnessKind.BOUND)
+
+
+@given(cluster=WITHOUT_CAPS)
+@examples(200)
+def test_where_all_may_go_there_is_a_solution_if_anything_makes_room(cluster: Cluster) -> None:
+    problem = Asked(cluster).problem
+    assume(len(problem.units) > MOST_UNITS)
+    everything = frozenset(range(len(cluster.pods)))
+    none = isinstance(solve(problem), NoSolution)
+    assert none is (cluster.placed(everything) is None)
+
+
+@given(cluster=MANY)
+@examples(50)
+def test_the_same_problem_has_the_same_solution(cluster: Cluster) -> None:
+    assert told(cluster) == told(cluster)
+
+
+def told(cluster: Cluster) -> object:
+    found = solve(Asked(cluster).problem)
+    if isinstance(found, NoSolution):
+        return found
+    return found.units, found.places, found.witnesses
+
+
+def test_a_hundred_members_of_four_cores_take_four_pods_each() -> None:
+    cluster = even(nodes=100, pods=10)
+    found = solve(Asked(asking(cluster, Ask((4, 4, 1), 100, frozenset(range(100))))).problem)
+    assert isinstance(found, Solution)
+    assert len(found.units) == 400
+    assert {witness.kind for witness in found.witnesses} == {WitnessKind.BOUND}
+
+
+def even(*, nodes: int, pods: int) -> Sequence[Group]:
+    """Single pods of one core, so many on each node."""
+    return [Group((Member(node, (1, 1, 1), 1),)) for node in range(nodes) for _ in range(pods)]
+
+
+def asking(groups: Sequence[Group], *asks: Ask) -> Cluster:
+    """Full nodes on which just these run."""
+    nodes = 1 + max(member.node for group in groups for member in group.members)
+    return Cluster(((0, 0, 100),) * nodes, tuple(groups), asks)
