@@ -20,7 +20,7 @@ from app.core.policy import Candidate
 from app.core.victims.bounds import places_on
 from app.core.victims.problem import NoSolution, Places, Problem, Solution, Wanted
 from app.core.victims.solver import bound_on, solve
-from app.core.victims.units import Unit, cost_of, lost_work, units_of
+from app.core.victims.units import Unit, cost_of, lost_work, units_of, work_since
 from app.model.gang import Counts, Gang
 from app.model.ids import GroupKey
 from app.model.parts import Part
@@ -232,7 +232,7 @@ def solved(case: Case, cluster: Cluster) -> tuple[Solution | NoSolution, Sequenc
     bound = bound_on(running, cluster.room, wanted, may_go=may_go)
     if bound is not None:
         return NoSolution(bound), ()
-    lost = lost_work(running, total=cluster.total, saved=running.started, now=NOW)
+    lost = lost_work(running, total=cluster.total, saved=work_since(running, now=NOW), now=NOW)
     units = units_of(
         cluster.candidates,
         running,

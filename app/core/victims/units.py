@@ -23,6 +23,8 @@ from app.model.running import Running
 NO_PRIORITY = -(1 << 31)
 """That of no victim at all; no pod has a lower one."""
 _LONGEST_S = 1e8
+_USUAL_GRACE_S = 30.0
+"""What Kubernetes gives a pod that says nothing."""
 _MILLIONTHS = 1e6
 
 
@@ -64,13 +66,24 @@ def cost_of(units: Iterable[Unit]) -> SetCost:
     return SetCost(gangs, priority, lost, pods)
 
 
+def work_since(running: Running, *, now: float) -> NDArray[np.float64]:
+    """Since when each running pod's work is lost if it goes, shape ``(P,)``, as seconds.
+
+    That is when it was saved; a pod that has not started has none to lose. A pod that may take long
+    to end counts for so much older, as its room comes late.
+    """
+    since = np.where(running.saved > 0, running.saved, now)
+    older: NDArray[np.float64] = since - np.maximum(running.grace - _USUAL_GRACE_S, 0)
+    return older
+
+
 def lost_work(
     running: Running, *, total: Vector, saved: NDArray[np.float64], now: float
 ) -> NDArray[np.int64]:
     """What is lost of each running pod's work, shape ``(P,)``.
 
     The dominant share of its request in the cluster's ``total`` times the seconds since its work
-    was ``saved`` (its start or its last checkpoint, shape ``(P,)``), in millionths.
+    was ``saved`` (:func:`work_since`), in millionths.
     """
     shares = (running.requests / np.maximum(total, 1)).max(axis=1, initial=0.0)
     seconds = np.clip(now - saved, 0.0, _LONGEST_S)
