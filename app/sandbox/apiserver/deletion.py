@@ -51,6 +51,23 @@ def parse_delete_options(body: Document, query: Document) -> DeleteOptions:
     )
 
 
+def check_preconditions(
+    document: Document, options: DeleteOptions, *, kind: str, group: str
+) -> None:
+    """Raise a conflict where the object is not the one that is meant."""
+    metadata = document["metadata"]
+    for word, wanted, found, since in (
+        ("UID", options.uid, metadata["uid"], "deleted and then recreated"),
+        ("ResourceVersion", options.resource_version, metadata["resourceVersion"], "modified"),
+    ):
+        if wanted and wanted != found:
+            why = (
+                f"the {word} in the precondition ({wanted}) does not match the {word} in record"
+                f" ({found}). The object might have been {since}"
+            )
+            raise errors.conflict(kind, group, metadata["name"], why=why)
+
+
 def _propagation(body: Document, query: Document) -> str:
     orphan = body.get("orphanDependents", query.get("orphanDependents"))
     policy = body.get("propagationPolicy") or query.get("propagationPolicy")
@@ -109,21 +126,12 @@ class Deletion:
                 self._delete(target, document, DeleteOptions())
 
     def _check(self, target: Target, document: Document, options: DeleteOptions) -> None:
-        kind, metadata = target.kind, document["metadata"]
+        kind = target.kind
         if kind.key == "/namespaces" and target.name in _KEPT_NAMESPACES:
             raise errors.forbidden(
                 kind.plural, kind.group, target.name, why="this namespace may not be deleted"
             )
-        for word, wanted, found in (
-            ("UID", options.uid, metadata["uid"]),
-            ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
-        ):
-            if wanted and wanted != found:
-                why = (
-                    f"the {word} in the precondition ({wanted}) does not match the {word} in"
-                    f" record ({found}). The object might have been deleted and then recreated"
-                )
-                raise errors.conflict(kind.kind, kind.group, target.name, why=why)
+        check_preconditions(document, options, kind=kind.kind, group=kind.group)
 
     def _delete(
         self, target: Target, document: Document, options: DeleteOptions

@@ -8,7 +8,8 @@ from app.sandbox.apiserver import errors, lists, scale
 from app.sandbox.apiserver.binding import bind
 from app.sandbox.apiserver.builtin import KEPT_APART, NOT_SIMULATED, POSTED_ONLY, UNTENDED
 from app.sandbox.apiserver.deletion import DeleteOptions, Deletion, parse_delete_options
-from app.sandbox.apiserver.disruption import Disruption, evict
+from app.sandbox.apiserver.disruption import Disruption
+from app.sandbox.apiserver.eviction import evict
 from app.sandbox.apiserver.messages import Reply, Request, json_reply, text_reply
 from app.sandbox.apiserver.numbers import whole_number
 from app.sandbox.apiserver.operations import Operations, Written

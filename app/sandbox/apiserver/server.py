@@ -52,7 +52,7 @@ class ApiServer:
             seed=seed,
         )
         self.deletion = Deletion(self.operations)
-        self.disruption = Disruption(self.store)
+        self.disruption = Disruption(self.store, self.registry, clock=clock)
         self.app = HttpApi(
             self.operations,
             Resources(self.operations, deletion=self.deletion, disruption=self.disruption),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -101,7 +101,10 @@ def wait_until_served(client: Client) -> None:
 
 
 @contextmanager
-def on_the_real_server(folder: Path) -> Iterator[Client]:
+def on_the_real_server(
+    folder: Path, *, crds: Sequence[Document] = (), controllers: bool = False
+) -> Iterator[Client]:
+    """The controllers know the kinds that are there when they start."""
     with ControlPlane(folder) as control_plane:
         pki = folder / "pki"
         context = tls_context(
@@ -109,15 +112,19 @@ def on_the_real_server(folder: Path) -> Iterator[Client]:
             KeyPair(pki / "admin.crt", pki / "admin.key"),
         )
         with Client(base_url=control_plane.url, verify=context, timeout=20) as client:
-            client.post(CRDS, json=WIDGET_CRD)
+            for crd in (*crds, WIDGET_CRD):
+                client.post(CRDS, json=crd)
             wait_until_served(client)
+            if controllers:
+                control_plane.start_controllers()
             yield client
 
 
 @contextmanager
-def in_the_sandbox() -> Iterator[Client]:
+def in_the_sandbox(*, crds: Sequence[Document] = ()) -> Iterator[Client]:
+    known = [*crds, WIDGET_CRD]
     with (
-        serving(ApiServer(clock=WallClock(), crds=[WIDGET_CRD], stock_types=stock_type)) as url,
+        serving(ApiServer(clock=WallClock(), crds=known, stock_types=stock_type)) as url,
         Client(base_url=url, timeout=20) as client,
     ):
         yield client

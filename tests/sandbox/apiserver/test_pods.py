@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from app.sandbox.apiserver.binding import bind
-from app.sandbox.apiserver.disruption import evict
 from app.sandbox.apiserver.errors import ApiError
+from app.sandbox.apiserver.eviction import evict
 from app.sandbox.apiserver.patches import MERGE_PATCH, STRATEGIC_PATCH
 from app.sandbox.apiserver.server import ApiServer
 from app.wire.documents import Document, condition
@@ -349,7 +349,7 @@ def test_a_budget_refuses_an_eviction_that_would_break_it() -> None:
 
 
 def test_a_budget_with_room_lets_the_pod_go() -> None:
-    server = eviction_server(maxUnavailable=1)
+    server = eviction_server(minAvailable=0)
     found = server.store.get("policy/poddisruptionbudgets", at("b"))
     assert found is not None
     assert found["status"]["disruptionsAllowed"] == 1
