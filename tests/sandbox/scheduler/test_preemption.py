@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from app.sandbox.apiserver.eviction import evict
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.scheduler.loop import LoopConfig
 from app.wire.documents import Document
@@ -186,6 +187,51 @@ def test_while_its_victims_go_a_pod_does_not_look_for_more() -> None:
         await stage.clock.advance(60)
         assert stage.node_of("high")
         assert left(stage) == 4
+
+    full(scenario, lasting=True)
+
+
+def evict_one(stage: Stage, name: str) -> None:
+    server = stage.sandbox.server
+    target = server.target("/pods", at(name), subresource="eviction")
+    body = {"metadata": {"name": name}}
+    evict(
+        server.operations,
+        target,
+        body,
+        deletion=server.deletion,
+        disruption=server.disruption,
+    )
+
+
+def test_an_evicted_pod_keeps_its_room_until_its_kubelet_is_done() -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.create(ours("next", resources=cpu("1")))
+        await stage.clock.settle()
+        evict_one(stage, "low0")
+        await stage.clock.advance(25)
+        assert left(stage) == 6
+        assert not stage.node_of("next")
+        await stage.clock.advance(10)
+        assert left(stage) == 5
+        assert stage.node_of("next")
+
+    full(scenario, lasting=True)
+
+
+def test_a_finalizer_keeps_an_evicted_pod_but_no_room_once_its_containers_have_ended() -> None:
+    async def scenario(stage: Stage) -> None:
+        held = {"metadata": {"finalizers": ["example.com/held"]}}
+        stage.sandbox.server.patch("/pods", at("low0"), held)
+        stage.create(ours("next", resources=cpu("1")))
+        await stage.clock.settle()
+        evict_one(stage, "low0")
+        await stage.clock.advance(25)
+        assert not stage.node_of("next")
+        await stage.clock.advance(600)
+        assert stage.pod("low0")["status"]["phase"] == "Failed"
+        assert stage.pod("low0")["metadata"]["finalizers"] == ["example.com/held"]
+        assert stage.node_of("next")
 
     full(scenario, lasting=True)
 
