@@ -11,6 +11,7 @@ from app.core.figures import QueueFigures
 from app.model.ids import QueueName
 from app.model.resources import ResourceAxis, Vector
 from app.service.ports import WriteError
+from app.service.telling.evicting import state_of_evictions, view_of
 from app.service.telling.explanations import slots_of
 
 
@@ -88,7 +89,23 @@ def debug_router(services: ExtenderServices) -> APIRouter:
         active = planning.vetoes.active(now=planning.queries.clock())
         return json_value([{"node": v.node, "requests": dict(v.shape.requests)} for v in active])
 
+    _tell_of_evictions(router, services)
     return router
+
+
+def _tell_of_evictions(router: APIRouter, services: ExtenderServices) -> None:
+    cache, planning = services.cache, services.planning
+
+    @router.get("/evictions")
+    async def evictions() -> Response:
+        """Eviction plans under way, for which groups no pods are evicted, and pods that stay."""
+        now = planning.queries.clock()
+        return json_value(state_of_evictions(cache, planning.evictions, now=now))
+
+    @router.get("/certificates")
+    async def certificates() -> Response:
+        """The latest decisions to evict, each with what ``pumice check-eviction`` verifies."""
+        return json_value([view_of(cache, begun) for begun in planning.evictions.decided])
 
 
 def _queue(services: ExtenderServices, name: QueueName, figures: QueueFigures) -> dict[str, Any]:

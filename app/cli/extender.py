@@ -80,6 +80,13 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         float | None,
         typer.Option(help="Seconds at most a node refused by another filter is avoided."),
     ] = None,
+    eviction_rate: Annotated[
+        float | None, typer.Option(help="Evictions a second, at most.")
+    ] = None,
+    eviction_patience: Annotated[
+        float | None,
+        typer.Option(help="Seconds after its grace period in which an evicted pod must go."),
+    ] = None,
     protect_above: Annotated[
         int | None,
         typer.Option(help="Waiting pods without a gate above which they are answered with errors."),

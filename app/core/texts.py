@@ -121,6 +121,8 @@ def describe(refusal: Refusal) -> str:
         parts.append("held by " + ", ".join(_holder(h) for h in refusal.holders))
     told = [each for each in refusal.no_victims if each.candidates or each.bound]
     parts += map(_no_victims, told or refusal.no_victims[:1])
+    if refusal.note:
+        parts.append(refusal.note)
     if refusal.never is not None:
         parts.append(NEVER[refusal.never])
     return "; ".join(parts)

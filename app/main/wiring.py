@@ -122,7 +122,13 @@ def assemble(
         clock=clock,
     )
     last_plan, allowed_victims = planning.last_plan, planning.allowed_victims
-    reasons = Reasons(cache=cache, last_plan=last_plan, limits=limits, clock=clock)
+    reasons = Reasons(
+        cache=cache,
+        last_plan=last_plan,
+        evictions=planning.evictions,
+        limits=limits,
+        clock=clock,
+    )
     status = StatusWriter(
         cache,
         leadership=planning.leadership,

@@ -154,6 +154,8 @@ class Refusal:
     detail: str = ""
     since: float = 0.0
     """When the refusal began (seconds since the epoch), where that matters; else 0."""
+    note: str = ""
+    """What is told besides, such as why no pods are evicted for the group."""
     lacking: int = 0
     """Of a group: how many members of its minimum find no place while the others would."""
     never: Never | None = None

@@ -36,6 +36,8 @@ class ExtenderSettings(ProcessSettings):
     prebind_timeout: float = Field(default=300.0, gt=0)
     slot_timeout: float = Field(default=60.0, gt=0)
     veto_time: float = Field(default=60.0, ge=0)
+    eviction_rate: float = Field(default=100.0, gt=0)
+    eviction_patience: float = Field(default=60.0, gt=0)
     protect_above: int = Field(default=36, ge=0)
     urgency: int = Field(default=20, ge=0, le=20)
     """By how much the niceness is lowered, where that is permitted."""
@@ -77,6 +79,8 @@ class ExtenderSettings(ProcessSettings):
             prebind_s=self.prebind_timeout,
             slot_s=self.slot_timeout,
             veto_s=self.veto_time,
+            evictions_per_s=self.eviction_rate,
+            victim_s=self.eviction_patience,
             protect_above=self.protect_above,
             hint=self.placement,
             binds_foreign=self.bind_foreign_pods,

@@ -12,8 +12,21 @@ from app.model.workload import GroupPhase, Quota
 from app.service.activity import Activity
 from tests.api.stand import Stand, args, stand
 from tests.builders import make_amounts, make_queue, make_shape
+from tests.service.evicting import Contended
 from tests.service.rig import FAILING, Rig
 from tests.service.virtual_time import advance, clock, run, settle
+
+PAGES = (
+    "snapshot",
+    "queues",
+    "ledger",
+    "plan",
+    "gangs",
+    "vetoes",
+    "evictions",
+    "certificates",
+)
+"""What there is to debug with."""
 
 
 async def read(at: Stand, path: str) -> Any:
@@ -106,10 +119,7 @@ def test_the_description_names_every_route_once() -> None:
                 *("/livez", "/readyz", "/healthz", "/metrics"),
                 "/explain/{namespace}/{name}",
                 "/plan/{namespace}/{podgroup}",
-                *(
-                    f"/debug/{page}"
-                    for page in ("snapshot", "queues", "ledger", "plan", "gangs", "vetoes")
-                ),
+                *(f"/debug/{page}" for page in PAGES),
             }
             for verb in ("filter", "prioritize", "bind", "preempt"):
                 assert described["paths"][f"/{verb}"]["post"]["requestBody"]["required"]
@@ -422,10 +432,28 @@ def test_vetoes_are_shown_while_they_last() -> None:
     run(scenario())
 
 
+def test_evictions_are_shown_with_their_certificates() -> None:
+    async def scenario() -> None:
+        rig = Contended()
+        rig.decide(rig.plan(certificate={"version": 1}))
+        async with stand(rig) as at:
+            page = await read(at, "/debug/evictions")
+            [begun] = page["begun"]
+            assert begun["group"] == "default/high"
+            assert [v["pod"] for v in begun["victims"]] == ["default/low-0", "default/low-1"]
+            assert (page["paused"], page["stuck"]) == ({}, {})
+            [decided] = await read(at, "/debug/certificates")
+            assert decided["certificate"] == {"version": 1}
+            story = await read(at, "/explain/default/high")
+            assert story["evictions"] == [begun]
+
+    run(scenario())
+
+
 def test_every_page_of_an_empty_cluster_is_there() -> None:
     async def scenario() -> None:
         async with stand() as at:
-            for page in ("snapshot", "queues", "ledger", "plan", "gangs", "vetoes"):
+            for page in PAGES:
                 json.dumps(await read(at, f"/debug/{page}"))
 
     run(scenario())

@@ -76,6 +76,8 @@ VALUES: dict[str, tuple[str, object]] = {
     "prebind_timeout": ("8", 8.0),
     "slot_timeout": ("5", 5.0),
     "veto_time": ("0", 0.0),
+    "eviction_rate": ("5", 5.0),
+    "eviction_patience": ("9", 9.0),
     "protect_above": ("0", 0),
     "urgency": ("0", 0),
     "bind_foreign_pods": ("true", True),

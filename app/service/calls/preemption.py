@@ -27,7 +27,8 @@ without the victims. Those that were let through before it and still wait ask th
 left of a quota is for one of them. It is asked about few of the nodes only
 (:mod:`app.service.calls.candidate_order`). A member of a gang never preempts through the stock
 scheduler at all: room for one member is of no use without room for the gang, which is the planner's
-to make.
+to make. Nor does any pod of ours while the planner preempts: two that make room for the same pod
+would evict twice as many.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -55,6 +56,7 @@ class Strike(StrEnum):
     """Why a node was struck out (metric label)."""
 
     GANG_PREEMPTOR = "gang-preemptor"
+    PLANNER = "planner"
     UNKNOWN_VICTIM = "unknown-victim"
     CONFORMANCE = "conformance"
     NOT_PREEMPTABLE = "not-preemptable"
@@ -203,6 +205,8 @@ class Preemption:
         group = self._cache.groups[member.group] if member is not None else None
         if group is None or not group.known:
             return Strike.GROUP_MISSING
+        if self._queries.configuration.preempts:
+            return Strike.PLANNER
         return Strike.GANG_PREEMPTOR if group.is_gang else None
 
 

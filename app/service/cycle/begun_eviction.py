@@ -54,7 +54,7 @@ class BegunEviction:
     ``since`` is when the plan came to its ``step`` (seconds since the epoch). ``attempted``: the
     intent may be stored; ``stored``: it is. ``evicted`` counts the evictions that were accepted.
     ``there`` are who had room on the nodes of the places when it began, ``told`` the groups of
-    victims for which there is an event.
+    victims for which there is an event, ``late`` the victims that should have gone by now.
     """
 
     name: str
@@ -67,6 +67,7 @@ class BegunEviction:
     evicted: int = 0
     there: frozenset[str] = frozenset()
     told: set[GroupKey] = field(default_factory=set)
+    late: set[PodUid] = field(default_factory=set)
     why: str = ""
     """Why it was given up."""
     fates: dict[PodUid, Fate] = field(default_factory=dict)

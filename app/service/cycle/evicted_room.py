@@ -122,6 +122,7 @@ class EvictedRoom:
             self.evictions.give_up(begun, _do_not_go(late), now=now)
             return
         if begun.intent.uid in self.evictions.searched_twice:
+            begun.late.update(victim.uid for victim in late)
             return
         self.evictions.searched_twice.add(begun.intent.uid)
         for victim in late:

@@ -67,6 +67,7 @@ class Publisher:
         return again
 
     def _make_true(self, plan: Plan, token: SnapshotToken, now: float) -> bool:
+        evicts = bool(plan.evictions) and not self._is_overtaken(token, admits=True)
         self.set_aside(plan, token.snapshot)
         wanted = self._as_planned(plan, token.snapshot)
         standing = self._confirmed(wanted, token, now)
@@ -76,7 +77,9 @@ class Publisher:
         taken = [p for p in standing.placed if self.take(p, now=now, generation=generation)]
         self.log.stale += len(plan.placed) - len(taken)
         self._count({each.gang for each in wanted.placed} - {each.gang for each in taken}, now)
-        dropped = self._begin_evictions(plan, token.snapshot, now)
+        dropped = bool(plan.evictions) and not evicts
+        if evicts:
+            dropped = self._begin_evictions(plan, token.snapshot, now)
         lost = len(taken) < len(wanted.placed) or len(standing.admitted) < len(wanted.admitted)
         return lost or dropped
 
@@ -154,16 +157,18 @@ class Publisher:
             ),
         )
 
+    def _is_overtaken(self, token: SnapshotToken, *, admits: bool) -> bool:
+        return token.is_overtaken(self.cache, self.configuration.policies, admits=admits)
+
     def _confirmed(self, plan: Plan, token: SnapshotToken, now: float) -> Plan:
         """What queues may hold besides what was decided, or changed, meanwhile."""
-        policies = self.configuration.policies
         if not (plan.admitted or plan.placed):
             return plan
-        if not token.is_overtaken(self.cache, policies, admits=bool(plan.admitted)):
+        if not self._is_overtaken(token, admits=bool(plan.admitted)):
             return plan
         self.log.overtaken += 1
         # A pod that was admitted since others are evicted for it may not be nominated yet.
         snapshot = replace(
             self.snapshotter.snapshot(), nominated_room=token.snapshot.nominated_room
         )
-        return confirmed(plan, policies, snapshot=snapshot, now=now)
+        return confirmed(plan, self.configuration.policies, snapshot=snapshot, now=now)

@@ -139,7 +139,8 @@ class PodReasons:
         if found is None:
             return
         group, pod = found
-        cause, told = self._cause(group), self._reasons.of(group)
+        member = self._cache.members[uid]
+        cause, told = self._cause(group), self._reasons.of_member(group, member)
         if cause is None or told is None or not self._activity.active:
             return  # a missing group is known to a replica that stands by, too
         self._followed.add(uid)
@@ -190,7 +191,7 @@ class PodReasons:
         group, pod = found
         if self._cause(group) is Cause.GROUP_MISSING:
             self._wait_for_group(pod)
-        told = self._reasons.of(group)
+        told = self._reasons.of_member(group, self._cache.members[uid])
         return None if told is None else (pod, told)
 
     def _cause(self, group: Group) -> Cause | None:

@@ -19,6 +19,7 @@ from app.core.texts import describe
 from app.model.ids import GroupKey
 from app.model.reason import Refusal
 from app.service.telling.affinity_followers import must_follow
+from app.service.telling.evicting import EvictionView, views_of
 from app.service.telling.reasons import Reasons, prebind_text
 
 _TOLD_IN_FULL: Final = 100
@@ -53,6 +54,8 @@ class Story:
     story: tuple[StoryEntry, ...]
     """The latest steps of the gang, or of the single pod, the latest last."""
     members: tuple[MemberStory, ...]
+    evictions: tuple[EvictionView, ...] = ()
+    """Plans under way that evict pods for the group, or of it."""
 
 
 def explain_group(cache: ClusterCache, reasons: Reasons, key: GroupKey) -> Story | None:
@@ -75,6 +78,7 @@ def explain_group(cache: ClusterCache, reasons: Reasons, key: GroupKey) -> Story
         reason=refusal,
         story=entries(steps),
         members=tuple(_member(member, shown=shown) for member in members),
+        evictions=tuple(views_of(cache, reasons.evictions, key)),
     )
 
 

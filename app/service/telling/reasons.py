@@ -18,9 +18,11 @@ from app.core.plugins.gang import unseen
 from app.core.texts import is_filter_text
 from app.model.amounts import PODS
 from app.model.reason import MEMBERS_MISSING, SCHEDULER, Cause, Holder, Refusal
+from app.service.cycle.evictions import Evictions
 from app.service.cycle.last_plan import LastPlan
 from app.service.limits import Limits
 from app.service.ports import Clock
+from app.service.telling.evicting import of_member, pipelined
 from app.wire import times
 
 CREATING_S = 3.0
@@ -35,11 +37,31 @@ class Reasons:
 
     cache: ClusterCache
     last_plan: LastPlan
+    evictions: Evictions
     limits: Limits
     clock: Clock
 
     def of(self, group: Group) -> Refusal | None:
         """Why the group, or the rest of it, waits; None when nothing is missing."""
+        begun = self.evictions.of(group.key)
+        gang = None if begun is None else self.cache.registry.view(group.key)
+        if begun is not None and gang is not None:
+            return pipelined(self.cache, begun, gang)
+        refusal = self._without_evictions(group)
+        pause = self.evictions.pauses.of(group.key, now=self.clock())
+        if refusal is None or pause is None:
+            return refusal
+        until = times.seconds(ceil(pause.until))
+        return replace(refusal, note=f"no pods are evicted for it until {until}: {pause.why}")
+
+    def of_member(self, group: Group, member: Member) -> Refusal | None:
+        """The same for a member of the group: if it waits for pods to go, for which place."""
+        refusal, begun = self.of(group), self.evictions.of(group.key)
+        if refusal is None or begun is None:
+            return refusal
+        return of_member(self.cache, refusal, begun, member)
+
+    def _without_evictions(self, group: Group) -> Refusal | None:
         refusal = self._plain(group)
         if refusal is None:
             return None

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.main.wiring import assemble
-from app.model.ids import NodeName, PodUid, QueueName
+from app.model.ids import NO_NODE, NodeName, PodUid, QueueName
 from app.model.parts import SubGroupPolicy
 from app.model.pod import GROUP_ANNOTATION, PREEMPTABLE, QUEUE_ANNOTATION, TASK_SPEC, Pod
 from app.model.workload import GroupPhase, PodGroup
 from app.service.calls.preemption import Candidate, Strike, Verdict
 from app.service.limits import Limits
-from tests.builders import make_node, make_pod, make_queue
+from tests.builders import make_node, make_pod, make_queue, make_shape
 from tests.service.rig import FakeApi, always_active
 
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
@@ -33,7 +33,7 @@ class Victims:
             activity=always_active(),
             default_queue=QueueName("default"),
         )
-        self.cache = parts.cache
+        self.cache, self.configuration = parts.cache, parts.configuration
         self.guard: Callable[[Pod, Mapping[NodeName, Candidate]], Verdict] = parts.preemption.guard
         for name in ("n1", "n2", "n3"):
             self.cache.set_node(make_node(name, cpu=100_000))
@@ -301,3 +301,28 @@ def test_no_answer_ever_breaks_a_gang(sizes: list[tuple[int, int]], picks: list[
             lost = sum(uid.startswith(f"uid-p{number}-") for uid in candidate.victims)
             left = size - lost
             assert left == 0 or left >= min(minimum, size) or lost == 0
+
+
+# --- while the planner preempts -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("actions", "strike"),
+    [
+        pytest.param("enqueue, allocate, preempt", Strike.PLANNER, id="preempt"),
+        pytest.param("enqueue, allocate, gangpreempt", Strike.PLANNER, id="gangpreempt"),
+        pytest.param("enqueue, allocate, reclaim", None, id="reclaim"),
+        pytest.param("enqueue, allocate", None, id="none of them"),
+    ],
+)
+def test_a_pod_of_ours_evicts_nothing_while_the_planner_preempts(
+    actions: str, strike: Strike | None
+) -> None:
+    victims = Victims()
+    victims.configuration.load(f'actions: "{actions}"\ntiers:\n- plugins: [{{name: gang}}]')
+    victims.pod("v", shape=make_shape(cpu=100_000))
+    victims.group("alone", minimum=1)
+    mine = victims.pod("mine", group="alone", node=NO_NODE, phase="Pending")
+    foreign = make_pod("foreign", scheduler="default-scheduler")
+    assert victims.strike("v", preemptor=mine) is strike
+    assert victims.strike("v", preemptor=foreign) is None
