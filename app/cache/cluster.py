@@ -178,7 +178,7 @@ class ClusterCache:
         self._follow_devices()
 
     def drop_device_class(self, name: str) -> None:
-        """Forget a DeviceClass. Promises stay: kube-scheduler refuses what it has not."""
+        """Forget a DeviceClass. Reservations stay: kube-scheduler refuses what it has not."""
         self.device_classes.pop(name, None)
         self._follow_devices()
 
@@ -212,7 +212,7 @@ class ClusterCache:
         self.registry.changed(group)
 
     def _before(self, pod_group: PodGroup) -> PodGroup | None:
-        """The same one as it was; another of its name has gone while the watch was down."""
+        """The PodGroup as it was; another of its name has gone while the watch was down."""
         group = self.groups.get(pod_group.key)
         before = group.pod_group if group else None
         if before is not None and before.uid != pod_group.uid:

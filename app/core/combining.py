@@ -57,7 +57,7 @@ Tiers = Sequence[Sequence[Hook]]
 """What the plugins of each tier that have a say answer with."""
 
 PATIENCE_S = 60.0
-"""So long a gang waits before room is collected for it, where no plugin says otherwise."""
+"""How long a gang waits before room is collected for it, where no plugin says otherwise."""
 
 _NO_NUMBER = 1 << 62
 _HELD = frozenset(
@@ -95,7 +95,7 @@ def key_of_tasks(tiers: Tiers[TaskKey], _opening: Opening) -> TaskKey:
 
     def key(task: Task) -> tuple[object, ...]:
         by_plugins = [k(task) for k in keys]
-        # Whoever must be near others comes when these have their places.
+        # Members that must be near others come when these have their places.
         follows = bool(task.shape.pod_affinity)
         return (*by_plugins, follows, trailing_number(task.name), task.created, task.name)
 
@@ -296,8 +296,8 @@ def _flat(tiers: Tiers[Hook]) -> Iterator[Hook]:
 class Gate:
     """Asks about the queue first, then the plugins, and adds what explains their refusals.
 
-    These are the holders, and the nodes that do not count in what the cluster has. ``holders``
-    None: refusals do not tell who holds what is short.
+    The explanations are the holders, and the nodes that do not count in what the cluster has.
+    ``holders`` None: refusals name no holders of what is short.
     """
 
     def __init__(self, ledger: Ledger, *, holders: Holders | None) -> None:

@@ -70,7 +70,7 @@ class Opened:
     gang_key = Point(lambda h: h.gang_order, combining.key_of_gangs, "enableJobOrder")
     """Ends in creation time and name, so the order is total."""
     task_key = Point(lambda h: h.task_order, combining.key_of_tasks, "enableTaskOrder")
-    """The same of members."""
+    """The order of members, smaller first."""
     queue_order = Point(lambda h: h.queue_order, combining.order_of_queues, "enableQueueOrder")
 
     gang_valid = Point(lambda h: h.gang_valid, combining.first_refusal)
@@ -79,7 +79,7 @@ class Opened:
     enqueueable = Point(lambda h: h.enqueueable, combining.vote, "enableJobEnqueued")
     """None for yes."""
     admissible = Point(lambda h: h.admissible or h.enqueueable, combining.vote, "enableJobEnqueued")
-    """The same, what admitted groups without places claim left out."""
+    """The vote on a gang when what admitted groups without places claim is left out."""
     enqueued = Point(lambda h: h.enqueued, combining.all_told, "enableJobEnqueued")
 
     allocatable = Point(lambda h: h.allocatable, combining.first_limit, "enabledAllocatable")
@@ -109,9 +109,9 @@ class Opened:
     pipelined = Point(lambda h: h.pipelined, combining.vote, "enableJobPipelined")
     """None: a gang has room enough once the victims have gone."""
     preemptable = Point(lambda h: h.preemptable, evicting.by_tiers, "enablePreemptable")
-    """Who may go for a gang of the same queue, or of the same gang."""
+    """The pods that may go for a gang of the same queue, or of the same gang."""
     reclaimable = Point(lambda h: h.reclaimable, evicting.by_tiers, "enableReclaimable")
-    """Who may go for a gang of another queue."""
+    """The pods that may go for a gang of another queue."""
     unified_evictable = Point(lambda h: h.unified_evictable, evicting.by_tiers)
     """Both, for the actions that take gangs."""
     preemptive = Point(lambda h: h.preemptive, combining.first_objection, "enablePreemptive")
@@ -123,4 +123,4 @@ class Opened:
     node_rules = Point(lambda h: h.node_rules, combining.all_rules, "enablePredicate")
     scoring = Point(lambda h: h.scoring, combining.sum_of_weights, "enableNodeOrder")
     node_scores = Point(lambda h: h.node_score, combining.in_order, "enableNodeOrder")
-    """They are added to what ``scoring`` gives."""
+    """Scores of nodes that are added to what ``scoring`` gives."""

@@ -56,7 +56,7 @@ Enqueued = Callable[[Gang], None]
 Validity = Callable[[Gang], Refusal | None]
 Allocatable = Callable[[QueueName, Task], Refusal | None]
 Excess = Callable[[QueueName], Vector]
-"""By how much a queue, or one above it, holds more than somebody allowed it, shape ``(R,)``."""
+"""By how much a queue, or one above it, holds more than its limit, shape ``(R,)``."""
 Overused = Callable[[QueueName], Refusal | None]
 GangTest = Callable[[Gang], bool]
 IsBelowShare = Callable[[QueueName, Vector], bool]
@@ -104,7 +104,7 @@ class NodesNow(NamedTuple):
 
 
 NodeKey = Callable[[Gang, Task], Hashable | None]
-"""All that an answer about a node depends on beside what is free there; None: the plugin has none.
+"""What an answer about a node depends on beside what is free there; None: there is no answer.
 
 Answers of equal keys are equal as long as what is free on the node is. Of the task that is its
 shape and request alone, or futile attempts would be repeated or spared wrongly.

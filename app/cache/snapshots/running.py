@@ -47,7 +47,7 @@ class RunningTable:
             self._noted[holder] = None
 
     def running(self, table: NodeTable) -> Running:
-        """All of them now; groups have been looked at."""
+        """All running pods now; groups have been looked at."""
         if self._columns is None or self._columns.width != len(table.axis):
             self._noted.clear()
             found = filter(None, map(self._find, self._cache.node_usage.charges))
@@ -185,7 +185,7 @@ class _Columns:
         self._requests[at] = self._requests[last]
 
     def told(self, table: NodeTable) -> Running:
-        """All of them, for good; the same value as long as nothing changes."""
+        """The running pods as a value for good; the same value as long as nothing changes."""
         if self._told is None or self._told[0] is not table:
             self._told = (table, self._tell(table))
         return self._told[1]

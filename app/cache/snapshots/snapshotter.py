@@ -1,8 +1,8 @@
 """Immutable snapshots of the live cluster for the planner.
 
-Copied are the used and releasing arrays and the mapping of views, and of residents the columns that
-changed; everything else is shared, since views, nodes and queues are replaced and never changed in
-place.
+Copied are the used and releasing arrays and the mapping of views, and of placed pods the columns
+that changed; everything else is shared, since views, nodes and queues are replaced and never
+changed in place.
 """
 
 from collections.abc import Mapping
@@ -111,7 +111,7 @@ class Snapshotter:
         return found
 
     def _claims(self, preemptors: Mapping[PodUid, NominatedRoom]) -> tuple[Claim, ...]:
-        """Those of pods of others, and of ours whose group does not show yet.
+        """Claims of foreign pods, and of ours whose group does not show yet.
 
         A controller gives a pod one at about the time when kube-scheduler evicts for it.
         """
@@ -134,7 +134,7 @@ class Snapshotter:
 
 
 def _keys_of_unseen(views: GangViews) -> frozenset[str]:
-    """Those of members that nobody has seen yet."""
+    """Groups with members that the watch has not shown yet."""
     return keys_asked(
         s for gang in views.pods_with_rules.values() for s in gang.role_shapes.values()
     )

@@ -150,7 +150,7 @@ class Syncing:
         spared = memory.refusals.pauses_s(seen.members, now=self.clock())
         refused = sync.refused(seen.members, spared=spared)
         if refused:
-            # Before a status is written that does not count them: what somebody else has taken by
+            # Before a status is written that does not count them: what another process has taken by
             # then was evicted, though the watch may not have shown it.
             errors = await self.pods.claim(refused)
             if errors:
@@ -208,7 +208,7 @@ class Syncing:
     async def _made_now(
         self, seen: Seen, missing: Sequence[Replica], slots: Slots | None, memory: Memory
     ) -> Sequence[Replica]:
-        """Those of ``missing`` that are made now; says when the first of the others are not."""
+        """The part of ``missing`` that is made now; says when the first of the others are not."""
         job = seen.job
         bearable = slots.bearable if slots is not None else {} if memory.held_back else None
         due = missing

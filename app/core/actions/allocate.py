@@ -1,4 +1,4 @@
-"""allocate: room for the groups that are in (volcano.md §3.5).
+"""allocate: room for the groups that are admitted (volcano.md §3.5).
 
 Queues take turns by their order. In a turn the first gang of the queue gets its minimum, whole, or
 nothing; one that has it gets one member more and goes back in line while more wait, so queues and
@@ -6,11 +6,11 @@ gangs share what is beyond the minimums. A queue that holds all it deserves gets
 Gangs that have lost members, or are bound in part, come before all turns: what they lack is less
 than what newcomers want, and nothing else makes what they hold of use. They come so for the minimum
 that they had; what they ask for beyond it takes its turn. After them, and before all turns as well,
-pods get the room that was made for them (:mod:`app.core.actions.nominated_room`).
-What is left in the end may be lent (:mod:`app.core.actions.borrowing`). Last of all come members
-beyond the minimum that had a place before and that nobody came for: they may have what nobody else
-wants, or they would keep it from everybody else for ever.
-Without ``enqueue`` among the actions everybody is in as soon as it is looked at here.
+pods get the room that is nominated for them (:mod:`app.core.actions.nominated_room`). What is left
+in the end may be borrowed (:mod:`app.core.actions.borrowing`). Last of all come members beyond the
+minimum that had a place before and did not use it: they may have what no other wants, or they would
+keep it from the others for ever. Without ``enqueue`` among the actions every group is admitted as
+soon as it is looked at here.
 """
 
 from collections import deque

@@ -43,8 +43,8 @@ def set_aside(cycle: Cycle, gang: Gang) -> None:
 def still_aside(cycle: Cycle, gang: Gang) -> Refusal | None:
     """The refusal of ``gang``, which was set aside before, if it still fits no node.
 
-    Were it let in each time that something changes, claims would pile up that nothing was voted on
-    against.
+    Were it admitted each time that something changes, claims would pile up that nothing was voted
+    on against.
     """
     if not gang.doubtful or _is_kept(gang):
         return None

@@ -31,9 +31,9 @@ _Entry = tuple[_Rank, Task]
 class Backlog:
     """What a gang still wants in this cycle; ``failed`` are kinds that did not fit, and when.
 
-    Where it is parted, ``units`` are what is left beyond its minimum, once somebody looked, and
-    ``failed_units`` so many out of members of such kinds that will not fit together.
-    ``goes_last``: these are members that come when everybody else had a turn.
+    Where the gang is parted, ``units`` are what is left beyond its minimum, once that was looked
+    at, and ``failed_units`` so many out of members of such kinds that will not fit together.
+    ``goes_last``: these are members that come when all others had a turn.
     """
 
     gang: Gang

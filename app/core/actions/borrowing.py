@@ -1,10 +1,10 @@
-"""What no entitled gang can use now is lent: queues hold more than their share for a while.
+"""Queues borrow what no entitled gang can use now: they hold more than their share for a while.
 
 By shares alone room stays idle whenever the gangs of entitled queues are too large for it, and a
 gang larger than its queue's share would never run while other queues ask for something. So when all
 turns by shares are over, the turns go round once more, and only what a queue may really hold limits
 it then (its capability, and what other queues are guaranteed). Gangs get their minimums first; what
-is left goes to members beyond minimums. Room that is collected for a gang is not lent.
+is left goes to members beyond minimums. Room that is collected for a gang is not borrowed.
 
 ``borrowing: false`` of a plugin that shares the cluster keeps shares strict, as in Volcano.
 """

@@ -32,11 +32,11 @@ from app.model.resources import PODS_COLUMN, Vector
 from app.model.workload import GroupPhase
 
 FIRST_WINDOW = 10.0
-"""So many times its patience a gang collects at first."""
+"""How many times its patience a gang collects at first."""
 VERY_LONG = 12.0
 """After so many times its patience a gang may take its queue beyond the share."""
 _PAUSE = 3.0
-"""So many times as long as it collected it lets others have the room."""
+"""How many times as long as it collected a gang lets others have the room."""
 _PIECE = 32
 """Groups looked at between two yields."""
 _OF_QUEUE = frozenset({Cause.QUEUE_QUOTA, Cause.QUEUE_ROOM})

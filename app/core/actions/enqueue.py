@@ -2,10 +2,11 @@
 
 Queues take turns; in a turn the first group of the queue is put to the vote. A rejected one is out
 for this cycle, and the queue goes on with the next. A group that does not say what it needs
-(``minResources`` unset) is let in unless its queue is shut. One that is bound in part was in before
-(a crash lost that): its rest is not voted on again. Nor is one whose pod others were evicted for:
-what they gave back could be claimed by others that are let in while they leave. One that was set
-aside, and that still fits no node, is not let in (:mod:`app.core.actions.aside`).
+(``minResources`` unset) is admitted unless its queue is shut. One that is bound in part was
+admitted before (a crash lost that): its rest is not voted on again. Nor is one whose pod others
+were evicted for: what they gave back could be claimed by others that are admitted while they leave.
+One that was set aside, and that still fits no node, is not admitted
+(:mod:`app.core.actions.aside`).
 """
 
 from collections.abc import Iterable
@@ -63,7 +64,7 @@ def _refuse_behind(cycle: Cycle, first: Gang, behind: Iterable[_Candidate]) -> N
 
 
 def comes_in_anyway(gang: Gang, snapshot: Snapshot) -> bool:
-    """Whether it is not voted on."""
+    """Whether the gang is admitted without a vote."""
     if gang.partial:
         return True
     return gang.key in snapshot.nominated_room and shut_out(gang, snapshot) is None
@@ -77,7 +78,7 @@ def ballot(gang: Gang, opened: Opened, snapshot: Snapshot) -> Refusal | None:
 
 
 def shut_out(gang: Gang, snapshot: Snapshot) -> Refusal | None:
-    """The refusal of a queue that takes nobody, whatever they need."""
+    """The refusal of a queue that takes no groups, whatever they need."""
     if snapshot.queues[gang.queue].is_open:
         return None
     return Refusal(Cause.QUEUE_CLOSED, where=gang.queue)

@@ -6,10 +6,10 @@ grown since (:meth:`~app.core.ledger.Ledger.only_filled_since`).
 
 For demands of *one* kind (:mod:`app.core.actions.kinds`) whose rules do not look at other pods a
 failure is final until then: the number of such pods that fit is the sum over the nodes of how many
-fit on each, whatever the order they are placed in, and every placement, of whomever, can only lower
-it; so can the queue's limits (who is placed in room that was kept for it leaves the others no more
-than before). When ``k`` of them did not fit, no later demand of the same queue for ``k`` or more
-does.
+fit on each, whatever the order they are placed in, and every placement, of any gang, can only lower
+it; so can the queue's limits (a gang that is placed in room that was kept for it leaves the others
+no more than before). When ``k`` of them did not fit, no later demand of the same queue for ``k`` or
+more does.
 
 Demands of several kinds (or with rules about other pods) are placed greedily, and what a greedy
 choice leaves over may grow as well as shrink when others move in. Such a failure is only recalled
@@ -39,7 +39,7 @@ class Demand(NamedTuple):
     what: tuple[object, ...]
     members: int
     lasting: bool
-    """Whether it stays futile when others take room."""
+    """Whether the demand stays futile when others take room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Failure:
     placed: int
     taken: Vector
     since: Moment
-    """When it failed, its trial rolled back."""
+    """When the demand failed, its trial rolled back."""
 
 
 class Futility:

@@ -1,7 +1,7 @@
 """Which queues move together: those below a common ancestor.
 
 When a queue gets something, the shares of its ancestors move with its own, and so does its
-relatives' standing in an order that compares ancestors. There are two trees: hierarchical drf goes
+relatives' position in an order that compares ancestors. There are two trees: hierarchical drf goes
 by annotation (``root/research/vision``), capacity by ``spec.parent``.
 """
 

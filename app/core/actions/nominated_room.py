@@ -1,11 +1,12 @@
-"""Room that others were evicted for: it is for whom it was made.
+"""Nominated room: what others were evicted for is for the pod that they were evicted for.
 
 kube-scheduler keeps the room of a nominated pod, and of all that it has evicted for it so far,
-against all others of equal or lower priority; for the planner it would be free. Who has it instead
-makes the pod evict again. So it is given to that pod once its victims have gone, and held until
-then, though nobody can use it: what one of its victims leaves would else go to others while the
-rest takes its time. Pods that others were evicted for do not get each other's room either. A member
-gets none while its gang lacks another one that a role's minimum needs: that gang is not whole.
+against all others of equal or lower priority; for the planner it would be free. A pod that has it
+instead makes the first one evict again. So it is given to that pod once its victims have gone, and
+held until then, though it cannot be used: what one of its victims leaves would else go to others
+while the rest takes its time. Pods that others were evicted for do not get each other's room
+either. A member gets none while its gang lacks another one that a role's minimum needs: that gang
+is not whole.
 
 Such a place is exchanged with no other one: kube-scheduler keeps that room for that pod.
 """
@@ -61,9 +62,9 @@ def is_due(cycle: Cycle, gang: Gang) -> bool:
 
 
 def _claims(cycle: Cycle, gang: Gang) -> Iterator[tuple[Task, int, bool]]:
-    """Its members that may have what was made for them, where that is, and whether it is there.
+    """Members that may have the room nominated for them, where that is, and whether it is there.
 
-    Asked of each as the ledger stands then. Those that a role's minimum needs come first: the
+    Each is looked at as the ledger is then. Those that a role's minimum needs come first: the
     others may have theirs only with them.
     """
     made, index = cycle.snapshot.nominated_room[gang.key], cycle.snapshot.table.index

@@ -36,7 +36,7 @@ class Judge:
     def judged(self, gang: Gang, refusal: Refusal) -> Refusal:
         """``refusal`` of ``gang`` with what makes it final, if anything does.
 
-        Who holds the rest is then no news, as no end of those helps; nor what is terminating.
+        The holders of the rest are then no news, as no end of those helps; nor what is terminating.
         """
         never = refusal.never or next(
             (why for lack in refusal.shortfalls if (why := self._never(gang, refusal.cause, lack))),

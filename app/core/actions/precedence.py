@@ -1,4 +1,4 @@
-"""Who goes before all turns: pods that others were evicted for, and whoever outranks them.
+"""Gangs before all turns: pods that others were evicted for, and gangs that outrank them.
 
 kube-scheduler evicts for one pod, and keeps the room against all others of equal or lower priority.
 By the turns, older ones could have it, and the pod would evict again until all of these have their

@@ -7,8 +7,8 @@ out when all actions have run, on what they left of the queues.
 
 Unlike in Volcano, a gang that lacks its minimum is shown with as many members as that takes, or not
 at all, and so is a sub-group: nodes for a part are of no use. And what hides a pod is a limit that
-somebody set (``capability``), not what the cluster has at the moment or a queue's share of that: in
-a full cluster nobody would be shown.
+its queue sets (``capability``), not what the cluster has at the moment or a queue's share of that:
+in a full cluster no pod would be shown.
 """
 
 from collections import deque
@@ -24,10 +24,10 @@ from app.model.reason import NODES_MAY_HELP
 
 
 def keep_room_for_shown(cycle: Cycle) -> None:
-    """Let queues keep room for members that were shown before their gang is let in.
+    """Let queues keep room for members that were shown before their gang is admitted.
 
-    Not before all actions have run: those that are let in do not wait for such a gang. But nodes
-    for others, whom the queue has no room for beside it, would stay empty.
+    Not before all actions have run: gangs that are admitted do not wait for such a gang. But nodes
+    for others, which the queue has no room for beside it, would stay empty.
     """
     for gang in cycle.snapshot.shown:
         if not gang.inqueue:
@@ -62,9 +62,9 @@ def newly_shown(cycle: Cycle, gang: Gang) -> Iterator[PodUid]:
 
 
 def _keep_room(cycle: Cycle, gang: Gang, unit: Unit) -> Sequence[Task]:
-    """As many of ``unit`` as it lacks that are shown, or may be: their queue keeps room for them.
+    """As many of ``unit`` as it lacks and that are shown, or may be; their queue keeps room.
 
-    Nobody, when they are too few.
+    None, when they are too few.
     """
     chosen: list[Task] = []
     for task in unit.tasks:

@@ -1,10 +1,10 @@
 """Refusals in the numbers of a gang.
 
 A member that does not fit tells about itself and single nodes. What people want to know of a gang
-is what its minimum asks for, what is free in the cluster, and who holds the rest; the verdicts on
-the nodes stay with it. When there is room enough in sum but not where it is needed, the member's
-own numbers say more. A limit on sums (a queue's, a namespace's) that the gang reached half way is
-told the same way: what all of it asks for, and what was free before.
+is what its minimum asks for, what is free in the cluster, and which holders have the rest; the
+verdicts on the nodes stay with it. When there is room enough in sum but not where it is needed, the
+member's own numbers say more. A limit on sums (a queue's, a namespace's) that the gang reached half
+way is told the same way: what all of it asks for, and what was free before.
 """
 
 from collections.abc import Sequence

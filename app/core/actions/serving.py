@@ -1,7 +1,7 @@
 """One turn of one gang: its minimum, whole, or one member more.
 
 A gang that the enqueue action has not admitted takes part as well: whatever could run now is
-admitted with its places, whoever was admitted before it. What admitted groups may still claim
+admitted with its places, whichever was admitted before it. What admitted groups may still claim
 keeps others from being admitted ahead of their places, never from running.
 """
 
@@ -102,7 +102,7 @@ def _sort(cycle: Cycle, backlog: Backlog, *, reached: bool) -> Steps:
 
 
 def _of_this_round(cycle: Cycle, backlog: Backlog, *, reached: bool) -> tuple[list[Task], TaskKey]:
-    """The members that want places now, and their order: those nobody came for behind the others.
+    """The members that want places now, and their order: those with unused places go last.
 
     For a minimum all of them count, of whichever kind.
     """

@@ -101,13 +101,13 @@ class UnitAttempt(Attempt):
         self.left.extend(task for task in unserved if not task.is_slot)
 
     def _is_wanted(self, unit: Unit) -> bool:
-        """Whether it brings the gang nearer to its minimum."""
+        """Whether the unit brings the gang nearer to its minimum."""
         if unit.sub_group is not None and unit.sub_group.policy in self.need.policies:
             return True
         return any(self.need.takes(task.role) for task in unit.tasks)
 
     def _in_order(self, unit: Unit) -> Unit:
-        """Those first of it that the minimums of roles need by now."""
+        """The unit with the members first that the minimums of roles need by now."""
         tasks = self.need.needed_first(list(unit.tasks))
         return unit._replace(tasks=tuple(followers_last(self.cycle.snapshot, tasks)))
 

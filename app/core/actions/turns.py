@@ -1,4 +1,4 @@
-"""Whose turn it is: queues by the configured order, the gangs of a queue by theirs.
+"""Turns of queues by the configured order, and of a queue's gangs by theirs.
 
 A turn moves its own gang, its own queue and the queue's ancestors, nothing else. Gangs stand in one
 heap per queue, with the keys they had when they were put there. Queues are compared as they stand,
@@ -86,7 +86,7 @@ class Turns(Generic[T]):
         return sorted(self._gangs)
 
     def start(self) -> None:
-        """Everybody is there: put the queues in their order."""
+        """Put the queues in their order, once all gangs are there."""
         branches: dict[Line, _Branch] = {}
         for name in self.queues():
             self._grow(branches, self._line(name)).below.append(_Branch(self._order, name))

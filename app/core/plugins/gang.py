@@ -42,7 +42,7 @@ _TOO_FEW = "Not enough valid tasks for gang-scheduling, valid: {valid}, min: {mi
 
 
 def configure(_conf: PluginConf) -> OpenPlugin:
-    """It takes no arguments."""
+    """Open the plugin; it takes no arguments."""
     return _open
 
 
@@ -100,8 +100,8 @@ def unmade(gang: Gang) -> Refusal | None:
 def unseen(gang: Gang) -> Refusal | None:
     """Why a gang that has room for its minimum waits: for members that it has no place for.
 
-    Nobody has created them, or gates of others hold those that room is kept for. None too while it
-    has no member at all: then somebody is about to create them.
+    The members were not created, or foreign gates hold members that room is kept for. There is no
+    such refusal either while the gang has no member at all: then its pods are about to be created.
     """
     if not (gang.counts.slots and gang.counts.tasks):
         return None
@@ -112,7 +112,7 @@ def unseen(gang: Gang) -> Refusal | None:
 
 
 def behind_gates(gang: Gang, *, able: int) -> Refusal:
-    """The refusal of a gang that has enough members, of which gates of others let ``able`` go."""
+    """The refusal of a gang with enough members, of which foreign gates let only ``able`` go."""
     minimum = gang.min_member
     numbers = Shortfall(resource=PODS, asked=minimum, free=able)
     return Refusal(Cause.GATED, where=gang.key, shortfalls=(numbers,), lacking=minimum - able)
@@ -144,8 +144,8 @@ def _too_few_of_role(gang: Gang, slots: Mapping[str, int]) -> Refusal | None:
 def _too_few_sub_groups(gang: Gang) -> Refusal | None:
     """The refusal of the first policy that lacks sub-groups which can be whole, or None.
 
-    One that has too few members counts as missing, as nobody will place it; in Volcano such a group
-    is valid and stays unready.
+    A sub-group that has too few members counts as missing, as it will not be placed; in Volcano
+    such a group is valid and stays unready.
     """
     minimums = {policy.name: policy.least for policy in gang.sub_groups}
     for name, lacking in gang.lacking_of_policies(gang.sub_group_valid).items():

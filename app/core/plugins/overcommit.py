@@ -61,7 +61,7 @@ class _Votes:
         return self._vote(gang, held=held)
 
     def admissible(self, gang: Gang) -> Ballot:
-        """The same, were nothing claimed but by groups that have their places."""
+        """The vote on the gang when only groups with places claim anything."""
         held = self._used
         for account in (self._root, *self._strays):
             if account is not None and account.tree_committed is not None:

@@ -12,7 +12,7 @@ from app.model.running import Running
 
 
 def configure(_conf: PluginConf) -> OpenPlugin:
-    """It takes no arguments."""
+    """Open the plugin; it takes no arguments."""
     return _open
 
 

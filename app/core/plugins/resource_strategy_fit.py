@@ -61,7 +61,7 @@ class Setting:
     shares: Mapping[str, Share]
 
     def strategy(self, resource: str) -> Strategy | None:
-        """That of ``resource``: its own one, else that of the longest beginning."""
+        """The strategy of ``resource``: its own one, else that of the longest beginning."""
         own = self.strategies.get(resource)
         if own is not None:
             return own

@@ -1,14 +1,14 @@
 """resourcequota: a group is admitted only if its claim fits the ResourceQuotas of its namespace.
 
 A quota counts pods that exist. Unlike in Volcano, a group is not asked again for those of its own,
-or an operator's gang would need room for twice its size, and members that nobody has created yet
-keep their part once their group is let in, or groups that are let in one after the other would
-share it. A quota's status comes behind the pods that it counts: no less is taken than pods of ours
-ask for. Quotas with scopes are not looked at.
+or an operator's gang would need room for twice its size, and members that do not exist yet keep
+their part once their group is admitted, or groups that are admitted one after the other would share
+it. A quota's status comes behind the pods that it counts: no less is taken than pods of ours ask
+for. Quotas with scopes are not looked at.
 
-Nobody but quotas counts limits, so vectors here are on a longer axis: that of the snapshot and the
-lines of limits (``limits.cpu``). Of these a group tells only what its minimum takes together, and
-every member is taken for an equal part of that.
+Only quotas count limits, so vectors here are on a longer axis: that of the snapshot and the lines
+of limits (``limits.cpu``). Of these a group tells only what its minimum takes together, and every
+member is taken for an equal part of that.
 """
 
 from collections import defaultdict
@@ -46,7 +46,7 @@ class Limit:
 class Taken:
     """What groups take of a namespace, both of shape ``(len(axis),)``.
 
-    ``reserved``: by members of groups that were let in, before they are created.
+    ``reserved``: by members of groups that were admitted, before they are created.
     """
 
     by_pods: Vector
@@ -54,7 +54,7 @@ class Taken:
 
 
 def configure(_conf: PluginConf) -> OpenPlugin:
-    """It takes no arguments."""
+    """Open the plugin; it takes no arguments."""
     return _open
 
 
@@ -86,7 +86,7 @@ def _open(session: Session) -> Hooks:
 
 
 def _taken(snapshot: Snapshot, namespaces: Collection[str], axis: ResourceAxis) -> dict[str, Taken]:
-    """What is taken of these namespaces before the cycle lets anybody in."""
+    """What is taken of these namespaces before the cycle admits any group."""
     gangs: defaultdict[str, list[Gang]] = defaultdict(list)
     for gang in snapshot.gangs.values():
         if gang.namespace in namespaces:
@@ -102,13 +102,13 @@ def _taken_by(gangs: Sequence[Gang], axis: ResourceAxis) -> Taken:
 
 
 def _created(gang: Gang, axis: ResourceAxis) -> Vector:
-    """What its pods take; of limits no more than the minimum does."""
+    """What the gang's pods take; of limits no more than the minimum does."""
     alive = gang.counts.tasks - gang.counts.completed
     return _widened(gang.request - gang.kept, _limits_of(gang, alive), axis)
 
 
 def _uncreated(gang: Gang, axis: ResourceAxis) -> Vector | None:
-    """What members of the minimum take that nobody has created; None: it does not tell."""
+    """What members of the minimum take that do not exist; None: the group does not tell."""
     rest = gang.uncreated
     if rest is None:
         return None

@@ -17,14 +17,14 @@ goes when one of its victims
    (members being bound count as there, members on their way out as gone),
 
 or when a PodDisruptionBudget would be violated, or when its victims make too little room: what is
-promised to others looks free to kube-scheduler, and Filter would refuse the node once the victims
+reserved for others looks free to kube-scheduler, and Filter would refuse the node once the victims
 are gone.
 
 A pod of ours that Filter would tell to wait afterwards may not preempt: one whose PodGroup is not
 there, or may still be given to it by a controller, and one that the planner would refuse even then,
-for its queue holds what it may or does not take it. The planner is asked itself, on a snapshot
-without the victims. Those that were let through before it and still wait ask there too: what is
-left of a quota is for one of them. It is asked about few of the nodes only
+as its queue holds what it may or does not take it. The planner is asked itself, on a snapshot
+without the victims. Preemptors that were allowed victims before and still wait ask there too: what
+is left of a quota is for one of them. It is asked about few of the nodes only
 (:mod:`app.service.calls.candidate_order`). A member of a gang never preempts through the stock
 scheduler at all: room for one member is of no use without room for the gang, which is the planner's
 to make. Nor does any pod of ours while the planner preempts: two that make room for the same pod
@@ -183,9 +183,9 @@ class Preemption:
         )
 
     def _rivals(self, losses: Losses) -> dict[PodUid, NodeName]:
-        """Who else is to come where: nominated after an eviction, or about to be.
+        """Other pods that are to come to nodes: nominated after an eviction, or about to be.
 
-        They take of their queues what looks free until they have their places.
+        Rivals take of their queues what looks free until they have their places.
         """
         pending = self._cache.registry.pending.values()
         waiting = [member for group in pending for member in group.waiting.values()]
@@ -199,7 +199,7 @@ class Preemption:
         return self._cache.members.get(pod.uid)
 
     def _veto(self, pod: Pod, member: Member | None) -> Strike | None:
-        """Why it may not preempt anywhere."""
+        """Why the pod may not preempt anywhere."""
         if not self._cache.pods.ours(pod):
             return None
         group = self._cache.groups[member.group] if member is not None else None
@@ -221,7 +221,7 @@ class _Rules:
     queue: QueueName
     losses: Losses
     _gangs: dict[GroupKey, tuple[VictimGang, list[Victim]]] = field(default_factory=dict)
-    """Those of victims seen so far, each with its members that others may evict."""
+    """Gangs of victims seen so far, each with its members that others may evict."""
 
     def strike(self, candidate: Candidate, victims: Collection[Victim]) -> Strike | None:
         """What speaks against the candidate, of whose victims these are known."""
@@ -239,7 +239,7 @@ class _Rules:
         return Strike.GANG_MINIMUM if self._leave_a_gang_in_part(victims) else None
 
     def _budgets(self) -> Iterator[BudgetInUse]:
-        """Those that others take from; kube-scheduler has seen to it that all allow these alone."""
+        """Budgets that others take from; kube-scheduler has seen that all allow these alone."""
         for key, theirs in self.losses.budgets.items():
             yield BudgetInUse(self.cache.budgets[key], theirs)
 
@@ -275,7 +275,7 @@ def _known(cache: ClusterCache, uids: Iterable[PodUid]) -> list[Victim]:
 
 
 def _has_room(cache: ClusterCache, preemptor: Pod, node: NodeName, candidate: Candidate) -> bool:
-    """Whether it fits once the victims are gone; what it was promised itself is its own."""
+    """Whether the pod fits once the victims are gone; what is reserved for itself is its own."""
     request = cache.node_usage.vector(preemptor.shape.requests)
     gone = frozenset({preemptor.uid, *candidate.victims})
     return node in cache.node_usage.nodes and cache.node_usage.has_room(node, request, without=gone)

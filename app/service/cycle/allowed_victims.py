@@ -1,10 +1,10 @@
-"""Victims whose eviction was allowed and may not show yet, and for whom.
+"""Victims whose eviction was allowed and may not show yet, and their preemptors.
 
 kube-scheduler evicts in the background and asks for the next preemptor meanwhile, so two calls can
 come before the watch shows the first deletion. Each would leave a gang its minimum, and a budget
 what it allows; both together would not. So what was allowed is kept for some seconds and counts as
-lost for all other preemptors. The same one asks again only when kube-scheduler is done with what it
-was allowed before, so that does not count against it.
+lost for all other preemptors. The same preemptor asks again only when kube-scheduler is done with
+what it was allowed before, so that does not count against it.
 
 A victim has gone when its room is free, as for kube-scheduler: a kubelet says that a pod has ended
 before it takes it away.
@@ -45,7 +45,7 @@ class Losses:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Approved:
+class _Allowed:
     """``stood`` are the budgets of the victim as they were then, ``budgets`` as they are now."""
 
     victim: Disruptable
@@ -69,40 +69,41 @@ class AllowedVictims:
         self._cache = cache
         self._clock = clock
         self._limit = limit
-        self._approved: dict[tuple[PodUid, PodUid], _Approved] = {}
+        self._allowed: dict[tuple[PodUid, PodUid], _Allowed] = {}
         """By preemptor and victim, the latest last."""
-        self._by_preemptor: dict[PodUid, dict[PodUid, _Approved]] = {}
-        """The same, by victim for each preemptor."""
+        self._by_preemptor: dict[PodUid, dict[PodUid, _Allowed]] = {}
+        """Allowed victims by victim for each preemptor."""
         self._budgets: dict[str, DisruptionBudget] = {}
-        """Those that the approvals were compared with last."""
+        """Budgets that the allowed victims were compared with last."""
 
     def add(self, preemptor: PodUid, node: NodeName, victims: Iterable[Disruptable]) -> None:
-        """It may evict them from ``node``."""
+        """Allow the preemptor to evict ``victims`` from ``node``."""
         until = self._clock() + KEPT_S
         for pod in victims:
             key = (preemptor, pod.uid)
             budgets = {name: b for name, b in self._cache.budgets.items() if b.covers(pod)}
-            if key in self._approved:
+            if key in self._allowed:
                 self._drop(key)
-            approved = _Approved(pod, node, tuple(budgets.values()), budgets, until)
-            self._approved[key] = approved
-            self._by_preemptor.setdefault(preemptor, {})[pod.uid] = approved
-        while len(self._approved) > self._limit:
+            allowed = _Allowed(pod, node, tuple(budgets.values()), budgets, until)
+            self._allowed[key] = allowed
+            self._by_preemptor.setdefault(preemptor, {})[pod.uid] = allowed
+        while len(self._allowed) > self._limit:
             self._drop_first()
 
     def allows(self, preemptor: PodUid, nodes: Collection[NodeName]) -> bool:
-        """Whether it may evict somebody from one of ``nodes``."""
-        return any(approved.node in nodes for approved in self._of(preemptor))
+        """Whether the preemptor may evict a pod from one of ``nodes``."""
+        return any(allowed.node in nodes for allowed in self._of(preemptor))
 
     def are_done(self, preemptor: PodUid) -> bool:
-        """Whether it was allowed something and the watch shows all of it done."""
-        victims = [approved.victim.uid for approved in self._of(preemptor)]
+        """Whether the preemptor was allowed something and the watch shows all of it done."""
+        victims = [allowed.victim.uid for allowed in self._of(preemptor)]
         return bool(victims) and all(map(self._has_gone, victims))
 
     def preemptors(self) -> dict[PodUid, NominatedRoom]:
-        """Pods of ours that may evict somebody and wait, where they may last, and whether it shows.
+        """Pods of ours that may evict others and wait, the last node of each, and whether it shows.
 
-        That is asked for each plan; most of whom something was approved for have their places.
+        The answer is needed for each plan; most preemptors that were allowed victims have their
+        places.
         """
         self._forget()
         waiting = (uid for uid in self._by_preemptor if self._waits(uid))
@@ -112,16 +113,16 @@ class AllowedVictims:
         member = self._cache.members.get(preemptor)
         return member is not None and not (member.node or member.pod.node)
 
-    def _nominated_room(self, approved: Collection[_Approved]) -> NominatedRoom:
-        node = [each.node for each in approved][-1]
-        victims = (each.victim.uid for each in approved if each.node == node)
+    def _nominated_room(self, allowed: Collection[_Allowed]) -> NominatedRoom:
+        node = [each.node for each in allowed][-1]
+        victims = (each.victim.uid for each in allowed if each.node == node)
         return NominatedRoom(node, done=all(map(self._has_gone, victims)))
 
     def _has_gone(self, victim: PodUid) -> bool:
         pod = self._cache.pods.pod(victim)
         return pod is None or pod.status in TERMINAL
 
-    def _of(self, preemptor: PodUid) -> Collection[_Approved]:
+    def _of(self, preemptor: PodUid) -> Collection[_Allowed]:
         self._forget()
         return self._by_preemptor.get(preemptor, {}).values()
 
@@ -133,49 +134,49 @@ class AllowedVictims:
         preemptors: dict[PodUid, NodeName] = {}
         members: defaultdict[GroupKey, set[PodUid]] = defaultdict(set)
         budgets: defaultdict[str, set[PodUid]] = defaultdict(set)
-        for (preemptor, uid), approved in self._approved.items():
+        for (preemptor, uid), allowed in self._allowed.items():
             if preemptor == besides:
                 continue
             pods.add(uid)
-            preemptors[preemptor] = approved.node
+            preemptors[preemptor] = allowed.node
             member = self._cache.members.get(uid)
             if member is not None:
                 members[member.group].add(uid)
-            for key in self._burdened(approved):
+            for key in self._burdened(allowed):
                 budgets[key].add(uid)
         return Losses(pods, preemptors, members, budgets)
 
-    def _burdened(self, approved: _Approved) -> list[str]:
+    def _burdened(self, allowed: _Allowed) -> list[str]:
         """The keys of budgets whose status may not show yet that the victim goes."""
-        if not approved.budgets:
+        if not allowed.budgets:
             return []
-        pod = self._cache.pods.pod(approved.victim.uid)
+        pod = self._cache.pods.pod(allowed.victim.uid)
         shows = pod is None or pod.deleting
-        return [k for k, b in approved.budgets.items() if not shows or b in approved.stood]
+        return [k for k, b in allowed.budgets.items() if not shows or b in allowed.stood]
 
     def _follow_budgets(self) -> None:
-        """Compare the approvals with those budgets only that changed since this was done last.
+        """Compare the allowed victims with budgets that changed since this was done last.
 
-        A call must not cost all approvals times all budgets.
+        A call must not cost all allowed victims times all budgets.
         """
         before, now = self._budgets, self._cache.budgets
         keys = before.keys() | now.keys()
         for key in [key for key in keys if before.get(key) is not now.get(key)]:
-            for approved in self._approved.values():
-                approved.follow(key, now.get(key))
+            for allowed in self._allowed.values():
+                allowed.follow(key, now.get(key))
         self._budgets = dict(now)
 
     def _forget(self) -> None:
         now = self._clock()
-        while self._approved and next(iter(self._approved.values())).until <= now:
+        while self._allowed and next(iter(self._allowed.values())).until <= now:
             self._drop_first()
 
     def _drop_first(self) -> None:
-        self._drop(next(iter(self._approved)))
+        self._drop(next(iter(self._allowed)))
 
     def _drop(self, key: tuple[PodUid, PodUid]) -> None:
         preemptor, uid = key
-        del self._approved[key]
+        del self._allowed[key]
         mine = self._by_preemptor[preemptor]
         del mine[uid]
         if not mine:

@@ -29,7 +29,7 @@ class Why(StrEnum):
     UNCREATED = "uncreated"
     """No owner created the members that places were kept for."""
     STUCK = "stuck"
-    """It holds part of its room and cannot get the rest."""
+    """The group holds part of its room and cannot get the rest."""
     OVER_LIMIT = "over-limit"
     """A queue, or one above it, held more than its limit (:mod:`app.service.cycle.over_limit`)."""
 

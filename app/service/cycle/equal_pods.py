@@ -2,11 +2,11 @@
 
 kube-scheduler asks for a pod the moment it is created: often before our watch has shown it, mostly
 before a cycle has planned it. A plan on demand takes milliseconds in which kube-scheduler does
-nothing else. So after one for a pod alone the planner is asked how many more of its kind its queue
+nothing else. So after one for a single pod the planner is asked how many more of its kind its queue
 bears (:func:`app.core.planner.bears_more`). So many have an offered node with room at once, as long
-as nobody else waits, was promised anything or took room, be it with a scheduler of others, and
-nodes, queues and configuration are the same. Those count too that no plan is for yet, such as pods
-behind gates of others: what they ask for is taken off what other queues deserve.
+as no other pod waits, was reserved anything or took room, be it under another scheduler, and nodes,
+queues and configuration are the same. Those count too that no plan is for yet, such as pods behind
+foreign gates: what they ask for is taken off what other queues deserve.
 
 Only of a sample of nodes, though: that has the planned one rarely, and without it the pod has an
 offered node with room in any case (:mod:`app.service.calls.filtering`). Where all nodes are offered
@@ -38,7 +38,7 @@ from app.service.cycle.snapshot_token import claimed, differ, has_more
 from app.wire.filter_by_name import SAMPLE_FLOOR
 
 COUNTS: Final = (64, 8, 1)
-"""So many are asked for: if the queue does not bear the first, then the next."""
+"""How many pods are asked for: if the queue does not bear the first number, then the next."""
 
 COME_S: Final = 1.0
 """When none has come for so long the planner is not asked about them after every cycle."""
@@ -57,7 +57,7 @@ class _Granted:
     """What the cluster had: less once pods have gone from nodes that are not ready or cordoned."""
     queues: Mapping[QueueName, Queue]
     charges_made: int
-    """By then, by anybody."""
+    """The charges made by then, by all holders."""
     usage: Mapping[QueueName, QueueUsage]
     count: int
 
@@ -91,12 +91,12 @@ class EqualPods:
         return stands and all(_shape(other) == _shape(group) for other in waiting)
 
     def cycle_begins(self) -> None:
-        """A hint that a queue holds more than it was promised is taken up now."""
+        """Forget what was granted if a queue is said to hold more than was reserved in it."""
         if self.cache.signals.overfull:
             self._granted = None
 
     def use(self) -> None:
-        """One that is covered was promised a place."""
+        """Note that a covered pod got a reservation."""
         self._used += 1
 
     def learn(self, gang: Gang | None, *, now: float) -> None:
@@ -109,7 +109,7 @@ class EqualPods:
             self._ask(now)
 
     def renew(self, *, now: float) -> None:
-        """Others were promised places: ask again, while there is a use for it."""
+        """Ask again after other pods got reservations, while there is a use for it."""
         if now - self._came_at <= COME_S and not self._stands():
             self._ask(now)
 
@@ -126,7 +126,7 @@ class EqualPods:
         if snapshot.begun or snapshot.asked_of_cordoned is not None:
             return  # what queues deserve goes with what these groups ask for, or hold soon
         if len(like.request) < len(snapshot.axis):
-            self._like = None  # somebody named a resource that was not known when it came
+            self._like = None  # a resource was named that was not known when it came
             return
         for count in COUNTS:
             if bears_more(snapshot, policies, like=like, count=count, now=now):
@@ -179,14 +179,14 @@ class EqualPods:
         return has_more(before.request, now.request) or has_more(claimed(before), claimed(now))
 
     def _only_alike_wait(self, now: float) -> bool:
-        """Whether they do, and nobody was refused: what is there is for who waits longest."""
+        """Whether only equal pods wait, and none was refused, which would go first."""
         pending, refused = self.cache.registry.pending, self.refused.reasons
         return len(pending) <= _CROWD and all(
             key not in refused and self._is_alike(group, now) for key, group in pending.items()
         )
 
     def _is_alike(self, group: Group, now: float) -> bool:
-        """Whether it is a pod alone that waits and may go anywhere, and asks for the same.
+        """Whether the group is a single pod that waits and may go anywhere, and asks for the same.
 
         A pod that keeps the place it was planned has a plan of its own.
         """
@@ -209,6 +209,6 @@ class EqualPods:
 
 
 def _shape(group: Group) -> PodShape:
-    """That of its one pod: those of the same may go to the same nodes."""
+    """The shape of the group's one pod: pods of one shape may go to the same nodes."""
     [member] = group.members.values()
     return member.pod.shape

@@ -52,7 +52,7 @@ class Leadership:
             self.pace.end_rest()
 
     def begin(self) -> None:
-        """This replica decides from now on."""
+        """Have this replica decide from now on."""
         if not self._standing_by:
             return
         self._standing_by = False
@@ -61,7 +61,7 @@ class Leadership:
         take_over(self.cache)
 
     def has_planned(self) -> None:
-        """This replica leads, and a cycle of it is over."""
+        """Note that this replica leads, and a cycle of it is over."""
         self.first_cycle.set()
         self.deciding.set()
 

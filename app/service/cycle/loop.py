@@ -31,7 +31,7 @@ class CycleLoop:
 
     @property
     def _has_news(self) -> bool:
-        """Whether something changed since the last cycle began: the cluster, or who leads.
+        """Whether something changed since the last cycle began: the cluster, or the leader.
 
         Room that others take or give back is no news while no group waits for any.
         """

@@ -39,7 +39,7 @@ class Pace:
         self._due_at = _loop_time() + self.limits.cycle_idle_s
 
     def start_over(self) -> None:
-        """This replica plans no more: the length of its last cycle delays nothing."""
+        """Forget the length of the last cycle, as this replica plans no more."""
         self.log.last_s = 0.0
         self.put_off()
 

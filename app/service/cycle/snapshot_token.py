@@ -2,8 +2,8 @@
 
 Room on the nodes is counted again for every gang in any case. What queues and namespaces may hold
 is not, as that costs a look at all queues: only when something is less than the cycle thought.
-PriorityClasses and a queue's priority say who goes first, not how much there is: what changes of
-these counts from the next cycle on.
+PriorityClasses and a queue's priority say which gang goes first, not how much there is: what
+changes of these counts from the next cycle on.
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ class SnapshotToken:
     policies: Policies
 
     def is_overtaken(self, cache: ClusterCache, policies: Policies, *, admits: bool) -> bool:
-        """Whether there may be less for anybody by now than this says.
+        """Whether there may be less for any group by now than this says.
 
-        Quotas, which change with every pod, matter only to who ``admits`` groups.
+        Quotas, which change with every pod, matter only to a cycle that ``admits`` groups.
         """
         before = self.snapshot
         return (
@@ -70,12 +70,12 @@ def _has_grown(before: QueueUsage | None, now: QueueUsage) -> bool:
 
 
 def taken(usage: QueueUsage) -> Vector:
-    """What its groups hold, and what those of their members have that are terminating."""
+    """What the queue's groups hold, and what their terminating members have."""
     return usage.allocated if usage.releasing is None else usage.allocated + usage.releasing
 
 
 def claimed(usage: QueueUsage) -> Vector:
-    """What its groups hold and may still claim."""
+    """What the queue's groups hold and may still claim."""
     return usage.allocated + usage.inqueue - usage.elastic
 
 

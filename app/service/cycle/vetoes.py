@@ -18,7 +18,7 @@ from app.model.snapshot import Veto
 FIRST_S: Final = 1.0
 """For how long a node is left alone the first time."""
 GROWTH: Final = 4
-"""So many times as long is the next one, if it comes within so many times as long after this."""
+"""By which factor the next veto lasts longer, if it comes within that many times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Vetoes:
         self._right_until = float("-inf")
 
     def active(self, *, now: float) -> frozenset[Veto]:
-        """Those still in force."""
+        """The vetoes still in force."""
         if now >= self._right_until:
             self._go_through(now)
         return self._active

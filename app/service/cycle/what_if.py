@@ -31,8 +31,8 @@ class WhatIf:
     ) -> frozenset[PodUid]:
         """Which members would get their ``places``, if only they asked and other pods were evicted.
 
-        Room on the nodes and their rules are for the caller to see. Nothing is lent, as on demand:
-        the owners of those pods make them anew, and while they wait nothing is.
+        Room on the nodes and their rules are for the caller to see. No queue borrows, as on demand:
+        the owners of those pods make them anew, and while they wait none does.
         """
         index, group_of = self._snapshot.table.index, self._group_of
         rows = {uid: index[node] for uid, node in places.items() if node in index}

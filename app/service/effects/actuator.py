@@ -10,10 +10,10 @@ A pod that got its place is told in the cheapest way that reaches it (design §4
 * behind our gate: the gate is removed, with a pin (one write), after a nomination (two) or with
   nothing said (:mod:`app.service.effects.placement_hints`);
 * without a gate, and its place is exchanged with no other: nominated, which wakes it too;
-* refused by Filter before: woken by an annotation, which wakes nobody else;
+* refused by Filter before: woken by an annotation, which wakes no other pod;
 * otherwise nothing: kube-scheduler will ask.
 
-Those that must be near others of their gang are told after these
+Members that must be near others of their gang are told after these
 (:mod:`app.service.effects.affinity_followers`).
 """
 
@@ -172,7 +172,7 @@ class Actuator:
             self._cache.decisions.start_time(member, now=now)
 
     def _must_be_told(self, member: Member) -> bool:
-        """Whether it has a place that it, or kube-scheduler, does not know."""
+        """Whether the member has a place that it, or kube-scheduler, does not know."""
         pod = member.pod
         if member.stage is not Stage.PLANNED or pod.node or pod.deleting:
             return False
@@ -201,12 +201,12 @@ class Actuator:
             await self._pods.patch_pod_status(pod.namespace, pod.name, status, uid=pod.uid)
             self._reasons.taken_back(pod)
             if not self._keeps_place(member, node):
-                return  # whoever gives it another one asks for it to be told
+                return  # what gives it another one asks for it to be told
         pin = node if hint is PlacementHint.PIN and not pod.pinned else NO_NODE
         await self._gates.open(pod, pin=pin)
 
     def _keeps_place(self, member: Member, node: NodeName) -> bool:
-        """Whether it is still to be told of that place; it may have lost it during a write."""
+        """Whether the member is still to be told of that place; it may be lost during a write."""
         present = self._cache.members.get(member.pod.uid)
         return present is member and member.node == node and self._must_be_told(member)
 
@@ -223,7 +223,7 @@ class Actuator:
         pod = member.pod
         with self._waking(member):
             token = f"{self._clock():.3f}"
-            # Whom kube-scheduler's own rule refused, no annotation wakes.
+            # A pod that kube-scheduler's own rule refused is woken by no annotation.
             await self._pods.wake_pod(
                 pod.namespace, pod.name, uid=pod.uid, token=token, by_label=follows(member)
             )
@@ -243,6 +243,6 @@ class Actuator:
 
 
 def log_failure(key: Hashable, error: Exception) -> None:
-    """An effect failed in a way nobody foresaw; it comes back."""
+    """Log an effect that failed in an unforeseen way; it comes back."""
     metrics.WRITES.labels("effect", "failed").inc()
     log.error("effect failed", extra={"key": key}, exc_info=error)

@@ -16,7 +16,7 @@ from app.model.ids import GroupKey
 from app.service.telling.affinity_followers import follows, must_follow
 
 _GATHER_S: Final = 0.02
-"""So long a group is not looked at again: its members come one after the other."""
+"""How long a group is not looked at again: its members come one after the other."""
 
 _SHARE: Final = 0.1
 """Of the time at most: looks at a gang of thousands, each with a rule of its own, take long."""

@@ -19,7 +19,7 @@ from app.telemetry import metrics
 
 PATIENCE_S = 5.0
 _AT_ONCE = 8
-"""So many pods at most are woken at each look."""
+"""How many pods at most are woken at each look."""
 
 
 class Corrections:
@@ -56,7 +56,7 @@ class Corrections:
             self._work.add(uid)
 
     async def _wake(self, uid: PodUid) -> None:
-        """A pod that nobody asks for after that has its turn again, whatever became of this."""
+        """Wake the pod; if kube-scheduler does not ask for it then, it has its turn again."""
         member = self._cache.members.get(uid)
         if member is None or member.pod.node:
             return

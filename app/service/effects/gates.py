@@ -24,7 +24,7 @@ class Gates:
         self._opened: dict[PodUid, float] = {}
 
     def is_open(self, uid: PodUid) -> bool:
-        """Whether its removal was accepted just now."""
+        """Whether the gate's removal was accepted just now."""
         return self._opened.get(uid, float("-inf")) > self._clock() - REPEAT_S
 
     async def open(self, pod: Pod, *, pin: NodeName = NO_NODE) -> None:

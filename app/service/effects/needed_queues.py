@@ -1,7 +1,7 @@
 """The queues that must exist: ``root`` and those of groups that name none (volcano.md §3.2).
 
 These are ``default``, which the CRDs write into PodGroups and the webhooks into jobs, and what
-``--default-queue`` says. Created when missing, at the start and whenever somebody deleted them; a
+``--default-queue`` says. Created when missing, at the start and whenever they were deleted; a
 failure is tried again. A job that names a queue that is not there is refused, so the process is not
 ready before that was done once.
 """

@@ -6,12 +6,12 @@ drops it itself when it refuses the pod, but not of a pod that never gets as far
 not exist, a gate). Taking one back wakes all pods that wait in the scheduler's queue, hence only
 after a moment in which the place may come back or the scheduler may do it.
 
-Not those of kube-scheduler, which nominates whom it evicts others for, pods that we had nominated
-before among them, and whom it is about to bind: of a pod in PreBind it keeps the room anyway. Of
-the former, what stands on a pod says whose it is (:attr:`Pod.left_nomination`), so that it does not
-matter which process of ours wrote it. Later ones that we do not know of are the last leader's on
-pods behind a gate, which kube-scheduler has not tried, and on members of gangs, for which it evicts
-nobody (:mod:`app.service.calls.preemption`).
+Not nominations by kube-scheduler, which nominates pods that it evicts others for, pods that we had
+nominated before among them, and pods that it is about to bind: of a pod in PreBind it keeps the
+room anyway. Of the former, what stands on a pod says whose it is (:attr:`Pod.left_nomination`), so
+that it does not matter which process of ours wrote it. Later ones that we do not know of are the
+last leader's on pods behind a gate, which kube-scheduler has not tried, and on members of gangs,
+for which it evicts no pod (:mod:`app.service.calls.preemption`).
 """
 
 from collections.abc import Callable, Hashable, Iterator

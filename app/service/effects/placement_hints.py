@@ -49,7 +49,7 @@ def lacks_nomination(member: Member, group: Group) -> bool:
 
 
 def _is_recreated(pod: Pod) -> bool:
-    """Whether somebody makes it anew when its node turns out not to take it."""
+    """Whether a controller makes the pod anew when its node turns out not to take it."""
     owner = pod.owner
     return owner is not None and owner.api_version == VCJOB and owner.kind == "Job"
 

@@ -74,7 +74,7 @@ class PodReasons:
         self._clock = clock
         self._said: dict[PodUid, Said] = {}
         self._followed: set[PodUid] = set()
-        """Those whose condition is looked at again."""
+        """Pods whose condition is looked at again."""
         self._work: WorkQueue[PodUid] = WorkQueue(self._follow, failed=failed)
         self._events = PodEvents(self._reason_on, events=events, clock=clock, failed=failed)
 
@@ -109,7 +109,7 @@ class PodReasons:
         return self._patch("True", "Planned", f"planned on {member.node}")
 
     def taken_back(self, pod: Pod) -> None:
-        """That patch was accepted."""
+        """Note that the patch was accepted."""
         if self._stands_on(pod):
             self._said[pod.uid] = Said("", "", self._clock())
 
@@ -129,7 +129,7 @@ class PodReasons:
                 self._work.add(uid)
 
     def _speaks_of(self, member: Member) -> bool:
-        """Whether it waits behind a gate, and goes on doing so."""
+        """Whether the member waits behind a gate, and goes on doing so."""
         return member.pod.gated and member.pod.uid not in self._last_plan.shown
 
     async def _follow(self, uid: PodUid) -> None:

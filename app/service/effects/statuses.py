@@ -42,18 +42,21 @@ SETTLING_S = 2.0
 """A change that leaves the phase is written so long after it began: pods come, and start, one by
 one, and a gang that has its places runs soon."""
 PLACED_SETTLING_S = 5.0
-"""The same for a gang that has its places and needs only be bound, unless it was said to wait."""
+"""How long a gang with places that needs only be bound settles, unless it was said to wait."""
 REPLACED_S = 0.5
-"""So long a running gang may lack members that do not exist before it is Unknown: a job makes an
-evicted pod anew at once, and its policies are not to answer what is over then. (Volcano looks once
-a second.) And so long it may have none before it waits again: it is admitted at once or deleted."""
+"""How long a running gang may lack members that do not exist before it is Unknown.
+
+A job makes an evicted pod anew at once, and its policies are not to answer what is over then.
+(Volcano looks once a second.) And so long it may have none before it waits again: it is admitted at
+once or deleted.
+"""
 FIRST_LOOK_S = 0.25
 """After so long the planner has looked at a new group."""
 TEXT_EVERY_S = 5.0
 FIRST_EVENT_AFTER_S = 2.0
 """A refusal that is over sooner (the pods were just being created) is not worth an event."""
 FIRST_EVENT_WITHOUT_PODS_S = 10.0
-"""The same for an admitted group that has no pod yet: many are made before their pods are."""
+"""How long an admitted group without pods has no event: many are made before their pods are."""
 EVENT_EVERY_S = 15.0
 _INSTANT_S = 0.001
 _NOTHING: Amounts = ((CPU, 0), (MEMORY, 0))
@@ -313,7 +316,7 @@ class StatusWriter:
 
 
 def _may_soon_be_whole(gang: Gang) -> bool:
-    """Whether it is not Unknown yet, and lacks members that somebody may be making."""
+    """Whether the gang is not Unknown yet, and lacks members that may be created soon."""
     return gang.phase is not GroupPhase.UNKNOWN and unmade(gang) is not None
 
 
