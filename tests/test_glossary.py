@@ -79,19 +79,15 @@ REPLACED = re.compile(
 )
 """Words of the glossary's left column that have no other use in a docstring."""
 STILL_TO_DO = (
-    "app/cache/decisions.py",
-    "app/core/actions/begun.py",
-    "app/core/actions/cycle.py",
-    "app/core/actions/minimum.py",
-    "app/core/plugins/capacity.py",
-    "app/core/plugins/conformance.py",
-    "app/core/plugins/proportion.py",
+    "app/core/actions/",
+    "app/core/planner.py",
+    "app/core/plugins/",
     "app/core/victims/",
-    "app/service/cycle/heirs.py",
-    "app/service/cycle/on_demand.py",
+    "app/service/cycle/begun_eviction.py",
+    "app/service/cycle/evicted_room.py",
     "app/service/cycle/publishing.py",
 )
-"""Where docstrings are not looked at yet."""
+"""Where names and docstrings are not looked at yet."""
 THE_FIELDS = frozenset({"NominatedRoom", "nominated_room"})
 """The glossary's own: room that a nomination keeps."""
 
@@ -100,6 +96,8 @@ def names() -> Iterator[tuple[str, str]]:
     """Every module, package and class of ``app``, and where it is."""
     for path in sorted(ROOT.rglob("*.py")):
         where = str(path.relative_to(ROOT.parent))
+        if where.startswith(STILL_TO_DO):
+            continue
         yield where, path.parent.name if path.name == "__init__.py" else path.stem
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):

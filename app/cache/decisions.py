@@ -145,7 +145,7 @@ class Decisions:
         member.refused = False
 
     def missed(self, member: Member, *, offered: int) -> None:
-        """So many nodes were offered for a member, and its own was not among them."""
+        """Note that ``offered`` nodes were offered for a member, and its own was not among them."""
         member.missed += offered
 
     def vetoed(self, member: Member) -> None:

@@ -30,7 +30,7 @@ def unbearable(plan: EvictionPlan, gang: Gang | None, cache: ClusterCache) -> st
 
 
 def _not_wanted(plan: EvictionPlan, gang: Gang | None, cache: ClusterCache) -> str:
-    """Why its preemptor does not take the places as planned."""
+    """Why the preemptor does not take the places as planned."""
     group = cache.groups.get(plan.preemptor)
     if gang is None or group is None or not group.known or group.deleting:
         return "its group is gone"
@@ -48,7 +48,7 @@ def _not_wanted(plan: EvictionPlan, gang: Gang | None, cache: ClusterCache) -> s
 
 
 def _stays(victim: VictimPod, cache: ClusterCache) -> str:
-    """Why it is not the pod that was to go, or may not go for this plan."""
+    """Why the pod is not the one that was to go, or may not go for this plan."""
     member = cache.members.get(victim.uid)
     if member is None or member.pod.status in TERMINAL:
         return "is gone"

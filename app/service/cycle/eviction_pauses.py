@@ -1,9 +1,10 @@
-"""For whom no pods are evicted for a while: evictions in vain, and jobs that lose pods in turn.
+"""Groups that no pods are evicted for: after evictions in vain, and jobs that lose pods in turn.
 
 A gang whose victims went in vain pauses, each time in a row twice as long. That pods are not
 evicted in circles is for the rules to see to (:mod:`app.core.plugins`); here the evictions of each
-job are counted all the same, as a last resort against a rule that is wrong. One that loses pods
-again and again, or again and again to the same job, is let alone, and who wants its pods pauses.
+job are counted all the same, as a last resort against a rule that is wrong. A job that loses pods
+again and again, or again and again to the same job, is let alone, and the group that wants its pods
+pauses.
 """
 
 from collections import deque
@@ -15,11 +16,11 @@ from app.model.ids import GroupKey
 from app.service.limits import Limits
 
 WINDOW_S: Final = 600.0
-"""So long a decision counts."""
+"""How long a decision counts."""
 OF_ONE_JOB: Final = 6
-"""So many decisions may take pods of one job in that time."""
+"""How many decisions may take pods of one job in that time."""
 OF_ONE_PAIR: Final = 3
-"""So many for the same job."""
+"""How many decisions may take pods of one job for the same other job in that time."""
 _MOST_DOUBLINGS: Final = 30
 _KEPT: Final = 10_000
 """Jobs and pairs that are counted at most; those counted first are forgotten first."""
@@ -59,7 +60,7 @@ class Pauses:
         return pause if pause is not None and pause.until > now else None
 
     def active(self, *, now: float) -> dict[GroupKey, Pause]:
-        """All that have not ended."""
+        """The pauses that have not ended."""
         return {key: pause for key, pause in self._of.items() if pause.until > now}
 
     def forgive(self, key: GroupKey) -> None:

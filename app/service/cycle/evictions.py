@@ -1,10 +1,9 @@
 """The eviction plans that have begun: the one place that owns their life.
 
 A plan is taken up when the live cluster still bears it (:mod:`app.service.cycle.bearable_plans`),
-and goes the steps of :mod:`app.service.cycle.begun_eviction`. Who writes to the API server
+and goes the steps of :mod:`app.service.cycle.begun_eviction`. The writer to the API server
 (:mod:`app.service.effects.evictions`) asks here what is to be done and says what came of it; that
-the victims have gone, and that the room is there, is seen by
-:mod:`app.service.cycle.evicted_room`.
+the victims have gone, and that the room is there, is seen by :mod:`app.service.cycle.evicted_room`.
 
 Until a replica that leads has seen which plans are stored it plans nothing: room that looks free
 may be that of a gang that others were evicted for.
@@ -32,7 +31,7 @@ from app.wire.intents import read_intent
 log = logging.getLogger(__name__)
 
 REMEMBERED: Final = 64
-"""So many decisions are kept for people, with their certificates."""
+"""How many decisions are kept for users, with their certificates."""
 GROUP_GONE: Final = "the group is gone"
 
 
@@ -263,7 +262,7 @@ class Evictions:
         self._go(begun, Step.PLACED, now=now)
 
     def bound(self, begun: BegunEviction, *, now: float) -> None:
-        """Its gang has its minimum on nodes, or the plan had no gang."""
+        """End the plan: its gang has its minimum on nodes, or the plan had no gang."""
         self.cache.pipelined.end(begun.name)
         self.pauses.forgive(begun.intent.preemptor)
         self.searched_twice.discard(begun.intent.uid)

@@ -40,7 +40,7 @@ class Heirs:
     limits: Limits
     clock: Clock
     told: Sequence[Published]
-    """They are told of places that waiting members get."""
+    """Followers of places that waiting members get."""
     _failed: dict[PodUid, float] = field(default_factory=dict)
     """Until when their owners may show that they want others in their stead; the earliest first."""
 
@@ -109,7 +109,7 @@ def _waiting(group: Group, left: Vacated) -> Member | None:
 
 
 def _inherits(group: Group, pod: Pod) -> bool:
-    """Whether its gang is torn without it, and may want another one."""
+    """Whether the gang is torn without the pod, and may want another one."""
     if pod.preempted or group.phase is GroupPhase.COMPLETED:
         return False
     return bool(group.owed) and group.lacks(pod.role)

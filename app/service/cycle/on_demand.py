@@ -26,7 +26,7 @@ from app.service.cycle.refused import Refused
 from app.service.ports import Clock
 
 AT_ONCE = 128
-"""So many groups and members at most are planned on demand together: some milliseconds."""
+"""How many groups and members at most are planned on demand together: some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StoredIntents:
-    """Until they are known nothing may be planned."""
+    """Until intents are known nothing may be planned."""
 
     evictions: Evictions
     store: IntentStore
