@@ -93,15 +93,20 @@ THE_FIELDS = frozenset({"NominatedRoom", "nominated_room"})
 
 
 def names() -> Iterator[tuple[str, str]]:
-    """Every module, package and class of ``app``, and where it is."""
+    """Every module, package, class and type of ``app``, and where it is."""
     for path in sorted(ROOT.rglob("*.py")):
         where = str(path.relative_to(ROOT.parent))
         if where.startswith(STILL_TO_DO):
             continue
         yield where, path.parent.name if path.name == "__init__.py" else path.stem
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 yield f"{where}:{node.lineno}", node.name
+        for node in tree.body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)]) if re.match("_?[A-Z][a-z]", name):
+                    yield f"{where}:{node.lineno}", name
 
 
 Documented = tuple[str, str, ast.AST]

@@ -50,21 +50,21 @@ def _figures(name: QueueName, ledger: Ledger, opened: Opened) -> QueueFigures:
     overused = bool(account.allocated.any()) and opened.overused(name) is not None
     if opened.standings is None:
         return QueueFigures(*_own(account), overused=overused)
-    standing = opened.standings(name)
+    queue_share = opened.standings(name)
     return QueueFigures(
-        *(_with_children(account) if standing.with_children else _own(account)),
+        *(_with_children(account) if queue_share.with_children else _own(account)),
         overused=overused,
-        deserved=standing.deserved,
-        real_capability=np.minimum(standing.real_capability, ledger.snapshot.total),
-        share=standing.share,
-        borrowed=_borrowed(account, standing),
+        deserved=queue_share.deserved,
+        real_capability=np.minimum(queue_share.real_capability, ledger.snapshot.total),
+        share=queue_share.share,
+        borrowed=_borrowed(account, queue_share),
     )
 
 
-def _borrowed(account: QueueAccount, standing: QueueShare) -> Vector | None:
-    if not standing.deserved.any():
+def _borrowed(account: QueueAccount, queue_share: QueueShare) -> Vector | None:
+    if not queue_share.deserved.any():
         return None
-    return without_pods(np.maximum(account.allocated - standing.deserved, 0))
+    return without_pods(np.maximum(account.allocated - queue_share.deserved, 0))
 
 
 def _own(account: QueueAccount) -> tuple[Vector, Vector, Vector]:

@@ -20,7 +20,7 @@ from app.model.amounts import Amounts
 from app.model.plan import Revocable
 from app.model.resources import Vector
 
-_Place = tuple[str, Amounts, float]
+_Reserved = tuple[str, Amounts, float]
 """The holder, what it takes, and since when it is reserved."""
 
 
@@ -51,16 +51,16 @@ def _free_to_go(group: Group) -> list[Member]:
     return [member for member in group.members.values() if member.revocable]
 
 
-def _slot(slot: Slot) -> _Place:
+def _slot(slot: Slot) -> _Reserved:
     return slot.holder, slot.request, slot.since
 
 
-def _member(member: Member) -> _Place:
+def _member(member: Member) -> _Reserved:
     return member.pod.uid, member.pod.shape.requests, member.since
 
 
 def _together(
-    group: Group, places: list[_Place], vector: Callable[[Amounts], Vector], *, whole: bool
+    group: Group, places: list[_Reserved], vector: Callable[[Amounts], Vector], *, whole: bool
 ) -> Revocable:
     holders, requests, since = zip(*places, strict=True)
     total = vector(())

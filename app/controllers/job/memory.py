@@ -17,7 +17,7 @@ _LASTING: Final = frozenset({Event.POD_EVICTED, Event.POD_FAILED, Event.JOB_UPDA
 """What the next sync takes out of sight, and does not make good."""
 
 Identity = tuple[str, str, str]
-Place = tuple[str, Event]
+DelayKey = tuple[str, Event]
 """The name of the pod, empty for the job, and what happened there."""
 
 
@@ -51,7 +51,7 @@ class Memory:
     refusals: Refusals = field(default_factory=Refusals)
     held_back: int = 0
     """Pods beyond the minimum that its queue could not hold when they were to be made."""
-    delays: dict[Place, Delay] = field(default_factory=dict)
+    delays: dict[DelayKey, Delay] = field(default_factory=dict)
     """What the pod there shows by itself is left out."""
     _fallen: list[Member] = field(default_factory=list)
     _first_seen: dict[tuple[Identity, float], float] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from app.core.actions.collecting import collect
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import shut_out
 from app.core.actions.minimum import awaits_unknown, is_reached, place_minimum
-from app.core.actions.precedence import Place, Precedence
+from app.core.actions.precedence import Order, Precedence
 from app.core.actions.serving import serve, take_turns
 from app.core.actions.turns import Turns
 from app.model.gang import Gang
@@ -35,20 +35,20 @@ _PIECE = 32
 
 
 def allocate(cycle: Cycle) -> Steps:
-    """Place what the gangs that are in wait for."""
+    """Place what admitted gangs wait for."""
     turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     plain: list[Gang] = []
     last: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     precedence = Precedence.of(cycle)
     torn: list[Gang] = []
-    first: list[tuple[Place, Gang]] = []
-    nominated_room.hold(cycle, precedence.before)
+    first: list[tuple[Order, Gang]] = []
+    nominated_room.block(cycle, precedence.before)
     for number, gang in enumerate(cycle.pending):
         if _takes_part(cycle, gang):
             if gang.partial and not is_reached(cycle, gang.as_it_was):
                 torn.append(gang)
             elif precedence.covers(gang):
-                heappush(first, (precedence.place(gang), gang))
+                heappush(first, (precedence.order_of(gang), gang))
             else:
                 plain.append(gang)
             if gang.unused and not gang.partial:
@@ -60,7 +60,7 @@ def allocate(cycle: Cycle) -> Steps:
         yield
     ahead = [gang for _, gang in first]
     yield from _serve_first(cycle, turns, _in_order(first))
-    nominated_room.hold(cycle, precedence.beside)
+    nominated_room.block(cycle, precedence.beside)
     yield from collect(cycle, plain)
     yield from _stand_in_line(turns, plain)
     yield from take_turns(cycle, turns, by_share=True)
@@ -94,7 +94,7 @@ def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> 
     made, claims = cycle.snapshot.nominated_room, deque(cycle.snapshot.claims)
     ranks = groupby(gangs, key=lambda gang: (gang.priority, gang.key in made))
     for (priority, evicting), rank in ranks:
-        nominated_room.hold_for_others(cycle, claims, least=priority)
+        nominated_room.block_for_others(cycle, claims, least=priority)
         if evicting:
             yield from _serve_evicting(cycle, turns, list(rank))
             continue
@@ -104,7 +104,7 @@ def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> 
             else:
                 turns.add(Backlog(gang))
             yield
-    nominated_room.hold_for_others(cycle, claims, least=None)
+    nominated_room.block_for_others(cycle, claims, least=None)
 
 
 def _serve_evicting(cycle: Cycle, turns: Turns[Backlog], gangs: Sequence[Gang]) -> Steps:
@@ -115,7 +115,7 @@ def _serve_evicting(cycle: Cycle, turns: Turns[Backlog], gangs: Sequence[Gang]) 
     yield
 
 
-def _in_order(heap: list[tuple[Place, Gang]]) -> Iterator[Gang]:
+def _in_order(heap: list[tuple[Order, Gang]]) -> Iterator[Gang]:
     """Empty ``heap``: sorting it in one go would take too long when there are many."""
     while heap:
         yield heappop(heap)[1]

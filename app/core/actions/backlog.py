@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from app.core.actions.futility import Failure
-from app.core.actions.kinds import Kind
+from app.core.actions.kinds import TaskKind
 from app.core.entries import Moment
 from app.core.gangs.units import Unit
 from app.core.ledger import Ledger
@@ -38,15 +38,15 @@ class Backlog:
 
     gang: Gang
     tasks: deque[Task] = field(default_factory=deque)
-    failed: dict[Kind, Moment] = field(default_factory=dict)
+    failed: dict[TaskKind, Moment] = field(default_factory=dict)
     units: deque[Unit] | None = None
-    failed_units: dict[tuple[int, frozenset[tuple[Kind, int]]], Failure] = field(
+    failed_units: dict[tuple[int, frozenset[tuple[TaskKind, int]]], Failure] = field(
         default_factory=dict
     )
     sorted: bool = False
     goes_last: bool = False
 
-    def has_failed(self, kind: Kind, ledger: Ledger) -> bool:
+    def has_failed(self, kind: TaskKind, ledger: Ledger) -> bool:
         """Whether tasks of ``kind`` did not fit, and nothing has grown since."""
         since = self.failed.get(kind)
         return since is not None and ledger.only_filled_since(since)

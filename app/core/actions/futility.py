@@ -20,7 +20,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from app.core.actions.kinds import Kind, kind_of
+from app.core.actions.kinds import TaskKind, kind_of
 from app.core.entries import Moment
 from app.core.gangs.need import Need
 from app.core.ledger import Ledger
@@ -109,5 +109,5 @@ def ruled(demand: Demand | None, keys: tuple[Hashable, ...]) -> Demand | None:
     return Demand((demand.what, keys), demand.members, lasting=False)
 
 
-def _uniform(queue: QueueName, one: Task, kind: Kind, count: int) -> Demand:
+def _uniform(queue: QueueName, one: Task, kind: TaskKind, count: int) -> Demand:
     return Demand((queue, kind), count, lasting=not one.shape.looks_at_pods)

@@ -8,10 +8,10 @@ from app.core.ledger import Ledger
 from app.model.gang import Task
 from app.model.ids import NodeName
 
-Kind = tuple[int, NodeName, bool]
+TaskKind = tuple[int, NodeName, bool]
 """The shape's identity (shapes live as long as the cycle), the pin, and whether room is kept."""
 
 
-def kind_of(task: Task, ledger: Ledger) -> Kind:
-    """See :data:`Kind`; it does not change before all actions have run."""
+def kind_of(task: Task, ledger: Ledger) -> TaskKind:
+    """See :data:`TaskKind`; it does not change before all actions have run."""
     return id(task.shape), task.pinned, ledger.earmarks.has(task)

@@ -37,15 +37,15 @@ def give(cycle: Cycle, gangs: Iterable[Gang]) -> None:
         cycle.block(task.request, node=row)
 
 
-def hold(cycle: Cycle, gangs: Iterable[Gang]) -> None:
-    """Hold it for gangs that are not planned now."""
+def block(cycle: Cycle, gangs: Iterable[Gang]) -> None:
+    """Block the room nominated for gangs that are not planned now."""
     for gang in gangs:
         for task, row, _ in _claims(cycle, gang):
             cycle.block(task.request, node=row)
 
 
-def hold_for_others(cycle: Cycle, claims: deque[Claim], *, least: int | None) -> None:
-    """Hold what pods without a gang here wait for, those of that priority at ``least``; None: all.
+def block_for_others(cycle: Cycle, claims: deque[Claim], *, least: int | None) -> None:
+    """Block what pods without a gang here wait for, those of that priority at ``least``; None: all.
 
     These are taken from the front of ``claims``.
     """

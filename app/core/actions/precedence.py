@@ -16,7 +16,7 @@ from app.core.actions.nominated_room import is_due
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 
-Place = tuple[int, bool, Any, GroupKey]
+Order = tuple[int, bool, Any, GroupKey]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class Precedence:
             return True
         return gang.priority > self.above and not is_reached(self.cycle, gang)
 
-    def place(self, gang: Gang) -> Place:
-        """Where one that it covers stands: the lowest go first."""
+    def order_of(self, gang: Gang) -> Order:
+        """The order of a gang that is covered: the lowest goes first."""
         evicts = gang.key in self.cycle.snapshot.nominated_room
         return -gang.priority, not evicts, self.cycle.opened.gang_key(gang), gang.key

@@ -16,7 +16,7 @@ from app.core.actions.attempt import Attempt
 from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.futility import Failure
-from app.core.actions.kinds import Kind, kind_of
+from app.core.actions.kinds import TaskKind, kind_of
 from app.core.gangs.units import Unit, goes_alone, incomplete, units
 from app.model.gang import Task
 from app.model.reason import Refusal
@@ -58,7 +58,7 @@ def _place_unit(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | None:
     if known is not None and cycle.ledger.only_filled_since(known.since):
         return known
     taken = np.zeros(len(cycle.snapshot.axis), dtype=np.int64)
-    placed, spare, refused = 0, len(unit.tasks) - unit.lacks, dict[Kind, Refusal]()
+    placed, spare, refused = 0, len(unit.tasks) - unit.lacks, dict[TaskKind, Refusal]()
     with cycle.ledger.trial() as trial:
         for task, kind in zip(unit.tasks, kinds, strict=True):
             refusal = refused.get(kind) or cycle.try_place(backlog.gang, task)

@@ -87,7 +87,7 @@ class Placer:
         self._tariff = Tariff(scoring, self._snapshot.axis)
         self._room = ledger.future_idle if ahead else ledger.idle
         self._free = self._room.T
-        self._standings: dict[int, _ShapeScores] = {}
+        self._by_shape: dict[int, _ShapeScores] = {}
         self._vetoes = self._vetoed_rows()
         self._census: Census | None = None
         self._ports: PortBook | None = None
@@ -121,9 +121,9 @@ class Placer:
         return self._by_plugins.laid_over(scores, gang, task)
 
     def _ranked(self, task: Task) -> Scores:
-        standing = self._standing(task)
-        scores = self._current(standing)
-        rules = self._rules(standing, pinned=None)
+        scored = self._shape_scores(task)
+        scores = self._current(scored)
+        rules = self._rules(scored, pinned=None)
         if rules is None:
             return scores
         liked = rules.liked()
@@ -136,13 +136,13 @@ class Placer:
         """Whether ``task`` of ``gang`` may go to the node of ``row`` as the ledger stands."""
         if task.pinned and self._row(task.pinned) != row:
             return False
-        standing = self._standing(task)
-        if not standing.fit.mask[row] or (standing.vetoed is not None and standing.vetoed[row]):
+        scored = self._shape_scores(task)
+        if not scored.fit.mask[row] or (scored.vetoed is not None and scored.vetoed[row]):
             return False
         free = self._free[:, row]
         if ((free < task.request) & (task.request > 0)).any():
             return False
-        allowed = self._allowed(standing, pinned=row if task.pinned else None)
+        allowed = self._allowed(scored, pinned=row if task.pinned else None)
         if allowed is not None and not allowed[row]:
             return False
         allowed = self._by_plugins.allowed(gang, task)
@@ -150,12 +150,12 @@ class Placer:
 
     def feasible(self, gang: Gang, task: Task) -> Mask:
         """All nodes that ``task`` of ``gang`` may go to as the ledger stands, shape ``(N,)``."""
-        standing = self._standing(task)
-        mask: Mask = self._current(standing) > NOWHERE
+        scored = self._shape_scores(task)
+        mask: Mask = self._current(scored) > NOWHERE
         pinned = self._row(task.pinned) if task.pinned else None
         if task.pinned:
             mask = mask & (np.arange(len(mask)) == (-1 if pinned is None else pinned))
-        of_pods = self._allowed(standing, pinned=pinned)
+        of_pods = self._allowed(scored, pinned=pinned)
         of_plugins = self._by_plugins.allowed(gang, task)
         return all_of([each for each in (mask, of_pods, of_plugins) if each is not None])
 
@@ -164,12 +164,12 @@ class Placer:
 
         A pin is left out of account.
         """
-        standing = self._standing(task)
+        scored = self._shape_scores(task)
         at = np.asarray(rows, dtype=np.intp)
-        _, score = standing.pricing.price(*self._columns(at))
-        if standing.fit.score is not None:
-            score += standing.fit.score.take(at)
-        rules = self._rules(standing, pinned=None)
+        _, score = scored.pricing.price(*self._columns(at))
+        if scored.fit.score is not None:
+            score += scored.fit.score.take(at)
+        rules = self._rules(scored, pinned=None)
         of_pods = None if rules is None else rules.liked()
         of_plugins = self._by_plugins.liked(gang, task)
         for liked in (of_pods, of_plugins):
@@ -208,10 +208,10 @@ class Placer:
 
         Rules about other pods and those of plugins are left out.
         """
-        standing = self._standing(task)
-        mask = standing.fit.mask
-        if standing.vetoed is not None:
-            mask = mask & ~standing.vetoed
+        scored = self._shape_scores(task)
+        mask = scored.fit.mask
+        if scored.vetoed is not None:
+            mask = mask & ~scored.vetoed
         if task.pinned:
             row = self._row(task.pinned)
             mask = mask & (np.arange(len(mask)) == (-1 if row is None else row))
@@ -219,7 +219,7 @@ class Placer:
 
     def explain(self, gang: Gang, task: Task) -> Refusal:
         """Why :meth:`find` finds nothing for them; slow, for refusals only."""
-        standing = self._standing(task)
+        scored = self._shape_scores(task)
         pinned = self._row(task.pinned) if task.pinned else None
         return verdicts.explain(
             verdicts.Case(
@@ -229,9 +229,9 @@ class Placer:
                 predicates=self._predicates,
                 free=self._free,
                 sizes=self._snapshot.table.sizes(),
-                rules=self._rules(standing, pinned=pinned),
+                rules=self._rules(scored, pinned=pinned),
                 by_plugins=list(self._by_plugins.barred(gang, task)),
-                vetoed=standing.vetoed,
+                vetoed=scored.vetoed,
                 pinned=-1 if task.pinned and pinned is None else pinned,
             )
         )
@@ -239,15 +239,15 @@ class Placer:
     def _row(self, name: NodeName) -> int | None:
         return self._snapshot.table.index.get(name)
 
-    def _standing(self, task: Task) -> _ShapeScores:
+    def _shape_scores(self, task: Task) -> _ShapeScores:
         shape = task.shape
-        standing = self._standings.pop(id(shape), None)
-        if standing is None:
-            while len(self._standings) >= KEPT_SHAPES:
-                del self._standings[next(iter(self._standings))]
-            standing = self._open(task)
-        self._standings[id(shape)] = standing
-        return standing
+        scored = self._by_shape.pop(id(shape), None)
+        if scored is None:
+            while len(self._by_shape) >= KEPT_SHAPES:
+                del self._by_shape[next(iter(self._by_shape))]
+            scored = self._open(task)
+        self._by_shape[id(shape)] = scored
+        return scored
 
     def _open(self, task: Task) -> _ShapeScores:
         shape = task.shape
@@ -260,35 +260,35 @@ class Placer:
             rules=self._ruleset(shape, fit),
         )
 
-    def _current(self, standing: _ShapeScores) -> Scores:
+    def _current(self, scored: _ShapeScores) -> Scores:
         """The shape's scores, brought up to the ledger."""
         touched = self._ledger.touched
-        since, standing.seen = standing.seen, len(touched)
-        new, scores = standing.seen - since, standing.scores
+        since, scored.seen = scored.seen, len(touched)
+        new, scores = scored.seen - since, scored.scores
         if scores is None or new * FEW > len(scores):
-            scores = standing.scores = self._priced(standing)
+            scores = scored.scores = self._priced(scored)
         elif new > SINGLY:
             rows = np.array(touched[since:], dtype=np.intp)
-            scores[rows] = self._priced(standing, rows)
+            scores[rows] = self._priced(scored, rows)
         else:
             for row in touched[since:]:
-                scores[row] = self._priced_one(standing, row)
+                scores[row] = self._priced_one(scored, row)
         return scores
 
-    def _priced_one(self, standing: _ShapeScores, row: int) -> float:
-        fit = standing.fit
-        if not fit.mask[row] or (standing.vetoed is not None and standing.vetoed[row]):
+    def _priced_one(self, scored: _ShapeScores, row: int) -> float:
+        fit = scored.fit
+        if not fit.mask[row] or (scored.vetoed is not None and scored.vetoed[row]):
             return NOWHERE
         inverse = self._facts.inverse[:, row].tolist()
-        score = standing.pricing.price_one(self._room[row].tolist(), inverse)
+        score = scored.pricing.price_one(self._room[row].tolist(), inverse)
         return score if fit.score is None else score + float(fit.score[row])
 
-    def _priced(self, standing: _ShapeScores, rows: Rows | None = None) -> Scores:
-        fits, score = standing.pricing.price(*self._columns(rows))
-        mask, static = standing.fit.mask, standing.fit.score
+    def _priced(self, scored: _ShapeScores, rows: Rows | None = None) -> Scores:
+        fits, score = scored.pricing.price(*self._columns(rows))
+        mask, static = scored.fit.mask, scored.fit.score
         fits &= mask if rows is None else mask.take(rows)
-        if standing.vetoed is not None:
-            fits &= ~(standing.vetoed if rows is None else standing.vetoed.take(rows))
+        if scored.vetoed is not None:
+            fits &= ~(scored.vetoed if rows is None else scored.vetoed.take(rows))
         if static is not None:
             score += static if rows is None else static.take(rows)
         score[~fits] = NOWHERE
@@ -299,8 +299,8 @@ class Placer:
             return self._free, self._facts.inverse
         return self._free.take(rows, axis=1), self._facts.inverse.take(rows, axis=1)
 
-    def _allowed(self, standing: _ShapeScores, *, pinned: int | None) -> Mask | None:
-        rules = self._rules(standing, pinned=pinned)
+    def _allowed(self, scored: _ShapeScores, *, pinned: int | None) -> Mask | None:
+        rules = self._rules(scored, pinned=pinned)
         return None if rules is None else rules.allowed()
 
     def _follow(self) -> None:
@@ -319,11 +319,11 @@ class Placer:
                 found.setdefault(shape, np.zeros(nodes, dtype=np.bool_))[row] = True
         return found
 
-    def _rules(self, standing: _ShapeScores, *, pinned: int | None) -> RuleSet | None:
+    def _rules(self, scored: _ShapeScores, *, pinned: int | None) -> RuleSet | None:
         """The rules for a task that may go anywhere, or only to the row ``pinned``."""
-        rules = standing.rules
-        if pinned is not None and standing.shape.spread:
-            rules = self._ruleset(standing.shape, standing.fit, pinned=pinned)
+        rules = scored.rules
+        if pinned is not None and scored.shape.spread:
+            rules = self._ruleset(scored.shape, scored.fit, pinned=pinned)
         if rules is not None:
             self._follow()
         return rules

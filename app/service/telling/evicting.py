@@ -93,7 +93,7 @@ def views_of(cache: ClusterCache, evictions: Evictions, key: GroupKey) -> list[E
 
 
 def state_of_evictions(cache: ClusterCache, evictions: Evictions, *, now: float) -> dict[str, Any]:
-    """All that is under way, and for whom no pods are evicted, and which pods do not go."""
+    """The plans under way, the groups that no pods are evicted for, and pods that do not go."""
     return {
         "begun": [view_of(cache, begun) for begun in evictions.under_way()],
         "paused": dict(sorted(evictions.pauses.active(now=now).items())),
@@ -108,7 +108,7 @@ def state_of_evictions(cache: ClusterCache, evictions: Evictions, *, now: float)
 
 
 def pipelined(cache: ClusterCache, begun: BegunEviction, gang: Gang) -> Refusal:
-    """Why its preemptor waits: how many pods have to go, and which of them do not."""
+    """Why the plan's preemptor waits: how many pods have to go, and which of them do not."""
     going = cache.pipelined.going(begun.name)
     names = [f"{victim.namespace}/{victim.name}" for victim in going]
     waits = waits_for(gang, names)
@@ -128,7 +128,7 @@ def _why_late(begun: BegunEviction, victim: VictimPod) -> str:
 
 
 def of_member(cache: ClusterCache, told: Refusal, begun: BegunEviction, member: Member) -> Refusal:
-    """The same for one member that has a place."""
+    """What ``told`` says of the group for one member that has a place."""
     nodes = (p.node for p in cache.pipelined.placements(begun.name) if p.task.uid == member.pod.uid)
     node = next(nodes, None)
     if node is None:

@@ -55,7 +55,7 @@ class Reasons:
         return replace(refusal, note=f"no pods are evicted for it until {until}: {pause.why}")
 
     def of_member(self, group: Group, member: Member) -> Refusal | None:
-        """The same for a member of the group: if it waits for pods to go, for which place."""
+        """Why a member of the group waits: if it waits for pods to go, for which place."""
         refusal, begun = self.of(group), self.evictions.of(group.key)
         if refusal is None or begun is None:
             return refusal
