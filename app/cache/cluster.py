@@ -212,7 +212,7 @@ class ClusterCache:
         self.registry.changed(group)
 
     def _before(self, pod_group: PodGroup) -> PodGroup | None:
-        """The PodGroup as it was; another of its name has gone while the watch was down."""
+        """The PodGroup as known before; another of the name has gone while the watch was down."""
         group = self.groups.get(pod_group.key)
         before = group.pod_group if group else None
         if before is not None and before.uid != pod_group.uid:
@@ -221,7 +221,7 @@ class ClusterCache:
         return before
 
     def _take_back(self, group: Group, *, before: PodGroup, now: PodGroup) -> None:
-        """Give back what was reserved for it as it was and may not stay as it is."""
+        """Give back what was reserved for the group as it was and may not stay as it is."""
         if now.queue != before.queue:
             self.losses.revoke(group, why="PodGroup moved to another queue")
         elif now.minimum != before.minimum:

@@ -200,7 +200,7 @@ def check_name(what: str, text: str) -> None:
 
 @contextmanager
 def _served(resource: Resource) -> Iterator[None]:
-    """Say it in words when the API server does not know a kind at all."""
+    """Say in words that the API server does not know a kind at all."""
     try:
         yield
     except errors.NotFound as error:

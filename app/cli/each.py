@@ -13,7 +13,7 @@ R = TypeVar("R")
 async def each(
     items: Sequence[T], do: Callable[[T], Awaitable[R]], called: Callable[[T], str]
 ) -> list[R]:
-    """What came of all of them; CommandFailed, as the first that was refused, if any was."""
+    """The outcomes for all objects; CommandFailed, as the first that was refused, if any was."""
     done, failures = [], []
     for item in items:
         try:

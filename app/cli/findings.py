@@ -59,7 +59,7 @@ class Findings:
     sees_queue: bool = True
     """Whether the user may see queues: only then is one that is not found missing."""
     hidden_group: Key | None = None
-    """The PodGroup that belongs to it, where the user may not see that."""
+    """The PodGroup of the subject, where the user may not see it."""
     claims: Sequence[Claim] = ()
     """Claims of the subject's pods that have no node yet."""
     pods: Sequence[Object] = ()

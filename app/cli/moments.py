@@ -12,7 +12,7 @@ def day(timestamp: object) -> str:
 
 
 def moment(timestamp: object) -> str:
-    """The whole of it, with its zone."""
+    """The whole time, with its zone."""
     at = _here(timestamp)
     return f"{at:%Y-%m-%d %H:%M:%S %z %Z}" if at else NONE
 

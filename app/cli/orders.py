@@ -32,7 +32,7 @@ async def order(cluster: Cluster, resource: Resource, target: Object, action: Ac
 
 
 def refusal(job: Object, action: Action) -> str:
-    """Why the controllers will not carry it out on the job as it is; empty where they will."""
+    """Why the controllers will not carry the order out on the job as it is; empty: they will."""
     # Takes a while to load, and few commands ask.
     from app.controllers.job.machine import STEPS, Refuse
     from app.controllers.job.vocabulary import Action as JobAction

@@ -39,7 +39,7 @@ class Lines:
         self._said: dict[Key, str] = {}
 
     def show(self, job: Object) -> None:
-        """Say how far it has come, unless that was said last."""
+        """Say how far the work has come, unless that was said last."""
         text = progress(job)
         if self._said.get(key_of(job)) != text:
             self._said[key_of(job)] = text
@@ -54,7 +54,7 @@ class Bars:
         self._tasks: dict[Key, TaskID] = {}
 
     def show(self, job: Object) -> None:
-        """Move its bar."""
+        """Move the bar of the work."""
         key, found = key_of(job), status(job)
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task("", total=None, job=str(key))

@@ -216,6 +216,6 @@ PROGRAMS = {
 
 
 def main() -> None:
-    """Entry point of all of them: the program's name says which one is meant."""
+    """Entry point of all programs; the program's name says which one is meant."""
     logging.configure("WARNING", "text")
     run(PROGRAMS[Path(sys.argv[0]).stem])

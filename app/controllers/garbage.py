@@ -65,7 +65,7 @@ class GarbageCollector:
             await self._api.delete(JOBS, key, uid=uid(job), propagation="Foreground")
 
     def _left(self, job: Object) -> float | None:
-        """Seconds until it goes; None: it stays."""
+        """Seconds until the job goes; None: it stays."""
         end = ends_at(job)
         return None if end is None or is_deleting(job) else end - self._clock()
 

@@ -55,7 +55,7 @@ class Controller(Protocol):
 
     @property
     def kinds(self) -> Sequence[Resource]:
-        """The kinds it follows."""
+        """The kinds that the controller follows."""
 
     def keys(self, change: ObjectChange) -> Iterable[Key]:
         """What to reconcile because of a change."""

@@ -13,7 +13,7 @@ Index = Callable[[Object], str]
 
 
 def by_controller(item: Object) -> str:
-    """The UID of its controller."""
+    """The UID of the object's controller."""
     owner = owner_of(item)
     return owner.uid if owner else ""
 

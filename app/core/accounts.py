@@ -143,7 +143,7 @@ class GangAccount:
     best_effort: dict[str, int] = field(default_factory=dict)
     """Best-effort members placed in this cycle, per role: they no longer count as waiting ones."""
     losses: Losses | None = None
-    """What was evicted of it in this cycle; None: nothing."""
+    """What was evicted of the gang in this cycle; None: nothing."""
 
     @property
     def lost(self) -> Vector | int:
@@ -187,7 +187,7 @@ def unadmitted_request(gang: Gang) -> Vector:
 def change_by_loss(
     gang: Gang, before: Losses, after: Losses, *, lingering: Vector | None
 ) -> QueueChange:
-    """What the sums of its queue change by when ``gang`` loses a member.
+    """What the sums of the queue change by when ``gang`` loses a member.
 
     The pod requests nothing any more: one that an owner makes in its stead does when it comes. Nor
     does the gang claim more than before: what it has lost it does not get again first.
@@ -236,7 +236,7 @@ def _claims_nothing(gang: Gang, losses: Losses) -> bool:
 
 
 def _is_gone(gang: Gang, losses: Losses) -> bool:
-    """Whether nothing would be left of it: no PodGroup, no member and no slot."""
+    """Whether nothing would be left of the gang: no PodGroup, no member and no slot."""
     lasts = gang.uid and not gang.solo
     return not lasts and losses.members >= gang.counts.tasks + gang.counts.slots
 

@@ -27,7 +27,7 @@ _LOOK_EVERY_S: Final = 15.0
 """How often the front looks for connections that are not used any more."""
 
 _LAST_ANSWERS_S: Final = 1.0
-"""For clients to take what there is for them."""
+"""How long clients have to take what there is for them."""
 
 
 @dataclass(frozen=True, slots=True)

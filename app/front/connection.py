@@ -83,7 +83,7 @@ class Client(asyncio.Protocol):
             transport.close()
 
     def end_if_idle(self) -> None:
-        """End it when nothing is awaited and nothing was said for long, or taken, or all said."""
+        """End the connection when nothing is awaited, and it was silent for long or all is said."""
         if self._call or not self._is_there:
             return
         now = self._loop.time()
@@ -102,17 +102,17 @@ class Client(asyncio.Protocol):
         return self._last if self._part is None else self._part
 
     def end_now(self) -> None:
-        """End it for another one."""
+        """End the connection to make place for another one."""
         self._transport.abort()
 
     def end_soon(self) -> None:
-        """End it, after the answer if one is awaited."""
+        """End the connection, after the answer if one is awaited."""
         self._ends = True
         if self._is_there and not self._call and not self._leaves:
             self._transport.close()
 
     def end(self) -> None:
-        """End it, once the client has taken what there is for it."""
+        """End the connection, once the client has taken what there is for it."""
         self._ends = True
         if self._is_there:
             self._transport.close()

@@ -77,7 +77,7 @@ class Control(asyncio.Protocol):
         self._send(b"")
 
     def _send(self, frame: bytes) -> None:
-        """Send it, behind all that was told before."""
+        """Send the frame, behind all that was told before."""
         frames = bytes(self._unsent) + frame
         self._unsent.clear()
         if frames and not self.ended.is_set():

@@ -82,7 +82,7 @@ class Requests:
         self._messages += 1
 
     def on_url(self, url: bytes) -> None:
-        """A piece of its target."""
+        """A piece of the request's target."""
         self.path += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -102,7 +102,7 @@ class Requests:
             self._other = True
 
     def on_body(self, body: bytes) -> None:
-        """A piece of its body."""
+        """A piece of the request's body."""
         self._body.append(body)
 
     def on_message_complete(self) -> None:

@@ -40,7 +40,7 @@ _PLUGINS: Final[Mapping[str, _Configure]] = {
     "jax": JaxPlugin,
     "hcclrank": HcclrankPlugin,
 }
-"""Each takes its own arguments of :data:`app.jobplugins.rules.catalogue.KNOWN`."""
+"""Plugins; each takes its own arguments of :data:`app.jobplugins.rules.catalogue.KNOWN`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class WorkQueue(Generic[K]):
             self._ready.release()
 
     def add_later(self, key: K, after_s: float) -> None:
-        """Ask for it after a pause; the sooner of two asks counts."""
+        """Ask for the key after a pause; the sooner of two asks counts."""
         loop = asyncio.get_running_loop()
         due = loop.time() + after_s
         before = self._later.get(key)

@@ -29,7 +29,7 @@ class ObjectRef:
 
     @property
     def event_namespace(self) -> str:
-        """Where the events about it are kept."""
+        """The namespace in which events about the object are kept."""
         return self.namespace or "default"
 
 

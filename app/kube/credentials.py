@@ -41,7 +41,7 @@ class Credentials:
         self._fetching: asyncio.Future[_Fetched] | None = None
 
     def refused(self, sent: Mapping[str, str]) -> None:
-        """A 401 answered these: have the next call fetch them anew, if they still are the same."""
+        """A 401 answered ``sent``: have the next call fetch them anew, if they are the same."""
         self._tell_refused(sent)
         if sent.get(HEADER) == self._headers.get(HEADER):
             self._fresh_until = self._clock()

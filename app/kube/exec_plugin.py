@@ -41,7 +41,7 @@ class ExecPlugin:
         self._wall = wall
 
     def run(self) -> Given:
-        """Run it; raises `ConfigException`."""
+        """Run the plugin; raises `ConfigException`."""
         try:
             given = self._read(self._provider.run())  # type: ignore[no-untyped-call]
         except (AttributeError, TypeError) as error:

@@ -40,7 +40,7 @@ def shown(url: str) -> str:
 
 
 def cause(error: BaseException) -> str:
-    """What lies at the bottom of it."""
+    """The error at the bottom of ``error``."""
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return f"the proxy answers {error.status} {error.message}"
     said = _bottom(list(_chain(error)))

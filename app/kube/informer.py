@@ -74,7 +74,10 @@ class Watched(Generic[T]):
     """``fieldSelector`` and ``labelSelector``."""
     page_limit: int = 500
     watch_s: tuple[float, float] = (240.0, 480.0)
-    """Between these the server is asked to end each watch, so that they do not end together."""
+    """Seconds, between these, after which the server is asked to end each watch.
+
+    They differ, so that watches do not end together.
+    """
     silence_s: float = SILENCE_S
     """Bookmarks come every minute: a silence of this length is a dead connection.
 
@@ -83,7 +86,7 @@ class Watched(Generic[T]):
     gather_s: float = GATHER_S
     """How long an event may wait for others."""
     optional: bool = False
-    """Whether there is none of it where it is not served, or we may not read it."""
+    """Whether the kind may not be served, or not be readable for us, and counts as empty then."""
 
 
 class Backoff:

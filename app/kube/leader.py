@@ -80,7 +80,7 @@ class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 class _Lease(msgspec.Struct, rename="camel"):
     metadata: dict[str, object]
-    """Written back as it was read: labels, version and all."""
+    """The Lease's metadata, written back as it was read: labels, version and all."""
     spec: _Spec = msgspec.field(default_factory=_Spec)
     api_version: str = "coordination.k8s.io/v1"
     kind: str = "Lease"

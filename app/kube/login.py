@@ -62,7 +62,7 @@ class Login:
         return self._given.certificate
 
     def headers(self) -> Headers:
-        """The header, if it takes one; may ask anew first, and raises `ConfigError` in vain."""
+        """The header, if the login has one; may ask anew first, raises `ConfigError` in vain."""
         with self._lock:
             if self._clock() >= self._ask_at():
                 self._take(self._asked())

@@ -104,7 +104,7 @@ class Line(Generic[T]):
 
     change: LineType
     version: str
-    """Empty when it cannot be read."""
+    """The version of the object; empty when it cannot be read."""
     item: T | Malformed | None = None
     """None in bookmarks and errors."""
     status: Status | None = None

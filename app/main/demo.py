@@ -167,7 +167,7 @@ class Story:
     async def _until(
         self, what: str, test: Callable[[Mapping[str, GroupView]], bool]
     ) -> Mapping[str, GroupView]:
-        """Look until it is so; returns what was seen then."""
+        """Look until the condition holds; returns what was seen then."""
         clock = asyncio.get_running_loop().time
         begun, partial_since = clock(), dict[str, float]()
         while True:

@@ -69,7 +69,10 @@ class WatchedKind:
     gather_s: float = GATHER_S
     """How long an event may wait for others."""
     optional: bool = False
-    """Not all clusters serve it, and accounts made for an older version of ours may not read it."""
+    """Whether the kind may be missing.
+
+    Not all clusters serve it, and accounts made for an older version of ours may not read it.
+    """
     silence_s: float = SILENCE_S
     """A watch that says nothing for so long is taken for dead."""
 

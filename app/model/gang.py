@@ -186,7 +186,7 @@ class Gang:
     role_replicas: Mapping[str, int] = field(default_factory=dict)
     """How many members of each role there will be, where the owner says so, in its order."""
     sub_groups: Policies = ()
-    """What parts its members further (:mod:`app.model.parts`)."""
+    """The policies that part the gang's members further (:mod:`app.model.parts`)."""
     sub_group_of: Mapping[PodUid, SubGroup] = field(default_factory=dict)
     """The sub-group of each of ``waiting``, if it has one."""
     sub_group_ready: Mapping[SubGroup, int] = field(default_factory=dict)
@@ -228,7 +228,10 @@ class Gang:
     yields_until: float = 0.0
     """Until when all its members beyond the minimum go last, as one has just lost its place."""
     preempts: bool = True
-    """Whether others may be evicted for it: no class, pod or template of it says ``Never``."""
+    """Whether others may be evicted for the gang.
+
+    They may, unless a class, pod or template of it says ``Never``.
+    """
     ends_whole: bool = False
     """Whether the gang's owner ends all members when one of them is evicted."""
 

@@ -27,10 +27,10 @@ class Template:
     shape: PodShape
     labels: Mapping[str, str]
     queue_first: bool = False
-    """As of its pods (:attr:`~app.model.pod.Pod.queue_first`)."""
+    """What the template's pods say (:attr:`~app.model.pod.Pod.queue_first`)."""
     replicas: int | None = None
     priority_class: str = ""
-    """The PriorityClass that they name; empty: none."""
+    """The PriorityClass that the template names; empty: none."""
     preempts: bool = True
     """As of its pods (:attr:`~app.model.pod.Pod.preempts`), whatever their PriorityClass says."""
 

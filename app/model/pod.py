@@ -177,7 +177,7 @@ class Pod:
 
     @property
     def own_gates(self) -> tuple[str, ...]:
-        """The gates on it that are ours to take away: Volcano's only if it asks for that."""
+        """The pod's gates that are ours to take away: Volcano's only if the pod asks for that."""
         if not self.gates:
             return ()
         ours = (GATE, QUEUE_GATE) if self.queue_first else (GATE,)

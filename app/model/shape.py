@@ -34,7 +34,10 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether ``labels`` satisfy it; ``Gt``/``Lt`` compare integers, else they are false."""
+        """Whether ``labels`` satisfy the requirement.
+
+        ``Gt`` and ``Lt`` compare integers, else they are false.
+        """
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN:
@@ -179,7 +182,7 @@ class PodShape:
 
     @property
     def must_spread(self) -> bool:
-        """Whether where others are may keep it off a node now, and not a moment later."""
+        """Whether places of other pods may keep the pod off a node now, and not a moment later."""
         return any(rule.hard for rule in self.spread)
 
     @property

@@ -130,7 +130,7 @@ class Queue:
 
     @property
     def limits(self) -> tuple[object, ...]:
-        """What decides how much it may hold, to be compared: most updates are of its status."""
+        """What decides how much the queue may hold, to be compared: most updates are of status."""
         shares = self.weight, self.capability, self.deserved, self.guarantee
         return (*shares, self.parent, self.is_open, self.in_order)
 

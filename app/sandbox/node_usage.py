@@ -43,7 +43,7 @@ class NodeUsage:
 
 
 def has_begun(pod: Document) -> bool:
-    """Whether a kubelet has taken it before."""
+    """Whether a kubelet has taken the pod before."""
     return bool(section(pod, "status").get("startTime"))
 
 

@@ -265,7 +265,7 @@ class PodLife:
         return self._stopping.is_set()
 
     async def _wait(self, event: asyncio.Event, *, at_most: float) -> None:
-        """Return when it happened or the time is over."""
+        """Return when the event happened or the time is over."""
         if at_most == math.inf:
             await event.wait()
             return
@@ -317,7 +317,7 @@ class PodLife:
 
 
 async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
-    """Have them end; what they raised is not raised here."""
+    """Have the tasks end; what they raised is not raised here."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

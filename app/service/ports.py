@@ -54,7 +54,7 @@ class OwnerReader(Protocol):
     """Looks at the controllers of pods."""
 
     async def read_least_members(self, owner: Owner, *, namespace: str) -> int:
-        """How many of its pods belong together; 1 for one that is gone. Raises WriteError."""
+        """How many of the owner's pods belong together; 1 if it is gone. Raises WriteError."""
 
 
 class PodWriter(Protocol):

@@ -24,7 +24,7 @@ _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
 
 def check_cron_job(request: Request, world: World) -> Findings:
-    """What is wrong with it."""
+    """What is wrong with the CronJob."""
     findings = Findings()
     if is_deleting(request.item):
         return findings

@@ -11,7 +11,7 @@ from app.wire.reading import integer, mapping, mappings, number_or_none, text, t
 from app.wire.unstructured import Object, name
 
 MOST_HOSTS: Final = 100_000
-"""Beyond it the lists of hosts are not written out only to be measured."""
+"""Beyond how many hosts the lists are not written out only to be measured."""
 
 
 def check_plugins(job: Object, findings: Findings) -> None:

@@ -63,7 +63,7 @@ def named(job: Object) -> FilledIn:
 
 
 def as_filled_in(noted: FilledIn, spec: Mapping[str, Any]) -> FilledIn:
-    """What of it stands in this spec as admission would fill it in."""
+    """The filled-in minimums that stand in this spec as admission would fill them in."""
     return FilledIn(
         of_job=noted.of_job and spec.get("minAvailable") == default_of_job(spec),
         tasks=frozenset(

@@ -58,7 +58,7 @@ class FilterRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrioritizeRequest:
-    """Which of these nodes is best?"""
+    """The question which of these nodes is best."""
 
     pod: AskedPod
     names: Sequence[NodeName]
@@ -84,7 +84,7 @@ class Victims:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreemptRequest:
-    """May these pods be evicted, on one of these nodes, for that pod?"""
+    """The question whether these pods may be evicted, on one of these nodes, for that pod."""
 
     pod: AskedPod
     victims: Mapping[NodeName, Victims]

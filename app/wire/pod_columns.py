@@ -17,7 +17,7 @@ class _Beginning:
     reason: str
     """Why the pod is still there; empty when it is not."""
     seen: list[Document]
-    """The statuses up to where it is."""
+    """The statuses up to where the pod is."""
     sidecars: list[Document]
     """The init containers that go on beside the app containers."""
 

@@ -88,7 +88,7 @@ class Group:
     Such pods are no members.
     """
     reached: Numbers = field(default_factory=Counter)
-    """The largest minimum that it has had on nodes, never more than it asks for now."""
+    """The largest minimum that the group has had on nodes, never more than it asks for now."""
     set_aside: bool = False
     doubtful: bool = False
     """The group was set aside until something changed that may help it."""
@@ -137,7 +137,7 @@ class Group:
         self.counted.count_slot(slot, 1)
 
     def remove_slot(self, holder: str) -> Slot:
-        """Stop counting it."""
+        """Stop counting the slot of ``holder``, and return it."""
         slot = self.slots.pop(holder)
         self.open_slots.remove(slot)
         self.counted.count_slot(slot, -1)
@@ -157,7 +157,7 @@ class Group:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is left of it."""
+        """Whether nothing is left of the group."""
         return self.pod_group is None and not self.members and not self.slots
 
     @property
@@ -173,7 +173,7 @@ class Group:
 
     @property
     def lacks_namespace(self) -> bool:
-        """Whether only its namespace, which is not known, can tell its queue."""
+        """Whether only the namespace, which is not known, can tell the group's queue."""
         return self.namespace_queue is None and self._named_queue in _NONE_NAMED
 
     @property
@@ -188,7 +188,7 @@ class Group:
 
     @property
     def role_minimum(self) -> Mapping[str, int]:
-        """minTaskMember, left out when it exceeds minMember (volcano.md §3.1)."""
+        """The PodGroup's minTaskMember, left out when it exceeds minMember (volcano.md §3.1)."""
         if self.pod_group is None:
             return {}
         minimum = self.pod_group.role_minimum
@@ -196,7 +196,7 @@ class Group:
 
     @property
     def sub_groups(self) -> Policies:
-        """What parts its members further (:mod:`app.model.parts`)."""
+        """The policies that part the group's members further (:mod:`app.model.parts`)."""
         return self.pod_group.sub_groups if self.pod_group is not None else ()
 
     @property
@@ -253,12 +253,12 @@ class Group:
 
     @property
     def begun(self) -> bool:
-        """Whether some of its minimum is bound, and some is not, as the answers to Bindings say."""
+        """Whether the minimum is bound in part only, as the answers to Bindings say."""
         return self.on_nodes + self.counted.arrivals.accepted.total() > 0 and self.lacks_bound
 
     @property
     def lacks_bound(self) -> bool:
-        """Whether some of its minimum is not bound, as these say."""
+        """Whether some of the minimum is not bound, as the answers to Bindings say."""
         return not self._makes_minimum(self.counted.arrivals.accepted)
 
     def _makes_minimum(self, come: Counter[Part]) -> bool:
@@ -270,7 +270,7 @@ class Group:
         return self._is_made_up_of(self.counted.parts(ON_NODE_KINDS) + come)
 
     def _is_made_up_of(self, have: Counter[Part]) -> bool:
-        """Whether these are enough for its roles and sub-groups."""
+        """Whether ``have`` is enough for the group's roles and sub-groups."""
         return make_up(have, role_minimum=self.role_minimum, policies=self.sub_groups)
 
     # --- what it has had -------------------------------------------------------------------------
@@ -281,7 +281,7 @@ class Group:
         return asked(self.min_member, self.role_minimum, self.sub_groups)
 
     def note_reached(self) -> None:
-        """Remember its minimum as one that it has had, if it has it on nodes."""
+        """Remember the minimum as one that the group has had, if it has it on nodes."""
         if self.on_nodes and self.reached_minimum:
             self.reached = self.asks
 
@@ -370,7 +370,7 @@ class Group:
 
     @property
     def wants_planning(self) -> bool:
-        """Whether the planner has a decision to make about it."""
+        """Whether the planner has a decision to make about the group."""
         if not self.known or self.deleting:
             return False
         if self.waiting:

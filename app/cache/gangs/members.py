@@ -130,7 +130,7 @@ class Member:
     since: float = 0.0
     """When the member entered its stage, or got the place that it lost, in epoch seconds."""
     refused: bool = False
-    """Whether the last Filter said "wait", so that it must be woken when it gets a place."""
+    """Whether the last Filter said "wait", so that the pod must be woken when it gets a place."""
     missed: int = 0
     """How many nodes it was offered since, none of which it could have."""
     told: bool = False
@@ -140,7 +140,7 @@ class Member:
     sent: bool = False
     """Whether that Binding has left."""
     answer: Answer = Answer.OPEN
-    """What is known of it."""
+    """What is known of the Binding."""
     failed_at: float = 0.0
     """When the pod failed on its node, if that was seen."""
     hinted: NodeName = NO_NODE
@@ -152,7 +152,7 @@ class Member:
     """The node that Filter answered last, or a process before this one may have, while
     kube-scheduler has neither come to Bind nor been told something else."""
     chosen_at: float = 0.0
-    """Since when it is."""
+    """Since when that node is chosen."""
     observed: bool = False
     """Whether only a Filter call has shown it so far, and not the watch."""
     lost: bool = False
@@ -168,7 +168,7 @@ class Member:
     Until it is gone, the capability of its queue counts what it has there.
     """
     story: Steps | None = None
-    """The latest steps it took, once it took one."""
+    """The latest steps the member took, once it took one."""
 
     @property
     def evicted_for_on(self) -> NodeName:
@@ -254,7 +254,7 @@ class Slot:
 
     @property
     def request(self) -> Amounts:
-        """What is kept free for it."""
+        """What is kept free for the slot."""
         return self.shape.requests
 
     def serves(self, pod: Pod) -> bool:

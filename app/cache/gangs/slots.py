@@ -16,7 +16,7 @@ Ordered = dict[str, Slot]
 """By holder, the first made first."""
 
 Alike = dict[int, Ordered]
-"""By the id of their shape, which they keep."""
+"""Slots by the id of their shape, which they keep."""
 
 K = TypeVar("K")
 

@@ -37,7 +37,7 @@ class Stimulus(StrEnum):
     EVICTION = "eviction"
     """Pods are evicted, for the member's gang or of it."""
     TAKEN_BACK = "taken back"
-    """We took it back."""
+    """We took the reservation back."""
     WATCH = "watch"
     """What the API server says of a pod, a node or a PodGroup."""
 

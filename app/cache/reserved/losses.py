@@ -58,7 +58,7 @@ class Losses:
     # --- one member ------------------------------------------------------------------------------
 
     def charge(self, member: Member) -> bool:
-        """Let it take room where it is; returns whether any sum changed."""
+        """Let the member take room where it is; returns whether any sum changed."""
         node, pod = member.charged_node, member.pod
         if not node:
             return self._node_usage.discharge(pod.uid)

@@ -159,9 +159,9 @@ class Reservations:
         return False
 
     def change_places(self, uid: PodUid, other: PodUid, *, now: float) -> bool:
-        """Let these two planned members change nodes, if they are equal; returns whether they did.
+        """Let two planned members exchange nodes, if they are equal; returns whether they did.
 
-        They may be of two groups where the classes of their places say so.
+        The members may be of two groups where the classes of their places say so.
         """
         member, theirs = self._members.get(uid), self._members.get(other)
         if member is None or theirs is None or member is theirs:

@@ -44,7 +44,7 @@ class Order:
 
     @property
     def is_executed(self) -> bool:
-        """Whether only the note is left of it."""
+        """Whether only the note is left of the order."""
         return self.job.state.get("message") == self.why
 
 

@@ -58,7 +58,7 @@ INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
 """The kinds that are followed, and how their objects are found."""
 
 HELD_BACK_S: Final = 3.0
-"""After so long it is asked again whether a queue can hold the pods that were not made."""
+"""After how long a queue is asked again whether it can hold the pods that were not made."""
 _EXECUTE: Final = "ExecuteAction"
 _OWNED: Final = frozenset({PODS, POD_GROUPS})
 _SYNCED: Final = frozenset({Phase.NEW, Phase.PENDING, Phase.RUNNING})
@@ -134,7 +134,7 @@ class JobController:
 
     @property
     def kinds(self) -> Sequence[Resource]:
-        """The kinds it follows."""
+        """The kinds that the controller follows."""
         return tuple(INDEXES)
 
     def keys(self, change: ObjectChange) -> Iterable[Key]:

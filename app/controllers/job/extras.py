@@ -64,7 +64,7 @@ async def remove(api: Api, plugins: JobPlugins) -> None:
 
 
 async def _is_made(api: Api, wanted: Wanted) -> bool:
-    """Make it; returns whether it could be: another object may be there."""
+    """Make the object; returns whether it could be: another object may be there."""
     for _ in range(_TRIES):
         stored = await _stored(api, wanted)
         step = wanted.step(stored)

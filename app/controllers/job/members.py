@@ -85,7 +85,7 @@ class Member:
 
     @property
     def finished(self) -> float:
-        """When the last of its containers ended."""
+        """When the last of the pod's containers ended."""
         ends = (
             moment(_terminated(entry).get("finishedAt")) for entry in self._statuses("container")
         )

@@ -30,7 +30,7 @@ class Delay:
     about: Happening
 
     def ends_with(self, action: Action, about: Happening) -> bool:
-        """Whether ``action`` does away with it: one of the same scope.
+        """Whether ``action`` does away with the delay: one of the same scope.
 
         What is to happen to the job goes on when only some pods are restarted; and what is to
         happen to a pod is another matter than what has happened to its task.
@@ -205,7 +205,7 @@ class Memories:
         self._known: dict[str, Memory] = {}
 
     def of(self, uid: str) -> Memory:
-        """What is remembered of it."""
+        """What is remembered of the job."""
         return self._known.setdefault(uid, Memory())
 
     def fell(self, uid: str, member: Member) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 SOON_S: Final = 3.0
 """What is applied together with a job, after it, is there by then: until then nothing is told."""
 LOOK_S: Final = 0.5
-"""How often is looked for it."""
+"""How often a worker looks again."""
 
 _UNLIMITED: Final = -1
 _FIRST_S: Final = 0.005

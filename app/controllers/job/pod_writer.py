@@ -54,12 +54,12 @@ class PodWriter:
         return made, [outcome for outcome in outcomes if isinstance(outcome, ApiError)]
 
     async def mark(self, pods: Iterable[Member]) -> list[ApiError]:
-        """Put the mark of a deletion of our own on them."""
+        """Put the mark of a deletion of our own on the pods."""
         unmarked = (member for member in pods if not member.marked)
         return await _errors_of(self._mark(member) for member in unmarked)
 
     async def claim(self, pods: Iterable[Member]) -> list[ApiError]:
-        """:meth:`mark`, if they still are as they were seen; raises :class:`Again` otherwise.
+        """:meth:`mark` the pods, if they are as they were seen; raises :class:`Again` otherwise.
 
         What is gone by then was evicted.
         """
@@ -69,7 +69,7 @@ class PodWriter:
         return errors
 
     async def settle(self, pods: Iterable[Member]) -> None:
-        """Note that their success is no news; raises :class:`Again` if that has to wait."""
+        """Note that the pods' success is no news; raises :class:`Again` if that has to wait."""
         errors = await _errors_of(self._settle(member) for member in pods)
         # What is refused for good must not keep the job from all else.
         waiting = [error for error in errors if error.failure is not Failure.REFUSED]
@@ -77,7 +77,7 @@ class PodWriter:
             raise Again(texts_of(waiting))
 
     async def delete(self, pods: Iterable[Member]) -> list[ApiError]:
-        """Delete them all, some at a time; what failed."""
+        """Delete the pods, some at a time; returns what failed."""
         return await _errors_of(self._delete(member) for member in pods)
 
     async def _create(
@@ -156,7 +156,7 @@ async def _errors_of(requests: Iterable[Awaitable[ApiError | None]]) -> list[Api
 
 
 def texts_of(errors: Sequence[ApiError]) -> str:
-    """The first of them, each once, and how many more there are."""
+    """The first of the errors' texts, each once, and how many more there are."""
     texts = sorted({str(error) for error in errors})
     more = len(texts) - _TOLD
     return "; ".join(texts[:_TOLD]) + (f"; and {more} more" if more > 0 else "")

@@ -106,7 +106,7 @@ def patch(job: Job, made: Object) -> Object | None:
 
 
 def _since(job: Job, now: float) -> str:
-    """How long ago it was submitted, in whole seconds."""
+    """How long ago the job was submitted, in whole seconds."""
     return format_duration(max(int(now - job.created), 0))
 
 

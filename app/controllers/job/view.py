@@ -135,7 +135,7 @@ class Job:
 
     @cached_property
     def phase(self) -> Phase:
-        """Where in its life it is; an unknown word starts it anew."""
+        """Where in its life the job is; an unknown word starts it anew."""
         try:
             return Phase(self.state.get("phase") or "")
         except ValueError:
@@ -153,7 +153,7 @@ class Job:
 
     @property
     def failures(self) -> int:
-        """How many of these restarts a failure has caused."""
+        """How many of the job's restarts a failure has caused."""
         return self.retries - int(self.status.get("restartsWithoutFailure") or 0)
 
     @cached_property
@@ -230,7 +230,7 @@ class Job:
 
     @property
     def max_retry(self) -> int:
-        """Restarts before it has failed."""
+        """After how many restarts the job has failed."""
         return int(self.spec.get("maxRetry") or DEFAULT_RETRIES)
 
     @property

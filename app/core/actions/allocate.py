@@ -108,7 +108,7 @@ def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> 
 
 
 def _serve_evicting(cycle: Cycle, turns: Turns[Backlog], gangs: Sequence[Gang]) -> Steps:
-    """Give them what was evicted for them; for more they take their turns."""
+    """Give gangs what was evicted for them; for more they take their turns."""
     nominated_room.give(cycle, gangs)
     for gang in filter(cycle.lacks_places, gangs):
         turns.add(Backlog(gang))

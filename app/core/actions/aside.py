@@ -104,7 +104,7 @@ def _asks_for_all(cycle: Cycle, gang: Gang, refusal: Refusal) -> bool:
 
 
 def _is_guessed(cycle: Cycle, gang: Gang, refusal: Refusal) -> bool:
-    """Whether more was asked for than its ``minResources``, members that do not exist included."""
+    """Whether more was asked for than ``minResources``, members that do not exist included."""
     least, axis = gang.min_request, cycle.snapshot.axis
     if least is None or not gang.lacks_members:
         return False

@@ -57,7 +57,7 @@ class GroupStatus:
     failed: int
     conditions: tuple[Condition, ...]
     reached: Mapping[str, int] = field(default_factory=dict)
-    """The largest minimum that it has had (:mod:`app.model.reached`), an annotation."""
+    """The largest minimum that the group has had (:mod:`app.model.reached`), an annotation."""
 
 
 def lacks_minimum(gang: Gang) -> bool:

@@ -101,7 +101,7 @@ def request_of(gang: Gang, snapshot: Snapshot) -> Vector:
 
 
 def is_described(gang: Gang) -> bool:
-    """Whether anything tells what its missing members will ask for."""
+    """Whether anything tells what the gang's missing members will ask for."""
     return bool(gang.role_shapes) or gang.min_request is not None
 
 

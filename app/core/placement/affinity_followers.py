@@ -166,7 +166,7 @@ class _Domains:
         return asked
 
     def is_near(self, companion: Companion) -> bool:
-        """Whether each of its terms finds one where it is; so does one that has no terms."""
+        """Whether each term of the companion finds one where it is; so does one without terms."""
         rule = self._rules.of(companion)
         return all(
             (rule, number, self._label(companion.node, term.topology_key)) in self._found

@@ -218,7 +218,7 @@ class Placer:
         return mask
 
     def explain(self, gang: Gang, task: Task) -> Refusal:
-        """Why :meth:`find` finds nothing for them; slow, for refusals only."""
+        """Why :meth:`find` finds nothing for the tasks; slow, for refusals only."""
         scored = self._shape_scores(task)
         pinned = self._row(task.pinned) if task.pinned else None
         return verdicts.explain(

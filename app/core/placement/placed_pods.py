@@ -205,7 +205,7 @@ class PlacedPodIndex:
         return found
 
     def topology_keys(self, side: Side) -> list[str]:
-        """The topology keys of these."""
+        """The topology keys of the pods' terms on ``side``."""
         terms = self.terms(side)
         carried = np.zeros(len(terms.shapes), dtype=np.bool_)
         carried[self.carriers().codes] = True

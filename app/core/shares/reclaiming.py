@@ -144,7 +144,7 @@ def _has_claim(deserved: Sequence[int], request: Sequence[int]) -> bool:
 
 
 def _parted(left: Line, right: Line) -> tuple[Line, Line]:
-    """Both lines below where they part."""
+    """Both lines below the queue where they part."""
     common = set(left) & set(right)
     return (
         tuple(name for name in left if name not in common),

@@ -46,7 +46,7 @@ class _Arriving:
         return self.protocol.since
 
     def end(self) -> None:
-        """End it.
+        """End the connection.
 
         Not by a cancellation of the task: that leaves the socket open in some of its states.
         """

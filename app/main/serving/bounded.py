@@ -71,7 +71,7 @@ class Bounded(OneWrite):
         return not self.has_asked and now > self.since + IDLE_S
 
     def end(self) -> None:
-        """End it, whatever has come or is to be sent; it does not count from now on."""
+        """End the connection, whatever has come or is to be sent; it does not count from now on."""
         self.connections.discard(self)
         self.transport.abort()
 
@@ -117,7 +117,7 @@ class Bounded(OneWrite):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """A piece of its body."""
+        """A piece of the request's body."""
         self._moved = True
         super().on_body(body)
 

@@ -77,7 +77,7 @@ class Link(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(lambda: self._say(self._changes()))
 
     def close(self) -> None:
-        """Let it end."""
+        """Let the front end."""
         self.close_doors()
         if self._transport is not None:
             self._transport.close()

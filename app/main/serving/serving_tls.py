@@ -28,7 +28,7 @@ class CertificateFiles:
     client_authority: Path | None = None
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Use them for new connections; OSError (ssl.SSLError) when they do not fit.
+        """Use the files for new connections; OSError (ssl.SSLError) when they do not fit.
 
         They are tried first: a context that refuses a key has given up the pair it had.
         """

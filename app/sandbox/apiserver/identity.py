@@ -32,7 +32,7 @@ def check_name(target: Target, new: Document) -> None:
 
 
 def check_applied(kind: ResourceKind, body: Document) -> None:
-    """What is applied says itself what it is."""
+    """Check that an applied object says itself what it is."""
     version, name = body.get("apiVersion") or "", body.get("kind") or ""
     if (version, name) != (kind.api_version, kind.kind):
         group, _, short = str(version).rpartition("/")

@@ -47,7 +47,7 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern as its author wrote it, and what it is here."""
+    """A pattern as its author wrote it, and as Python takes it."""
 
     text: str
     compiled: re.Pattern[str]
@@ -152,7 +152,7 @@ def _categories() -> dict[str, frozenset[int]]:
 
 
 def _ranges(holds: Callable[[int], bool]) -> str:
-    """All characters for which it holds, for use in a class."""
+    """The characters for which ``holds`` is true, for use in a class."""
     pieces: list[str] = []
     start: int | None = None
     for code in range(sys.maxunicode + 2):

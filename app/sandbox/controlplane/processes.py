@@ -90,7 +90,7 @@ class Process:
 
     @property
     def returncode(self) -> int | None:
-        """None while it runs; negative: ended by that signal."""
+        """The process's exit code: None while it runs; negative: ended by that signal."""
         return self._popen.poll()
 
     def wait_ready(self, condition: Callable[[], bool], *, timeout_s: float = 30) -> Self:
@@ -133,7 +133,7 @@ class Process:
             return self._popen.wait()
 
     def pause(self) -> None:
-        """Freeze it (SIGSTOP): alive, connected and silent."""
+        """Freeze the process (SIGSTOP): alive, connected and silent."""
         self._popen.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:

@@ -46,7 +46,7 @@ class GroupView:
 
     @property
     def is_partial(self) -> bool:
-        """Whether some of it is on nodes, but less than it needs."""
+        """Whether some of the group is on nodes, but less than it needs."""
         return 0 < self.on_nodes < self.minimum
 
 

@@ -279,7 +279,7 @@ class _Patience:
         return end
 
     async def _cut_short(self, seconds: float) -> _End | None:
-        """Wait that long, or until something ends it; returns what did."""
+        """Wait that long, or until something ends the wait; returns what did."""
         ends = {
             asyncio.ensure_future(self._gone()): _End.CLIENT_GONE,
             asyncio.ensure_future(self._stopping.wait()): _End.STOPPING,

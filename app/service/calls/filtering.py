@@ -314,7 +314,7 @@ class Filtering:
         return before != names[0]
 
     def _swap(self, member: Member, names: Sequence[NodeName]) -> bool:
-        """Give it an offered node instead of the planned one."""
+        """Give the member an offered node instead of the planned one."""
         uid, now = member.pod.uid, self._clock()
         return self._cache.reservations.exchange(uid, frozenset(names), now=now) or self._move(
             member, names
@@ -330,7 +330,7 @@ class Filtering:
         return member.missed < len(self._cache.node_usage.nodes)
 
     def _veto(self, member: Member, names: Sequence[NodeName]) -> bool:
-        """Remember that its node is none; returns whether an offered one could take its place.
+        """Remember the member's node as refused; returns whether an offered one could replace it.
 
         That is tried first: planning anew could go through all nodes that are not offered.
         """

@@ -28,7 +28,7 @@ def bearable_beyond(
 
 
 def _counts(quotas: Iterable[Quota], requests: Amounts) -> bool:
-    """Whether any of them counts a pod with these requests; those with scopes are left out."""
+    """Whether any of the quotas counts a pod with these requests; scoped quotas are left out."""
     asked = {PODS, *(name for name, amount in requests if amount)}
     return any(
         name.startswith(LIMITS) or name.removeprefix(_COUNT).removeprefix(_REQUESTS) in asked

@@ -42,7 +42,7 @@ class Heirs:
     told: Sequence[Published]
     """Followers of places that waiting members get."""
     _failed: dict[PodUid, float] = field(default_factory=dict)
-    """Until when their owners may show that they want others in their stead; the earliest first."""
+    """Until when owners of failed pods may show that they want others; the earliest first."""
 
     def settle(self) -> None:
         """Keep what members have left since this was called last."""

@@ -28,7 +28,7 @@ class Gates:
         return self._opened.get(uid, float("-inf")) > self._clock() - REPEAT_S
 
     async def open(self, pod: Pod, *, pin: NodeName = NO_NODE) -> None:
-        """Remove it, and pin the pod to that node in the same write; raises ``WriteError``."""
+        """Remove the gate, and pin the pod to the node in the same write; raises `WriteError`."""
         await self._pods.patch_pod(pod.namespace, pod.name, patches.open_gate(pod, pin=pin))
         self._opened[pod.uid] = self._clock()
         metrics.WRITES.labels("gate", "done").inc()

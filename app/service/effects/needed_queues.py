@@ -22,7 +22,7 @@ REPEAT_S = 5.0
 
 
 async def ensure_queues(cache: ClusterCache, writer: GroupWriter, *, tried: asyncio.Event) -> None:
-    """Keep them in being; cancel to stop. ``tried`` is set when all are there, or cannot be."""
+    """Keep the queues in being; cancel to stop. ``tried`` is set when all exist, or cannot."""
     wanted = dict.fromkeys((ROOT_QUEUE, DEFAULT_QUEUE, cache.registry.default_queue))
     while True:
         missing = [name for name in wanted if name not in cache.queues]

@@ -46,7 +46,7 @@ class _Told:
 
 
 class PodEvents:
-    """Writes them, one by one."""
+    """Writes the events, one by one."""
 
     def __init__(
         self,

@@ -72,7 +72,7 @@ class Feed:
         self._kinds = _kinds(cache, activity, clock)
 
     def kinds(self) -> Mapping[str, KindFeed]:
-        """The kinds it understands."""
+        """The kinds that the feed understands."""
         return self._kinds
 
     def upsert(self, kind: str, value: Any) -> None:

@@ -71,7 +71,7 @@ class AffinityRules:
 
     @property
     def looks_at_pods(self) -> bool:
-        """Whether any of it is about other pods."""
+        """Whether any of the rules is about other pods."""
         return self.attract is not None or self.repel is not None
 
 

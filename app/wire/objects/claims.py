@@ -20,7 +20,7 @@ from app.wire.objects.shapes import SpecJson
 _LIMITED: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 """What quotas have lines of limits for."""
 _OF_KUBERNETES: Final = "kubernetes.io/"
-"""What has it in its name is no extended resource, and quotas do not count it."""
+"""A domain: a resource with it in the name is no extended one, and quotas do not count it."""
 
 _read: Reader[SpecJson] = Reader(SpecJson)
 

@@ -97,7 +97,7 @@ def limits(containers: Containers, *, whole: Raw, overhead: Raw) -> Amounts:
 
 
 def host_ports(containers: Containers, *, host_network: bool) -> tuple[HostPort, ...]:
-    """The ports it takes on its node; on the host's network every container port is one."""
+    """The ports that the pod takes on its node: on the host's network all container ports."""
     found = set()
     for at, container in containers.each():
         if at.startswith("spec.init") and not container.stays:
